@@ -1,0 +1,202 @@
+"""The hooks a plugin may implement: the plugin author's guide.
+
+Write a class, mark the methods you want with `@hookimpl`, and name a zero-argument factory for it in the entry-point
+group `beaver_hooks`. Take only the arguments you need, by these names. The four turn hooks, `start` and `stop` are
+coroutine functions; the others are plain functions. A wrapper, a synchronous turn hook or a misspelt hook is refused
+with a sentence when the plugin is registered.
+
+Turn hooks of several plugins run side by side, each in a task of its own behind its own deadline; where order shows
+(the order of contributions) it is the order of registration, with `tryfirst` and `trylast` honoured. No plugin sees
+what another one answered.
+
+A turn hook that raises, exceeds its deadline or answers the wrong type costs its plugin that one contribution: an
+audit event, health `degraded since ...`, and the turn goes on as if the hook had answered `None`. Only a plugin that
+the memory mode makes fail-closed stops a turn, and only in `before_prompt`. So let errors out unless you can say
+something better about them; if you handle one, report it (`report.degraded`, `report.outcome`). Never swallow
+cancellation, and never block the event loop: the host names the plugin that does.
+"""
+
+from collections.abc import Iterable
+
+from beaver_hostspecs.contributions import Contribution
+from beaver_hostspecs.markers import hookspec
+from beaver_hostspecs.plugins import Command, PluginInfo, Setup, Tool
+from beaver_hostspecs.reports import Report
+from beaver_hostspecs.turns import Answer, DropReason, ToolResult, Turn
+
+# --- The life of a plugin ---------------------------------------------------------------------------------------
+
+
+@hookspec
+def describe() -> PluginInfo:  # type: ignore[empty-body]
+    """Say who you are: version, settings class, rules, deadlines.
+
+    Called once per host, before `configure`, and before anything else is known. A plugin without it has no settings,
+    no rules and the default deadlines.
+
+    Ordering: plugins are described in the order in which they are registered.
+
+    On failure: a required plugin fails loading; another one becomes `unavailable`, and the rest load.
+
+    Returns:
+        The plugin's description. A contract version with another major number is refused. `None` is refused.
+    """
+
+
+@hookspec
+def configure(setup: Setup) -> None:
+    """Take your settings and your state folder, and build what you need, without waiting for anything.
+
+    Called once per host, after `describe` and before `start`. No network here, and nothing that takes long.
+
+    Args:
+        setup: the settings as an instance of the class you declared (or `None`), the mode, your state folder, the
+            services of the host, and a report for what happens outside turns.
+
+    Ordering: registration order.
+
+    On failure: `ConfigurationError` fails loading with its sanitised message. `PluginUnavailable` leaves the plugin
+    out with one warning. Anything else makes it `unavailable`, or fails loading if it is required.
+    """
+
+
+@hookspec
+def provide_tools() -> Iterable[Tool]:  # type: ignore[empty-body]
+    """Offer tools to the model.
+
+    Called once per host, after `configure`. A tool runs with the turn it is called in, so that trust and scope hold.
+
+    Ordering: the first plugin to offer a name keeps it; a second tool of that name is refused and audited.
+
+    On failure: as for `configure`.
+
+    Returns:
+        The tools; `None` for none.
+    """
+
+
+@hookspec
+def provide_commands() -> Iterable[Command]:  # type: ignore[empty-body]
+    """Offer subcommands of `/memory <plugin>` to the user.
+
+    Called once per host, after `configure`.
+
+    Ordering: registration order; names are per plugin and cannot clash with another plugin's.
+
+    On failure: as for `configure`.
+
+    Returns:
+        The commands; `None` for none.
+    """
+
+
+@hookspec
+async def start() -> None:
+    """Open connections, start workers, sweep leftovers.
+
+    Called once per host, on its event loop, after every plugin was configured and before the first turn.
+
+    Ordering: one after the other, in registration order.
+
+    On failure, the deadline included: a required plugin fails loading; another one becomes `unavailable`.
+    """
+
+
+@hookspec
+async def stop() -> None:
+    """Close what `start` opened.
+
+    Called once, when the host closes or the plugin is unregistered, after its queued work was drained or discarded.
+    No other hook is called afterwards. Called too when a later plugin kept the host from opening.
+
+    Ordering: reverse registration order.
+
+    On failure, the deadline included: audited; closing goes on.
+    """
+
+
+# --- The life of a turn -----------------------------------------------------------------------------------------
+
+
+@hookspec
+async def before_prompt(turn: Turn, report: Report) -> Contribution | None:
+    """Recall: say what the model should know before it sees the prompt.
+
+    Called once per user prompt, before the model sees anything. The user waits for it, so keep to your deadline: it
+    is the only hook on the path to the answer.
+
+    Args:
+        turn: the turn that begins.
+        report: say what you considered (`candidates`), what your gates decided (`decision`) and what failed.
+
+    Ordering: all plugins side by side; contributions are put together in registration order.
+
+    On failure: as if it had answered `None`, with an audit event and degraded health. For a fail-closed plugin
+    `open_turn` raises its error unchanged (`PluginFailed` for a timeout or a wrong type) and the turn is dropped.
+
+    Returns:
+        A `Contribution`: trusted blocks for the system prompt, untrusted references, hints. `None` means that there
+        is nothing to say, and leaves the prompt exactly as it would be without the plugin.
+    """
+
+
+@hookspec
+async def on_tool_result(turn: Turn, result: ToolResult, report: Report) -> None:
+    """Learn from a tool call.
+
+    Called after each tool call of the turn, success or failure, in the background: the agent does not wait.
+
+    Args:
+        turn: the open turn.
+        result: the call and what it came to. Heed `result.private` and `result.external`.
+        report: say how each write ended.
+
+    Ordering: in the order of the tool calls within one session and plugin; other plugins are independent.
+
+    On failure: audited, health degraded; nobody else is affected.
+
+    Returns:
+        Nothing; any other answer is a failure of the plugin.
+    """
+
+
+@hookspec
+async def after_prompt(turn: Turn, answer: Answer, report: Report) -> None:
+    """Keep what is worth keeping of a turn that completed normally.
+
+    Called once per committed turn, in the background, after the user has the answer, in the context that was current
+    at commit. Never called for a turn that failed, was cancelled, blocked or abandoned.
+
+    Args:
+        turn: the turn.
+        answer: the final answer and the turn's messages, without anything that the host recalled.
+        report: say how each write ended (`outcome`): a write ends in a named outcome.
+
+    Ordering: after every `on_tool_result` of the same turn; within one session and plugin in order of commit.
+
+    On failure: audited, health degraded; the answer stands, for a fail-closed plugin too.
+
+    Returns:
+        Nothing; any other answer is a failure of the plugin.
+    """
+
+
+@hookspec
+async def on_turn_dropped(turn: Turn, reason: DropReason, report: Report) -> None:
+    """Forget what you held for a turn that came to no answer.
+
+    Called once per turn that was opened and then failed, was cancelled, blocked or abandoned, in the background;
+    also for a turn whose `before_prompt` was cancelled before it answered.
+
+    Args:
+        turn: the turn.
+        reason: why it was dropped.
+        report: say what you did about it.
+
+    Ordering: after every `on_tool_result` of the same turn, within one session and plugin.
+
+    On failure: audited, health degraded.
+
+    Returns:
+        Nothing; any other answer is a failure of the plugin.
+    """

@@ -1,0 +1,141 @@
+"""What a plugin tells the host about itself, and what the host hands to a plugin."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import attrs
+from attrs import field
+from attrs.validators import gt, instance_of, optional
+
+from beaver_hostspecs.freezing import freeze, texts, thaw
+from beaver_hostspecs.markers import CONTRACT_VERSION
+from beaver_hostspecs.reports import Report
+from beaver_hostspecs.turns import Scope, Trust, Turn
+
+_seconds = optional(gt(0))
+
+
+@attrs.frozen(kw_only=True)
+class Deadlines:
+    """Seconds that each coroutine hook may take; `None` is the host's default. The host's cap applies to all."""
+
+    before_prompt: float | None = field(default=None, validator=_seconds)
+    on_tool_result: float | None = field(default=None, validator=_seconds)
+    after_prompt: float | None = field(default=None, validator=_seconds)
+    on_turn_dropped: float | None = field(default=None, validator=_seconds)
+    start: float | None = field(default=None, validator=_seconds)
+    stop: float | None = field(default=None, validator=_seconds)
+
+
+@attrs.frozen(kw_only=True)
+class PluginInfo:
+    """What `describe` returns.
+
+    Attributes:
+        version: the plugin's own version.
+        contract: the contract version it was written for; the default is the installed one.
+        summary: one line for people.
+        settings: the attrs class of its settings, or `None` when it has none.
+        settings_path: where they are in the configuration file, for example `memory.gateway`; the default is
+            `plugins.<name>`.
+        rules: short constant texts for the system prompt, read once. They are present exactly while the plugin is
+            registered and are the same bytes every turn.
+        deadlines: seconds per hook.
+    """
+
+    version: str = field(validator=instance_of(str))
+    contract: str = field(default=CONTRACT_VERSION, validator=instance_of(str))
+    summary: str = field(default="", validator=instance_of(str))
+    settings: type | None = field(default=None, validator=optional(instance_of(type)))
+    settings_path: str | None = field(default=None, validator=optional(instance_of(str)))
+    rules: tuple[str, ...] = field(default=(), converter=texts)
+    deadlines: Deadlines = field(default=Deadlines(), validator=instance_of(Deadlines))
+
+
+class SmallModel(Protocol):
+    """A small language model that the host lends to plugins."""
+
+    async def complete(self, prompt: str, *, max_tokens: int) -> str:
+        """Return the model's completion of `prompt`."""
+
+
+@attrs.frozen(kw_only=True)
+class Services:
+    """What the host offers; `None` where it does not."""
+
+    small_model: SmallModel | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Setup:
+    """What `configure` gets.
+
+    Attributes:
+        settings: an instance of the plugin's settings class, already checked; `None` when it declared none.
+        mode: the memory mode, or `None` for a host that has none.
+        explicit: whether the configuration names the mode.
+        state_folder: the plugin's own folder, made on first use; nobody else writes there.
+        services: what the host offers.
+        report: for what happens outside turns.
+    """
+
+    settings: Any
+    mode: str | None = None
+    explicit: bool = False
+    state_folder: Path = field(validator=instance_of(Path))
+    services: Services = Services()
+    report: Report
+
+
+RunTool = Callable[[Mapping[str, Any], Turn, Report], Awaitable[object]]
+
+
+@attrs.frozen(kw_only=True)
+class Tool:
+    """A tool that a plugin offers to the model.
+
+    Attributes:
+        name: unique among all tools of the host.
+        description: what it does, for the model.
+        parameters: the JSON Schema of its arguments.
+        run: `async run(arguments, turn, report)`; what it returns goes to the model.
+    """
+
+    name: str = field(validator=instance_of(str))
+    description: str = field(validator=instance_of(str))
+    parameters: Mapping[str, Any] = field(converter=freeze)
+    run: RunTool = field(repr=False)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The tool as most providers want it: name, description and parameters as plain data."""
+        return {"name": self.name, "description": self.description, "parameters": thaw(self.parameters)}
+
+
+@attrs.frozen(kw_only=True)
+class CommandContext:
+    """Who runs a command, and where."""
+
+    session: str | None = None
+    user: str | None = None
+    scope: Scope = field(default=Scope(), validator=instance_of(Scope))
+    trust: Trust = field(default=Trust.PUBLIC, converter=Trust)
+
+
+RunCommand = Callable[[tuple[str, ...], CommandContext, Report], Awaitable[str]]
+
+
+@attrs.frozen(kw_only=True)
+class Command:
+    """A subcommand that a plugin adds under `/memory <plugin>`.
+
+    Attributes:
+        name: the word the user types.
+        summary: one line of help.
+        run: `async run(words, context, report)`; what it returns is shown to the user.
+    """
+
+    name: str = field(validator=instance_of(str))
+    summary: str = field(validator=instance_of(str))
+    run: RunCommand = field(repr=False)

@@ -1,0 +1,139 @@
+"""Removes known secrets from text, in every shape in which they usually escape.
+
+Only an exact list of known secrets can promise that none of them gets out, so every `Secret` reports itself
+here when it is made. That list is the one piece of state in this package that belongs to the process: a secret
+must be masked in the log of a host that has never heard of the plugin it belongs to. `docs/decisions/0003` says
+why.
+
+Shapes: as it is, reversed, percent-encoded (both cases of the hex digits, and with `+` for blanks), escaped as in
+JSON or in a Python literal (the `repr` of a str, of an exception, of bytes), in hex digits, and base64 (both
+alphabets) at each of the three offsets at which it can start inside a longer text.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+
+MASK = "[secret]"
+MINIMUM_LENGTH = 8
+"""Shorter secrets are not looked for: they would mask half of every text."""
+
+_SAFE = ("", "/", "!'()*", "!$&'()*+,;=:@/", "!$&'()*+,;=:@/?")
+"""What percent-encoders leave as it is: nothing, slashes, and what RFC 3986 and browsers allow in their places."""
+
+
+class Scrubber:
+    """Knows secrets and masks them. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: set[str] = set()
+        self._needles: tuple[str, ...] = ()
+
+    def remember(self, secret: str) -> None:
+        """Mask `secret` from now on; short and known ones change nothing."""
+        if len(secret) < MINIMUM_LENGTH or secret in self._known:
+            return
+        with self._lock:
+            # The mask itself may stay; without that, scrubbing would not come to an end.
+            self._needles = tuple({*self._needles, *shapes(secret)} - {MASK})
+            # Known only now: another thread that makes the same secret must find it masked.
+            self._known.add(secret)
+
+    def holds_secret(self, text: str) -> bool:
+        """Whether `text` contains a known secret in any of its shapes."""
+        return any(needle in text for needle in self._needles)
+
+    def scrub(self, text: str) -> str:
+        """Return `text` with every known secret masked; where secrets overlap, with all of them masked as one."""
+        # Again, as a mask and what stands beside it can come to look like a secret.
+        while found := [needle for needle in self._needles if needle in text]:
+            text = _masked(text, _spans(text, found))
+        return text
+
+    def scrub_value(self, value: object) -> object:
+        """Return `value` with every str and bytes inside mappings, lists and sets scrubbed.
+
+        Other values are left alone. A named tuple becomes a plain one.
+        """
+        if isinstance(value, str):
+            return self.scrub(value)
+        if isinstance(value, bytes):
+            return self.scrub(value.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        if isinstance(value, Mapping):
+            return {self.scrub_value(key): self.scrub_value(item) for key, item in value.items()}
+        for kind in (list, tuple, set, frozenset):
+            if isinstance(value, kind):
+                return kind(self.scrub_value(item) for item in value)
+        return value
+
+
+def shapes(secret: str) -> Iterator[str]:
+    """Yield every shape of `secret` that is looked for."""
+    # Imported late: who imports the contract need not hold a secret, and these cost more than the contract's hooks.
+    import json  # noqa: PLC0415
+    from urllib.parse import quote, quote_plus  # noqa: PLC0415
+
+    # Lone surrogates are legal in a str and must not break the one thing that keeps it out of a log.
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield from (secret, secret[::-1], raw.hex(), raw.hex().upper())
+    yield from (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+    yield from _python_literals(secret, raw)
+    for encoded in (quote_plus(raw), *(quote(raw, safe=safe) for safe in _SAFE)):
+        yield encoded
+        yield _lower_hex(encoded)
+    for offset in range(3):
+        yield from _base64_cores(raw, offset)
+
+
+def _lower_hex(encoded: str) -> str:
+    first, *rest = encoded.split("%")
+    return "%".join([first, *(part[:2].lower() + part[2:] for part in rest)])
+
+
+def _python_literals(secret: str, raw: bytes) -> Iterator[str]:
+    """Yield what stands in a `repr`: a longer text with both quotation marks in it has `'` escaped."""
+    for literal in (repr, ascii):
+        yield literal(secret)[1:-1]
+        yield literal('"' + secret)[2:-1]
+    yield repr(raw)[2:-1]
+    yield repr(b'"' + raw)[3:-1]
+
+
+def _base64_cores(raw: bytes, offset: int) -> Iterator[str]:
+    """Yield the characters of the base64 text that depend on nothing but `raw`."""
+    import base64  # noqa: PLC0415 - as above
+
+    padded = bytes(offset) + raw
+    start = -(-offset * 8 // 6)
+    stop = len(padded) * 8 // 6
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        yield encode(padded).decode("ascii")[start:stop]
+
+
+def _spans(text: str, needles: list[str]) -> list[tuple[int, int]]:
+    """Return where the needles and the masks of an earlier round are in `text`, overlapping ones too, in order."""
+    spans = []
+    for needle in (*needles, MASK):
+        start = text.find(needle)
+        while start >= 0:
+            spans.append((start, start + len(needle)))
+            start = text.find(needle, start + 1)
+    return sorted(spans)
+
+
+def _masked(text: str, spans: list[tuple[int, int]]) -> str:
+    """Return `text` with one mask for every stretch of overlapping spans."""
+    parts, end = [], 0
+    for start, stop in spans:
+        if start >= end:
+            parts += [text[end:start], MASK]
+        end = max(end, stop)
+    return "".join([*parts, text[end:]])
+
+
+SCRUBBER = Scrubber()
+"""The process's scrubber: every `Secret` is known to it."""
+
+scrub = SCRUBBER.scrub
+scrub_value = SCRUBBER.scrub_value
+holds_secret = SCRUBBER.holds_secret

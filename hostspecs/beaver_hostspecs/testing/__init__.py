@@ -1,0 +1,46 @@
+"""The kit for tests of plugins and of hosts. Needs no test framework, and nothing else imports it.
+
+- `RecordingPlugin` answers every hook and remembers each call; `FaultPlugin` misbehaves in one hook.
+- `RecordingReport` keeps what a plugin reports; `FrozenClock` holds time still.
+- `make_turn`, `make_answer` and `make_tool_result` make records with harmless defaults.
+- `make_canary` makes a secret that is recognised in whatever shape it leaks.
+"""
+
+from beaver_hostspecs.testing.canaries import Canary, make_canary, traces
+from beaver_hostspecs.testing.clocks import FrozenClock
+from beaver_hostspecs.testing.faults import (
+    PLAIN_FAULTS,
+    BareFault,
+    Fault,
+    FaultError,
+    FaultPlugin,
+    fault_cases,
+)
+from beaver_hostspecs.testing.hooked import COROUTINE_HOOKS, PLAIN_HOOKS, Call, HookedPlugin
+from beaver_hostspecs.testing.making import make_answer, make_tool_result, make_turn
+from beaver_hostspecs.testing.recording import RecordingPlugin
+from beaver_hostspecs.testing.reporting import RecordingReport
+from beaver_hostspecs.testing.signals import Signal
+
+__all__ = [
+    "COROUTINE_HOOKS",
+    "PLAIN_FAULTS",
+    "PLAIN_HOOKS",
+    "BareFault",
+    "Call",
+    "Canary",
+    "Fault",
+    "FaultError",
+    "FaultPlugin",
+    "FrozenClock",
+    "HookedPlugin",
+    "RecordingPlugin",
+    "RecordingReport",
+    "Signal",
+    "fault_cases",
+    "make_answer",
+    "make_canary",
+    "make_tool_result",
+    "make_turn",
+    "traces",
+]

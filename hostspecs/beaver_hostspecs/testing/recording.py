@@ -1,0 +1,41 @@
+"""A well-behaved plugin that remembers what it was asked."""
+
+from collections.abc import Iterable
+
+from beaver_hostspecs.contributions import Contribution
+from beaver_hostspecs.plugins import Command, PluginInfo, Tool
+from beaver_hostspecs.testing.hooked import Call, HookedPlugin
+
+
+class RecordingPlugin(HookedPlugin):
+    """Implements every hook, records each call and answers what it was given.
+
+    Attributes:
+        contribution: what `before_prompt` answers; may be changed between turns.
+        tools: what `provide_tools` answers.
+        commands: what `provide_commands` answers.
+        info: what `describe` answers.
+    """
+
+    def __init__(
+        self,
+        contribution: Contribution | None = None,
+        tools: Iterable[Tool] = (),
+        info: PluginInfo | None = None,
+        *,
+        commands: Iterable[Command] = (),
+    ) -> None:
+        super().__init__()
+        self.contribution = contribution
+        self.tools = tuple(tools)
+        self.commands = tuple(commands)
+        self.info = info or PluginInfo(version="0")
+
+    def answer_now(self, call: Call) -> object:
+        """Return what this plugin was given for the hook."""
+        answers = {"describe": self.info, "provide_tools": self.tools, "provide_commands": self.commands}
+        return answers.get(call.hook)
+
+    async def answer(self, call: Call) -> object:
+        """Return the contribution to `before_prompt`, and nothing to the other hooks."""
+        return self.contribution if call.hook == "before_prompt" else None

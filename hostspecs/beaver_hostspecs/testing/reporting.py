@@ -1,0 +1,76 @@
+"""A report that keeps everything it is told."""
+
+import re
+from collections.abc import Iterable, Mapping
+from math import inf
+
+from beaver_hostspecs.freezing import freeze
+from beaver_hostspecs.reports import OutcomeKind, Personal
+
+
+class RecordingReport:
+    """A `Report` for tests of plugins. As strict about arguments as the contract is, and it writes nothing.
+
+    Attributes:
+        seconds: what `remaining` answers.
+        events: names and facts.
+        candidate_lists: what was considered, one tuple per call.
+        decisions: gates, verdicts and reasons.
+        outcomes: planes, kinds and facts.
+        clippings: what was cut, how much is shown, how much there was.
+        degradations: categories.
+        recoveries: how often `recovered` was called.
+    """
+
+    def __init__(self, remaining: float = inf) -> None:
+        self.seconds = remaining
+        self.events: list[tuple[str, Mapping[str, object]]] = []
+        self.candidate_lists: list[tuple[tuple[str, float | None], ...]] = []
+        self.decisions: list[tuple[str, str, str]] = []
+        self.outcomes: list[tuple[str, OutcomeKind, Mapping[str, object]]] = []
+        self.clippings: list[tuple[str, int, int]] = []
+        self.degradations: list[str] = []
+        self.recoveries = 0
+
+    def remaining(self) -> float:
+        """Return the seconds that this report was made with, or set to since."""
+        return self.seconds
+
+    def event(self, name: str, /, **facts: object) -> None:
+        """Keep an event; a name that is not `snake_case`, or a fact that is not flat, raises."""
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+            raise ValueError(f"an event is named in snake_case, not {name!r}")
+        self.events.append((name, _checked(facts)))
+
+    def candidates(self, scored: Iterable[tuple[str, float | None]], /) -> None:
+        """Keep what was considered."""
+        self.candidate_lists.append(tuple((id_, score) for id_, score in scored))
+
+    def decision(self, gate: str, verdict: str, reason: str, /) -> None:
+        """Keep what a gate decided."""
+        self.decisions.append((gate, verdict, reason))
+
+    def outcome(self, plane: str, kind: OutcomeKind | str, /, **facts: object) -> None:
+        """Keep how a write ended; an unnamed kind raises `ValueError`."""
+        self.outcomes.append((plane, OutcomeKind(kind), _checked(facts)))
+
+    def clipped(self, what: str, shown: int, total: int, /) -> None:
+        """Keep what was cut."""
+        self.clippings.append((what, shown, total))
+
+    def degraded(self, category: str, /) -> None:
+        """Keep the category."""
+        self.degradations.append(category)
+
+    def recovered(self) -> None:
+        """Count it."""
+        self.recoveries += 1
+
+
+def _checked(facts: Mapping[str, object]) -> Mapping[str, object]:
+    for name, fact in facts.items():
+        for item in fact if isinstance(fact, list | tuple) else (fact,):
+            if not isinstance(item, str | int | float | bool | Personal | None):
+                raise TypeError(f"{name} is no flat fact: {type(item).__name__}")
+    frozen: Mapping[str, object] = freeze(facts)
+    return frozen

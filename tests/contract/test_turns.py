@@ -1,0 +1,223 @@
+"""The records that every plugin gets."""
+
+import inspect
+from datetime import UTC, datetime, timedelta, timezone
+
+import attrs
+import pytest
+
+from beaver_hostspecs import (
+    Actors,
+    Answer,
+    HostRef,
+    Message,
+    RegisteredTool,
+    Scope,
+    ToolRegistry,
+    ToolResult,
+    Trust,
+    Turn,
+    thaw,
+    turns,
+)
+from beaver_hostspecs.testing import make_answer, make_tool_result, make_turn
+
+WHEN = datetime(2026, 5, 1, 12, tzinfo=UTC)
+RECORDS = [kind for _, kind in inspect.getmembers(turns, attrs.has) if kind.__module__ == turns.__name__]
+
+
+def test_four_fields_suffice():
+    """Session, id, prompt and when make a turn; everything else has a harmless default."""
+    turn = Turn(session="s", id="t", prompt="Hello", when=WHEN)
+
+    assert {
+        "session": "s",
+        "id": "t",
+        "prompt": "Hello",
+        "when": WHEN,
+        "conversation": "s",
+        "user": None,
+        "history": (),
+        "scope": Scope(tenant=None, project=None, agent=None, channel=None),
+        "actors": Actors(speaker=None, speaker_kind=None, subject=None, agent=None, trigger=None),
+        "refs": (),
+        "registry": None,
+        "budget": None,
+        "trust": Trust.PUBLIC,
+    } == {field.name: getattr(turn, field.name) for field in attrs.fields(Turn) if field.name[0] != "_"}
+    assert not turn.was_injected("Hello")
+
+
+@pytest.mark.parametrize("missing", ["session", "id", "prompt", "when"])
+def test_each_of_the_four_is_needed(missing):
+    """None of the four has a default."""
+    four = dict(session="s", id="t", prompt="Hello", when=WHEN)
+    del four[missing]
+
+    with pytest.raises(TypeError, match=missing):
+        Turn(**four)
+
+
+def test_the_conversation_is_the_session_unless_it_is_named():
+    """A host with an id that outlives the session can say so."""
+    assert ("s", "c") == (
+        make_turn(session="s").conversation,
+        make_turn(session="s", conversation="c").conversation,
+    )
+
+
+@pytest.mark.parametrize("name", ["session", "id", "conversation"])
+@pytest.mark.parametrize("value", ["", None, 5])
+def test_ids_are_named(name, value):
+    """An empty id, or one that is no str, is refused, without showing it."""
+    with pytest.raises(ValueError) as caught:
+        make_turn(**{name: value})
+
+    assert f"{name} must be a non-empty str" == str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["call_id", "tool"])
+def test_tool_results_are_named(name):
+    """A tool result without call id or tool is refused."""
+    with pytest.raises(ValueError) as caught:
+        make_tool_result(**{name: ""})
+
+    assert f"{name} must be a non-empty str" == str(caught.value)
+
+
+@pytest.mark.parametrize("make", [make_turn, make_answer])
+@pytest.mark.parametrize("when", [datetime(2026, 5, 1), "2026-05-01", None])  # noqa: DTZ001
+def test_times_have_a_zone(make, when):
+    """A naive datetime, or something else, is refused: nobody could compare it."""
+    with pytest.raises(ValueError) as caught:
+        make(when=when)
+
+    assert "when must be a datetime with a time zone" == str(caught.value)
+
+
+def test_any_zone_will_do():
+    """Times of other zones are kept as they are."""
+    when = datetime(2026, 5, 1, tzinfo=timezone(timedelta(hours=5)))
+
+    assert when is make_turn(when=when).when
+
+
+@pytest.mark.parametrize(
+    ("make", "overrides"),
+    [
+        (make_turn, {"prompt": b"bytes"}),
+        (make_turn, {"history": [{"role": "user", "text": "a dict"}]}),
+        (make_turn, {"history": "text"}),
+        (make_turn, {"refs": ["ticket"]}),
+        (make_turn, {"scope": {}}),
+        (make_turn, {"actors": None}),
+        (make_answer, {"text": None}),
+        (make_answer, {"messages": ["text"]}),
+    ],
+)
+def test_other_types_are_refused(make, overrides):
+    """What plugins rely on is checked where the record is made."""
+    with pytest.raises(TypeError):
+        make(**overrides)
+
+
+@pytest.mark.parametrize(
+    ("make", "overrides"), [(make_turn, {"trust": "boundless"}), (make_tool_result, {"outcome": "perhaps"})]
+)
+def test_unnamed_values_are_refused(make, overrides):
+    """Trust and outcome are one of the named ones."""
+    with pytest.raises(ValueError):
+        make(**overrides)
+
+
+def test_trust_can_be_given_by_name():
+    """A host may write the trust level as text."""
+    assert Trust.INNER is make_turn(trust="inner").trust
+
+
+@pytest.mark.parametrize("kind", RECORDS, ids=lambda kind: kind.__name__)
+def test_records_are_frozen_slotted_and_keyword_only(kind):
+    """No record has a field that can be set, a dict to hang things on, or a positional argument."""
+    assert all(field.kw_only for field in attrs.fields(kind))
+    assert "__dict__" not in dir(kind)
+    assert kind.__setattr__ is not object.__setattr__
+
+
+@pytest.mark.parametrize("record", [make_turn(), make_answer(), make_tool_result()])
+def test_no_field_can_be_changed(record):
+    """Setting, deleting and adding attributes raise on every field."""
+    for name in (*(field.name for field in attrs.fields(type(record))), "unheard_of"):
+        with pytest.raises((attrs.exceptions.FrozenInstanceError, AttributeError)):
+            setattr(record, name, None)
+        with pytest.raises((attrs.exceptions.FrozenInstanceError, AttributeError)):
+            delattr(record, name)
+
+
+def test_lists_become_tuples():
+    """A host may hand over lists; what plugins hold cannot be changed by anyone."""
+    message = Message(role="user", text="earlier")
+    history, views, tags = [message], ["board"], ["risky"]
+    tool = RegisteredTool(id="t", fingerprint="f", tags=tags)
+    tools, refs = [tool], [HostRef(kind="ticket", id="1", views=views)]
+    turn = make_turn(history=history, refs=refs, registry=ToolRegistry(id="r", fingerprint="f", tools=tools))
+    for given in (history, views, tags, tools, refs):
+        given.clear()
+
+    assert ((message,), ("board",), ("risky",)) == (
+        turn.history,
+        turn.refs[0].views,
+        turn.registry.tools[0].tags,
+    )
+
+
+def test_arguments_and_output_are_read_only_copies():
+    """Neither the host's own dict nor a plugin's hands reach what other plugins see."""
+    given = {"paths": ["a"], "options": {"deep": [1]}}
+    result = make_tool_result(arguments=given, output=given)
+    given["options"]["deep"].append(2)
+    given["paths"] = None
+
+    expected = {"paths": ["a"], "options": {"deep": [1]}}
+    assert (expected, expected) == (thaw(result.arguments), thaw(result.output))
+    with pytest.raises(TypeError):
+        result.arguments["new"] = 1
+    with pytest.raises(AttributeError):
+        result.arguments["paths"].append("b")
+
+
+def test_default_arguments_are_not_shared_state():
+    """The empty default cannot be filled."""
+    with pytest.raises(TypeError):
+        ToolResult(call_id="c", tool="t").arguments["a"] = 1
+
+
+def test_turns_are_equal_by_what_they_say():
+    """Two turns with the same fields are equal, whatever the host hung behind `was_injected`."""
+    plain = make_turn()
+
+    assert plain == make_turn(was_injected=lambda text: True)
+    assert hash(plain) == hash(make_turn(was_injected=lambda text: True))
+    assert plain != make_turn(prompt="Something else")
+
+
+def test_the_host_answers_was_injected():
+    """`was_injected` asks what the host gave it."""
+    turn = make_turn(was_injected="recalled".__eq__)
+
+    assert [True, False] == [turn.was_injected("recalled"), turn.was_injected("new")]
+
+
+def test_content_stays_out_of_the_repr():
+    """History, arguments and output do not show in a log line by accident."""
+    shown = "".join(
+        map(
+            repr,
+            [
+                make_turn(history=[Message(role="user", text="XYZZY")]),
+                Answer(text="ok", when=WHEN, messages=[Message(role="user", text="XYZZY")]),
+                make_tool_result(arguments={"a": "XYZZY"}, output="XYZZY", error="XYZZY", summary="XYZZY"),
+            ],
+        )
+    )
+
+    assert "XYZZY" not in shown
