@@ -1,0 +1,36 @@
+"""Configuration: finds the one file, asks for trust where it was merely found, and reads it strictly.
+
+`load_config` does all of it. `structure` makes a plugin's settings from its raw section, `config_schema` the
+JSON Schema for editors. Every error is a `ConfigurationError` that names a path and holds no value.
+"""
+
+from beaver_hooks.config.finding import Found, find_config
+from beaver_hooks.config.loading import LoadedConfig, load_config
+from beaver_hooks.config.model import Config, HostSettings, Memory, Mode, Plugins, is_section_path
+from beaver_hooks.config.reading import parse_config, read_config
+from beaver_hooks.config.schema import config_schema
+from beaver_hooks.config.structuring import structure
+from beaver_hooks.config.summaries import Entry, Summary
+from beaver_hooks.config.trust import forget_trust, is_trusted, trust_config
+
+__all__ = [
+    "Config",
+    "Entry",
+    "Found",
+    "HostSettings",
+    "LoadedConfig",
+    "Memory",
+    "Mode",
+    "Plugins",
+    "Summary",
+    "config_schema",
+    "find_config",
+    "forget_trust",
+    "is_section_path",
+    "is_trusted",
+    "load_config",
+    "parse_config",
+    "read_config",
+    "structure",
+    "trust_config",
+]

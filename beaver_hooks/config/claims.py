@@ -1,0 +1,51 @@
+"""Which plugin reads a section of the configuration, and what to say when none does."""
+
+from collections.abc import Collection, Mapping
+
+import attrs
+
+from beaver_hooks.config.suggestions import did_you_mean
+
+MEMORIES = ("curated", "gateway", "local", "server")
+"""The plugins of this project. Each is a distribution of its own, `beaver-hooks-<name>`."""
+
+
+@attrs.frozen(kw_only=True)
+class Claims:
+    """What is known of the plugins.
+
+    Attributes:
+        claimed: the plugin that reads it, by the path of the section.
+        ignored: names of plugins whose sections may stay unread.
+        installed: names of all plugins that are there.
+    """
+
+    claimed: Mapping[str, str]
+    ignored: Collection[str]
+    installed: Collection[str]
+
+
+def check_claims(path: str, claims: Claims) -> str | None:
+    """Return what is wrong with a section at `path`, or `None` when it may stay."""
+    root, _, name = path.partition(".")
+    if path in claims.claimed or name in claims.ignored:
+        return None
+    if name in claims.installed:
+        return _elsewhere(name, claims)
+    if root == "memory":
+        return _no_memory(name, claims)
+    return f"no plugin of that name is installed{did_you_mean(name, claims.installed)}"
+
+
+def _elsewhere(name: str, claims: Claims) -> str:
+    theirs = [path for path, plugin in claims.claimed.items() if plugin == name]
+    if theirs:
+        return f"the settings of the plugin `{name}` belong at `{theirs[0]}`"
+    return f"the plugin `{name}` has no settings"
+
+
+def _no_memory(name: str, claims: Claims) -> str:
+    if name in MEMORIES:
+        return f"no plugin named `{name}` is installed; run: pip install beaver-hooks-{name}"
+    claimed = [path.removeprefix("memory.") for path in claims.claimed if path.startswith("memory.")]
+    return f"is not a setting{did_you_mean(name, ('mode', *MEMORIES, *claimed))}"

@@ -1,0 +1,32 @@
+"""Credentials that the configuration leaves to an environment variable: `{"env": "NAME"}`."""
+
+import re
+from collections.abc import Mapping
+from typing import TypeGuard
+
+from beaver_hooks.config.paths import shown_variable
+from beaver_hooks.config.plain import text_problem
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def is_reference(value: object) -> TypeGuard[Mapping[str, str]]:
+    """Whether `value` is `{"env": "NAME"}` and nothing else."""
+    return (
+        isinstance(value, Mapping)
+        and set(value) == {"env"}
+        and isinstance(value["env"], str)
+        and _NAME.fullmatch(value["env"]) is not None
+    )
+
+
+def lookup(reference: Mapping[str, str], environment: Mapping[str, str]) -> tuple[str | None, str]:
+    """Return the variable's text and nothing, or `None` and what is wrong with it."""
+    name = reference["env"]
+    # A credential put where the name belongs looks like no name of a variable, and is not repeated.
+    variable = f"the environment variable `{name}`" if shown_variable(name) else "its environment variable"
+    text = environment.get(name)
+    if not text:
+        return None, f"is missing: {variable} is not set"
+    problem = text_problem(text)
+    return (None, f"{variable} {problem}") if problem else (text, "")

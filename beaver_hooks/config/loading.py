@@ -1,0 +1,101 @@
+"""Finds the configuration, asks for trust where it was merely found, and reads it."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+
+from beaver_hooks.config.finding import FOLDER, Found, find_config
+from beaver_hooks.config.model import Config
+from beaver_hooks.config.paths import printable
+from beaver_hooks.config.reading import build_config, parse_json, read_bytes
+from beaver_hooks.config.summaries import Summary, summarise
+from beaver_hooks.config.trust import fingerprint, record_trust, recorded_fingerprint
+from beaver_hostspecs import ConfigurationNotTrusted
+
+Confirm = Callable[[Summary], bool]
+
+
+@attrs.frozen(kw_only=True)
+class LoadedConfig:
+    """The configuration that is in effect.
+
+    Attributes:
+        config: the configuration.
+        path: the file it is from, or `None` for the defaults.
+        trusted_by: `given` by the caller or the environment, `confirmed` by a person, `None` for the
+            defaults.
+        state_folder: where the host keeps its state, absolute.
+    """
+
+    config: Config
+    path: Path | None
+    trusted_by: Literal["given", "confirmed"] | None
+    state_folder: Path
+
+
+def load_config(
+    explicit: Path | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    confirm: Confirm | None = None,
+) -> LoadedConfig:
+    """Return the configuration for a working directory; the defaults when there is no file.
+
+    Args:
+        explicit: the file that the caller names, for example by `--config`.
+        environment: the process's environment unless given.
+        cwd: the working directory unless given.
+        confirm: asks a person whether a configuration that was merely found may take effect; the answer is
+            recorded.
+
+    Raises:
+        ConfigurationError: the file or the record of confirmations cannot be read, or a setting is wrong.
+        ConfigurationNotTrusted: it was merely found, and nobody has confirmed it as it is now.
+    """
+    environment = os.environ if environment is None else environment
+    cwd = Path.cwd() if cwd is None else cwd.absolute()
+    found = find_config(explicit, environment, cwd)
+    if found is None:
+        return LoadedConfig(config=Config(), path=None, trusted_by=None, state_folder=cwd / FOLDER)
+    # What is confirmed and what takes effect come from the same bytes: the file may change at any time.
+    raw = parse_json(read_bytes(found.path))
+    config = build_config(raw, environment=environment)
+    if not found.given:
+        _ensure_trust(raw, found, environment, confirm)
+    return LoadedConfig(
+        config=config,
+        path=found.path,
+        trusted_by="given" if found.given else "confirmed",
+        state_folder=_state_folder(config, found.path, cwd),
+    )
+
+
+def _ensure_trust(
+    raw: Mapping[str, Any], found: Found, environment: Mapping[str, str], confirm: Confirm | None
+) -> None:
+    current, known = fingerprint(raw), recorded_fingerprint(found.path, environment)
+    if current == known:
+        return
+    real = Path(os.path.realpath(found.path))
+    if confirm is None or not confirm(summarise(raw, real, changed=known is not None)):
+        _refuse(found.path, changed=known is not None)
+    record_trust(real, current, environment)
+
+
+def _refuse(path: Path, *, changed: bool) -> None:
+    name = printable(str(path))
+    why = "has changed since it was confirmed" if changed else "was found here and nobody has confirmed it"
+    raise ConfigurationNotTrusted(
+        "",
+        f"the configuration {name} {why}; review it, then call beaver_hooks.config.trust_config({name!r}),"
+        " or give it explicitly by BEAVER_CONFIG",
+    )
+
+
+def _state_folder(config: Config, path: Path, cwd: Path) -> Path:
+    given = config.host.state_folder
+    return cwd / FOLDER if given is None else path.parent / given

@@ -1,0 +1,144 @@
+"""The configuration of a host. A new section of the file is a new field of `Config`."""
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+import attrs
+
+from beaver_hooks.config.claims import Claims, check_claims
+from beaver_hooks.config.kinds import hidden, rest
+from beaver_hooks.config.paths import child
+from beaver_hostspecs import ConfigurationError
+from beaver_hostspecs.settings import at_least, between, distinct, positive, setting
+
+Mode = Literal["curated", "hybrid", "memory_gateway"]
+Section = Mapping[str, Any]
+
+
+@attrs.frozen(kw_only=True)
+class HostSettings:
+    """The section `host`: how turns are run."""
+
+    default_deadline_seconds: float = setting(
+        default=5.0, help="seconds a hook may take whose plugin declares none", validator=positive()
+    )
+    deadline_cap_seconds: float = setting(
+        default=60.0,
+        help="the most seconds any hook may take, whatever its plugin declares",
+        validator=positive(),
+    )
+    background: bool = setting(
+        default=True, help="whether hooks after the answer run in the background; false awaits them"
+    )
+    queue_limit: int = setting(
+        default=1000,
+        help="how many background calls may wait before the newest is refused",
+        validator=between(1, 10**6),
+    )
+    idle_turn_seconds: float = setting(
+        default=3600.0, help="seconds after which a turn that nobody closed is dropped", validator=positive()
+    )
+    reference_tokens: int = setting(
+        default=2000, help="tokens of recalled text per plugin and turn", validator=at_least(0)
+    )
+    blocked_after_seconds: float = setting(
+        default=0.5,
+        help="seconds a plugin may block the event loop before it is named for it",
+        validator=positive(),
+    )
+    state_folder: Path | None = setting(
+        default=None,
+        help="where state is kept, relative to this file; null is .beaver in the working directory",
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Memory:
+    """The section `memory`.
+
+    Attributes:
+        mode: which memories load, which must, and which one stops a turn when it fails.
+        explicit: whether the file names the mode.
+        sections: the raw settings of the memory plugins, by the last part of their path.
+    """
+
+    mode: Mode = setting(default="hybrid", help="curated, hybrid (both memories) or memory_gateway (it alone)")
+    explicit: bool = hidden(default=False)
+    sections: Mapping[str, Mapping[str, Any]] = rest()
+
+
+@attrs.frozen(kw_only=True)
+class Plugins:
+    """The section `plugins`.
+
+    Attributes:
+        disabled: names of plugins that are never imported.
+        sections: the raw settings of third-party plugins, by plugin name.
+    """
+
+    disabled: tuple[str, ...] = setting(default=(), help="names of plugins that are not loaded", validator=distinct())
+    sections: Mapping[str, Mapping[str, Any]] = rest()
+
+
+@attrs.frozen(kw_only=True)
+class Config:
+    """A whole configuration. Plugin sections are raw: the host structures them with the plugin's class.
+
+    Attributes:
+        schema: the file's `$schema`, for editors; ignored.
+    """
+
+    schema: str | None = setting(default=None, key="$schema", help="the JSON Schema of this file, for editors")
+    memory: Memory | None = setting(default=None, help="the memory mode, and the settings of each memory")
+    plugins: Plugins = setting(default=Plugins(), help="third-party plugins: their settings, or not to load them")
+    host: HostSettings = setting(default=HostSettings(), help="how turns are run")
+
+    @property
+    def mode(self) -> Mode:
+        """The memory mode, given or not."""
+        return self.memory.mode if self.memory else "hybrid"
+
+    @property
+    def explicit(self) -> bool:
+        """Whether the file names the mode."""
+        return self.memory is not None and self.memory.explicit
+
+    def section(self, path: str) -> Section | None:
+        """Return the raw settings at a plugin's `settings_path`, or `None` when the file has none there."""
+        return dict(self._sections()).get(path)
+
+    def check_sections(
+        self,
+        *,
+        claimed: Mapping[str, str],
+        ignored: Collection[str] = (),
+        installed: Collection[str] = (),
+    ) -> None:
+        """Refuse a section that no plugin reads.
+
+        Args:
+            claimed: the plugin that reads it, by the path of the section.
+            ignored: names of plugins that are blocked, disabled or unavailable; their sections may stay.
+            installed: names of all plugins that are there.
+
+        Raises:
+            ConfigurationError: names the section, and what was probably meant or what to install.
+        """
+        claims = Claims(claimed=claimed, ignored={*ignored, *self.plugins.disabled}, installed=installed)
+        for path, _ in self._sections():
+            problem = check_claims(path, claims)
+            if problem is not None:
+                raise ConfigurationError(child(*path.split(".", 1)), problem)
+
+    def _sections(self) -> Iterator[tuple[str, Section]]:
+        memory = self.memory.sections if self.memory else MappingProxyType({})
+        yield from ((f"memory.{name}", section) for name, section in memory.items())
+        yield from ((f"plugins.{name}", section) for name, section in self.plugins.sections.items())
+
+
+def is_section_path(path: str) -> bool:
+    """Whether a plugin may keep its settings at `path`: `memory.<name>` or `plugins.<name>`."""
+    root, _, name = path.partition(".")
+    return root in {"memory", "plugins"} and bool(name) and path not in {"memory.mode", "plugins.disabled"}

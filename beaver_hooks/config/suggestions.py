@@ -1,0 +1,17 @@
+"""Did you mean ...?"""
+
+from collections.abc import Iterable
+
+_LONGEST = 64
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the end of a sentence that names the closest known word, or nothing when none is close."""
+    # Imported late: a configuration without a typo does not pay for it.
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    if len(word) > _LONGEST:
+        return ""  # the comparison takes quadratic time, and nobody meant that
+    by_folded = {name.casefold(): name for name in known}
+    closest = get_close_matches(word.casefold(), by_folded, n=1)
+    return f"; did you mean `{by_folded[closest[0]]}`?" if closest else ""

@@ -1,0 +1,88 @@
+"""Whether somebody has confirmed a configuration that was merely found.
+
+A configuration can name programs, addresses and environment variables, and one lies in every folder somebody
+hands you. So one that was found takes effect only after a confirmation, recorded per real path for everything
+in the file that is not a number: a changed number does not ask again, a changed key, text, switch or
+structure does.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from beaver_hooks.config.reading import parse_json, read_bytes
+from beaver_hooks.config.record import change_record, read_record, record_path
+
+
+def trust_config(path: Path, *, environment: Mapping[str, str] | None = None) -> None:
+    """Record that the configuration at `path`, as it is now, may take effect.
+
+    Raises:
+        ConfigurationError: it cannot be read, or the record cannot be written.
+    """
+    record_trust(path, fingerprint(parse_json(read_bytes(path))), _environment(environment))
+
+
+def is_trusted(path: Path, *, environment: Mapping[str, str] | None = None) -> bool:
+    """Whether the configuration at `path`, as it is now, has been confirmed.
+
+    Raises:
+        ConfigurationError: it or the record cannot be read.
+    """
+    known = recorded_fingerprint(path, _environment(environment))
+    return known == fingerprint(parse_json(read_bytes(path)))
+
+
+def forget_trust(path: Path, *, environment: Mapping[str, str] | None = None) -> bool:
+    """Take back a confirmation, and return whether there was one. The file need not exist any more.
+
+    Raises:
+        ConfigurationError: the record cannot be read or written.
+    """
+    where = record_path(_environment(environment))
+    if _key(path) not in read_record(where):
+        return False
+    change_record(where, lambda fingerprints: _drop(fingerprints, _key(path)))
+    return True
+
+
+def record_trust(path: Path, of: str, environment: Mapping[str, str]) -> None:
+    """Record the confirmation of the configuration that has the given fingerprint."""
+    change_record(record_path(environment), lambda fingerprints: fingerprints.update({_key(path): of}))
+
+
+def recorded_fingerprint(path: Path, environment: Mapping[str, str]) -> str | None:
+    """Return the fingerprint that was confirmed for `path`, or `None`."""
+    return read_record(record_path(environment)).get(_key(path))
+
+
+def fingerprint(raw: Mapping[str, Any]) -> str:
+    """Return a digest of everything in a configuration that is not a number."""
+    canonical = json.dumps(_shape(raw), separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+def _shape(value: object) -> object:
+    """Return `value` without its numbers, in a form in which no two kinds of value look alike."""
+    if isinstance(value, Mapping):
+        return {"object": [[key, _shape(value[key])] for key in sorted(value)]}
+    if isinstance(value, list):
+        return {"list": [_shape(each) for each in value]}
+    if isinstance(value, bool) or value is None:
+        return value
+    return {"text": value} if isinstance(value, str) else {"number": None}
+
+
+def _drop(fingerprints: dict[str, str], key: str) -> None:
+    fingerprints.pop(key, None)
+
+
+def _key(path: Path) -> str:
+    return os.path.realpath(path)
+
+
+def _environment(given: Mapping[str, str] | None) -> Mapping[str, str]:
+    return os.environ if given is None else given

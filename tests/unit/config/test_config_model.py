@@ -1,0 +1,138 @@
+"""The configuration as an object: modes, sections, and who reads them."""
+
+import pytest
+
+from beaver_hooks.config import Config, HostSettings, is_section_path, parse_config
+from beaver_hostspecs import ConfigurationError
+
+
+def problem(text: str) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        parse_config(text)
+    return str(caught.value)
+
+
+def unclaimed(text: str, **known) -> str | None:
+    try:
+        parse_config(text).check_sections(**{"claimed": {}, **known})
+    except ConfigurationError as error:
+        return str(error)
+    return None
+
+
+def test_defaults():
+    """An empty file is the defaults, in the implicit hybrid mode."""
+    config = parse_config("{}")
+
+    assert config == Config()
+    assert config.host == HostSettings()
+    assert (config.mode, config.explicit, config.section("memory.gateway")) == ("hybrid", False, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"memory": null}', ("hybrid", False)),
+        ('{"memory": {}}', ("hybrid", False)),
+        ('{"memory": {"mode": "hybrid"}}', ("hybrid", True)),
+        ('{"memory": {"mode": "memory_gateway"}}', ("memory_gateway", True)),
+        ('{"$schema": "x", "memory": {"mode": "curated"}}', ("curated", True)),
+    ],
+)
+def test_mode(text, expected):
+    """A mode is explicit exactly when the file names it."""
+    config = parse_config(text)
+
+    assert (config.mode, config.explicit) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"memory": {"mode": null}}', "memory.mode: must be one of `curated`, `hybrid`, `memory_gateway`"),
+        ('{"memory": {"modee": "hybrid"}}', "memory.modee: must be an object; did you mean `mode`?"),
+        ('{"memory": {"gateway": []}}', "memory.gateway: must be an object"),
+        ('{"memmory": {}}', "memmory: is not a setting; did you mean `memory`?"),
+        ('{"plugins": {"tally": 5}}', "plugins.tally: must be an object"),
+        ('{"plugins": {"disabled": ["a", "a"]}}', "plugins.disabled: must not name anything twice"),
+        ('{"host": {"queuelimit": 5}}', "host.queuelimit: is not a setting; did you mean `queueLimit`?"),
+        ('{"host": {"deadlineCapSeconds": 0}}', "host.deadlineCapSeconds: must be a number above 0"),
+        ('{"$schema": 5}', "$schema: must be a string"),
+    ],
+)
+def test_refusals(text, expected):
+    """What the host's own sections refuse, and where."""
+    assert problem(text) == expected
+
+
+def test_sections_are_kept_raw_and_out_of_sight():
+    """Sections of plugins are had by path, and no repr shows them."""
+    config = parse_config('{"memory": {"gateway": {"apiKey": "canary"}}, "plugins": {"a.b": {"c": [1]}}}')
+
+    assert config.section("memory.gateway") == {"apiKey": "canary"}
+    assert config.section("plugins.a.b") == {"c": (1,)}
+    assert "canary" not in repr(config)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("memory.gateway", True),
+        ("plugins.tally", True),
+        ("memory.mode", False),
+        ("plugins.disabled", False),
+        ("plugins.", False),
+        ("memory", False),
+        ("host.tally", False),
+    ],
+)
+def test_is_section_path(path, expected):
+    """A plugin may keep settings under `memory` and `plugins`, but not where the host has its own."""
+    assert is_section_path(path) is expected
+
+
+GATEWAY = '{"memory": {"gateway": {}}}'
+TALLY = '{"plugins": {"tally": {}}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "known", "expected"),
+    [
+        ("{}", {}, None),
+        (GATEWAY, {"claimed": {"memory.gateway": "gateway"}, "installed": ["gateway"]}, None),
+        (GATEWAY, {"ignored": ["gateway"]}, None),
+        ('{"memory": {"local": {}}, "plugins": {"disabled": ["local"]}}', {}, None),
+        (
+            '{"memory": {"local": {}}}',
+            {},
+            "memory.local: no plugin named `local` is installed; run: pip install beaver-hooks-local",
+        ),
+        ('{"memory": {"gatway": {}}}', {}, "memory.gatway: is not a setting; did you mean `gateway`?"),
+        (
+            '{"memory": {"mine": {}}}',
+            {"claimed": {"memory.mime": "x"}},
+            "memory.mine: is not a setting; did you mean `mime`?",
+        ),
+        ('{"memory": {"qqqq": {}}}', {}, "memory.qqqq: is not a setting"),
+        (TALLY, {"claimed": {"plugins.tally": "tally"}}, None),
+        (
+            TALLY,
+            {"installed": ["taly"]},
+            "plugins.tally: no plugin of that name is installed; did you mean `taly`?",
+        ),
+        (TALLY, {"installed": ["tally"]}, "plugins.tally: the plugin `tally` has no settings"),
+        (
+            '{"plugins": {"gateway": {}}}',
+            {"claimed": {"memory.gateway": "gateway"}, "installed": ["gateway"]},
+            "plugins.gateway: the settings of the plugin `gateway` belong at `memory.gateway`",
+        ),
+        (
+            '{"plugins": {"sk-0123456789": {}}}',
+            {},
+            "plugins.[?]: no plugin of that name is installed",
+        ),
+    ],
+)
+def test_check_sections(text, known, expected):
+    """A section nobody reads is refused with what was meant or what to install; ignored plugins keep theirs."""
+    assert unclaimed(text, **known) == expected
