@@ -1,0 +1,156 @@
+"""What the writer writes next: taken off the queue, made plain, and kept until it is committed."""
+
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import partial
+
+import attrs
+from attrs import field
+
+from beaver_hooks.audit.chain import Fields
+from beaver_hooks.audit.content import attempt, body_text, column, facts_text, optional_column, stamp
+from beaver_hooks.audit.events import AuditEvent
+
+Body = Mapping[str, object] | Callable[[], Mapping[str, object]]
+
+
+@attrs.frozen(kw_only=True)
+class Receipt:
+    """The receipt of a turn on its way to the database."""
+
+    turn: str
+    at: datetime
+    body: Body = field(repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class Health:
+    """The health of a plugin on its way to the database."""
+
+    plugin: str
+    at: datetime
+    body: Mapping[str, object]
+
+
+@attrs.define(kw_only=True, eq=False)
+class Flush:
+    """Somebody waits until all that came before is durable.
+
+    Attributes:
+        done: set when it is, or when it could not be made so.
+        failure: the category of what went wrong; read it once `done` is set.
+    """
+
+    done: threading.Event = field(factory=threading.Event)
+    failure: str | None = None
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Stop:
+    """The writer writes what came before and ends."""
+
+
+Item = AuditEvent | Receipt | Health | Flush | Stop
+
+
+class Batch:
+    """Rows that wait for their commit, and those who wait for them; all of it can be written as text."""
+
+    def __init__(self, identify: Callable[[str], str]) -> None:
+        self._identify = identify
+        self._given: dict[str, Receipt] = {}
+        self._receipts: dict[str, tuple[str, str, str]] = {}
+        self._health: dict[str, tuple[str, str, str]] = {}
+        self._waiting: list[Flush] = []
+        self.events: list[Fields] = []
+        self.stopped = False
+
+    def __len__(self) -> int:
+        """How many entries would be lost with it; health is not counted: only the latest matters."""
+        return len(self.events) + len(self._given) + len(self._receipts)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to write."""
+        return not (len(self) or self._health)
+
+    @property
+    def health(self) -> list[tuple[str, str, str]]:
+        """The rows of health: plugin, body, updated."""
+        return [*self._health.values()]
+
+    @property
+    def receipts(self) -> list[tuple[str, str, str]]:
+        """The rows of receipts: turn, at, body."""
+        return [*self._receipts.values()]
+
+    def take(self, item: Item) -> None:
+        """Add one item. Never raises for what is in it."""
+        if isinstance(item, AuditEvent):
+            row, failure = attempt(partial(self._event, item))
+            self.events.append(row or host_event("audit_event_unwritable", item.at, error=failure))
+        elif isinstance(item, Receipt):
+            # Only the last one of a turn will be asked for its body.
+            self._given[item.turn] = item
+        elif isinstance(item, Health):
+            plugin = column(item.plugin)
+            self._health[plugin] = (plugin, self._body("health", item.body, item.at), stamp(item.at))
+        elif isinstance(item, Flush):
+            self._waiting.append(item)
+        else:
+            self.stopped = True
+
+    def evaluate(self) -> None:
+        """Turn the receipts taken so far into rows. Their bodies are asked for here, off everybody's path."""
+        for given in self._given.values():
+            turn, make = (
+                column(given.turn),
+                given.body if callable(given.body) else partial(_same, given.body),
+            )
+            body, failure = attempt(make)
+            text = self._body("receipt", {"unwritable": failure} if failure else body, given.at)
+            if failure:
+                self.events.append(host_event("audit_body_unwritable", given.at, what="receipt", error=failure))
+            self._receipts[turn] = (turn, stamp(given.at), text)
+        self._given.clear()
+
+    def release(self, failure: str | None) -> None:
+        """Tell everybody who waits that it is durable, or why it is not."""
+        for flush in self._waiting:
+            flush.failure = failure
+            flush.done.set()
+        self._waiting.clear()
+
+    def clear(self) -> None:
+        """Forget the rows: they are written."""
+        self.events.clear()
+        self._receipts.clear()
+        self._health.clear()
+
+    def _event(self, event: AuditEvent) -> Fields:
+        return (
+            stamp(event.at),
+            column(event.name),
+            optional_column(event.plugin),
+            optional_column(event.hook),
+            optional_column(event.turn),
+            optional_column(event.session),
+            facts_text(event.facts, self._identify),
+        )
+
+    def _body(self, what: str, body: object, at: datetime) -> str:
+        text, failure = attempt(partial(body_text, body))
+        if text is not None:
+            return text
+        self.events.append(host_event("audit_body_unwritable", at, what=what, error=failure))
+        return body_text({"unwritable": failure})
+
+
+def host_event(name: str, at: datetime, **facts: str | int | None) -> Fields:
+    """Return the row of an event about the trail itself."""
+    return (stamp(at), name, None, None, None, None, body_text(facts))
+
+
+def _same(body: Mapping[str, object]) -> Mapping[str, object]:
+    return body

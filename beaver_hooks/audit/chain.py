@@ -1,0 +1,151 @@
+"""How audit records are bound to each other. Pure: no file, no clock.
+
+Each record carries HMAC-SHA256 over the code of the record before it and its own canonical bytes, its number
+among them. Whoever lacks the key cannot change, insert, drop or reorder records unnoticed, with one exception
+that is in the nature of a chain: cutting off its end leaves a shorter chain that is whole. Against that, keep
+a `Head` somewhere else and hand it to `verify`. Whoever has the key can forge everything; a head kept
+elsewhere shows that too.
+"""
+
+import hmac
+import json
+from collections.abc import Iterable
+from itertools import chain as concatenate
+
+import attrs
+
+Fields = tuple[str, str, str | None, str | None, str | None, str | None, str]
+"""What a record says: at, name, plugin, hook, turn, session, and the facts as JSON text."""
+
+GENESIS = "0" * 64
+"""What stands for the code before the first record."""
+
+# Built once: json.dumps builds an encoder per call for anything but its defaults. Pure ASCII, so that lone
+# surrogates and NUL are plain escapes.
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
+
+
+@attrs.frozen(kw_only=True)
+class Record:
+    """One stored record.
+
+    Attributes:
+        seq: its number, from 1, without gaps.
+        fields: what it says.
+        mac: its code, in hex.
+    """
+
+    seq: int
+    fields: Fields
+    mac: str
+
+
+@attrs.frozen(kw_only=True)
+class Head:
+    """The end of a chain at some moment. Content-free: it may be kept or published anywhere."""
+
+    seq: int
+    mac: str
+
+
+@attrs.frozen(kw_only=True)
+class Verdict:
+    """What `verify` found.
+
+    Attributes:
+        ok: whether the chain is whole.
+        checked: how many records were found good.
+        first_bad: the number of the first record that is wrong or missing, or `None`.
+        reason: what is wrong with it: `changed`, `forged` (the record after it does not vouch for its code
+            either), `missing`, `reordered`, or `not the expected head`; empty when all is well.
+        head: the last good record.
+    """
+
+    ok: bool
+    checked: int
+    first_bad: int | None = None
+    reason: str = ""
+    head: Head | None = None
+
+
+def subkey(key: bytes, purpose: str) -> bytes:
+    """Return the key for one purpose, so that no code made for one of them says anything about another."""
+    return hmac.digest(key, b"beaver-hooks audit: " + purpose.encode("ascii"), "sha256")
+
+
+def chain_key(key: bytes) -> bytes:
+    """Return the key that `link` and `verify` want."""
+    return subkey(key, "chain")
+
+
+def identifier_key(key: bytes) -> bytes:
+    """Return the key that `identify` wants."""
+    return subkey(key, "identifiers")
+
+
+def identify(key: bytes, value: str) -> str:
+    """Return what stands for a value that could identify a person: always the same under one key."""
+    digest = hmac.digest(key, value.encode("utf-8", "surrogatepass"), "sha256")
+    return "h:" + digest.hex()[:24]
+
+
+def canonical(seq: int, fields: Fields) -> bytes:
+    """Return the bytes of a record that its code is about; two different records never share them."""
+    return _encode([seq, *fields]).encode("ascii")
+
+
+def link(key: bytes, previous: str, seq: int, fields: Fields) -> str:
+    """Return the code of a record that follows the one with the code `previous`."""
+    message = previous.encode("utf-8", "surrogatepass") + b"\n" + canonical(seq, fields)
+    return hmac.digest(key, message, "sha256").hex()
+
+
+def verify(records: Iterable[Record], key: bytes, *, expected_head: Head | None = None) -> Verdict:
+    """Check a whole chain and name the first bad record.
+
+    Args:
+        records: all of them, in the order of their numbers.
+        key: the chain key.
+        expected_head: a head that was seen before. Without it a chain that lost its last records looks whole.
+    """
+    head = Head(seq=0, mac=GENESIS)
+    current: Record | None = None
+    for following in concatenate(records, (None,)):
+        if current is not None:
+            reason = _fault(head, current, following, key) or _surprise(current, expected_head)
+            if reason:
+                return _bad(head, min(current.seq, head.seq + 1), reason)
+            head = Head(seq=current.seq, mac=current.mac)
+        current = following
+    if expected_head is not None and expected_head.seq > head.seq:
+        return _bad(head, head.seq + 1, "missing")
+    return Verdict(ok=True, checked=head.seq, head=_found(head))
+
+
+def _fault(head: Head, record: Record, following: Record | None, key: bytes) -> str:
+    if record.seq != head.seq + 1:
+        return "missing" if record.seq > head.seq else "reordered"
+    if _same(link(key, head.mac, record.seq, record.fields), record.mac):
+        return ""
+    # The next record vouches for this one's code: then the code is genuine, and what it covers is not.
+    if following is None or _same(link(key, record.mac, following.seq, following.fields), following.mac):
+        return "changed"
+    return "forged"
+
+
+def _surprise(record: Record, expected: Head | None) -> str:
+    if expected is None or record.seq != expected.seq or _same(record.mac, expected.mac):
+        return ""
+    return "not the expected head"
+
+
+def _same(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass"))
+
+
+def _bad(head: Head, seq: int, reason: str) -> Verdict:
+    return Verdict(ok=False, checked=head.seq, first_bad=seq, reason=reason, head=_found(head))
+
+
+def _found(head: Head) -> Head | None:
+    return head if head.seq else None

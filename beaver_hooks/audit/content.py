@@ -1,0 +1,117 @@
+"""What may enter the audit database: plain, scrubbed, short, and never able to break its writer."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from beaver_hostspecs import Personal, scrub
+
+LONGEST_TEXT = 500
+MOST_ITEMS = 1000
+DEEPEST = 8
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+# Built once: json.dumps builds an encoder per call for anything but its defaults. Sorted keys and pure ASCII:
+# the same value is always the same bytes, and lone surrogates and NUL are plain escapes.
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
+
+Plain = dict[str, "Plain"] | list["Plain"] | str | int | float | bool | None
+Answer = TypeVar("Answer")
+
+
+def short(value: object) -> str:
+    """Return a text as it may be stored: scrubbed, then cut; any other value as the name of its type."""
+    if not isinstance(value, str):
+        return type(value).__name__
+    # str() of a subclass may be anything, an enum's member name for example; this is the text itself.
+    clean = scrub(str.__str__(value))
+    return clean if len(clean) <= LONGEST_TEXT else clean[: LONGEST_TEXT - 3] + "..."
+
+
+def column(value: object) -> str:
+    """Return a text as a column of its own may hold it: `short`, without NUL and lone surrogates."""
+    text = short(value)
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
+
+
+def optional_column(value: object) -> str | None:
+    """Return `column(value)`, or `None` for `None`."""
+    return None if value is None else column(value)
+
+
+def stamp(at: object) -> str:
+    """Return a time as text that sorts: UTC, microseconds; the name of its type for what is no time."""
+    if not isinstance(at, datetime):
+        return type(at).__name__
+    try:
+        return at.astimezone(UTC).isoformat(timespec="microseconds")
+    except (OverflowError, ValueError):
+        # Within a day of the ends of the calendar there is no UTC; nobody's clock is there.
+        return at.replace(tzinfo=UTC).isoformat(timespec="microseconds")
+
+
+def facts_text(facts: Mapping[str, object], identify: Callable[[str], str]) -> str:
+    """Return facts as JSON: facts and lists of facts as they are, `Personal` as keyed hash and length.
+
+    Anything else becomes the name of its type.
+    """
+    if not facts:
+        return "{}"
+    plain: dict[str, Plain] = {}
+    for key, value in facts.items():
+        if isinstance(value, Personal):
+            plain[short(key)] = identify(value.value)
+            plain[short(key) + "_length"] = len(value.value)
+        elif isinstance(value, list | tuple):
+            plain[short(key)] = _items([_scalar(item) for item in value[:MOST_ITEMS]], len(value))
+        else:
+            plain[short(key)] = _scalar(value)
+    return _encode(plain)
+
+
+def body_text(body: object) -> str:
+    """Return a receipt or a health record as JSON: mappings, lists and facts all the way down, to a limit."""
+    return _encode(_plain(body, DEEPEST))
+
+
+def attempt(call: Callable[[], Answer]) -> tuple[Answer | None, str | None]:
+    """Run somebody else's code; return what it answered, or the name (no more) of what it raised.
+
+    The one who calls it reports the second.
+    """
+    try:
+        return call(), None
+    # On the writer's thread anything at all would end the trail.
+    except BaseException as error:  # noqa: BLE001
+        return None, type(error).__name__
+
+
+def _plain(value: object, depth: int) -> Plain:
+    if isinstance(value, Mapping | list | tuple | set | frozenset) and not depth:
+        return type(value).__name__
+    if isinstance(value, Mapping):
+        return {short(key): _plain(item, depth - 1) for key, item in value.items()}
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=repr)
+    if isinstance(value, list | tuple):
+        return _items([_plain(item, depth - 1) for item in value[:MOST_ITEMS]], len(value))
+    return stamp(value) if isinstance(value, datetime) else _scalar(value)
+
+
+def _items(items: list[Plain], total: int) -> list[Plain]:
+    # What was cut is said, or a short list would look like a whole one.
+    return items if len(items) == total else [*items, f"and {total - len(items)} more"]
+
+
+def _scalar(value: object) -> Plain:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        # Compared as plain integers: a range would be searched from end to end for a subclass of int.
+        return int(value) if _SMALLEST <= int(value) <= _LARGEST else "int"
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else "float"
+    return short(value)

@@ -1,0 +1,45 @@
+-- What happened. Only ever appended; `mac` chains each record to the one before it.
+CREATE TABLE audit (
+    seq     INTEGER PRIMARY KEY,
+    at      TEXT NOT NULL,
+    name    TEXT NOT NULL,
+    plugin  TEXT,
+    hook    TEXT,
+    turn    TEXT,
+    session TEXT,
+    facts   TEXT NOT NULL,
+    mac     TEXT NOT NULL
+) STRICT;
+
+CREATE TRIGGER audit_keeps_what_it_has BEFORE UPDATE ON audit
+BEGIN
+    SELECT RAISE(ABORT, 'the audit trail is append-only');
+END;
+
+CREATE TRIGGER audit_loses_nothing BEFORE DELETE ON audit
+BEGIN
+    SELECT RAISE(ABORT, 'the audit trail is append-only');
+END;
+
+-- INSERT OR REPLACE deletes without a delete trigger, so an insert may only take a number that is free.
+CREATE TRIGGER audit_replaces_nothing BEFORE INSERT ON audit
+WHEN EXISTS (SELECT 1 FROM audit WHERE seq = NEW.seq)
+BEGIN
+    SELECT RAISE(ABORT, 'the audit trail is append-only');
+END;
+
+-- The account of each turn: replaced when it is complete, bounded, and not chained.
+CREATE TABLE receipts (
+    turn TEXT NOT NULL PRIMARY KEY,
+    at   TEXT NOT NULL,
+    body TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX receipts_by_time ON receipts (at);
+
+-- The last known state of each plugin.
+CREATE TABLE health (
+    plugin  TEXT NOT NULL PRIMARY KEY,
+    body    TEXT NOT NULL,
+    updated TEXT NOT NULL
+) STRICT;

@@ -1,0 +1,143 @@
+"""Reads a host's database: from the host itself or from any other process, while it is being written."""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from beaver_hooks.audit import chain
+from beaver_hooks.audit.chain import Head, Record, Verdict
+from beaver_hooks.audit.connection import DatabaseError
+from beaver_hooks.audit.database import DATABASE, Database
+from beaver_hooks.audit.events import AuditEvent
+from beaver_hooks.audit.key import KEY_FILE, read_key
+from beaver_hostspecs import AuditUnavailable
+
+_REMEDIES = {
+    "cannot_open": "cannot be opened; check who owns it and its folder",
+    "closed": "is closed",
+    "corrupt": "is damaged or no database; move it away, with its -wal and -shm files, and restore a backup",
+    "disk_full": "cannot grow: the disk is full; make room",
+    "forked": "belongs to the process that opened it; open it after the fork, or start the child by spawning",
+    "io_error": "cannot be read or written; check the disk",
+    "locked": "is locked by another process; end the one that holds it",
+    "missing": "does not exist; a host makes it when it opens",
+    "newer": "was written by a newer Beaver Hooks; upgrade this one",
+    "not_ours": "is a database, but not an audit trail; move it away",
+    "read_only": "is read-only; check who owns it and its folder",
+}
+
+
+def unavailable(folder: Path, category: str) -> AuditUnavailable:
+    """Return the error for a category: the file, what is wrong with it, and the remedy."""
+    return AuditUnavailable(f"The audit trail {folder / DATABASE} {_REMEDIES.get(category, f'failed: {category}')}.")
+
+
+class TrailReader:
+    """Answers questions about a host's database. Every answer is what was committed at one moment.
+
+    Every method opens a connection of its own, and raises `AuditUnavailable` where there is nothing to read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._pid = os.getpid()
+
+    def receipt(self, turn: str) -> Mapping[str, Any] | None:
+        """Return the receipt of a turn, or `None` where there is none (any more)."""
+        with self._reading() as database:
+            body = database.receipt(turn)
+        return None if body is None else _mapping(body)
+
+    def receipts(self, limit: int = 20) -> dict[str, Mapping[str, Any]]:
+        """Return the newest receipts by turn, newest first."""
+        with self._reading() as database:
+            return {turn: _mapping(body) for turn, body in database.receipts(limit)}
+
+    def health(self) -> dict[str, Mapping[str, Any]]:
+        """Return the last known health by plugin."""
+        with self._reading() as database:
+            return {plugin: _mapping(body) for plugin, body in database.health()}
+
+    def tail(self, limit: int = 20) -> list[AuditEvent]:
+        """Return the last events, oldest first."""
+        with self._reading() as database:
+            return [_event(record) for record in database.tail(limit)]
+
+    def head(self) -> Head:
+        """Return the end of the chain (seq 0: it is empty). Keep it where whoever writes here cannot."""
+        with self._reading() as database:
+            records = database.tail(1)
+        return Head(seq=records[0].seq, mac=records[0].mac) if records else Head(seq=0, mac=chain.GENESIS)
+
+    def verify(self, *, expected_head: Head | None = None) -> Verdict:
+        """Check the whole chain and name the first bad record.
+
+        A chain cannot show that its last records were cut off, nor that all of it was replaced together with
+        the key. A head that was kept elsewhere can: hand it over as `expected_head`.
+        """
+        with self._reading() as database:
+            key = read_key(self._folder)
+            if key is None:
+                raise missing_key(self._folder)
+            return chain.verify(database.records(), chain.chain_key(key.secret), expected_head=expected_head)
+
+    def integrity(self) -> list[str]:
+        """Return what SQLite finds wrong with the file; nothing when it is sound."""
+        with self._reading() as database:
+            return database.integrity()
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[Database]:
+        self._refuse_fork()
+        try:
+            database = Database.read(self._folder)
+            with contextlib.closing(database):
+                yield database
+        except DatabaseError as error:
+            raise unavailable(self._folder, error.category) from error
+
+    def _refuse_fork(self) -> None:
+        if os.getpid() != self._pid:
+            raise unavailable(self._folder, "forked")
+
+
+def missing_key(folder: Path) -> AuditUnavailable:
+    """Return the error for a trail whose key is gone."""
+    return AuditUnavailable(
+        f"The audit trail {folder / DATABASE} has records, but its key {folder / KEY_FILE} is missing."
+        f" Restore the key from a backup, or move {DATABASE} (with its -wal and -shm files) away to start"
+        " anew."
+    )
+
+
+def _mapping(text: str) -> dict[str, Any]:
+    # Whoever writes past us may have left anything; a reader is told so, and not broken by it.
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {"unreadable": True}
+    return value if isinstance(value, dict) else {"unreadable": True}
+
+
+def _event(record: Record) -> AuditEvent:
+    at, name, plugin, hook, turn, session, facts = record.fields
+    return AuditEvent(
+        name=name,
+        at=_time(at),
+        plugin=plugin,
+        hook=hook,
+        turn=turn,
+        session=session,
+        facts=_mapping(facts),
+    )
+
+
+def _time(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return datetime.fromtimestamp(0, UTC)

@@ -1,0 +1,93 @@
+"""The folder in which a host and its plugins keep their state.
+
+A repository that somebody else wrote may bring a `.beaver` of its own. So the folder itself and the folders
+of the plugins are never symbolic links: they would lead our writes to wherever their author pleased. Parents
+of the folder may be links.
+"""
+
+import contextlib
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from beaver_hostspecs import AuditUnavailable, PluginRefused
+
+PRIVATE = 0o700
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+def make_state_folder(path: Path) -> Path:
+    """Make the state folder (0700, hidden from git) unless it exists, and return its absolute path.
+
+    A folder of our own with a looser mode is tightened.
+
+    Raises:
+        AuditUnavailable: it cannot be made, is a symbolic link or no folder, or anybody may write to it.
+    """
+    folder = path.absolute()
+    with _explained(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _make_private(folder)
+        _hide_from_git(folder)
+    return folder
+
+
+def plugin_folder(state: Path, name: str) -> Path:
+    """Make the folder of one plugin (0700) unless it exists, and return its absolute path.
+
+    The state folder is made and checked, too: the trail need not have been opened before.
+
+    Raises:
+        PluginRefused: the name is no plain file name.
+        AuditUnavailable: the folder cannot be made or is a symbolic link.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise PluginRefused(
+            "a plugin's name is 1 to 64 letters, digits, dots, dashes and underscores, the first of them"
+            " a letter or digit; rename its entry point",
+        )
+    folder = make_state_folder(state) / "plugins" / name
+    with _explained(folder):
+        _make_private(folder.parent)
+        _make_private(folder)
+    return folder
+
+
+def _make_private(folder: Path) -> None:
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=PRIVATE)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        what = "a symbolic link; name its target instead" if stat.S_ISLNK(found.st_mode) else "not a folder; move it"
+        raise AuditUnavailable(f"The state folder {folder} is {what}.")
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        _tighten(folder, found.st_mode)
+
+
+def _tighten(folder: Path, mode: int) -> None:
+    try:
+        folder.chmod(PRIVATE)
+    except PermissionError:
+        # Somebody else's folder that only they can write to is theirs to arrange.
+        if mode & stat.S_IWOTH:
+            raise AuditUnavailable(f"Anybody may write to the state folder {folder}; use one of your own.") from None
+
+
+def _hide_from_git(folder: Path) -> None:
+    with contextlib.suppress(FileExistsError):
+        # O_EXCL follows no symbolic link.
+        descriptor = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write("*\n")
+
+
+@contextlib.contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise AuditUnavailable(
+            f"The state folder {folder} cannot be used ({error.strerror}); make it writable or name another one."
+        ) from error

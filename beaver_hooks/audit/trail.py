@@ -1,0 +1,127 @@
+"""The default audit sink: one SQLite file in the state folder, written by one thread per host."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Self
+
+from beaver_hooks.audit.batch import Body, Health, Receipt
+from beaver_hooks.audit.chain import identifier_key, identify
+from beaver_hooks.audit.connection import DatabaseError
+from beaver_hooks.audit.database import Database
+from beaver_hooks.audit.events import AuditEvent
+from beaver_hooks.audit.key import Key, make_key, read_key
+from beaver_hooks.audit.reading import TrailReader, missing_key, unavailable
+from beaver_hooks.audit.state_folder import make_state_folder
+from beaver_hooks.audit.writer import Writer
+from beaver_hostspecs import Clock, SystemClock
+
+
+class Trail(TrailReader):
+    """A host's audit trail, receipts and health. Implements `AuditSink`.
+
+    What is given to it is taken at once, from any thread, and written soon; `flush` waits until it is
+    durable. Several processes may have a trail open in the same folder: their events share one chain.
+
+    A trail belongs to the process that opened it. In a forked child, what is given is dropped, and everything
+    that answers raises `AuditUnavailable`. Open another one there only if none was open in the parent when it
+    forked: SQLite cannot tell the two apart.
+    """
+
+    def __init__(self, folder: Path, key: bytes, writer: Writer, clock: Clock) -> None:
+        super().__init__(folder)
+        self._identifier_key = identifier_key(key)
+        self._writer = writer
+        self._clock = clock
+        self._closed: int | None = None
+
+    @classmethod
+    def open(cls, folder: Path, *, on_state: Callable[[str | None], None], clock: Clock | None = None) -> Self:
+        """Open the trail in a state folder, and make what is missing there.
+
+        Args:
+            folder: the state folder.
+            on_state: called in the writer's thread with a category when writing starts to fail, and with
+                `None` when it works again.
+            clock: where the trail's own events get their time from.
+
+        Raises:
+            AuditUnavailable: it cannot be used; says why and what to do. Nothing that exists is replaced.
+        """
+        folder = make_state_folder(folder)
+        key, clock = _check(folder), clock or SystemClock()
+        writer = Writer(folder, key.secret, on_state=on_state, clock=clock)
+        writer.start()
+        trail = cls(folder, key.secret, writer, clock)
+        if key.tightened:
+            trail.append(AuditEvent(name="audit_key_tightened", at=clock.now()))
+        return trail
+
+    def append(self, event: AuditEvent) -> None:
+        """Take an event and return at once."""
+        self._writer.offer(event)
+
+    def put_receipt(self, turn: str, at: datetime, body: Body) -> None:
+        """Take the receipt of a turn and return at once; it replaces the one before.
+
+        A callable is asked for the body later, in the writer's thread, and only if no newer receipt of the
+        same turn came in the meantime. It must not use what the event loop may still change.
+        """
+        self._writer.offer(Receipt(turn=turn, at=at, body=body))
+
+    def put_health(self, plugin: str, body: Mapping[str, object]) -> None:
+        """Take the health of a plugin and return at once; it replaces the one before."""
+        self._writer.offer(Health(plugin=plugin, at=self._clock.now(), body=dict(body)))
+
+    def identify(self, value: str) -> str:
+        """Return what stands for an id or a prompt that could identify a person."""
+        return identify(self._identifier_key, value)
+
+    def flush(self) -> None:
+        """Wait until everything given so far is durable.
+
+        Raises:
+            AuditUnavailable: it is not. It is kept all the same, and tried again.
+        """
+        self._refuse_fork()
+        failure = "closed" if self._closed is not None else self._writer.flush()
+        if failure is not None:
+            raise unavailable(self._folder, failure)
+
+    def close(self, timeout: float = 5.0) -> int:
+        """Write what was given, within `timeout` seconds; return how many entries the trail ever lost.
+
+        Afterwards nothing is taken any more; reading still works. Closing again answers the same. In a forked
+        child it does nothing and answers 0: whatever was given before the fork is the parent's to write.
+        """
+        if self._writer.forked:
+            return 0
+        if self._closed is None:
+            self._closed = self._writer.stop(timeout)
+        return self._closed
+
+
+def _check(folder: Path) -> Key:
+    """Make sure that database and key can be used, with a connection that is closed again.
+
+    Raises:
+        AuditUnavailable: one of them cannot, or they do not belong together.
+    """
+    try:
+        database = Database.write(folder)
+        try:
+            return _key(folder, database)
+        finally:
+            database.close()
+    except DatabaseError as error:
+        raise unavailable(folder, error.category) from error
+
+
+def _key(folder: Path, database: Database) -> Key:
+    key = read_key(folder)
+    if key is None and database.has_records():
+        # Another process may have made the key and its first record since we looked.
+        key = read_key(folder)
+        if key is None:
+            raise missing_key(folder)
+    return key or make_key(folder)

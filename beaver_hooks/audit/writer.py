@@ -1,0 +1,209 @@
+"""The one thread that writes a host's database.
+
+It sleeps on its queue. The first item wakes it, a short window lets more of them gather (nobody waits for
+them, and it shares the interpreter with the event loop), and all of them become one transaction. While
+writing fails, what it has is kept in memory, tried again after growing pauses, and never dropped; what comes
+on top of `MOST_WAITING` is refused and counted, and the count becomes an event as soon as there is a trail
+again.
+"""
+
+import os
+import queue
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from beaver_hooks.audit.batch import Batch, Flush, Item, Stop, host_event
+from beaver_hooks.audit.chain import Fields, chain_key, identifier_key, identify, link
+from beaver_hooks.audit.connection import DatabaseError
+from beaver_hooks.audit.content import attempt
+from beaver_hooks.audit.database import Database
+from beaver_hostspecs import Clock
+
+GATHERING = 0.02
+"""Seconds between the first item and the commit, if nobody flushes."""
+MOST_WAITING = 10_000
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 10.0
+
+OnState = Callable[[str | None], None]
+
+
+class Connector:
+    """Holds the writer's connection, and opens it again after a failure.
+
+    It lives in the frame of the writer's thread alone. A forked child has no such thread, so nothing there
+    ever closes the connection, which SQLite forbids.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._database: Database | None = None
+
+    def database(self) -> Database:
+        """Return the open database.
+
+        Raises:
+            DatabaseError: it cannot be opened.
+        """
+        if self._database is None:
+            self._database = Database.write(self._folder)
+        return self._database
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        database, self._database = self._database, None
+        if database is not None:
+            database.close()
+
+
+class Writer:
+    """Takes items from any thread and writes them in a thread of its own."""
+
+    def __init__(self, folder: Path, key: bytes, *, on_state: OnState, clock: Clock) -> None:
+        self._folder = folder
+        self._key = chain_key(key)
+        self._on_state = on_state
+        self._clock = clock
+        self._queue: queue.SimpleQueue[Item] = queue.SimpleQueue()
+        self._hurry = threading.Event()
+        self._batch = Batch(partial(identify, identifier_key(key)))
+        self._room = MOST_WAITING
+        self._lock = threading.Lock()
+        self._refused = 0
+        self._confessed = 0
+        self._failure: str | None = None
+        self._pause = 0.0
+        self._ended = False
+        self._pid = os.getpid()
+        self._thread = threading.Thread(target=self._run, name="beaver-hooks-audit", daemon=True)
+
+    @property
+    def forked(self) -> bool:
+        """Whether this is a child process, in which there is no writer."""
+        return os.getpid() != self._pid
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def offer(self, item: Item) -> None:
+        """Take an item and return at once; count it where there is no room. Does nothing in a fork."""
+        # The whole of what the user waits for: no lock of ours, and no waking while items gather.
+        if os.getpid() != self._pid:
+            return
+        if self._queue.qsize() < self._room:
+            self._queue.put(item)
+        else:
+            self._refuse()
+
+    def flush(self) -> str | None:
+        """Wait until all that was taken is durable; return the category of what prevented it."""
+        flush = Flush()
+        self._queue.put(flush)
+        self._hurry.set()
+        # The thread first says that it ends, and then looks at the queue for the last time: nobody is overlooked.
+        if not self._ended:
+            flush.done.wait()
+        return flush.failure if flush.done.is_set() else "closed"
+
+    def stop(self, timeout: float) -> int:
+        """Write what was taken and end, within `timeout` seconds; return how many entries were ever lost."""
+        self._room = 0
+        self._queue.put(Stop())
+        self._hurry.set()
+        self._thread.join(timeout)
+        if not self._thread.is_alive():
+            # Again: something may have slipped in while the thread ended.
+            self._end("closed")
+        return self._refused + len(self._batch) + self._queue.qsize()
+
+    def _refuse(self) -> None:
+        with self._lock:
+            self._refused += 1
+
+    def _run(self) -> None:
+        connector = Connector(self._folder)
+        _, died = attempt(partial(self._work, connector))
+        connector.close()
+        if died:
+            # Nothing above should raise. If it does, the host must hear it.
+            attempt(partial(self._on_state, "writer_died"))
+        self._end("writer_died" if died else "closed")
+
+    def _end(self, reason: str) -> None:
+        self._room = 0
+        self._ended = True
+        # Nobody may wait for ever, and what nobody will write any more is counted.
+        while not self._queue.empty():
+            attempt(partial(self._batch.take, self._queue.get()))
+        self._batch.release(reason)
+
+    def _work(self, connector: Connector) -> None:
+        while not self._batch.stopped:
+            self._gather()
+            self._write(connector)
+
+    def _gather(self) -> None:
+        if self._batch.empty:
+            self._batch.take(self._queue.get())
+        self._hurry.wait(self._pause or GATHERING)
+        self._hurry.clear()
+        while not self._queue.empty():
+            self._batch.take(self._queue.get())
+        self._make_room()
+
+    def _make_room(self) -> None:
+        if not self._batch.stopped:
+            self._room = MOST_WAITING - len(self._batch)
+
+    def _write(self, connector: Connector) -> None:
+        try:
+            if not self._batch.empty:
+                self._commit(connector.database())
+        except DatabaseError as error:
+            connector.close()
+            self._failed(error.category)
+        else:
+            self._succeeded()
+
+    def _commit(self, database: Database) -> None:
+        self._batch.evaluate()
+        lost = self._refused - self._confessed
+        gap = [host_event("audit_gap", self._clock.now(), lost=lost)] if lost else []
+        with database.transaction():
+            database.add_records(self._chained(database, [*self._batch.events, *gap]))
+            if self._batch.receipts:
+                database.put_receipts(self._batch.receipts)
+            if self._batch.health:
+                database.put_health(self._batch.health)
+        self._confessed += lost
+
+    def _chained(self, database: Database, events: list[Fields]) -> list[tuple[object, ...]]:
+        # Under the write lock: other processes append to the same chain.
+        head = database.head()
+        seq, mac, rows = head.seq, head.mac, list[tuple[object, ...]]()
+        for fields in events:
+            seq += 1
+            mac = link(self._key, mac, seq, fields)
+            rows.append((seq, *fields, mac))
+        return rows
+
+    def _failed(self, category: str) -> None:
+        if category == "missing":
+            # The next attempt makes a new file. It must not look as if it had always been the whole trail.
+            self._batch.events.insert(0, host_event("audit_restarted", self._clock.now(), reason="file vanished"))
+        self._pause = min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
+        self._batch.release(category)
+        if self._failure is None:
+            self._failure = category
+            attempt(partial(self._on_state, category))
+
+    def _succeeded(self) -> None:
+        self._batch.clear()
+        self._batch.release(None)
+        self._make_room()
+        if self._failure is not None:
+            self._failure, self._pause = None, 0.0
+            attempt(partial(self._on_state, None))

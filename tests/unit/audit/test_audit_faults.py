@@ -1,0 +1,397 @@
+"""What breaks is said once, kept meanwhile, and made good when it works again."""
+
+import contextlib
+import os
+import queue
+import threading
+from datetime import UTC, datetime
+from functools import partial
+
+import apsw
+import pytest
+
+from beaver_hooks.audit import connection, database, writer
+from beaver_hooks.audit import trail as trails
+from beaver_hooks.audit.batch import Batch
+from beaver_hooks.audit.events import AuditEvent
+from beaver_hooks.audit.key import KEY_FILE
+from beaver_hooks.audit.reading import TrailReader
+from beaver_hooks.audit.trail import Trail
+from beaver_hostspecs import AuditUnavailable
+
+WHEN = datetime(2026, 1, 2, tzinfo=UTC)
+EVENT = AuditEvent(name="turn_opened", at=WHEN)
+
+
+class Host:
+    """Opens a trail, and hears what it says of itself."""
+
+    def __init__(self, folder):
+        self.states = queue.SimpleQueue()
+        self.folder = folder
+        self.trail = Trail.open(folder, on_state=self.states.put)
+
+    def heard(self):
+        """Wait for the next state."""
+        return self.states.get(timeout=20)
+
+
+@pytest.fixture
+def host(tmp_path):
+    host = Host(tmp_path / "state")
+    yield host
+    host.trail.close()
+
+
+@pytest.fixture
+def limit(monkeypatch):
+    """What every new connection is made to suffer."""
+    pragmas = {}
+    connect = connection.connect
+
+    def limited(path, prepare):
+        opened = connect(path, prepare)
+        for name, value in pragmas.items():
+            opened.pragma(name, value)
+        return opened
+
+    monkeypatch.setattr(database, "connect", limited)
+    return pragmas
+
+
+def unavailable(call):
+    """Return the sentence that `call` raises."""
+    with pytest.raises(AuditUnavailable) as caught:
+        call()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("pragma", "category", "sentence"),
+    [
+        ("max_page_count", "disk_full", "cannot grow: the disk is full; make room"),
+        ("query_only", "read_only", "is read-only; check who owns it and its folder"),
+    ],
+)
+def test_a_database_that_cannot_be_written(host, limit, pragma, category, sentence):
+    """It is said once, a flush is refused, nothing is lost, and it is said when it works again."""
+    limit[pragma] = 1
+    for _ in range(300):
+        host.trail.append(EVENT)
+    host.trail.put_receipt("t", WHEN, {"kept": 1})
+    host.trail.put_health("p", {"state": "ok"})
+    refused = [unavailable(host.trail.flush) for _ in range(3)]
+    limit.clear()
+    host.trail.append(EVENT)
+    host.trail.flush()
+
+    assert refused == [f"The audit trail {host.folder / 'host.db'} {sentence}."] * 3
+    assert [host.heard(), host.heard(), host.states.empty()] == [category, None, True]
+    assert (host.trail.verify().checked, host.trail.receipts(), host.trail.health(), host.trail.close()) == (
+        301,
+        {"t": {"kept": 1}},
+        {"p": {"state": "ok"}},
+        0,
+    )
+
+
+def test_it_is_tried_again_without_being_asked(host, limit):
+    """Nobody has to flush for the trail to recover."""
+    limit["query_only"] = 1
+    host.trail.append(EVENT)
+    failing = host.heard()
+    limit.clear()
+
+    assert [failing, host.heard(), len(host.trail.tail())] == ["read_only", None, 1]
+
+
+def test_what_is_refused_is_counted(host, limit, monkeypatch):
+    """While it fails, only so much is kept; the count of the rest becomes an event."""
+    monkeypatch.setattr(writer, "MOST_WAITING", 10)
+    limit["query_only"] = 1
+    host.trail.append(EVENT)
+    unavailable(host.trail.flush)
+    for _ in range(25):
+        host.trail.append(EVENT)
+    limit.clear()
+    host.trail.flush()
+
+    gap = host.trail.tail(1)[0]
+    assert (gap.name, gap.facts, len(host.trail.tail()), host.trail.close()) == (
+        "audit_gap",
+        {"lost": 16},
+        11,
+        16,
+    )
+
+
+def test_what_cannot_be_written_before_closing_is_lost_and_counted(host, limit):
+    """Closing tries once more and then says how much was lost."""
+    limit["query_only"] = 1
+    for _ in range(7):
+        host.trail.append(EVENT)
+    host.trail.put_receipt("t", WHEN, {})
+
+    assert host.trail.close() == 8
+
+
+def test_closing_does_not_wait_for_ever(host):
+    """A body that never comes costs the time limit."""
+    gate = threading.Event()
+    host.trail.put_receipt("t", WHEN, lambda: {"late": gate.wait(20)})
+
+    assert host.trail.close(timeout=0.1) == 1
+    gate.set()
+
+
+def test_another_process_that_holds_the_lock(host, monkeypatch):
+    """A lock that is held too long is a failure like any other, and passes."""
+    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.05)
+    other = apsw.Connection(str(host.folder / "host.db"))
+    other.execute("BEGIN IMMEDIATE")
+    host.trail.append(EVENT)
+    sentence = unavailable(host.trail.flush)
+    other.execute("ROLLBACK")
+    other.close()
+    host.trail.flush()
+
+    assert sentence.endswith("is locked by another process; end the one that holds it.")
+    assert [host.heard(), host.heard(), host.trail.verify().checked] == ["locked", None, 1]
+
+
+@pytest.mark.parametrize("also", [[], ["host.db-wal", "host.db-shm"]])
+def test_a_deleted_database_is_noticed(host, also):
+    """Nothing is acknowledged that went into a deleted file; the new one says that it is not the first."""
+    host.trail.append(EVENT)
+    host.trail.flush()
+    for name in ["host.db", *also]:
+        (host.folder / name).unlink()
+    host.trail.append(EVENT)
+    sentence = unavailable(host.trail.flush)
+    host.trail.flush()
+
+    assert sentence.endswith("does not exist; a host makes it when it opens.")
+    assert [host.heard(), host.heard()] == ["missing", None]
+    assert [each.name for each in host.trail.tail()] == ["audit_restarted", "turn_opened"]
+    assert host.trail.verify().ok
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (os.urandom(8192), "is damaged or no database"),
+        (b"SQLite format 3\0" + b"\xff" * 4080, "is damaged or no database"),
+    ],
+)
+def test_a_damaged_database_is_never_replaced(tmp_path, content, sentence):
+    """It is refused with a remedy, and stays byte for byte what it was."""
+    folder = tmp_path / "state"
+    Trail.open(folder, on_state=print).close()
+    (folder / "host.db").write_bytes(content)
+
+    for call in (
+        lambda: Trail.open(folder, on_state=print),
+        TrailReader(folder).tail,
+        TrailReader(folder).health,
+    ):
+        assert sentence in unavailable(call)
+    assert (folder / "host.db").read_bytes() == content
+
+
+def change(folder, *statements):
+    opened = apsw.Connection(str(folder / "host.db"))
+    for statement in statements:
+        opened.execute(statement)
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("statements", "sentence"),
+    [
+        (["PRAGMA user_version = 99"], "was written by a newer Beaver Hooks; upgrade this one"),
+        (
+            ["DROP TABLE audit", "CREATE TABLE other (x)"],
+            "is a database, but not an audit trail; move it away",
+        ),
+    ],
+)
+def test_a_database_that_is_not_ours_to_use(host, statements, sentence):
+    """A newer schema, or none of ours, is refused."""
+    host.trail.close()
+    change(host.folder, *statements)
+    (host.folder / KEY_FILE).unlink()
+
+    expected = f"The audit trail {host.folder / 'host.db'} {sentence}."
+    assert unavailable(lambda: Trail.open(host.folder, on_state=print)) == expected
+    assert unavailable(host.trail.tail) == expected
+
+
+def test_an_older_database_is_brought_up_to_date(tmp_path, monkeypatch):
+    """Each migration is applied once, whoever comes first."""
+    Trail.open(tmp_path, on_state=print).close()
+    scripts = [*connection.migrations(), "CREATE TABLE later (x)"]
+    monkeypatch.setattr(connection, "migrations", lambda: scripts)
+    for _ in range(2):
+        Trail.open(tmp_path, on_state=print).close()
+
+    change(tmp_path, "INSERT INTO later VALUES (1)")
+
+
+def test_a_migration_that_another_process_made_first(tmp_path, monkeypatch):
+    """The version is looked at again under the lock: what is done is not done twice, and what is newer is refused."""
+    Trail.open(tmp_path, on_state=print).close()
+    for found, sentence in (([0, 1], None), ([0, 2], "newer Beaver Hooks")):
+        versions = iter(found)
+        monkeypatch.setattr(connection, "_version", lambda _, versions=versions: next(versions))
+        if sentence is None:
+            database.Database.write(tmp_path).close()
+        else:
+            assert sentence in unavailable(lambda: Trail.open(tmp_path, on_state=print))
+
+
+def test_a_missing_key_is_not_replaced(host):
+    """Records without their key are refused: a new key would make all of them look forged."""
+    host.trail.append(EVENT)
+    host.trail.close()
+    (host.folder / KEY_FILE).unlink()
+
+    expected = (
+        f"The audit trail {host.folder / 'host.db'} has records, but its key {host.folder / KEY_FILE} is missing."
+        " Restore the key from a backup, or move host.db (with its -wal and -shm files) away to start anew."
+    )
+    assert unavailable(lambda: Trail.open(host.folder, on_state=print)) == expected
+    assert unavailable(host.trail.verify) == expected
+    assert not (host.folder / KEY_FILE).exists()
+
+
+def test_a_key_that_appears_meanwhile_is_used(host, monkeypatch):
+    """Another process may make the key, and its first record, while we look."""
+    host.trail.append(EVENT)
+    host.trail.close()
+    answers = iter([None])
+    read_key = trails.read_key
+    monkeypatch.setattr(trails, "read_key", lambda folder: next(answers, read_key(folder)))
+
+    again = Trail.open(host.folder, on_state=print)
+
+    assert (again.identify("x"), again.close()) == (host.trail.identify("x"), 0)
+
+
+def test_a_missing_trail_cannot_be_read(tmp_path):
+    """A reader makes nothing."""
+    expected = f"The audit trail {tmp_path / 'host.db'} does not exist; a host makes it when it opens."
+
+    assert unavailable(TrailReader(tmp_path).health) == expected
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_file_that_sqlite_opens_for_reading_only(tmp_path, monkeypatch):
+    """A file that may only be read is refused when it is opened, not with the first event."""
+    Trail.open(tmp_path, on_state=print).close()
+    opening = apsw.Connection
+
+    def read_only(path, **_):
+        return opening(path, flags=apsw.SQLITE_OPEN_READONLY)
+
+    monkeypatch.setattr(apsw, "Connection", read_only)
+
+    assert "is read-only" in unavailable(lambda: Trail.open(tmp_path, on_state=print))
+
+
+def test_a_folder_that_takes_no_database(tmp_path, monkeypatch):
+    """An error of the file system is a sentence, too."""
+
+    def fail(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(database, "create_once", fail)
+
+    assert "cannot be read or written; check the disk" in unavailable(lambda: Trail.open(tmp_path, on_state=print))
+
+
+def test_changing_the_journal_waits_for_others(tmp_path, monkeypatch):
+    """A mode change that finds the file busy is tried again, and gives up in time."""
+    found = [apsw.BusyError("busy"), None]
+
+    class Busy:
+        def pragma(self, *_):
+            answer = found.pop(0)
+            if answer:
+                raise answer
+
+    connection._use_wal(Busy())
+    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.0)
+    found.extend([apsw.BusyError("busy")] * 100)
+
+    with pytest.raises(apsw.BusyError):
+        connection._use_wal(Busy())
+
+
+def test_a_listener_that_raises_is_survived(tmp_path, limit):
+    """What the host does with a state cannot end the writer."""
+
+    def refuse(category):
+        raise RuntimeError(category)
+
+    trail = Trail.open(tmp_path, on_state=refuse)
+    limit["query_only"] = 1
+    trail.append(EVENT)
+    unavailable(trail.flush)
+    limit.clear()
+    trail.flush()
+
+    assert (trail.close(), len(trail.tail())) == (0, 1)
+
+
+def test_a_writer_that_dies_is_heard(host, monkeypatch):
+    """Should the thread ever end by an error, the host hears it and nobody waits for ever."""
+
+    def fail(*_):
+        raise RuntimeError("bug")
+
+    monkeypatch.setattr(Batch, "evaluate", fail)
+    host.trail.append(EVENT)
+    sentence = unavailable(host.trail.flush)
+
+    assert host.heard() == "writer_died"
+    assert sentence.endswith("failed: writer_died.")
+    assert unavailable(host.trail.flush).endswith("is closed.")
+    host.trail.append(EVENT)
+    assert host.trail.close() == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "category"),
+    [(apsw.CorruptError, "corrupt"), (apsw.MisuseError, "failed"), (OSError, "io_error")],
+)
+def test_every_error_has_a_category(error, category):
+    """What the engine or the system raises is named in one word; what has no name is `failed`."""
+
+    def fail():
+        with connection.faults():
+            raise error("detail")
+
+    with pytest.raises(connection.DatabaseError) as caught:
+        fail()
+
+    assert (caught.value.category, str(caught.value)) == (category, category)
+
+
+def test_a_failed_commit_is_undone():
+    """A block that fails leaves no transaction open, whether SQLite has undone it already or not."""
+    opened = apsw.Connection(":memory:")
+    for statement in ("SELECT nonsense", "ROLLBACK"):
+        with pytest.raises(apsw.SQLError), connection.immediate(opened):
+            opened.execute(statement)
+
+    assert not opened.in_transaction
+
+
+def test_text_that_is_no_text(host):
+    """A receipt that somebody overwrote with bytes is a damaged trail to its reader, not a decoding error."""
+    host.trail.put_receipt("turn-1", EVENT.at, {"state": "committed"})
+    host.trail.flush()
+    with contextlib.closing(apsw.Connection(str(host.folder / "host.db"))) as raw:
+        raw.execute("UPDATE receipts SET body = CAST(x'ff' AS TEXT)")
+
+    assert "is damaged" in unavailable(partial(host.trail.receipt, "turn-1"))
