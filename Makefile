@@ -1,0 +1,37 @@
+# `make install` needs Python 3.11+ and make, nothing else. PYTHON chooses the interpreter.
+PYTHON ?= python3
+BIN := .venv/bin
+PROJECTS := pyproject.toml hostspecs/pyproject.toml docs/examples/tally/pyproject.toml
+STAMP := .venv/.installed
+
+.PHONY: install demo test lint format bench faults soak docs clean
+.DEFAULT_GOAL := install
+
+install: $(STAMP) ## everything, editable, into .venv; a second run does nothing
+
+$(STAMP): $(PROJECTS) constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ./hostspecs -e '.[dev]' -e ./docs/examples/tally
+	@touch $@
+
+demo: $(STAMP) ## one turn through two plugins, one of which fails before your eyes
+	@$(BIN)/python docs/examples/demo.py
+
+test: $(STAMP) ## the test suite with branch coverage
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term
+
+lint: $(STAMP) ## ruff, mypy strict, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) ## every benchmark, each against its floor
+	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf .venv dist build

@@ -1,0 +1,266 @@
+"""What runs inside an open host: its parts, put together once per opening, so that two hosts share nothing."""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+
+from beaver_hooks.audit.events import AuditSink
+from beaver_hooks.config import Config
+from beaver_hooks.log import make_log
+from beaver_hooks.record.accounts import Account
+from beaver_hooks.record.opening import open_record
+from beaver_hooks.record.receipts import to_json
+from beaver_hooks.record.recorder import HOST
+from beaver_hooks.registry.catalog import installed
+from beaver_hooks.registry.loading import Loader, Surroundings
+from beaver_hooks.registry.modes import Preset
+from beaver_hooks.registry.plan import make_plan
+from beaver_hooks.registry.registry import Member, Registry
+from beaver_hooks.turns.book import TurnBook
+from beaver_hooks.turns.calls import Call, Calls
+from beaver_hooks.turns.injected import InjectedMemory
+from beaver_hooks.turns.judging import EVENT_LOOP
+from beaver_hooks.turns.turns import QUEUE, Policy, Turns
+from beaver_hooks.turns.watchdog import Watchdog
+from beaver_hostspecs import Clock, DropReason, Services
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+BACKGROUND = ("on_tool_result", "after_prompt", "on_turn_dropped")
+GRACE = 0.05
+"""Seconds beyond the largest deadline that closing waits, so that a call that hangs is judged and not merely lost."""
+
+SWEEP_EVERY = 60.0
+"""Seconds between two looks for turns that nobody closed."""
+
+MOMENT = 0.05
+"""Seconds that cancelled calls have to end when the host closes, before they are counted as still running."""
+
+NOT_TO_BLAME = frozenset({"__main__", "beaver_hooks", "beaver_hostspecs"})
+"""Packages that are on every stack, or that hold more than plugins."""
+
+
+@attrs.frozen(kw_only=True)
+class Options:
+    """Everything that a host is made from.
+
+    Attributes:
+        config: the configuration.
+        discover: which entry points to load: those named, or all of them (`None`).
+        preset: what the memory mode decides.
+        mode: the memory mode, or `None` for a host without one.
+        plugins: plugin objects to register, by name.
+        fail_closed: which of those are fail-closed.
+        state_folder: where state is kept.
+        sinks: further audit sinks.
+        boundary: returns a turn's random boundary.
+    """
+
+    config: Config
+    discover: Collection[str] | None
+    preset: Preset
+    mode: str | None
+    plugins: Mapping[str, object]
+    fail_closed: Collection[str]
+    state_folder: Path
+    services: Services
+    environment: Mapping[str, str]
+    sinks: tuple[AuditSink, ...]
+    clock: Clock
+    boundary: Callable[[], str]
+
+
+class Engine:
+    """The parts of an open host, on the event loop it was made in."""
+
+    def __init__(self, options: Options) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.registry = Registry()
+        self.record = open_record(options.state_folder, clock=options.clock, sinks=options.sinks, log=make_log())
+        self.recorder = self.record.recorder
+        self.calls = Calls(self.loop)
+        self.turns = self._make_turns(options)
+        self.loader = self._make_loader(options)
+        self._options = options
+        self._settings = options.config.host
+        self._watchdog = Watchdog(
+            loop=self.loop,
+            calls=self.calls,
+            patience=self._settings.blocked_after_seconds,
+            blame=self._blocked,
+            packages=self._packages,
+        )
+        self._sweeper: asyncio.TimerHandle | None = None
+
+    async def open(self) -> None:
+        """Load and start the plugins; if that fails, close everything and raise."""
+        try:
+            self._watchdog.start()
+            self._sweep()
+            # The queue of an earlier process may have been full when it ended; ours is empty.
+            self.recorder.succeeded(HOST, source=QUEUE)
+            await self._load()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Drop the open turns, drain the background, stop the plugins, write down what is left."""
+        self.turns.closing = True
+        self._cancel_recall(*self.registry.members())
+        for opened in self.turns.book:
+            self.turns.drop_now(opened, DropReason.ABANDONED)
+        try:
+            await self.turns.backlog.drain(self.patience() + GRACE)
+        finally:
+            self.turns.settle_refused()
+            if lost := self.turns.backlog.discard():
+                self.recorder.event("background_lost", {"count": lost, "why": "closing"}, loudly=True)
+            await self._finish()
+
+    async def register(self, name: str, plugin: object, *, fail_closed: bool) -> None:
+        """Bring a plugin into service; turns see it once it has started."""
+        self.turns.arriving.append(name)
+        try:
+            await self.loader.bring_in(name, plugin, fail_closed=fail_closed)
+        finally:
+            self.turns.arriving.remove(name)
+
+    async def unregister(self, name: str, *, drain: bool) -> None:
+        """Take a plugin out of service: effective at once for every open turn."""
+        member = self.registry.remove(name)
+        self._cancel_recall(member)
+        if drain:
+            await self.turns.backlog.drain_plugin(member, self.patience(member) + GRACE)
+        lost = self.turns.backlog.discard(member)
+        await self.loader.stop(member)
+        self.recorder.event("plugin_unregistered", {"lost": lost}, plugin=name, loudly=lost > 0)
+
+    def seconds(self, member: Member, hook: str) -> float:
+        """Return how long a plugin's hook may take: what it declares or the default, and never above the cap."""
+        settings = self._options.config.host
+        declared: float | None = getattr(member.info.deadlines, hook)
+        return min(settings.deadline_cap_seconds, declared or settings.default_deadline_seconds)
+
+    def patience(self, *members: Member) -> float:
+        """Return the largest deadline that the members' background hooks have; of all members if none is given."""
+        deadlines = [self.seconds(member, hook) for member in members or self.registry.members() for hook in BACKGROUND]
+        return max(deadlines, default=0.0)
+
+    def _cancel_recall(self, *members: Member) -> None:
+        for call in [each for each in self.calls.running.values() if each.hook == "before_prompt"]:
+            if call.implementation.member in members:
+                self.calls.abandon(call)
+
+    async def _load(self) -> None:
+        points = installed() if self._options.discover is None or self._options.discover else {}
+        config, names = self._options.config, self._options.discover
+        chosen = {name: point for name, point in points.items() if names is None or name in names}
+        plan = make_plan(
+            installed=chosen,
+            preset=self._options.preset,
+            disabled=config.plugins.disabled,
+            mode=self._options.mode or "none",
+        )
+        await self.loader.load(plan, chosen)
+        for name, plugin in self._options.plugins.items():
+            await self.loader.bring_in(name, plugin, fail_closed=name in self._options.fail_closed)
+        self._check_sections(chosen, plan.disabled)
+
+    def _check_sections(self, points: Mapping[str, "EntryPoint"], disabled: Collection[str]) -> None:
+        members = self.registry.members()
+        claimed = {
+            each.info.settings_path or f"plugins.{each.name}": each.name for each in members if each.info.settings
+        }
+        there = {each.name for each in members}
+        self._options.config.check_sections(
+            claimed=claimed,
+            ignored={*disabled, *self._options.preset.blocked, *(set(points) - there)},
+            installed={*points, *there},
+        )
+
+    async def _finish(self) -> None:
+        try:
+            await self.loader.stop_all()
+        finally:
+            await self._write_down()
+
+    async def _write_down(self) -> None:
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        self._watchdog.stop()
+        await self._let_go()
+        if self.calls.abandoned:
+            facts = {"running": len(self.calls.abandoned), "in_all": self.calls.abandoned_count}
+            self.recorder.event("calls_abandoned", facts, loudly=True)
+        self.recorder.health.keep_all()
+        if self.record.trail is not None:
+            await asyncio.to_thread(self.record.trail.close)
+
+    async def _let_go(self) -> None:
+        """Give what was cancelled a moment to end, so that only what hangs on is counted."""
+        await asyncio.sleep(0)  # the background's workers abandon their calls
+        if self.calls.running:
+            await asyncio.wait(self.calls.running, timeout=MOMENT)
+
+    def _make_turns(self, options: Options) -> Turns:
+        settings = options.config.host
+        return Turns(
+            registry=self.registry,
+            recorder=self.recorder,
+            calls=self.calls,
+            book=TurnBook(clock=options.clock, idle_seconds=settings.idle_turn_seconds),
+            injected=InjectedMemory(clock=options.clock, idle_seconds=settings.idle_turn_seconds),
+            policy=Policy(
+                background=settings.background,
+                queue_limit=settings.queue_limit,
+                tokens_per_plugin=settings.reference_tokens,
+                boundary=options.boundary,
+                seconds=self.seconds,
+                keep=self._keep,
+            ),
+            clock=options.clock,
+        )
+
+    def _make_loader(self, options: Options) -> Loader:
+        return Loader(
+            registry=self.registry,
+            recorder=self.recorder,
+            calls=self.calls,
+            surroundings=Surroundings(
+                config=options.config,
+                environment=options.environment,
+                mode=options.mode,
+                explicit=options.config.explicit,
+                state_folder=options.state_folder,
+                services=options.services,
+            ),
+            seconds=self.seconds,
+        )
+
+    def _keep(self, account: Account) -> None:
+        if self.record.trail is not None:
+            identify = self.recorder.identify
+            self.record.trail.put_receipt(account.recorded, account.opened, lambda: to_json(account.receipt(identify)))
+
+    def _sweep(self) -> None:
+        self.turns.sweep()
+        self.turns.injected.sweep()
+        self._sweeper = self.loop.call_later(SWEEP_EVERY, self._sweep)
+
+    def _packages(self) -> dict[str, str]:
+        owners = {type(each.plugin).__module__.partition(".")[0]: each.name for each in self.registry.members()}
+        return {package: name for package, name in owners.items() if package not in NOT_TO_BLAME}
+
+    def _blocked(self, call: Call | None, plugin: str | None, seconds: float) -> None:
+        """Say who blocks the loop; called in the watchdog's thread while it is blocked."""
+        account = call.report.account if call else None
+        hook = call.hook if call else None
+        if plugin is not None:
+            self.recorder.health.failed(plugin, source=hook or EVENT_LOOP, category="blocked")
+        facts = {"seconds": seconds}
+        self.recorder.event("event_loop_blocked", facts, account=account, plugin=plugin, hook=hook, loudly=True)

@@ -1,0 +1,46 @@
+"""The host's log: structlog events with flat fields, over the standard logger `beaver_hooks`.
+
+Importing the package installs no handler and configures nothing: an application that has set up `logging` gets our
+lines in its own format, one that has not sees warnings on stderr, as with any library.
+"""
+
+import logging
+from collections.abc import MutableMapping
+from typing import Any
+
+import structlog
+
+from beaver_hostspecs import scrub
+
+LOGGER_NAME = "beaver_hooks"
+
+Log = structlog.stdlib.BoundLogger
+
+
+def make_log(name: str = LOGGER_NAME) -> Log:
+    """Return a log that writes to the standard logger `name`; event names get the package's name in front."""
+    log: Log = structlog.wrap_logger(
+        logging.getLogger(name),
+        processors=[
+            structlog.stdlib.filter_by_level,
+            _scrubbed,
+            structlog.processors.LogfmtRenderer(key_order=["event"], drop_missing=True),
+        ],
+        wrapper_class=structlog.stdlib.BoundLogger,
+    )
+    return log
+
+
+def _scrubbed(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Mask secrets in every field, and say `beaver_hooks.thing_happened`."""
+    fields = {key: _plain(value) for key, value in event.items() if value is not None}
+    fields["event"] = f"{LOGGER_NAME}.{fields['event']}"
+    return fields
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, bool | int | float):
+        return value
+    text = scrub(value if isinstance(value, str) else type(value).__name__)
+    # Terminals obey control characters, and a lone surrogate would make the handler fail while it encodes.
+    return "".join(each if each.isprintable() else "?" for each in text)

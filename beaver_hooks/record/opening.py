@@ -1,0 +1,105 @@
+"""Opens everything that is written down; a trail that cannot be opened is said loudly and stops nobody."""
+
+import hmac
+import secrets
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import attrs
+
+from beaver_hooks.audit.events import AuditSink
+from beaver_hooks.audit.trail import Trail
+from beaver_hooks.log import Log
+from beaver_hooks.record.facts import Identify
+from beaver_hooks.record.health import Health, from_json, to_json
+from beaver_hooks.record.health_book import HealthBook
+from beaver_hooks.record.recorder import HOST, Recorder
+from beaver_hostspecs import AuditUnavailable, Clock
+
+AUDIT = "audit"
+"""The source of the host's own fault while the audit trail cannot be written."""
+
+
+@attrs.frozen(kw_only=True)
+class Record:
+    """What a host writes down, and where. `trail` is `None` where it could not be opened."""
+
+    recorder: Recorder
+    trail: Trail | None
+
+
+def open_record(folder: Path, *, clock: Clock, sinks: Iterable[AuditSink], log: Log) -> Record:
+    """Open the trail in `folder` and the recorder over it and the further sinks."""
+    writing = _Writing(log)
+    try:
+        trail: Trail | None = Trail.open(folder, on_state=writing.changed, clock=clock)
+    except AuditUnavailable as error:
+        trail, why = None, str(error)
+    health = HealthBook(
+        clock=clock,
+        keep=(lambda plugin, each: trail.put_health(plugin, to_json(each))) if trail else lambda _, __: None,
+        earlier=_earlier(trail, log) if trail else {},
+    )
+    recorder = Recorder(
+        clock=clock,
+        sinks=[*([trail] if trail else []), *sinks],
+        health=health,
+        identify=trail.identify if trail else _forgetful_identify(),
+        log=log,
+    )
+    writing.recorder = recorder
+    health.loaded(HOST)
+    # What an earlier process could not do (a full queue, a trail that could not be written) is over with it.
+    for source in (AUDIT, *health[HOST].faults):
+        recorder.succeeded(HOST, source=source)
+    if trail is None:
+        recorder.degraded(HOST, source=AUDIT, category="unavailable")
+        log.error("audit_unavailable", reason=why)
+    return Record(recorder=recorder, trail=trail)
+
+
+@attrs.define
+class _Writing:
+    """Moves the host's health as writing the trail fails and works again; called in the writer's thread."""
+
+    log: Log
+    recorder: Recorder | None = None
+
+    def changed(self, category: str | None) -> None:
+        if category is None:
+            self.log.warning("audit_written_again")
+        else:
+            self.log.error("audit_not_written", category=category)
+        if self.recorder is None:
+            return
+        if category is None:
+            self.recorder.succeeded(HOST, source=AUDIT)
+        else:
+            self.recorder.degraded(HOST, source=AUDIT, category=category)
+
+
+def _earlier(trail: Trail, log: Log) -> Mapping[str, Health]:
+    """Return what earlier processes knew; what cannot be read is said, and begins anew."""
+    earlier: dict[str, Health] = {}
+    try:
+        kept = trail.health()
+    except (AuditUnavailable, ValueError) as error:
+        log.warning("health_unreadable", reason=str(error))
+        return earlier
+    for name, body in kept.items():
+        try:
+            earlier[name] = from_json(body)
+        except (TypeError, ValueError) as error:
+            log.warning("health_unreadable", plugin=name, error=type(error).__name__)
+    return earlier
+
+
+def _forgetful_identify() -> Identify:
+    """Return an `identify` with a key of its own, for a host that has nowhere to keep one."""
+    key = secrets.token_bytes(32)
+
+    def identify(value: str) -> str:
+        digest = hmac.new(key, value.encode("utf-8", "surrogatepass"), "sha256")
+        return f"h:{digest.hexdigest()[:24]}"
+
+    return identify

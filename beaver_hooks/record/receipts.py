@@ -1,0 +1,118 @@
+"""The content-free account of one turn: what was recalled, injected and kept, and why."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Literal
+
+import attrs
+
+from beaver_hostspecs import DropReason
+
+TurnState = Literal["open", "pending", "committed", "dropped"]
+
+
+@attrs.frozen(kw_only=True)
+class Decision:
+    """What a gate decided, and why."""
+
+    gate: str
+    verdict: str
+    reason: str
+
+
+@attrs.frozen(kw_only=True)
+class Outcome:
+    """How one write ended."""
+
+    plane: str
+    kind: str
+    facts: Mapping[str, object] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class Clip:
+    """Something that was cut."""
+
+    what: str
+    shown: int
+    total: int
+
+
+@attrs.frozen(kw_only=True)
+class Fault:
+    """A hook call that failed: which hook, the category, and the type of the error if there was one."""
+
+    hook: str
+    category: str
+    error: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class PluginReceipt:
+    """One plugin's part of a turn.
+
+    Attributes:
+        candidates: what it considered: ids with scores, at most `MOST_CANDIDATES` of them.
+        considered: how many it considered in all.
+        injected: the ids of the references that reached the model.
+        blocks: how many blocks of its own are in the system prompt.
+        tokens: the estimated tokens that it added to the context.
+        milliseconds: time spent per hook.
+        degraded: the categories that it reported in this turn.
+    """
+
+    candidates: tuple[tuple[str, float | None], ...] = ()
+    considered: int = 0
+    injected: tuple[str | None, ...] = ()
+    blocks: int = 0
+    tokens: int = 0
+    decisions: tuple[Decision, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    clipped: tuple[Clip, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    degraded: tuple[str, ...] = ()
+    milliseconds: Mapping[str, float] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class Receipt:
+    """One turn's account.
+
+    Attributes:
+        turn: the id of the turn as it is recorded.
+        session: the keyed hash of the session.
+        prompt: the keyed hash of the prompt.
+        prompt_characters: the prompt's length.
+        state: `open`; then `pending` until the background work is done; then `committed` or `dropped`.
+        reason: why it was dropped.
+        tokens: the estimated tokens that memory added to the context.
+        lost: background calls that were never run: refused, discarded, or left when the host closed.
+    """
+
+    turn: str
+    session: str
+    prompt: str
+    prompt_characters: int
+    opened: datetime
+    closed: datetime | None = None
+    state: TurnState = "open"
+    reason: DropReason | None = None
+    tokens: int = 0
+    lost: int = 0
+    plugins: Mapping[str, PluginReceipt] = attrs.field(factory=dict)
+
+
+def to_json(receipt: Receipt) -> dict[str, object]:
+    """Return the receipt as plain data; empty parts are left out."""
+    plain = attrs.asdict(receipt, value_serializer=lambda _, __, value: _plain(value))
+    plain["plugins"] = {
+        name: {key: part for key, part in parts.items() if part not in ([], {}, (), 0)}
+        for name, parts in plain["plugins"].items()
+    }
+    return plain
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value

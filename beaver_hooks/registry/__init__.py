@@ -1,0 +1,1 @@
+"""Which plugins there are: found, checked, loaded, registered, removed."""

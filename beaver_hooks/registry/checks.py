@@ -1,0 +1,108 @@
+"""Refuses a plugin that breaks the contract, with a sentence that names the plugin, the hook, the fault and the remedy.
+
+pluggy itself would take most of these in silence: it never calls a method whose marker was forgotten, and a wrapper
+would end before the coroutine that it wraps has started.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from types import FunctionType, MappingProxyType, MethodType
+from typing import Any
+
+from beaver_hostspecs import CONTRACT_VERSION, PROJECT, PluginInfo, PluginRefused, hooks
+
+OPTIONS = f"{PROJECT}_impl"
+"""The attribute in which pluggy's marker leaves its options."""
+
+
+def _specifications() -> Mapping[str, Callable[..., Any]]:
+    marked = f"{PROJECT}_spec"
+    return MappingProxyType({name: spec for name, spec in vars(hooks).items() if hasattr(spec, marked)})
+
+
+HOOKABLE = (FunctionType, MethodType, classmethod, staticmethod)
+"""What may be a hook. Anything else, a property for example, would run the plugin's code when it is read."""
+
+HOOKS: Mapping[str, Callable[..., Any]] = _specifications()
+"""Every hook of the contract, by name."""
+
+
+def check_plugin(name: str, plugin: object) -> None:
+    """Raise `PluginRefused` unless `plugin` is an object whose hooks fit the contract."""
+    if inspect.isclass(plugin):
+        raise _refused(name, f"a class was registered; register an instance: {plugin.__name__}()")
+    found: dict[str, str] = {}
+    for attribute, method, options in _methods(plugin):
+        if options is None and attribute not in HOOKS:
+            continue
+        hook = _check_method(name, attribute, method, options)
+        other = found.setdefault(hook, attribute)
+        if other != attribute:
+            raise _refused(name, f"`{other}` and `{attribute}` both implement the hook `{hook}`; keep one of them")
+    if not found:
+        raise _refused(name, "it implements no hook; mark its methods with @hookimpl")
+
+
+def check_info(name: str, info: object) -> PluginInfo:
+    """Return what `describe` returned, or raise `PluginRefused`."""
+    if not isinstance(info, PluginInfo):
+        raise _refused(name, f"hook `describe` returned {type(info).__name__}; it must return a PluginInfo")
+    if info.contract.partition(".")[0] != CONTRACT_VERSION.partition(".")[0]:
+        raise _refused(
+            name,
+            f"it is written for contract {info.contract} and this host speaks {CONTRACT_VERSION}; "
+            "install a version of the plugin for this contract",
+        )
+    return info
+
+
+def _methods(plugin: object) -> Iterator[tuple[str, Callable[..., Any], Mapping[str, Any] | None]]:
+    for attribute in dir(plugin):
+        if isinstance(inspect.getattr_static(plugin, attribute, None), HOOKABLE):
+            method = getattr(plugin, attribute)
+            options = getattr(method, OPTIONS, None)
+            yield attribute, method, options if isinstance(options, Mapping) else None
+
+
+def _check_method(name: str, attribute: str, method: Callable[..., Any], options: Mapping[str, Any] | None) -> str:
+    if options is None:
+        raise _refused(name, f"`{attribute}` has the name of a hook and no marker; mark it with @hookimpl")
+    hook = options.get("specname") or attribute
+    if hook not in HOOKS:
+        close = get_close_matches(hook, HOOKS, n=1)
+        remedy = f"did you mean `{close[0]}`?" if close else f"the hooks are {', '.join(HOOKS)}"
+        raise _refused(name, f"there is no hook `{hook}`; {remedy}")
+    if options.get("wrapper") or options.get("hookwrapper"):
+        raise _refused(name, f"hook `{hook}` is a wrapper, which cannot wrap a coroutine; write a plain @hookimpl")
+    _check_kind(name, hook, method)
+    _check_arguments(name, hook, method)
+    return str(hook)
+
+
+def _check_kind(name: str, hook: str, method: Callable[..., Any]) -> None:
+    wanted = inspect.iscoroutinefunction(HOOKS[hook])
+    if wanted and not inspect.iscoroutinefunction(method):
+        raise _refused(name, f"hook `{hook}` is synchronous; make it `async def {hook}(...)`")
+    if not wanted and (inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)):
+        raise _refused(name, f"hook `{hook}` is a coroutine function; make it a plain `def {hook}(...)`")
+
+
+def _check_arguments(name: str, hook: str, method: Callable[..., Any]) -> None:
+    allowed = tuple(inspect.signature(HOOKS[hook]).parameters)
+    keyword = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    for parameter in inspect.signature(method).parameters.values():
+        if parameter.kind in keyword and (parameter.name in allowed or parameter.default is not parameter.empty):
+            continue
+        takes = f"it may take {', '.join(allowed)}" if allowed else "it takes no arguments"
+        raise _refused(name, f"hook `{hook}` has an argument `{parameter.name}`; {takes}")
+
+
+def accepted_arguments(hook: str, method: Callable[..., Any]) -> tuple[str, ...]:
+    """Return which of the hook's arguments the method wants, by name."""
+    wanted = inspect.signature(method).parameters
+    return tuple(argument for argument in inspect.signature(HOOKS[hook]).parameters if argument in wanted)
+
+
+def _refused(name: str, fault: str) -> PluginRefused:
+    return PluginRefused(f"plugin `{name}` was refused: {fault}", plugin=name)

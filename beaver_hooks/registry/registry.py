@@ -1,0 +1,131 @@
+"""The plugins that are registered now, and which of their hooks to call in which order."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pluggy
+
+from beaver_hooks.record.recorder import HOST
+from beaver_hooks.registry.checks import HOOKS, accepted_arguments, check_plugin
+from beaver_hostspecs import PROJECT, Command, PluginInfo, PluginRefused, Tool, UnknownPlugin, hooks
+
+RESERVED = frozenset({HOST, "disabled"})
+"""Names that mean something else in health and configuration."""
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+"""What a plugin may be called: its name is a key in the configuration and a folder in the state folder."""
+
+
+@attrs.define(kw_only=True, eq=False)
+class Member:
+    """One registered plugin.
+
+    Attributes:
+        name: its name, everywhere.
+        plugin: the object that implements the hooks.
+        info: what it says about itself.
+        fail_closed: whether its failure in `before_prompt` stops the turn.
+        tools: the tools that it offers.
+        commands: the commands that it offers.
+    """
+
+    name: str
+    plugin: object
+    info: PluginInfo = attrs.field(factory=lambda: PluginInfo(version="unknown"))
+    fail_closed: bool = False
+    tools: tuple[Tool, ...] = ()
+    commands: tuple[Command, ...] = ()
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Implementation:
+    """One plugin's implementation of one hook."""
+
+    hook: str
+    member: Member
+    function: Callable[..., Any]
+    arguments: tuple[str, ...]
+
+
+class Registry:
+    """Registers checked plugins and orders their hooks; pluggy keeps the books and never does the calling."""
+
+    def __init__(self) -> None:
+        self._manager = pluggy.PluginManager(PROJECT)
+        self._manager.add_hookspecs(hooks)
+        self._members: dict[str, Member] = {}
+        self._ordered: dict[str, tuple[Implementation, ...]] = {}
+
+    def add(self, name: str, plugin: object, *, fail_closed: bool = False) -> Member:
+        """Register `plugin`, or raise `PluginRefused` and leave everything as it was."""
+        if name in RESERVED or not NAME.fullmatch(name):
+            fault = "is reserved" if name in RESERVED else "is no name; use letters, digits, `-` and `_`"
+            raise PluginRefused(f"`{name}` {fault}: the plugin was not registered", plugin=name)
+        if name in self._members:
+            raise PluginRefused(f"a plugin named `{name}` is registered; unregister it first", plugin=name)
+        check_plugin(name, plugin)
+        try:
+            self._manager.register(plugin, name)
+        except ValueError as error:
+            other = self._manager.get_name(plugin)
+            raise PluginRefused(f"this object is registered already, as `{other}`", plugin=name) from error
+        self._members[name] = member = Member(name=name, plugin=plugin, fail_closed=fail_closed)
+        self._ordered.clear()
+        return member
+
+    def remove(self, name: str) -> Member:
+        """Unregister a plugin; effective at once."""
+        member = self.member(name)
+        self._manager.unregister(member.plugin)
+        del self._members[name]
+        self._ordered.clear()
+        return member
+
+    def member(self, name: str) -> Member:
+        """Return a registered plugin, or raise `UnknownPlugin` with those that are."""
+        try:
+            return self._members[name]
+        except KeyError:
+            known = ", ".join(self._members) or "none"
+            message = f"no plugin named `{name}` is registered; registered: {known}"
+            raise UnknownPlugin(message, plugin=name) from None
+
+    def members(self) -> tuple[Member, ...]:
+        """Return the registered plugins in the order of registration."""
+        return tuple(self._members.values())
+
+    def holds(self, member: Member) -> bool:
+        """Whether this very plugin is registered now, and not another one of its name."""
+        return self._members.get(member.name) is member
+
+    def implementations(self, hook: str) -> tuple[Implementation, ...]:
+        """Return who implements `hook`: those that try first, then the others, then those that try last."""
+        if hook not in self._ordered:
+            self._ordered[hook] = self._order(hook)
+        return self._ordered[hook]
+
+    def of(self, member: Member, hook: str) -> Implementation | None:
+        """Return one plugin's implementation of `hook`, or `None`."""
+        return next((each for each in self.implementations(hook) if each.member is member), None)
+
+    def _order(self, hook: str) -> tuple[Implementation, ...]:
+        found = [
+            (implementation.trylast - implementation.tryfirst, self._implementation(hook, implementation))
+            for implementation in getattr(self._manager.hook, hook).get_hookimpls()
+        ]
+        names = list(self._members)
+        found.sort(key=lambda pair: (pair[0], names.index(pair[1].member.name)))
+        return tuple(implementation for _, implementation in found)
+
+    def _implementation(self, hook: str, implementation: pluggy.HookImpl) -> Implementation:
+        return Implementation(
+            hook=hook,
+            member=self._members[implementation.plugin_name],
+            function=implementation.function,
+            arguments=accepted_arguments(hook, implementation.function),
+        )
+
+
+__all__ = ["HOOKS", "Implementation", "Member", "Registry"]

@@ -1,0 +1,1 @@
+"""What happens to a turn: hooks are called, answers put together, background work done, turns closed."""

@@ -1,0 +1,128 @@
+"""The background queue: bounded, in order per session and plugin, side by side for everybody else."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import Context
+from typing import Any
+
+import attrs
+
+from beaver_hooks.record.accounts import Account
+from beaver_hooks.registry.registry import Implementation, Member
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Job:
+    """One hook call that nobody waits for."""
+
+    implementation: Implementation
+    account: Account
+    arguments: Mapping[str, Any]
+    context: Context
+
+
+LaneKey = tuple[str, Member]
+"""Session and plugin: the member and not its name, which another one may have had before."""
+
+
+@attrs.define(kw_only=True, eq=False)
+class _Lane:
+    """The jobs of one session and plugin; the first one is running."""
+
+    jobs: deque[Job] = attrs.field(factory=deque)
+    worker: "asyncio.Task[None]" = attrs.field(init=False)
+
+
+class Backlog:
+    """Runs jobs in the background.
+
+    Args:
+        loop: the loop to run them on.
+        limit: how many jobs may be queued or running; further ones are refused.
+        run: runs one job; never raises.
+        settled: called for every job that was accepted, when it has been run (`True`) or was lost (`False`).
+    """
+
+    def __init__(
+        self,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        limit: int,
+        run: Callable[[Job], Awaitable[None]],
+        settled: Callable[[Job, bool], None],
+    ) -> None:
+        self._loop = loop
+        self._limit = limit
+        self._run = run
+        self._settled = settled
+        self._lanes: dict[LaneKey, _Lane] = {}
+        self._count = 0
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def put(self, job: Job) -> bool:
+        """Queue a job; `False` if there is no room for it."""
+        if self._count >= self._limit:
+            return False
+        self._count += 1
+        self._empty.clear()
+        key = (job.account.turn.session, job.implementation.member)
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = _Lane()
+            lane.jobs.append(job)
+            lane.worker = self._loop.create_task(self._work(key, lane))
+        else:
+            lane.jobs.append(job)
+        return True
+
+    async def drain(self, seconds: float | None = None) -> int:
+        """Wait until everything queued has been run, at most `seconds`; return how many jobs are left."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._empty.wait()
+        except TimeoutError:
+            pass
+        return self._count
+
+    async def drain_plugin(self, plugin: Member, seconds: float) -> None:
+        """Wait until one plugin's jobs have been run, at most `seconds`."""
+        workers = [lane.worker for (_, each), lane in self._lanes.items() if each is plugin]
+        if workers:
+            await asyncio.wait(workers, timeout=seconds)
+
+    def discard(self, plugin: Member | None = None) -> int:
+        """Drop the jobs of one plugin, or all of them, the running ones too; return how many were lost."""
+        lost = 0
+        for key in [key for key in self._lanes if plugin in (None, key[1])]:
+            lane = self._lanes.pop(key)
+            lane.worker.cancel()
+            lost += self._lose(lane)
+        return lost
+
+    async def _work(self, key: LaneKey, lane: _Lane) -> None:
+        try:
+            while lane.jobs:
+                await self._run(lane.jobs[0])
+                self._done(lane.jobs.popleft(), run=True)
+        finally:
+            # Only a KeyboardInterrupt ends this early; a lane that was discarded is not ours any more.
+            if self._lanes.get(key) is lane:
+                del self._lanes[key]
+                self._lose(lane)
+
+    def _lose(self, lane: _Lane) -> int:
+        lost = len(lane.jobs)
+        while lane.jobs:
+            self._done(lane.jobs.popleft(), run=False)
+        return lost
+
+    def _done(self, job: Job, *, run: bool) -> None:
+        self._count -= 1
+        self._settled(job, run)
+        if not self._count:
+            self._empty.set()

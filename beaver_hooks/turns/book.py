@@ -1,0 +1,86 @@
+"""Which turns are open, and which were closed a while ago."""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+
+import attrs
+
+from beaver_hooks.turns.open_turn import OpenTurn
+from beaver_hostspecs import Clock, TurnAlreadyOpen, TurnClosed, UnknownTurn
+
+MOST_CLOSED = 10_000
+"""Ids of closed turns that are remembered, so that closing one again is known to change nothing."""
+
+
+@attrs.frozen(kw_only=True)
+class _Page:
+    opened: OpenTurn
+    since: float
+
+
+class TurnBook:
+    """Open turns by id, and the ids of closed ones for as long as a turn may idle.
+
+    Args:
+        clock: where time comes from.
+        idle_seconds: how long a turn may stay open, and its id be remembered afterwards.
+    """
+
+    def __init__(self, *, clock: Clock, idle_seconds: float) -> None:
+        self._clock = clock
+        self._idle_seconds = idle_seconds
+        self._open: dict[str, _Page] = {}
+        self._closed: OrderedDict[str, float] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def __iter__(self) -> Iterator[OpenTurn]:
+        return iter([page.opened for page in self._open.values()])
+
+    def enter(self, opened: OpenTurn) -> None:
+        """Enter a turn; its id must be new."""
+        if opened.id in self._open:
+            raise TurnAlreadyOpen("a turn with that id is open; close it first, or give each turn its own id")
+        if opened.id in self._closed:
+            raise TurnClosed("a turn with that id was closed; give each turn its own id")
+        self._open[opened.id] = _Page(opened=opened, since=self._clock.monotonic())
+
+    def get(self, turn_id: str) -> OpenTurn | None:
+        """Return an open turn, or `None`."""
+        page = self._open.get(turn_id)
+        return page.opened if page else None
+
+    def holds(self, opened: OpenTurn) -> bool:
+        """Whether this very turn is open."""
+        return self.get(opened.id) is opened
+
+    def find(self, turn_id: str) -> OpenTurn:
+        """Return an open turn, or raise `TurnClosed` or `UnknownTurn`."""
+        if (opened := self.get(turn_id)) is not None:
+            return opened
+        if turn_id in self._closed:
+            raise TurnClosed("that turn was closed before")
+        raise UnknownTurn("no turn with that id is open in this host")
+
+    def close(self, opened: OpenTurn) -> bool:
+        """Take a turn out; `False` if it was closed before."""
+        if not self.holds(opened):
+            return False
+        del self._open[opened.id]
+        self._closed[opened.id] = self._clock.monotonic()
+        if len(self._closed) > MOST_CLOSED:
+            self._closed.popitem(last=False)
+        return True
+
+    def overdue(self) -> list[OpenTurn]:
+        """Return the turns that nobody closed in time, and forget the ids that were closed as long ago."""
+        limit = self._clock.monotonic() - self._idle_seconds
+        while self._closed and next(iter(self._closed.values())) <= limit:
+            self._closed.popitem(last=False)
+        idle = []
+        for page in self._open.values():  # in order of opening: the first one that is young ends the search
+            if page.since > limit:
+                break
+            idle.append(page.opened)
+        return idle

@@ -1,0 +1,96 @@
+"""Judges what hook calls came to: an answer, nothing, or a failure that is written down."""
+
+from collections.abc import Iterable
+from itertools import islice
+
+from beaver_hooks.record.accounts import Account
+from beaver_hooks.record.receipts import Clip
+from beaver_hooks.record.recorder import Recorder
+from beaver_hooks.turns.calls import Category, Result
+from beaver_hooks.turns.composing import MOST_ITEMS, Answers, Share, is_too_large
+from beaver_hostspecs import Contribution, Hint, PluginFailed, Reference
+
+EVENT_LOOP = "event_loop"
+"""The source of a plugin's fault that it blocked the event loop outside its hooks."""
+
+
+class Judge:
+    """Turns results into answers and failures, and writes both down."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def answers(self, results: Iterable[Result], account: Account) -> Answers:
+        """Return what each plugin contributes; a failure of a fail-closed plugin is raised after all are judged."""
+        answers: list[tuple[str, Contribution]] = []
+        fatal: BaseException | None = None
+        for result in results:
+            category = result.category or _misfit(result.value)
+            self.judge(result, category, account)
+            if category is not None and result.call.implementation.member.fail_closed:
+                fatal = fatal or _fatal(result, category)
+            elif category is None and isinstance(result.value, Contribution):
+                answers.append((result.call.plugin, result.value))
+        if fatal is not None:
+            raise fatal
+        return answers
+
+    def background(self, result: Result, account: Account) -> None:
+        """Judge a call whose hook answers nothing."""
+        category = result.category or (None if result.value is None else "wrong_type")
+        self.judge(result, category, account)
+
+    def judge(self, result: Result, category: Category | None, account: Account) -> None:
+        """Write down how a call ended, and how long it took."""
+        call = result.call
+        ended = call.deadline if call.ended is None else call.ended
+        account.plugins[call.plugin].spend(call.hook, ended - call.started)
+        if category is not None:
+            self._recorder.failed(call.plugin, hook=call.hook, category=category, account=account, error=result.error)
+        elif not (call.report.troubled or call.blocked):
+            self._recorder.succeeded(call.plugin, source=call.hook, account=account)
+            self._recorder.succeeded(call.plugin, source=EVENT_LOOP, account=account)
+
+    def unrenderable(self, plugin: str, account: Account, error: BaseException) -> None:
+        """Write down that a contribution looks right and cannot be rendered."""
+        self._recorder.failed(plugin, hook="before_prompt", category="wrong_type", account=account, error=error)
+
+    @staticmethod
+    def write_down(plugin: str, share: Share, account: Account) -> None:
+        """Write down what a plugin added to the context."""
+        part = account.plugins[plugin]
+        part.blocks, part.tokens, part.injected = share.blocks, share.tokens, share.injected
+        if len(share.injected) < share.offered:
+            part.enter(Clip(what="references", shown=len(share.injected), total=share.offered))
+
+
+def _misfit(value: object) -> Category | None:
+    if value is None:
+        return None
+    if type(value) is not Contribution or not _is_whole(value):  # a subclass could answer anything to anybody
+        return "wrong_type"
+    return "too_large" if is_too_large(value) else None
+
+
+def _is_whole(contribution: Contribution) -> bool:
+    """Whether every part is exactly what the contract says, so that looking at it runs no code of the plugin."""
+    for name, kind, text in (("blocks", str, None), ("references", Reference, "text"), ("hints", Hint, "guidance")):
+        part = getattr(contribution, name, None)
+        if type(part) is not tuple:
+            return False
+        for item in islice(part, MOST_ITEMS):  # those beyond are refused unseen
+            if type(item) is not kind or (text and type(getattr(item, text, None)) is not str):
+                return False
+    return True
+
+
+def _fatal(result: Result, category: Category) -> BaseException:
+    """Return what `open_turn` raises: the plugin's own error unchanged, or one that says what it did."""
+    if isinstance(result.error, Exception):
+        return result.error
+    plugin = result.call.plugin
+    kind = f" ({type(result.error).__name__})" if result.error else ""
+    return PluginFailed(
+        f"plugin `{plugin}` failed in before_prompt: {category}{kind}; the memory mode makes it fail-closed",
+        plugin=plugin,
+    )

@@ -1,0 +1,114 @@
+"""The handle of one open turn: what a host holds between a prompt and its answer."""
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+import attrs
+
+from beaver_hooks.record.accounts import Account
+from beaver_hooks.record.receipts import Receipt
+from beaver_hooks.registry.registry import Member
+from beaver_hooks.turns.composing import PluginHint, Recall, ReferenceMessage
+from beaver_hostspecs import Answer, DropReason, Message, Turn
+
+if TYPE_CHECKING:
+    from beaver_hooks.turns.turns import Turns
+
+
+@attrs.define(kw_only=True, eq=False)
+class OpenTurn:
+    """A turn between its prompt and its answer.
+
+    Attributes:
+        turn: the turn, as every plugin sees it.
+        recall: what memory gives it.
+        account: the host's own notes on it.
+        members: the plugins that were registered when it was opened.
+    """
+
+    turn: Turn
+    recall: Recall = attrs.field(factory=Recall)
+    account: Account = attrs.field(repr=False)
+    members: tuple[Member, ...] = attrs.field(repr=False)
+    _turns: "Turns" = attrs.field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """The turn's id."""
+        return self.turn.id
+
+    @property
+    def prompt(self) -> str:
+        """What the user said."""
+        return self.turn.prompt
+
+    @property
+    def references(self) -> tuple[ReferenceMessage, ...]:
+        """One ephemeral message per plugin that recalled something: send them before the history."""
+        return self.recall.references
+
+    @property
+    def hints(self) -> tuple[PluginHint, ...]:
+        """Experience with the host's own tools."""
+        return self.recall.hints
+
+    @property
+    def receipt(self) -> Receipt:
+        """The turn's receipt as it stands now."""
+        return self._turns.receipt_of(self.account)
+
+    def system_prompt(self, base: str = "") -> str:
+        """Return the system prompt: `base`, the plugins' rules, the trusted blocks."""
+        return self.recall.system_prompt(base)
+
+    async def tool_result(
+        self,
+        *,
+        tool: str,
+        call_id: str,
+        output: object = None,
+        error: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        outcome: Literal["success", "error"] | None = None,
+        registry: str | None = None,
+        duration: timedelta | None = None,
+        summary: str | None = None,
+        external: bool = False,
+        private: bool = False,
+    ) -> bool:
+        """Tell the plugins about a tool call; returns at once.
+
+        The outcome is `error` where an `error` is given, unless said otherwise.
+
+        Returns:
+            Whether the turn was still open; a result that comes too late is told to nobody.
+        """
+        return await self._turns.tool_result(
+            self,
+            {
+                "tool": tool, "call_id": call_id, "output": output, "error": error, "arguments": arguments or {},
+                "outcome": outcome or ("success" if error is None else "error"), "registry": registry,
+                "duration": duration, "summary": summary, "external": external, "private": private,
+            },
+        )  # fmt: skip
+
+    async def commit(
+        self, answer: str | Answer, *, messages: Iterable[Message] = (), stored: bool | None = None
+    ) -> bool:
+        """Close the turn with its final answer; returns at once, the plugins learn in the background.
+
+        Call it when the user has the answer. `messages` and `stored` go with an answer that is given as text.
+
+        Returns:
+            Whether this call closed the turn; a turn is closed once, and closing it again changes nothing.
+        """
+        return await self._turns.commit(self, answer, messages=messages, stored=stored)
+
+    async def drop(self, reason: DropReason | str = DropReason.FAILED) -> bool:
+        """Close the turn without an answer; returns at once.
+
+        Returns:
+            Whether this call closed the turn.
+        """
+        return await self._turns.drop(self, reason)

@@ -1,0 +1,301 @@
+"""The life of every turn: opened once, then committed once or dropped once."""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import copy_context
+from typing import Any
+
+import attrs
+
+from beaver_hooks.record.accounts import Account
+from beaver_hooks.record.receipts import Receipt
+from beaver_hooks.record.recorder import HOST, Recorder
+from beaver_hooks.record.reports import HostReport
+from beaver_hooks.registry.registry import Implementation, Member, Registry
+from beaver_hooks.turns.backlog import Backlog, Job
+from beaver_hooks.turns.book import TurnBook
+from beaver_hooks.turns.calls import Call, Calls
+from beaver_hooks.turns.composing import Answers, Block, Recall, UnrenderableError, compose
+from beaver_hooks.turns.ids import is_ours
+from beaver_hooks.turns.injected import InjectedMemory
+from beaver_hooks.turns.judging import Judge
+from beaver_hooks.turns.open_turn import OpenTurn
+from beaver_hostspecs import Answer, Clock, DropReason, HostNotOpen, InvalidTurn, Message, ToolResult, Turn
+
+QUEUE = "queue"
+"""The source of the host's own fault while the background queue is full."""
+
+
+_NOT_A_MEMBER = re.compile(r".* is not a valid (\w+)", re.DOTALL)
+
+
+@attrs.frozen(kw_only=True)
+class Policy:
+    """What the host's settings say about turns.
+
+    Attributes:
+        background: whether work after the answer is done in the background; else `commit` waits for it.
+        queue_limit: how many background calls may wait.
+        tokens_per_plugin: how much of the context one plugin's references may take.
+        boundary: returns a turn's random boundary.
+        seconds: returns how long a plugin's hook may take.
+        keep: keeps a turn's receipt.
+    """
+
+    background: bool
+    queue_limit: int
+    tokens_per_plugin: int
+    boundary: Callable[[], str]
+    seconds: Callable[[Member, str], float]
+    keep: Callable[[Account], None]
+
+
+class Turns:
+    """Runs turns over the registered plugins, on the event loop it was made in.
+
+    Attributes:
+        arriving: names of plugins that are registered and have not started yet; no turn sees them.
+        closing: whether the host closes; a turn that is just being opened comes to nothing.
+    """
+
+    def __init__(
+        self,
+        *,
+        registry: Registry,
+        recorder: Recorder,
+        calls: Calls,
+        book: TurnBook,
+        injected: InjectedMemory,
+        policy: Policy,
+        clock: Clock,
+    ) -> None:
+        self.book = book
+        self.injected = injected
+        self.backlog = Backlog(
+            loop=asyncio.get_running_loop(), limit=policy.queue_limit, run=self._run, settled=self._settled
+        )
+        self._registry = registry
+        self._recorder = recorder
+        self._judge = Judge(recorder)
+        self._calls = calls
+        self._policy = policy
+        self._clock = clock
+        self.arriving: list[str] = []
+        self.closing = False
+        self._refused = 0
+        self._waiting: dict[Account, asyncio.Event] = {}
+
+    async def open(self, turn: Turn, *, supersedes: str | None = None) -> OpenTurn:
+        """Open a turn and ask every plugin for its contribution."""
+        self.sweep()
+        if supersedes is not None:
+            self._supersede(supersedes)
+        opened = self._enter(turn)
+        account = opened.account
+        try:
+            calls = [
+                self._begin(each, account, {"turn": turn})
+                for each in self._registry.implementations("before_prompt")
+                if each.member in opened.members
+            ]
+            results = await self._calls.settle(calls)
+            if self.closing:
+                raise HostNotOpen("the host was closed while the turn was being opened")  # noqa: TRY301 - it is dropped
+            answers = self._judge.answers(
+                [each for each in results if self._registry.holds(each.call.implementation.member)], account
+            )
+            opened.recall = self._compose(answers, opened)
+        except BaseException as error:
+            self._close(opened, "on_turn_dropped", reason=_why(error))
+            raise
+        return opened
+
+    async def tool_result(self, opened: OpenTurn, fields: Mapping[str, Any]) -> bool:
+        """Tell the plugins about a tool call."""
+        result = checked(ToolResult, **fields)
+        if not self.book.holds(opened):
+            return False
+        self._enqueue(opened, "on_tool_result", {"result": result})
+        await self._wait_unless_background(opened)
+        return True
+
+    async def commit(
+        self, opened: OpenTurn, answer: str | Answer, *, messages: Iterable[Message], stored: bool | None
+    ) -> bool:
+        """Close a turn with its answer."""
+        if not isinstance(answer, Answer):
+            said = checked(tuple, messages) or _exchange(opened.turn, answer)
+            answer = checked(Answer, text=answer, when=self._clock.now(), messages=said, stored=stored)
+        closed = self._close(opened, "after_prompt", answer=answer)
+        await self._wait_unless_background(opened)
+        return closed
+
+    async def drop(self, opened: OpenTurn, reason: DropReason | str) -> bool:
+        """Close a turn without an answer."""
+        closed = self._close(opened, "on_turn_dropped", reason=checked(DropReason, reason))
+        await self._wait_unless_background(opened)
+        return closed
+
+    def drop_now(self, opened: OpenTurn, reason: DropReason) -> bool:
+        """Close a turn without an answer and without ever waiting: for those who must not."""
+        return self._close(opened, "on_turn_dropped", reason=reason)
+
+    def sweep(self) -> None:
+        """Drop the turns that nobody closed in time."""
+        for opened in self.book.overdue():
+            self.drop_now(opened, DropReason.ABANDONED)
+
+    def settle_refused(self) -> None:
+        """Write down what a full queue has refused, once it takes calls again or takes no more at all."""
+        if self._refused:
+            self._recorder.event("background_lost", {"count": self._refused, "why": "queue_full"}, loudly=True)
+            self._recorder.succeeded(HOST, source=QUEUE)
+            self._refused = 0
+
+    def receipt_of(self, account: Account) -> Receipt:
+        """Return a turn's receipt as it stands."""
+        return account.receipt(self._recorder.identify)
+
+    def _enter(self, turn: Turn) -> OpenTurn:
+        account = Account(
+            turn=turn,
+            recorded=turn.id if is_ours(turn.id) else self._recorder.identify(turn.id),
+            session=self._recorder.identify(turn.session),
+            opened=self._clock.now(),
+        )
+        members = tuple(each for each in self._registry.members() if each.name not in self.arriving)
+        opened = OpenTurn(turn=turn, turns=self, account=account, members=members)
+        self.book.enter(opened)
+        return opened
+
+    def _supersede(self, turn_id: str) -> None:
+        if (opened := self.book.get(turn_id)) is not None:
+            self.drop_now(opened, DropReason.ABANDONED)
+
+    def _begin(
+        self, implementation: Implementation, account: Account, arguments: Mapping[str, Any], **options: Any
+    ) -> Call:
+        member, hook = implementation.member, implementation.hook
+        report = HostReport(plugin=member.name, hook=hook, recorder=self._recorder, account=account)
+        seconds = self._policy.seconds(member, hook)
+        return self._calls.begin(implementation, arguments, report, seconds=seconds, **options)
+
+    def _compose(self, answers: Answers, opened: OpenTurn) -> Recall:
+        account = opened.account
+        members = [each for each in opened.members if self._registry.holds(each)]
+        rules = [Block(plugin=each.name, text=rule) for each in members for rule in each.info.rules]
+        boundary = self._policy.boundary()
+        while True:
+            try:
+                recall, shares = compose(
+                    answers,
+                    rules=rules,
+                    boundary=boundary,
+                    limit=self._policy.tokens_per_plugin,
+                    budget=account.turn.budget,
+                )
+                break
+            except UnrenderableError as error:
+                self._judge.unrenderable(error.plugin, account, error.__cause__ or error)
+                answers = [pair for pair in answers if pair[0] != error.plugin]
+        shown = [share.rendered.texts for share in shares.values() if share.rendered]
+        if shown:
+            self.injected.remember(account.turn.session, account.turn.id, [text for texts in shown for text in texts])
+        for plugin, share in shares.items():
+            self._judge.write_down(plugin, share, account)
+        return recall
+
+    def _close(self, opened: OpenTurn, hook: str, **arguments: Any) -> bool:
+        if not self.book.close(opened):
+            return False
+        account = opened.account
+        account.closed = self._clock.now()
+        account.reason = arguments.get("reason")
+        self._enqueue(opened, hook, arguments)
+        name = "turn_dropped" if account.reason else "turn_committed"
+        facts = {"reason": account.reason and account.reason.value, "plugins": len(opened.members)}
+        self._recorder.event(name, facts, account=account)
+        self._policy.keep(account)
+        return True
+
+    def _enqueue(self, opened: OpenTurn, hook: str, arguments: Mapping[str, Any]) -> None:
+        """Queue a hook for every plugin that was there when the turn was opened and still is."""
+        context = copy_context()
+        for each in self._registry.implementations(hook):
+            if each.member in opened.members:
+                job = Job(
+                    implementation=each,
+                    account=opened.account,
+                    arguments={"turn": opened.turn, **arguments},
+                    context=context.copy(),
+                )
+                self._put(job)
+
+    def _put(self, job: Job) -> None:
+        if self.backlog.put(job):
+            job.account.open_calls += 1
+            self.settle_refused()
+            return
+        job.account.lost += 1
+        self._refused += 1
+        if self._refused == 1:
+            self._recorder.health.failed(HOST, source=QUEUE, category="queue_full")
+            self._recorder.event(
+                "background_full",
+                {"limit": self._policy.queue_limit},
+                account=job.account,
+                plugin=job.implementation.member.name,
+                hook=job.implementation.hook,
+                loudly=True,
+            )
+
+    async def _run(self, job: Job) -> None:
+        call = self._begin(job.implementation, job.account, job.arguments, context=job.context)
+        (result,) = await self._calls.settle([call])
+        self._judge.background(result, job.account)
+
+    def _settled(self, job: Job, run: bool) -> None:  # noqa: FBT001 - a callback's only argument
+        account = job.account
+        account.open_calls -= 1
+        account.lost += not run
+        if account.open_calls:
+            return
+        if account.closed is not None:
+            self._policy.keep(account)
+        if (event := self._waiting.pop(account, None)) is not None:
+            event.set()
+
+    async def _wait_unless_background(self, opened: OpenTurn) -> None:
+        account = opened.account
+        if account.open_calls and not self._policy.background:
+            await self._waiting.setdefault(account, asyncio.Event()).wait()
+
+
+def checked(kind: Callable[..., Any], *args: Any, **fields: Any) -> Any:
+    """Return `kind(...)`; whatever does not fit is an `InvalidTurn` that shows no value."""
+    try:
+        return kind(*args, **fields)
+    except RecursionError:
+        raise InvalidTurn(f"{kind.__name__}: a value is nested too deeply, or holds itself") from None
+    except (TypeError, ValueError) as error:
+        raise InvalidTurn(f"{kind.__name__}: {_without_values(error)}") from None
+
+
+def _without_values(error: Exception) -> str:
+    """Return what is wrong; attrs gives the field and the value, of which only the field may be shown."""
+    attribute = error.args[1] if len(error.args) > 1 else None
+    if isinstance(attribute, attrs.Attribute):
+        return f"`{attribute.name}` does not fit"
+    # An enum shows the value that it does not know.
+    enum = _NOT_A_MEMBER.fullmatch(str(error))
+    return f"not a valid {enum[1]}" if enum else str(error)
+
+
+def _exchange(turn: Turn, answer: str) -> tuple[Message, ...]:
+    said = checked(Message, role="user", text=turn.prompt, when=turn.when)
+    return (said, checked(Message, role="assistant", text=answer))
+
+
+def _why(error: BaseException) -> DropReason:
+    return DropReason.CANCELLED if isinstance(error, asyncio.CancelledError) else DropReason.FAILED

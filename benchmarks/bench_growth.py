@@ -1,0 +1,114 @@
+"""Whether 10,000 turns that are opened and abandoned leave anything behind: looked at after 2,000, and after all.
+
+Every turn has a session of its own, its references are rendered and asked about (so that fingerprints exist), and one
+tool result is handed over. A frozen clock moves ten seconds per turn, so that an hour's worth of turns is open at any
+time. Every bound of the host is reached by turn 2,000: what it holds at turn 10,000 must be the same.
+"""
+
+import asyncio
+import gc
+import sys
+import tempfile
+import tracemalloc
+from collections import Counter
+
+from beaver_hooks import Host, OpenTurn
+from beaver_hooks.record.accounts import Account
+from beaver_hooks.turns.backlog import Job
+from beaver_hooks.turns.calls import Call
+from beaver_hostspecs import Contribution, Reference, Turn, hookimpl
+from beaver_hostspecs.testing import FrozenClock
+
+EARLY = 2_000
+TURNS = 10_000
+BETWEEN = 10.0
+KINDS = (OpenTurn, Account, Turn, Call, Job)
+TOLERANCE_KIB = 64.0
+"""Memory that may differ between two looks though nothing grows: caches of the interpreter, and where a dict stands."""
+
+
+class Generous:
+    """Contributes to every turn, and keeps nothing itself."""
+
+    @hookimpl
+    async def before_prompt(self, turn: Turn) -> Contribution:
+        """Recall something that is different in every turn."""
+        turn.was_injected("The map of Ulm hangs in the hall, between the two windows of the north wall.")
+        text = f"In turn {turn.id} the map of Ulm hung in the hall, between the two windows of the north wall."
+        return Contribution(blocks=("Be brief.",), references=(Reference(text=text, id="r1"),))
+
+    @hookimpl
+    async def on_tool_result(self, turn: Turn, result: object) -> None:
+        """Learn nothing."""
+
+    @hookimpl
+    async def on_turn_dropped(self, turn: Turn, reason: object) -> None:
+        """Forget nothing."""
+
+
+async def abandon(host: Host, clock: FrozenClock, first: int, last: int) -> None:
+    """Open turns and close none of them."""
+    for number in range(first, last):
+        turn = await host.open_turn("Where is the map?", session=f"session-{number}")
+        assert turn.references
+        turn.turn.was_injected(turn.references[0].text)
+        await turn.tool_result(tool="search", call_id="1", output="a note")
+        clock.advance(BETWEEN)
+        if number % 100 == 0:
+            await host.drain()
+            await asyncio.to_thread(host.trail.flush)
+    await host.drain()
+    await asyncio.to_thread(host.trail.flush)
+
+
+def held(host: Host) -> dict[str, int]:
+    """Return how many things of each sort there are."""
+    engine = host._running()  # noqa: SLF001 - what is held inside is the question
+    gc.collect()
+    kinds = Counter(type(each) for each in gc.get_objects())
+    return {
+        "turns in the book": len(engine.turns.book),
+        "sessions with fingerprints": len(engine.turns.injected),
+        "queued calls": len(engine.turns.backlog),
+        "running calls": len(engine.calls.running),
+        "abandoned calls": len(engine.calls.abandoned),
+        "tasks": len(asyncio.all_tasks()),
+        **{f"{kind.__name__} objects": kinds[kind] for kind in KINDS},
+        "objects of any type": sum(kinds.values()),
+    }
+
+
+async def look(host: Host) -> tuple[dict[str, int], float]:
+    """Return what is held, and the KiB that Python has allocated."""
+    counts = held(host)
+    return counts, tracemalloc.get_traced_memory()[0] / 1024
+
+
+async def main() -> int:
+    """Measure, print, and return the exit code."""
+    clock = FrozenClock()
+    with tempfile.TemporaryDirectory() as folder:
+        async with Host({"generous": Generous()}, state_folder=f"{folder}/state", clock=clock) as host:
+            await abandon(host, clock, 0, 200)
+            tracemalloc.start()
+            await abandon(host, clock, 200, EARLY)
+            early, early_kib = await look(host)
+            await abandon(host, clock, EARLY, TURNS)
+            late, late_kib = await look(host)
+            tracemalloc.stop()
+            assert host.health()["generous"].state == "ok"
+    print(f"{TURNS} opened and abandoned turns, {sys.version.split()[0]}:")
+    print(f"{'':28}{f'after {EARLY}':>14}{f'after {TURNS}':>14}")
+    for name, count in early.items():
+        print(f"  {name:26}{count:14}{late[name]:14}")
+    print(f"  {'KiB since turn 200':26}{early_kib:14.1f}{late_kib:14.1f}")
+    # Objects of any type move a little with the caches of the interpreter; the named ones may not move at all.
+    loose = "objects of any type"
+    grown = [name for name, count in late.items() if name != loose and count > early[name]]
+    met = not grown and late_kib - early_kib <= TOLERANCE_KIB
+    print(f"target: no growth (memory within {TOLERANCE_KIB:.0f} KiB): {'met' if met else 'MISSED'} {', '.join(grown)}")
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

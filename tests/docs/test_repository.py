@@ -1,0 +1,200 @@
+"""What holds for every file of the repository: links lead somewhere, and nothing names a machine or a registry."""
+
+import re
+import tomllib
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from beaver_hostspecs import CONTRACT_VERSION
+
+ROOT = Path(__file__).parents[2]
+OURS = (".ci", "beaver_hooks", "benchmarks", "docs", "hostspecs", "plugins", "tests")
+TEXT = {".json", ".md", ".py", ".sql", ".toml", ".txt", ".yaml", ".yml", ".cfg", ""}
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "hostspecs").glob("*.md"))]
+PROJECTS = [ROOT / "pyproject.toml", ROOT / "hostspecs" / "pyproject.toml", ROOT / "docs/examples/tally/pyproject.toml"]
+EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+EVERY_PROJECT = pytest.mark.parametrize("project", PROJECTS, ids=[str(each.relative_to(ROOT)) for each in PROJECTS])
+
+# In parts, so that this file does not hold what it looks for.
+REGISTRIES = re.compile("|".join(["pypi" + r"\.org", "python" + "hosted", "index" + "-url", "find" + "-links"]))
+MACHINES = re.compile(r"(?<![\w./~-])/(?:" + "|".join(["ho" + "me", "ro" + "ot", "Us" + "ers", "wo" + "rk"]) + r")/\w")
+KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def files() -> list[Path]:
+    """Return every text file that belongs to the repository."""
+    found = [path for path in ROOT.iterdir() if path.is_file()]
+    for folder in OURS:
+        found += [path for path in (ROOT / folder).rglob("*") if path.is_file()]
+    generated = {"__pycache__", ".hypothesis", ".beaver"}
+    return [
+        path
+        for path in found
+        if path.suffix in TEXT and not path.name.startswith(".coverage") and not generated & set(path.parts)
+    ]
+
+
+def lines_with(pattern: re.Pattern[str]) -> list[str]:
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in files()
+        for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+def prose(text: str) -> str:
+    """Return a page without its code blocks."""
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def links(text: str) -> list[str]:
+    return re.findall(r"\]\(([^)\s]+)\)", prose(text))
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of a page's headings, as they are made from their text."""
+    headings = re.findall(r"^#+ (.+)$", prose(text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.casefold()).replace(" ", "-") for heading in headings}
+
+
+def leads_nowhere(page: Path, link: str) -> bool:
+    if link.startswith("https://"):
+        return False
+    path, _, anchor = link.partition("#")
+    target = (page.parent / path).resolve() if path else page
+    if not target.is_file() or not target.is_relative_to(ROOT):
+        return True
+    return bool(anchor) and anchor not in anchors(target.read_text("utf-8"))
+
+
+def releases(changelog: str) -> list[tuple[str, str | None, str]]:
+    """Return version, date and text of each section of a changelog, as they stand."""
+    parts = re.split(r"^## \[([^\]]+)\](?: - (\S+))?$", changelog, flags=re.MULTILINE)
+    return list(zip(parts[1::3], parts[2::3], parts[3::3], strict=True))
+
+
+def metadata(path: Path) -> dict[str, object]:
+    return tomllib.loads(path.read_text("utf-8"))["project"]
+
+
+def test_no_registry_addresses():
+    """No file says where packages are to be had; that is the business of whoever installs them."""
+    assert [] == lines_with(REGISTRIES)
+
+
+def test_no_machine_paths():
+    """No file names a folder of somebody's machine."""
+    assert [] == lines_with(MACHINES)
+
+
+def test_files_are_found():
+    """The walk finds code, pages and this module, so that an empty result means something."""
+    expected = {ROOT / "README.md", ROOT / "beaver_hooks" / "host.py", ROOT / ".ci" / "run", Path(__file__)}
+
+    assert expected <= set(files())
+
+
+@EVERY_PAGE
+def test_links(page):
+    """Every link between files leads to a file of the repository, and to a heading of it where it names one."""
+    assert [] == [link for link in links(page.read_text("utf-8")) if leads_nowhere(page, link)]
+
+
+@EVERY_PAGE
+def test_one_title(page):
+    """A page has one title, in its first line."""
+    text = prose(page.read_text("utf-8"))
+
+    assert [text.splitlines()[0]] == re.findall(r"^# .+$", text, re.MULTILINE)
+
+
+def test_every_page_is_in_the_index():
+    """The index of the documentation names every page of it."""
+    folder = ROOT / "docs"
+    expected = {str(page.relative_to(folder)) for page in folder.glob("*.md")} - {"README.md"}
+
+    assert expected <= set(links((folder / "README.md").read_text("utf-8")))
+
+
+def test_every_decision_is_listed():
+    """The list of decisions has every page once, in order."""
+    folder = ROOT / "docs" / "decisions"
+    listed = links((folder / "README.md").read_text("utf-8"))
+
+    assert sorted(page.name for page in folder.glob("[0-9]*.md")) == listed
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md")), ids=lambda page: page.name)
+def test_decision(page):
+    """A decision has its number in the title, and context, choice and consequence."""
+    title, *headings = re.findall(r"^#+ (.+)$", prose(page.read_text("utf-8")), re.MULTILINE)
+
+    assert (page.name[:4], ["Context", "Choice", "Consequence"]) == (title[:4], headings)
+
+
+def test_changelog():
+    """The changelog starts with what is unreleased, then versions with dates, newest first, each in known parts."""
+    (first, first_date, _), *released = sections = releases((ROOT / "CHANGELOG.md").read_text("utf-8"))
+    dates = [date.fromisoformat(day) for _, day, _ in released]
+
+    assert ("Unreleased", None) == (first, first_date)
+    assert sorted(dates, reverse=True) == dates
+    assert KINDS >= {part for _, _, text in sections for part in re.findall(r"^### (.+)$", text, re.MULTILINE)}
+
+
+def test_versions():
+    """All distributions have one version: the newest one released, or the one that the changelog announces."""
+    unreleased, *released = releases((ROOT / "CHANGELOG.md").read_text("utf-8"))
+    announced = re.findall(r"\b(\d+\.\d+\.\d+)\.$", unreleased[2], re.MULTILINE) or [released[0][0]]
+
+    assert announced * len(PROJECTS) == [metadata(path)["version"] for path in PROJECTS]
+
+
+@EVERY_PROJECT
+def test_the_contract_is_pinned(project):
+    """Whoever needs the contract allows the minor version that is here, and not the next one."""
+    data = metadata(project)
+    pins = [each for each in data["dependencies"] if each.startswith("beaver-hostspecs")]
+    major, minor, _ = data["version"].split(".")
+    expected = (
+        [] if data["name"] == "beaver-hostspecs" else [f"beaver-hostspecs>={major}.{minor},<{major}.{int(minor) + 1}"]
+    )
+
+    assert expected == pins
+
+
+@EVERY_PROJECT
+def test_licence(project):
+    """Every distribution carries the same licence text."""
+    assert (ROOT / "LICENSE").read_text("utf-8") == (project.parent / "LICENSE").read_text("utf-8")
+
+
+def test_contract_version():
+    """The contract's version is major and minor, as the deprecation policy says."""
+    assert re.fullmatch(r"\d+\.\d+", CONTRACT_VERSION)
+
+
+def test_a_broken_link_is_found(tmp_path):
+    """A link to a missing file or heading, or out of the repository, is one that leads nowhere."""
+    page = ROOT / "README.md"
+    wrong = ["missing.md", "docs/hooks.md#no-such-heading", f"../../..{tmp_path}", "#nothing"]
+
+    assert wrong == [
+        link for link in [*wrong, "docs/hooks.md#hooks", "https://example.org"] if leads_nowhere(page, link)
+    ]
+
+
+def test_ci_script():
+    """The CI script is executable, stops at the first failure and runs commands that contributors run too."""
+    script = ROOT / ".ci" / "run"
+    text = script.read_text("utf-8")
+
+    assert script.stat().st_mode & 0o111
+    assert "set -euo pipefail" in text
+    assert ["make install", "make lint", "make test"] == re.findall(r"^make .+$", text, re.MULTILINE)
+    assert {"install", "lint", "test"} <= set(
+        re.findall(r"^make (\w+)", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.MULTILINE)
+    )

@@ -1,0 +1,37 @@
+"""Importing the host is cheap: it imports no plugin, no HTTP client, no command-line library and no database."""
+
+import json
+import subprocess
+import sys
+
+DEPENDENCIES = "import pluggy, attrs, cattrs, structlog"
+UNWANTED = ("apsw", "click", "httpx", "rich", "sqlite3", "importlib.metadata")
+PRINT_MODULES = "; import json, sys; print(json.dumps(sorted(sys.modules)))"
+
+
+def modules_after(code: str) -> set[str]:
+    """Return the names of the modules that a fresh interpreter has after running `code`."""
+    ran = subprocess.run([sys.executable, "-c", code + PRINT_MODULES], capture_output=True, check=True, text=True)
+    return {*json.loads(ran.stdout)}
+
+
+def test_importing_the_host_imports_nothing_that_it_may_not_need():
+    """Beyond what its dependencies import for themselves, there is nothing of the unwanted in a fresh interpreter."""
+    added = modules_after("import beaver_hooks") - modules_after(DEPENDENCIES)
+
+    assert "beaver_hooks.host" in added
+    assert [name for name in sorted(added) if name.startswith(UNWANTED)] == []
+
+
+def test_importing_the_host_imports_no_plugin():
+    """The only distributions of the family are the host and its contract."""
+    ours = {name.partition(".")[0] for name in modules_after("import beaver_hooks") if name.startswith("beaver_")}
+
+    assert ours == {"beaver_hooks", "beaver_hostspecs"}
+
+
+def test_the_testing_kit_is_imported_by_those_who_test_only():
+    """Neither host nor contract imports the kit."""
+    kit = [name for name in modules_after("import beaver_hooks") if name.startswith("beaver_hostspecs.testing")]
+
+    assert kit == []

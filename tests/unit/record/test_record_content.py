@@ -1,0 +1,156 @@
+"""A plugin that puts what was said, and who said it, into everything it can: none of it is kept anywhere."""
+
+import logging
+from datetime import UTC, datetime
+
+import pytest
+
+from beaver_hooks import Host
+from beaver_hooks.audit.memory import MemorySink
+from beaver_hostspecs import Actors, Contribution, Personal, PluginUnavailable, Reference, hookimpl
+from beaver_hostspecs.testing import traces
+
+PROMPT = "Where did Ada Lovelace leave\nthe green umbrella of her aunt?"
+IDS = {
+    "session": "session-of-ada-1815",
+    "conversation": "conversation-with-ada",
+    "user": "ada.lovelace@example.org",
+}
+ACTORS = Actors(speaker="telegram:778899", subject="charles.babbage")
+
+
+class Gossip:
+    """Says everything, everywhere."""
+
+    def __init__(self, secret=""):
+        self.secret = secret
+
+    @hookimpl
+    async def before_prompt(self, turn, report):
+        self.gossip(turn, report)
+        texts = self.known(turn)
+        return Contribution(references=[Reference(text="an umbrella", id=each) for each in texts])
+
+    @hookimpl
+    async def on_tool_result(self, turn, result, report):
+        self.gossip(turn, report)
+        raise ValueError(" and ".join(self.known(turn)))
+
+    @hookimpl
+    async def after_prompt(self, turn, answer, report):
+        self.gossip(turn, report)
+        raise type(turn.session, (Exception,), {})(turn.prompt)
+
+    def known(self, turn):
+        actors = (turn.actors.speaker, turn.actors.subject)
+        one_line = " ".join(turn.prompt.split())
+        return (turn.prompt, one_line, turn.session, turn.conversation, turn.user, *actors, self.secret or "none")
+
+    def gossip(self, turn, report):
+        for text in self.known(turn):
+            report.event(text, text=text, inside=f"it was '{text}'", several=[text, text], who=Personal(value=text))
+            report.event("named", **{text: 1})
+            report.candidates([(text, 0.5), (f"id-{text}", 0.4)])
+            report.decision(text, f"not {text}", f"because of {text}")
+            report.outcome(f"plane of {text}", "failed", text=text)
+            report.outcome(text, "unknown", **{text: text})
+            report.clipped(f"part of {text}", 1, 2)
+            report.degraded(f"no {text}")
+        report.event("excerpt", text=turn.prompt[:24], also=turn.prompt[10:50])
+
+
+async def gossip_through(state, sink, secret=""):
+    """Run two turns with the plugin; return everything that the host then says about them."""
+    said = []
+    async with Host({"gossip": Gossip(secret)}, state_folder=state, sinks=[sink]) as host:
+        for number in range(2):
+            prompt = f"{PROMPT} {secret}".strip()
+            turn = await host.open_turn(prompt, id=f"their-own-id-{number}", actors=ACTORS, **IDS)
+            await turn.tool_result(tool="search", call_id="c1", output=prompt, error=None, arguments={"q": prompt})
+            await turn.commit(f"You asked: {prompt}")
+            await host.drain()
+            said += [repr(turn.receipt), repr(await host.receipt(turn.id))]
+        said += [repr(host.health()), repr(host.trail.tail(1000)), repr(host.trail.health())]
+        assert host.trail.verify().ok
+    return [*said, repr(sink.events)]
+
+
+def stored(state):
+    """Return every byte of every file in the state folder."""
+    return [path.read_bytes().decode("utf-8", "replace") for path in sorted(state.rglob("*")) if path.is_file()]
+
+
+NEEDLES = [
+    PROMPT, " ".join(PROMPT.split()), PROMPT[:24], PROMPT[12:50], "their-own-id",
+    *IDS.values(), ACTORS.speaker, ACTORS.subject,
+]  # fmt: skip
+
+
+def variants(needle):
+    """Return what a needle may look like where names, JSON or a repr changed some of its characters."""
+    plain = needle.replace("\n", " ")
+    under = "".join(each if each.isalnum() else "_" for each in needle)
+    return {needle, plain, under, under.replace("__", "_"), repr(needle)[1:-1], needle.replace("\n", "\\\\n")}
+
+
+async def test_nothing_that_was_said_is_kept(tmp_path, caplog):
+    """Trail, receipts, health, further sinks, files and the log hold hashes where a plugin put content and people."""
+    caplog.set_level(logging.DEBUG, "beaver_hooks")
+    sink = MemorySink()
+    texts = await gossip_through(tmp_path / "state", sink)
+    texts += stored(tmp_path / "state") + caplog.messages
+
+    found = {needle for needle in NEEDLES for text in texts for shape in variants(needle) if shape in text}
+    assert found == set()
+    assert len(sink.named("named")) == 2 * 3 * 8
+    assert len(sink.named("plugin_failed")) == 4
+
+
+async def test_no_secret_is_kept(tmp_path, caplog, canary):
+    """A secret in the prompt, in facts and in errors shows nowhere, and the rest of the prompt neither."""
+    caplog.set_level(logging.DEBUG, "beaver_hooks")
+    texts = await gossip_through(tmp_path / "state", MemorySink(), canary.reveal())
+    texts += stored(tmp_path / "state") + caplog.messages
+
+    assert [found for text in texts if (found := traces(canary.reveal(), text))] == []
+    assert [text for text in texts if "green umbrella" in text or "green_umbrella" in text] == []
+
+
+class Absent:
+    """Says too much about why it is not there."""
+
+    def __init__(self, reason):
+        self.reason = reason
+
+    @hookimpl
+    def configure(self):
+        raise PluginUnavailable(self.reason)
+
+
+async def test_no_secret_is_in_the_reason_of_a_plugin(tmp_path, canary):
+    """What a plugin says about its absence is scrubbed."""
+    async with Host(state_folder=tmp_path / "state") as host:
+        with pytest.raises(PluginUnavailable) as caught:
+            await host.register("absent", Absent(f"the key {canary.reveal()} is wrong"))
+
+    assert str(caught.value) == "the key [secret] is wrong"
+
+
+async def test_a_turn_without_content_is_told_as_it_is(tmp_path):
+    """Content-free facts come through untouched: the enforcement does not eat what it should keep."""
+
+    class Decent:
+        @hookimpl
+        async def before_prompt(self, turn, report):
+            report.event("recalled", items=3, plane="disk", share=0.5, full=False, ids=["n1", "n2"])
+
+    when = datetime(2026, 1, 2, tzinfo=UTC)
+    async with Host({"decent": Decent()}, state_folder=tmp_path / "state") as host:
+        turn = await host.open_turn("hi", session="s", when=when)
+        await turn.commit("hello")
+        await host.drain()
+        host.trail.flush()
+        (event,) = [each for each in host.trail.tail() if each.name == "recalled"]
+
+    assert (event.plugin, event.hook, event.turn) == ("decent", "before_prompt", turn.id)
+    assert event.facts == {"items": 3, "plane": "disk", "share": 0.5, "full": False, "ids": ["n1", "n2"]}

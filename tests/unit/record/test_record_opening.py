@@ -1,0 +1,244 @@
+"""A trail that cannot be opened or written is said loudly, and stops nobody."""
+
+import asyncio
+import logging
+import threading
+
+import apsw
+import pytest
+
+from beaver_hooks import Host
+from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.trail import Trail
+from beaver_hooks.log import make_log
+from beaver_hooks.record.health import Health
+from beaver_hooks.record.opening import open_record
+from beaver_hooks.record.recorder import HOST
+from beaver_hostspecs import AuditUnavailable, Contribution
+from beaver_hostspecs.testing import FrozenClock, RecordingPlugin
+
+
+class Recalling:
+    """Recalls, and wants no folder."""
+
+    def __init__(self, plugin):
+        self.before_prompt = plugin.before_prompt
+        self.after_prompt = plugin.after_prompt
+
+
+class Ear(logging.Handler):
+    """Hears what the log says, from any thread, and lets others wait for it."""
+
+    def __init__(self):
+        super().__init__()
+        self.lines = []
+        self.news = threading.Condition()
+
+    def emit(self, record):
+        with self.news:
+            self.lines.append((record.levelname, record.getMessage()))
+            self.news.notify_all()
+
+    def wait_for(self, text):
+        with self.news:
+            assert self.news.wait_for(lambda: any(text in line for _, line in self.lines), timeout=20)
+
+    def errors(self):
+        return [line for level, line in self.lines if level == "ERROR"]
+
+
+@pytest.fixture
+def ear():
+    ear, logger = Ear(), logging.getLogger("beaver_hooks")
+    logger.addHandler(ear)
+    yield ear
+    logger.removeHandler(ear)
+
+
+def a_file(folder):
+    """Put a file where the state folder should be."""
+    (folder / "state").write_text("mine")
+    return folder / "state"
+
+
+def below_a_file(folder):
+    """Name a folder below a file."""
+    return a_file(folder) / "below"
+
+
+def a_link(folder):
+    """Put a link where the state folder should be."""
+    (folder / "state").symlink_to(folder)
+    return folder / "state"
+
+
+def garbage(folder):
+    """Put something else where the database should be."""
+    (folder / "state").mkdir()
+    (folder / "state" / "host.db").write_bytes(b"This is no database at all. " * 100)
+    return folder / "state"
+
+
+def no_key(folder):
+    """Let the key be lost."""
+    record = open_record(folder / "state", clock=FrozenClock(), sinks=[], log=make_log())
+    record.recorder.event("something")
+    record.trail.close()
+    (folder / "state" / "audit.key").unlink()
+    return folder / "state"
+
+
+def read_only(folder):
+    """Name a place where nobody can write, not even root."""
+    return type(folder)("/proc/beaver")
+
+
+@pytest.mark.parametrize("obstacle", [a_file, below_a_file, a_link, garbage, no_key, read_only])
+async def test_a_trail_that_cannot_be_opened(tmp_path, ear, obstacle):
+    """The host opens and runs turns all the same; its health and its log say that nothing is written down."""
+    plugin, sink = RecordingPlugin(Contribution(blocks=("Be brief.",))), MemorySink()
+    state = obstacle(tmp_path)
+
+    async with Host({"plain": Recalling(plugin)}, state_folder=state, sinks=[sink]) as host:
+        async with host.turn("hello", session="s") as turn:
+            prompt = turn.system_prompt()
+            await turn.commit("hi")
+        await host.drain()
+        health, states = host.health()[HOST], turn.receipt.state
+        with pytest.raises(AuditUnavailable) as caught:
+            await host.receipt(turn.id)
+
+    assert ("Be brief." in prompt, states, turn.receipt.session[:2]) == (True, "committed", "h:")
+    assert (health.state, dict(health.faults), health.since is None) == ("degraded", {"audit": "unavailable"}, False)
+    assert [line.partition(" reason=")[0] for line in ear.errors()] == ["event=beaver_hooks.audit_unavailable"]
+    assert str(caught.value) == "the audit trail could not be opened; the host's health and log say why"
+    assert [(event.plugin, event.facts["category"]) for event in sink.named("plugin_degraded")] == [
+        (HOST, "unavailable")
+    ]
+
+
+async def test_a_database_that_is_deleted(tmp_path, ear):
+    """Turns go on; that the trail is gone, and that there is a new one, is said on health, log and other sinks."""
+    state, sink = tmp_path / "state", MemorySink()
+    async with Host({"plain": RecordingPlugin()}, state_folder=state, sinks=[sink]) as host:
+        host.trail.flush()
+        for name in ("host.db", "host.db-wal", "host.db-shm"):
+            (state / name).unlink(missing_ok=True)
+        async with host.turn("hello", session="s") as turn:
+            await turn.commit("hi")
+        await asyncio.to_thread(ear.wait_for, "audit_written_again")
+        await host.drain()
+        await asyncio.to_thread(host.trail.flush)
+        receipt = await host.receipt(turn.id)
+        names = [event.name for event in host.trail.tail(100)]
+        health = host.health()[HOST]
+
+    assert ear.errors() == ["event=beaver_hooks.audit_not_written category=missing"]
+    assert [event.name for event in sink.events if event.plugin == HOST] == ["plugin_degraded", "plugin_recovered"]
+    assert (health.state, health.category, receipt["state"]) == ("ok", "missing", "committed")
+    assert {"audit_restarted", "turn_committed", "plugin_degraded"} <= set(names)
+
+
+def sql(state, statement, *bindings):
+    connection = apsw.Connection(str(state / "host.db"))
+    connection.execute(statement, bindings)
+    connection.close()
+
+
+def reopen(state, *sinks):
+    return open_record(state, clock=FrozenClock(), sinks=sinks, log=make_log())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"since": "yesterday"}', '{"since": {}}', '{"faults": 3}', '{"faults": {"x": 3}}', '{"state": []}',
+        '{"state": "gone"}', '{"consecutive_failures": "many"}', '{"reason": []}', "[]", "{", '"x"',
+    ],
+)  # fmt: skip
+def test_health_that_cannot_be_read(tmp_path, body):
+    """What somebody else wrote into the database keeps no host from opening; good entries stay."""
+    state = tmp_path / "state"
+    record = reopen(state)
+    record.recorder.degraded("good", source="disk", category="full")
+    record.trail.close()
+    sql(state, "INSERT INTO health VALUES ('odd', ?, 'now')", body)
+
+    again = reopen(state)
+    odd, good = again.recorder.health["odd"], again.recorder.health["good"]
+    again.trail.close()
+
+    assert odd == Health()
+    assert (good.state, dict(good.faults)) == ("degraded", {"disk": "full"})
+
+
+def test_health_that_is_no_text(tmp_path, ear):
+    """Bytes that are no text, in the place of a text, keep no host from opening either."""
+    state = tmp_path / "state"
+    reopen(state).trail.close()
+    sql(state, "INSERT INTO health VALUES ('odd', CAST(? AS TEXT), 'now')", b"\xff")
+
+    again = reopen(state)
+    again.trail.close()
+
+    assert again.recorder.health["odd"] == Health()
+    assert [line.partition(" reason=")[0] for _, line in ear.lines] == ["event=beaver_hooks.health_unreadable"]
+
+
+def test_a_health_table_that_cannot_be_read(tmp_path, monkeypatch, ear):
+    """Where the trail opens and its health cannot be read, everybody begins anew, and the log says so."""
+
+    def unreadable(_):
+        raise AuditUnavailable("no luck")
+
+    monkeypatch.setattr(Trail, "health", unreadable)
+    record = reopen(tmp_path / "state")
+    record.trail.close()
+
+    assert record.recorder.health["p"] == Health()
+    assert ear.lines == [("WARNING", 'event=beaver_hooks.health_unreadable reason="no luck"')]
+
+
+def test_what_the_host_could_not_do_is_over_with_its_process(tmp_path):
+    """A full queue of an earlier process is none of this one, and that it is over is an event."""
+    first = reopen(tmp_path / "state")
+    first.recorder.degraded(HOST, source="queue", category="queue_full")
+    first.recorder.degraded("p", source="queue", category="theirs")
+    first.trail.close()
+    sink = MemorySink()
+    second = reopen(tmp_path / "state", sink)
+    second.trail.close()
+
+    assert (second.recorder.health[HOST].state, second.recorder.health["p"].state) == ("ok", "degraded")
+    assert [(event.name, event.plugin, dict(event.facts)) for event in sink.events] == [
+        ("plugin_recovered", HOST, {"source": "queue"})
+    ]
+
+
+def test_ids_without_a_key(tmp_path):
+    """A host that has nowhere to keep a key still shows no id; lone surrogates are hashed like anything else."""
+    (tmp_path / "state").write_text("in the way")
+    one, two = (reopen(tmp_path / "state").recorder.identify for _ in range(2))
+
+    assert one("ada") == one("ada") != one("bob")
+    assert one("ada") != two("ada")
+    assert [len(one(value)) for value in ("", "ada", "\ud800")] == [26, 26, 26]
+
+
+def test_writing_that_fails_at_once(tmp_path, monkeypatch, ear):
+    """What the writer says before there is a recorder goes to the log alone."""
+    real = Trail.open.__func__
+
+    def early(cls, folder, *, on_state, clock=None):
+        on_state("disk_full")
+        on_state(None)
+        return real(cls, folder, on_state=on_state, clock=clock)
+
+    monkeypatch.setattr(Trail, "open", classmethod(early))
+    record = reopen(tmp_path / "state")
+    record.trail.close()
+
+    assert ear.lines == [
+        ("ERROR", "event=beaver_hooks.audit_not_written category=disk_full"),
+        ("WARNING", "event=beaver_hooks.audit_written_again"),
+    ]

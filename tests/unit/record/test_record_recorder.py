@@ -1,0 +1,150 @@
+"""The recorder tells every sink, the health and the log, and nothing that goes wrong there gets out."""
+
+import logging
+
+import pytest
+
+from beaver_hooks import Host
+from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.log import make_log
+from beaver_hooks.record.accounts import Account
+from beaver_hooks.record.health_book import HealthBook
+from beaver_hooks.record.recorder import HOST, LOG_FIELDS, Recorder
+from beaver_hostspecs import hookimpl
+from beaver_hostspecs.testing import FrozenClock, make_turn
+
+CLOCK = FrozenClock()
+NAME = "beaver_hooks.recorder_test"
+
+
+def identify(value):
+    return f"h:{len(value)}"
+
+
+class Moody:
+    """A sink that breaks its word on demand."""
+
+    def __init__(self, error=None):
+        self.error = error
+        self.names = []
+
+    def append(self, event):
+        if self.error is not None:
+            raise self.error
+        self.names.append(event.name)
+
+
+def make_recorder(*sinks):
+    health = HealthBook(clock=CLOCK, keep=lambda *_: None, earlier={})
+    return Recorder(clock=CLOCK, sinks=sinks, health=health, identify=identify, log=make_log(NAME))
+
+
+@pytest.fixture
+def account():
+    return Account(turn=make_turn(), recorded="t1", session="h:s", opened=CLOCK.now())
+
+
+@pytest.fixture
+def recorder():
+    sink = MemorySink()
+    health = HealthBook(clock=CLOCK, keep=lambda *_: None, earlier={})
+    recorder = Recorder(clock=CLOCK, sinks=[sink], health=health, identify=identify, log=make_log(NAME))
+    return recorder, sink
+
+
+def test_a_failure(recorder, account, caplog):
+    """A failure is an event with the type of the error, a fault in the receipt, degraded health, and a warning."""
+    recorder, sink = recorder
+    caplog.set_level(logging.INFO, NAME)
+    recorder.failed("p", hook="stop", category="raised", account=account, error=ValueError("What did we decide?"))
+    recorder.failed("p", hook="stop", category="timeout")
+
+    since = CLOCK.now().isoformat()
+    assert [(event.name, event.turn, event.hook, dict(event.facts)) for event in sink.events] == [
+        ("plugin_failed", "t1", "stop", {"category": "raised", "error": "ValueError", "degraded_since": since}),
+        ("plugin_failed", None, "stop", {"category": "timeout", "error": None, "degraded_since": since}),
+    ]
+    assert recorder.health["p"].consecutive_failures == 2
+    assert [fault.category for fault in account.receipt(identify).plugins["p"].faults] == ["raised"]
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+
+
+class Mute(Exception):
+    """Says nothing."""
+
+    def __str__(self):
+        raise SystemExit
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("saw 'What did we decide?'"), "\"saw 'h:19/19'\""),
+        (Mute(), '"its text cannot be had (SystemExit)"'),
+    ],
+)
+def test_the_text_of_an_error(recorder, account, caplog, error, said):
+    """Whoever debugs reads what the error says, without the prompt; an error that cannot say it harms nobody."""
+    caplog.set_level(logging.DEBUG, NAME)
+    recorder[0].failed("p", hook="stop", category="raised", account=account, error=error)
+
+    assert caplog.messages[-1] == f"event=beaver_hooks.plugin_error plugin=p hook=stop error={said}"
+
+
+@pytest.mark.parametrize("name", sorted(LOG_FIELDS))
+def test_facts_that_clash_with_the_log(recorder, caplog, name):
+    """A fact may have any name; in the log line it is told apart from the log's own fields."""
+    recorder, sink = recorder
+    caplog.set_level(logging.DEBUG, NAME)
+    recorder.event("thing_happened", {name: "mine"}, plugin="p")
+
+    assert sink.events[0].facts == {name: "mine"}
+    assert caplog.messages == [f"event=beaver_hooks.thing_happened plugin=p fact_{name}=mine"]
+
+
+def test_a_sink_that_raises(caplog):
+    """The other sinks get every event; the host is degraded while it lasts, and the log says so once."""
+    caplog.set_level(logging.ERROR, NAME)
+    odd, good = Moody(ValueError("x")), Moody()
+    recorder = make_recorder(odd, good)
+    for name in ("one", "two"):
+        recorder.event(name)
+    degraded = recorder.health[HOST]
+    odd.error = None
+    recorder.event("three")
+
+    assert (odd.names, good.names) == (["three"], ["one", "two", "three"])
+    assert (degraded.state, dict(degraded.faults)) == ("degraded", {"sink_0_Moody": "raised"})
+    assert recorder.health[HOST].state == "ok"
+    assert caplog.messages == ["event=beaver_hooks.audit_sink_failed source=sink_0_Moody error=ValueError"]
+
+
+class Calm:
+    @hookimpl
+    async def before_prompt(self, turn):
+        """Says nothing."""
+
+
+async def test_a_sink_that_raises_harms_no_turn(tmp_path):
+    """Turns go on whatever a sink of the host's does, and the health says what it does."""
+    sinks = [Moody(RuntimeError("full"))]
+    async with Host({"calm": Calm()}, state_folder=tmp_path / "state", sinks=sinks) as host:
+        async with host.turn("hello", session="s") as turn:
+            assert await turn.commit("hi")
+        await host.drain()
+        host.trail.flush()
+
+        assert str(host.health()["host"]).endswith("sink_1_Moody: raised")
+        assert "turn_committed" in [event.name for event in host.trail.tail()]
+
+
+def test_only_changes_of_health_are_events(recorder):
+    """Degraded twice and recovered twice are two events."""
+    recorder, sink = recorder
+    for _ in range(2):
+        recorder.degraded("p", source="disk", category="full")
+    for _ in range(2):
+        recorder.succeeded("p", source="disk")
+
+    assert [event.name for event in sink.events] == ["plugin_degraded", "plugin_recovered"]
+    assert recorder.text("as it is", None) == "as it is"

@@ -1,0 +1,175 @@
+"""What a plugin reports ends in the trail, the receipt and its health: flat, bounded and clean."""
+
+from math import inf, nan
+
+import pytest
+
+from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.log import make_log
+from beaver_hooks.record.accounts import MOST_CANDIDATES, MOST_ENTRIES, Account
+from beaver_hooks.record.health_book import HealthBook
+from beaver_hooks.record.receipts import Clip, Decision, Outcome, PluginReceipt
+from beaver_hooks.record.recorder import Recorder
+from beaver_hooks.record.reports import ARRIVED, MOST_EVENTS, TROUBLE, HostReport
+from beaver_hostspecs import OutcomeKind
+from beaver_hostspecs.testing import FrozenClock, make_turn
+
+CLOCK = FrozenClock()
+
+
+def identify(value):
+    return f"h:{len(value)}"
+
+
+class Desk:
+    """A recorder with one turn and one report."""
+
+    def __init__(self, **options):
+        self.sink = MemorySink()
+        self.health = HealthBook(clock=CLOCK, keep=lambda *_: None, earlier={})
+        self.recorder = Recorder(
+            clock=CLOCK, sinks=[self.sink], health=self.health, identify=identify, log=make_log("beaver_hooks.desk")
+        )
+        self.account = Account(turn=make_turn(), recorded="t1", session="h:s", opened=CLOCK.now())
+        options.setdefault("account", self.account)
+        self.report = HostReport(plugin="p", hook="before_prompt", recorder=self.recorder, **options)
+
+    def receipt(self):
+        return self.account.receipt(identify).plugins.get("p", PluginReceipt())
+
+    def events(self):
+        return [(event.name, dict(event.facts)) for event in self.sink.events]
+
+
+@pytest.fixture
+def desk():
+    return Desk()
+
+
+@pytest.mark.parametrize(("now", "remaining"), [(None, inf), (90.0, 10.0), (100.0, 0.0), (200.0, 0.0)])
+def test_remaining(now, remaining):
+    """A call knows how long it has, never less than nothing; outside turns there is no deadline."""
+    desk = Desk(deadline=100.0, now=now and (lambda: now))
+
+    assert desk.report.remaining() == remaining
+
+
+def test_an_event(desk):
+    """An event carries who, where, when, the turn and the session; its name and facts are made clean."""
+    desk.report.event("recalled some", items=3, self=1, event="e", plugin="x", query="What did we decide?")
+    (event,) = desk.sink.events
+
+    assert (event.name, event.plugin, event.hook, event.turn, event.session, event.at) == (
+        "recalled_some", "p", "before_prompt", "t1", "h:s", CLOCK.now(),
+    )  # fmt: skip
+    assert event.facts == {"items": 3, "self": 1, "event": "e", "plugin": "x", "query": "h:19/19"}
+
+
+def test_an_event_outside_turns():
+    """Outside turns there is no turn and no session, and nothing for a receipt."""
+    desk = Desk(account=None)
+    desk.report.event("indexed")
+    desk.report.decision("write", "no", "because")
+    desk.report.candidates([("a", 1.0)])
+    desk.report.degraded("slow")
+    desk.report.outcome("disk", "stored")
+    desk.report.clipped("text", 1, 2)
+
+    assert [(event.name, event.turn, event.session) for event in desk.sink.events] == [
+        ("indexed", None, None),
+        ("plugin_degraded", None, None),
+    ]
+    assert desk.receipt() == PluginReceipt()
+
+
+def test_a_flood_of_events(desk):
+    """After so many events of one call, one more says that there were more; the rest are dropped."""
+    for number in range(MOST_EVENTS * 2):
+        desk.report.event("drop", number=number)
+
+    assert [event.name for event in desk.sink.events] == ["drop"] * MOST_EVENTS + ["report_flooded"]
+    assert desk.events()[-1] == ("report_flooded", {"limit": MOST_EVENTS})
+
+
+def test_candidates(desk):
+    """All candidates are counted, the first ones kept; ids are clean, and a score is a number that JSON has."""
+    desk.report.candidates([("session-1", 1), (7, None), ("c", nan), ("d", -inf)])
+    desk.report.candidates((f"x{number}", 0.5) for number in range(MOST_CANDIDATES))
+
+    kept = desk.receipt()
+    assert kept.considered == MOST_CANDIDATES + 4
+    assert kept.candidates[:5] == (("h:9/9", 1.0), ("7", None), ("c", None), ("d", None), ("x0", 0.5))
+    assert len(kept.candidates) == MOST_CANDIDATES
+
+
+def test_candidates_of_the_wrong_type(desk):
+    """What is no score is the plugin's own mistake, and nothing of it is kept."""
+    with pytest.raises(ValueError, match="could not convert"):
+        desk.report.candidates([("a", 1.0), ("b", "high")])
+
+    assert desk.receipt() == PluginReceipt()
+
+
+def test_decisions_and_clips(desk):
+    """What gates decide and what is cut is in the receipt, with every text made clean."""
+    desk.report.decision("recall", "no", "asked: What did we decide?")
+    desk.report.clipped("note of session-1", 3, 9)
+
+    assert (desk.receipt().decisions, desk.receipt().clipped) == (
+        (Decision(gate="recall", verdict="no", reason="asked: h:19/19"),),
+        (Clip(what="note of h:9/9", shown=3, total=9),),
+    )
+
+
+@pytest.mark.parametrize("kind", OutcomeKind)
+def test_outcomes_move_the_health(desk, kind):
+    """A write that failed degrades, one that arrived heals the same plane, and the others say nothing about it."""
+    desk.report.outcome("disk", "failed")
+    desk.report.outcome("net", "stored")
+    desk.report.outcome("disk", kind, bytes=3)
+
+    healed = kind in ARRIVED
+    faults = {} if healed else {"disk": f"disk_{kind.value}" if kind in TROUBLE else "disk_failed"}
+    assert (desk.health["p"].state, dict(desk.health["p"].faults)) == ("ok" if healed else "degraded", faults)
+    assert desk.receipt().outcomes[-1] == Outcome(plane="disk", kind=kind.value, facts={"bytes": 3})
+    assert desk.events() == [
+        ("plugin_degraded", {"source": "disk", "category": "disk_failed"}),
+        *([("plugin_recovered", {"source": "disk"})] if healed else []),
+    ]
+    assert desk.report.troubled
+
+
+def test_an_outcome_that_does_not_exist(desk):
+    """A write ends in a named outcome or the plugin has a fault; nothing is written down for it."""
+    with pytest.raises(ValueError, match="is not a valid OutcomeKind"):
+        desk.report.outcome("disk", "maybe")
+
+    assert (desk.receipt(), desk.events()) == (PluginReceipt(), [])
+
+
+def test_degraded_and_recovered(desk):
+    """A plugin's own word about itself holds until it takes it back, and each change is one event."""
+    for category in ("no_key", "no_key", "slow"):
+        desk.report.degraded(category)
+    health = desk.health["p"]
+    desk.report.recovered()
+    desk.report.recovered()
+
+    assert (health.state, dict(health.faults), health.consecutive_failures) == ("degraded", {"reported": "slow"}, 3)
+    assert desk.receipt().degraded == ("no_key", "slow")
+    assert desk.events() == [
+        ("plugin_degraded", {"source": "reported", "category": "no_key"}),
+        ("plugin_recovered", {"source": "reported"}),
+    ]
+    assert desk.health["p"].state == "ok"
+
+
+def test_too_many_entries(desk):
+    """No plugin fills the memory with its story: the first entries and categories are kept."""
+    for number in range(MOST_ENTRIES + 5):
+        desk.report.decision("gate", "yes", str(number))
+        desk.report.degraded(f"category {number}")
+    kept = desk.receipt()
+
+    assert [decision.reason for decision in kept.decisions] == [str(number) for number in range(MOST_ENTRIES)]
+    assert len(kept.degraded) == MOST_ENTRIES

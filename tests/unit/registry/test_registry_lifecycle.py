@@ -1,0 +1,168 @@
+"""What plugins offer, how they end, and how they come back."""
+
+import threading
+
+import pytest
+
+from beaver_hooks import Host
+from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.config import Config
+from beaver_hooks.config.model import HostSettings
+from beaver_hostspecs import PluginRefused, Tool, hookimpl
+
+
+class Toolbox:
+    """Offers tools by name."""
+
+    def __init__(self, *names):
+        self.names = names
+
+    @hookimpl
+    def provide_tools(self):
+        return [Tool(name=name, description=name, parameters={}, run=print) for name in self.names]
+
+
+async def test_the_first_plugin_keeps_a_tool_s_name(tmp_path, sink):
+    """A tool whose name is taken, by another plugin or by its own, is refused and audited; the plugin stays."""
+    boxes = {"one": Toolbox("saw"), "two": Toolbox("saw", "axe", "axe")}
+
+    async with Host(boxes, state_folder=tmp_path / "state", sinks=[sink]) as host:
+        offered = {name: [tool.name for tool in tools] for name, tools in host.tools.items()}
+
+    assert offered == {"one": ["saw"], "two": ["axe"]}
+    assert [(event.plugin, dict(event.facts)) for event in sink.named("tool_refused")] == [
+        ("two", {"tool": "saw", "taken_by": "one"}),
+        ("two", {"tool": "axe", "taken_by": "two"}),
+    ]
+
+
+class Stopping:
+    """Ends as it is told to."""
+
+    def __init__(self, error=None):
+        self.error = error
+        self.stopped = 0
+
+    @hookimpl
+    async def stop(self):
+        self.stopped += 1
+        if self.error is not None:
+            raise self.error
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), SystemExit(3), GeneratorExit()])
+async def test_a_stop_that_fails_is_audited(tmp_path, sink, error):
+    """Closing goes on, and the failure is an event and a degraded health that the next good stop clears."""
+    last = Stopping()
+    async with Host({"calm": last, "odd": Stopping(error)}, state_folder=tmp_path / "state", sinks=[sink]):
+        pass
+    (event,) = sink.named("plugin_failed")
+    async with Host({"odd": Stopping()}, state_folder=tmp_path / "state", sinks=[sink]) as host:
+        kept = host.health()["odd"].faults
+    async with Host({"odd": Stopping()}, state_folder=tmp_path / "state") as host:
+        after = host.health()["odd"].state
+
+    assert (event.plugin, event.hook, event.facts["category"], event.facts["error"]) == (
+        "odd", "stop", "raised", type(error).__name__,
+    )  # fmt: skip
+    assert (last.stopped, dict(kept), after) == (1, {"stop": "raised"}, "ok")
+    assert [each.facts["source"] for each in sink.named("plugin_recovered")] == ["stop"]
+
+
+async def test_unregistering_stops_once(tmp_path):
+    """A plugin that is unregistered is stopped then, and not again when the host closes."""
+    plugin = Stopping()
+
+    async with Host({"odd": plugin}, state_folder=tmp_path / "state") as host:
+        member = host._engine.registry.member("odd")
+        await host.unregister("odd")
+        await host._engine.loader.stop(member)
+        assert plugin.stopped == 1
+
+    assert plugin.stopped == 1
+
+
+async def test_faults_in_hooks_that_are_gone(tmp_path, sink):
+    """A plugin whose new version lacks the hook that failed is no longer degraded for it."""
+
+    class Quiet:
+        @hookimpl
+        async def before_prompt(self):
+            """Has no `stop` any more."""
+
+    async with Host({"odd": Stopping(ValueError())}, state_folder=tmp_path / "state"):
+        pass
+    async with Host({"odd": Quiet()}, state_folder=tmp_path / "state", sinks=[sink]) as host:
+        assert host.health()["odd"].state == "ok"
+
+    assert [(each.plugin, each.facts["source"]) for each in sink.named("plugin_recovered")] == [("odd", "stop")]
+
+
+async def test_a_plugin_that_is_there_again(site, configured, tmp_path, sink):
+    """A plugin that was unavailable and loads again is `ok` since now, and that is an event."""
+    site.install("curated")
+    site.install("odd", "raise ImportError")
+    async with configured({}) as host:
+        assert host.health()["odd"].state == "unavailable"
+
+    class Back:
+        @hookimpl
+        async def before_prompt(self):
+            """Works."""
+
+    async with Host({"odd": Back()}, state_folder=tmp_path / "state", sinks=[sink]) as host:
+        health = host.health()["odd"]
+
+    assert (health.state, health.reason) == ("ok", None)
+    assert [event.plugin for event in sink.named("plugin_loaded_again")] == ["odd"]
+
+
+async def test_configure_answers_nothing(tmp_path):
+    """An answer where none is wanted is refused."""
+
+    class Chatty:
+        @hookimpl
+        def configure(self):
+            return "ready"
+
+    async with Host(state_folder=tmp_path / "state") as host:
+        with pytest.raises(PluginRefused) as caught:
+            await host.register("odd", Chatty())
+
+    assert str(caught.value) == "plugin `odd` was refused: hook `configure` returned a str; it must return nothing"
+
+
+class Patience(MemorySink):
+    """Lets somebody wait until the host has noticed that its loop is blocked."""
+
+    def __init__(self):
+        super().__init__()
+        self.noticed = threading.Event()
+
+    def append(self, event):
+        super().append(event)
+        if event.name == "event_loop_blocked":
+            self.noticed.set()
+
+
+class Blocking:
+    """Blocks the loop in `stop` until that was noticed."""
+
+    def __init__(self, noticed):
+        self.noticed = noticed
+
+    @hookimpl
+    async def stop(self):
+        assert self.noticed.wait(20)
+
+
+async def test_a_stop_that_blocks_is_no_success(tmp_path):
+    """A stop that came to its end by blocking everybody does not clear what it is blamed for."""
+    sink, config = Patience(), Config(host=HostSettings(blocked_after_seconds=0.01))
+    async with Host({"odd": Blocking(sink.noticed)}, state_folder=tmp_path / "state", sinks=[sink], config=config):
+        pass
+    async with Host({"odd": Stopping()}, state_folder=tmp_path / "state") as host:
+        faults = dict(host.health()["odd"].faults)
+
+    assert faults == {"stop": "blocked"}
+    assert sink.named("plugin_recovered") == []

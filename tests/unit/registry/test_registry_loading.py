@@ -1,0 +1,307 @@
+"""Installed distributions are loaded as the mode and the configuration say, each by itself."""
+
+import textwrap
+
+import pytest
+
+from beaver_hostspecs import ConfigurationError, PluginMissing, PluginRefused
+
+
+def states(host):
+    """Return the state of every plugin, by name."""
+    return {name: health.state for name, health in host.health().items() if name != "host"}
+
+
+def closed_for_failing(host):
+    return sorted(each.name for each in host._engine.registry.members() if each.fail_closed)
+
+
+IMPLICIT = {"curated": "ok", "gateway": "ok", "third": "ok"}
+MODES = [
+    ({"memory": {"mode": "curated"}}, {**IMPLICIT, "gateway": "disabled"}, ["curated"]),
+    ({"memory": {"mode": "hybrid"}}, IMPLICIT, ["curated"]),
+    ({}, IMPLICIT, ["curated"]),
+    ({"memory": {}}, IMPLICIT, ["curated"]),
+    ({"memory": {"mode": "memory_gateway"}}, {**IMPLICIT, "curated": "disabled"}, []),
+]
+
+
+@pytest.mark.parametrize(("config", "expected", "fail_closed"), MODES)
+async def test_what_a_mode_loads(site, configured, config, expected, fail_closed):
+    """The mode decides who is loaded and who is fail-closed; who is blocked is never imported."""
+    for name in expected:
+        site.install(name)
+
+    async with configured(config) as host:
+        assert states(host) == expected
+        assert closed_for_failing(host) == fail_closed
+
+    assert site.imported() == [name for name, state in expected.items() if state == "ok"]
+
+
+COMMAND = "the memory mode needs the plugin `{0}`, which is not installed; run: pip install beaver-hooks-{0}"
+
+
+@pytest.mark.parametrize(
+    ("config", "present", "missing"),
+    [
+        ({"memory": {"mode": "curated"}}, "gateway", "curated"),
+        ({"memory": {"mode": "hybrid"}}, "curated", "gateway"),
+        ({"memory": {"mode": "hybrid"}}, "gateway", "curated"),
+        ({}, "gateway", "curated"),
+        ({"memory": {"mode": "memory_gateway"}}, "curated", "gateway"),
+    ],
+)
+async def test_what_a_mode_requires(site, configured, config, present, missing):
+    """A required plugin that is not installed fails loading with the command that installs it; nothing is imported."""
+    site.install(present)
+
+    with pytest.raises(PluginMissing) as caught:
+        await configured(config).open()
+
+    assert (str(caught.value), caught.value.plugin) == (COMMAND.format(missing), missing)
+    assert site.imported() == []
+
+
+async def test_an_implicit_hybrid_forgives_a_missing_gateway(site, configured):
+    """Without a mode in the file, the curated memory alone is enough."""
+    site.install("curated")
+
+    async with configured({}) as host:
+        assert states(host) == {"curated": "ok"}
+
+
+async def test_disabled_plugins_are_never_imported(site, configured):
+    """`plugins.disabled` blocks a plugin before its code can run."""
+    site.install("curated")
+    site.install("bomb", "raise SystemExit('imported')")
+
+    async with configured({"plugins": {"disabled": ["bomb", "absent"]}}) as host:
+        assert states(host) == {"absent": "disabled", "bomb": "disabled", "curated": "ok"}
+        assert host.health()["bomb"].reason == "`plugins.disabled` names it"
+
+    assert site.imported() == ["curated"]
+
+
+async def test_a_required_plugin_that_is_disabled(site, configured):
+    """Disabling what the mode requires fails loading, and says which of the two to change."""
+    site.install("curated")
+
+    with pytest.raises(PluginMissing) as caught:
+        await configured({"plugins": {"disabled": ["curated"]}}).open()
+
+    assert str(caught.value) == (
+        "the memory mode needs the plugin `curated`, but `plugins.disabled` names it; "
+        "take it out of there or change the mode"
+    )
+    assert site.imported() == []
+
+
+LOADED = "it could not be loaded ({})"
+STARTED = "it could not start ({})"
+REFUSED = "plugin `odd` was refused: {}"
+
+
+def plugin(*lines, make="return Plugin()"):
+    """Return the code of a plugin with these methods."""
+    body = textwrap.indent(textwrap.dedent("\n".join(lines)), "    ")
+    return f"class Plugin:\n{body}\n\ndef make():\n    {make}\n"
+
+
+def hook(head, *body):
+    return "\n".join(["@hookimpl", f"{head}:", *(f"    {line}" for line in body)])
+
+
+PROMPT = hook("async def before_prompt(self, turn)", "return None")
+BROKEN = {
+    "import error": ("import no_such_module_of_anybody", LOADED.format("ModuleNotFoundError")),
+    "exit on import": ("raise SystemExit('bye')", LOADED.format("SystemExit")),
+    "syntax error": ("def (", LOADED.format("SyntaxError")),
+    "no factory": ("made = None", LOADED.format("AttributeError")),
+    "no function": ("make = 5", LOADED.format("TypeError")),
+    "factory with arguments": ("def make(host): pass", LOADED.format("TypeError")),
+    "factory raises": (plugin(PROMPT, make="raise ValueError('x')"), LOADED.format("ValueError")),
+    "factory exits": (plugin(PROMPT, make="raise SystemExit"), LOADED.format("SystemExit")),
+    "factory ends": (plugin(PROMPT, make="raise GeneratorExit"), LOADED.format("GeneratorExit")),
+    "factory cancels": (plugin(PROMPT, make="raise asyncio.CancelledError"), LOADED.format("CancelledError")),
+    "factory claims to be missing": (
+        plugin(PROMPT, make="raise PluginMissing('me')"),
+        LOADED.format("PluginMissing"),
+    ),
+    "factory returns nothing": (
+        plugin(PROMPT, make="return None"),
+        REFUSED.format("it implements no hook; mark its methods with @hookimpl"),
+    ),
+    "factory returns a class": (
+        plugin(PROMPT, make="return Plugin"),
+        REFUSED.format("a class was registered; register an instance: Plugin()"),
+    ),
+    "unavailable": (
+        plugin(hook("def configure(self, setup)", "raise PluginUnavailable('the moon is down')")),
+        "the moon is down",
+    ),
+    "describe raises": (plugin(hook("def describe(self)", "raise ValueError")), LOADED.format("ValueError")),
+    "no description": (
+        plugin(hook("def describe(self)", "return None")),
+        REFUSED.format("hook `describe` returned NoneType; it must return a PluginInfo"),
+    ),
+    "configure exits": (plugin(hook("def configure(self, setup)", "raise SystemExit")), LOADED.format("SystemExit")),
+    "tools are no tools": (
+        plugin(hook("def provide_tools(self)", "return ['hammer']")),
+        REFUSED.format("hook `provide_tools` returned a str; it must return Tools"),
+    ),
+    "tools are no iterable": (
+        plugin(hook("def provide_tools(self)", "return 5")),
+        REFUSED.format("hook `provide_tools` returned a int; it must return Tools"),
+    ),
+    "tools raise": (
+        plugin(hook("def provide_tools(self)", "yield from ()", "raise ValueError")),
+        LOADED.format("ValueError"),
+    ),
+    "commands are no commands": (
+        plugin(hook("def provide_commands(self)", "return [None]")),
+        REFUSED.format("hook `provide_commands` returned a NoneType; it must return Commands"),
+    ),
+    "start raises": (plugin(hook("async def start(self)", "raise ValueError")), STARTED.format("raised, ValueError")),
+    "start exits": (plugin(hook("async def start(self)", "raise SystemExit")), STARTED.format("raised, SystemExit")),
+    "start cancels": (
+        plugin(hook("async def start(self)", "raise asyncio.CancelledError")),
+        STARTED.format("cancelled"),
+    ),
+    "start takes for ever": (
+        plugin(
+            hook("def describe(self)", "return PluginInfo(version='1', deadlines=Deadlines(start=0.01))"),
+            hook("async def start(self)", "await asyncio.Event().wait()"),
+        ),
+        STARTED.format("timeout"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+async def test_an_optional_plugin_that_cannot_be_loaded(site, configured, sink, case):
+    """It is left out with one warning and the reason, nothing of it stays, and the others load."""
+    code, reason = BROKEN[case]
+    site.install("curated")
+    site.install("odd", code)
+    site.install("zebra")
+
+    async with configured({}) as host:
+        assert states(host) == {"curated": "ok", "odd": "unavailable", "zebra": "ok"}
+        assert host.health()["odd"].reason == reason
+        assert list(host.plugins) == ["curated", "zebra"]
+
+    (event,) = sink.named("plugin_unavailable")
+    assert (event.plugin, event.facts["reason"]) == ("odd", reason)
+
+
+@pytest.mark.parametrize("case", BROKEN)
+async def test_a_required_plugin_that_cannot_be_loaded(site, configured, case):
+    """Loading fails with the reason and the command that reinstalls it."""
+    code, reason = BROKEN[case]
+    site.install("curated", code)
+    site.install("zebra")
+
+    with pytest.raises(PluginMissing) as caught:
+        await configured({}).open()
+
+    assert str(caught.value) == (
+        f"the memory mode needs the plugin `curated`: {reason.replace('`odd`', '`curated`')}; "
+        "mend it, or reinstall it with: pip install beaver-hooks-curated"
+    )
+    assert "zebra" not in site.imported()
+
+
+async def test_another_major_contract(site, configured):
+    """A plugin that is written for another contract is left out, and its health says so."""
+    site.install("curated")
+    site.install("odd", plugin(hook("def describe(self)", "return PluginInfo(version='1', contract='99.1')")))
+
+    async with configured({}) as host:
+        assert host.health()["odd"].reason.startswith("plugin `odd` was refused: it is written for contract 99.1 and")
+
+
+async def test_two_distributions_with_the_same_name(site, configured):
+    """No host opens before somebody has decided which of the two is meant."""
+    site.install("curated")
+    site.install("odd", distribution="one")
+    site.install("odd", distribution="two")
+
+    with pytest.raises(PluginRefused) as caught:
+        await configured({}).open()
+
+    assert str(caught.value).startswith("two installed distributions announce a plugin named `odd` (plugin_")
+    assert site.imported() == []
+
+
+SETTINGS = """
+@attrs.frozen(kw_only=True)
+class Settings:
+    top: int = 3
+
+class Plugin:
+    @hookimpl
+    def describe(self):
+        return PluginInfo(version="1", settings=Settings, settings_path={path!r})
+
+    @hookimpl
+    def configure(self, setup):
+        self.setup = setup
+        {rest}
+
+def make():
+    return Plugin()
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "config", "sentence"),
+    [
+        (None, {"plugins": {"odd": {"top": "many"}}}, "plugins.odd.top: must be an integer"),
+        ("memory.odd", {"memory": {"odd": {"top": None}}}, "memory.odd.top: must be an integer"),
+        (None, {"plugins": {"odd": {"topp": 4}}}, "plugins.odd.topp: is not a setting; did you mean `top`?"),
+    ],
+)
+async def test_wrong_settings_fail_loading(site, configured, path, config, sentence):
+    """A wrong setting fails loading even for an optional plugin, and names the path of the field."""
+    site.install("curated")
+    site.install("odd", SETTINGS.format(path=path, rest=""))
+
+    with pytest.raises(ConfigurationError) as caught:
+        await configured(config).open()
+
+    assert str(caught.value).partition(",")[0] == sentence
+
+
+async def test_a_configuration_error_of_the_plugin_s_own(site, configured, canary):
+    """What `configure` says about the settings fails loading with its sanitised message."""
+    site.install("curated")
+    complaint = f"raise ConfigurationError('plugins.odd.top', 'clashes with ' + {canary.reveal()!r})"
+    site.install("odd", SETTINGS.format(path=None, rest=complaint))
+
+    with pytest.raises(ConfigurationError) as caught:
+        await configured({"plugins": {"odd": {"top": 4}}}).open()
+
+    assert str(caught.value) == "plugins.odd.top: clashes with [secret]"
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({}, (3, "hybrid", False)),
+        ({"memory": {"mode": "curated"}, "plugins": {"odd": {"top": 7}}}, (7, "curated", True)),
+    ],
+)
+async def test_what_configure_gets(site, configured, tmp_path, config, expected):
+    """A plugin gets its settings as its own class, the mode, and a folder of its own that is there."""
+    site.install("curated")
+    site.install("odd", SETTINGS.format(path=None, rest=""))
+
+    async with configured(config) as host:
+        setup = host.plugin("odd").setup
+        assert isinstance(setup.settings, site.module("odd").Settings)
+        assert (setup.settings.top, setup.mode, setup.explicit) == expected
+        assert setup.state_folder == tmp_path / "state" / "plugins" / "odd"
+        assert setup.state_folder.is_dir()
+        setup.report.event("indexed", items=3)
+        assert setup.report.remaining() == float("inf")

@@ -1,0 +1,47 @@
+"""The mode table, and what is planned by it."""
+
+import pytest
+
+from beaver_hooks.registry.modes import Preset, preset
+from beaver_hooks.registry.plan import Plan, make_plan
+
+CURATED = frozenset({"curated"})
+GATEWAY = frozenset({"gateway"})
+TABLE = [
+    ("curated", True, Preset(blocked=GATEWAY, required=CURATED, fail_closed=CURATED)),
+    ("hybrid", True, Preset(required=CURATED | GATEWAY, fail_closed=CURATED)),
+    ("hybrid", False, Preset(required=CURATED, fail_closed=CURATED)),
+    ("memory_gateway", True, Preset(blocked=CURATED, required=GATEWAY)),
+]
+
+
+@pytest.mark.parametrize(("mode", "explicit", "expected"), TABLE)
+def test_the_mode_table(mode, explicit, expected):
+    """Each mode blocks, requires and makes fail-closed what the design says."""
+    assert preset(mode, explicit=explicit) == expected
+
+
+def test_the_plan_loads_required_plugins_first():
+    """Required plugins come first, the others by name; who is blocked or disabled is left out with the reason."""
+    chosen = preset("curated", explicit=True)
+
+    plan = make_plan(
+        installed=["zebra", "gateway", "local", "curated", "ant"], preset=chosen, disabled=["local"], mode="curated"
+    )
+
+    assert plan == Plan(
+        names=("curated", "ant", "zebra"),
+        missing=(),
+        disabled={"gateway": "the memory mode `curated` blocks it", "local": "`plugins.disabled` names it"},
+        preset=chosen,
+    )
+
+
+def test_a_required_plugin_that_is_disabled_is_missing():
+    """Disabling wins over requiring, so that loading fails instead of going on without; absent blocked ones are no news."""
+    chosen = preset("memory_gateway", explicit=True)
+
+    plan = make_plan(installed=["gateway"], preset=chosen, disabled=["gateway", "absent"], mode="memory_gateway")
+
+    reason = "`plugins.disabled` names it"
+    assert plan == Plan(names=(), missing=("gateway",), disabled={"gateway": reason, "absent": reason}, preset=chosen)

@@ -1,0 +1,456 @@
+"""The host's own life, how it refuses misuse, and what it tells about itself."""
+
+import asyncio
+import gc
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+
+import attrs
+import pytest
+
+from beaver_hooks import Host
+from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.config import Config
+from beaver_hooks.config.model import HostSettings
+from beaver_hooks.turns.ids import is_ours
+from beaver_hostspecs import (
+    AuditUnavailable,
+    Command,
+    ConfigurationError,
+    Contribution,
+    ForkedHost,
+    HostNotOpen,
+    PluginFailed,
+    PluginInfo,
+    PluginMissing,
+    PluginRefused,
+    Reference,
+    Services,
+    Tool,
+    UnknownPlugin,
+    WrongLoop,
+)
+from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingPlugin
+
+NOT_OPEN = "this host is not open; enter it with `async with host:` or `await host.open()`"
+OPEN_ALREADY = "this host is open already; one host is opened once at a time"
+FORKED = "this host was opened before a fork and cannot be used in the child; open a new one there"
+OTHER_LOOP = "a host belongs to the event loop that opened it; without a loop of your own, use beaver_hooks.SyncHost"
+
+
+@pytest.fixture(autouse=True)
+def complaints(caplog):
+    """Fail if asyncio has anything to complain about."""
+    yield
+    gc.collect()
+    assert [] == [each.getMessage() for each in caplog.records if each.name == "asyncio"]
+
+
+@pytest.fixture
+def sink():
+    return MemorySink()
+
+
+@pytest.fixture
+def make_host(tmp_path, sink):
+    def make(plugins=None, **options):
+        return Host(
+            plugins or {}, **{"state_folder": tmp_path / ".beaver", "sinks": [sink], "environment": {}, **options}
+        )
+
+    return make
+
+
+def threads():
+    return {each for each in threading.enumerate() if each.name.startswith("beaver")}
+
+
+# --- Opening and closing --------------------------------------------------------------------------------------
+
+
+async def test_plugins_live_as_long_as_the_host(make_host):
+    """They are described, set up and started when it opens, and stopped once when it closes, the last one first."""
+    order = []
+    one, two = RecordingPlugin(), RecordingPlugin()
+    for name, plugin in (("one", one), ("two", two)):
+        plugin.calls = _Tee(name, order)
+    async with make_host({"one": one, "two": two}) as host:
+        assert {"one": one.info, "two": two.info} == host.plugins
+
+    setup = ["describe", "configure", "provide_tools", "provide_commands", "start"]
+    expected = [*((name, hook) for name in ("one", "two") for hook in setup), ("two", "stop"), ("one", "stop")]
+    assert (expected, set()) == (order, threads())
+
+
+class _Tee(list):
+    """A list that tells another one."""
+
+    def __init__(self, name, order):
+        super().__init__()
+        self.name, self.order = name, order
+
+    def append(self, call):
+        super().append(call)
+        self.order.append((self.name, call.hook))
+
+
+async def test_a_host_that_is_not_open_says_so(make_host):
+    """Before it is entered, and after it was left, nothing of it works."""
+    host = make_host()
+    uses = (
+        host.close,
+        host.drain,
+        lambda: host.open_turn("hello", session="s"),
+        lambda: host.register("p", RecordingPlugin()),
+        lambda: host.unregister("p"),
+        lambda: host.commit("t", "bye"),
+        lambda: host.drop("t"),
+        lambda: host.receipt("t"),
+    )
+    said = []
+    for _ in range(2):
+        for use in uses:
+            with pytest.raises(HostNotOpen) as caught:
+                await use()
+            said.append(str(caught.value))
+        for read in (host.health, lambda: host.plugins, lambda: host.trail, lambda: host.find_turn("t")):
+            with pytest.raises(HostNotOpen) as caught:
+                read()
+            said.append(str(caught.value))
+        async with host:
+            pass
+
+    assert {NOT_OPEN} == set(said)
+
+
+async def test_a_host_is_opened_once_at_a_time(make_host):
+    """A second opening is refused, also while the first one is under way; once closed it may be opened again."""
+    plugin = RecordingPlugin()
+    host = make_host({"p": plugin})
+    results = await asyncio.gather(host.open(), host.open(), return_exceptions=True)
+    with pytest.raises(HostNotOpen) as caught:
+        await host.open()
+
+    assert ([None, OPEN_ALREADY], OPEN_ALREADY) == ([each and str(each) for each in results], str(caught.value))
+    await host.close()
+    async with host:
+        assert await (await host.open_turn("hello", session="s")).commit("bye")
+    assert 2 == len(plugin.calls_of("stop"))
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"plugins": {"bad": FaultPlugin}}, PluginRefused),
+        ({"plugins": {"good": RecordingPlugin(), "bad": object()}}, PluginRefused),
+        ({"plugins": {"bad": FaultPlugin(Fault.RAISE, "start")}}, PluginFailed),
+        ({"entry_points": ["no-such-plugin"]}, PluginMissing),
+    ],
+)
+async def test_an_opening_that_fails_leaves_nothing(make_host, options, expected):
+    """No thread and no task is left, what had been started is stopped, and the host can be opened later."""
+    host = make_host(**options)
+    before = asyncio.all_tasks()
+    with pytest.raises(expected):
+        await host.open()
+
+    assert (set(), before) == (threads(), asyncio.all_tasks())
+    for plugin in options.get("plugins", {}).values():
+        if isinstance(plugin, RecordingPlugin):
+            assert 1 == len(plugin.calls_of("stop"))
+    with pytest.raises(expected):
+        await host.open()
+    with pytest.raises(HostNotOpen):
+        host.health()
+
+
+async def test_a_cancelled_opening_leaves_nothing(make_host):
+    """The plugins that were started are stopped, and the cancellation goes on."""
+    good, bad = RecordingPlugin(), FaultPlugin(Fault.AWAIT_FOREVER, "start")
+    host = make_host({"good": good, "bad": bad})
+    opening = asyncio.create_task(host.open())
+    await bad.wait_for("start")
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    await bad.ended()
+
+    assert (1, set()) == (len(good.calls_of("stop")), threads())
+
+
+async def test_a_setting_that_no_plugin_reads_fails_opening(tmp_path, make_host):
+    """A section of the configuration for a plugin that is not there is an error that names it."""
+    config = Config()
+    config = attrs.evolve(config, plugins=attrs.evolve(config.plugins, sections={"nobody": {}}))
+    with pytest.raises(ConfigurationError) as caught:
+        await make_host(config=config).open()
+
+    assert "plugins.nobody" == caught.value.path
+
+
+# --- Where it may be used -------------------------------------------------------------------------------------
+
+
+def test_another_loop_is_refused(make_host):
+    """A host that is used from another loop, or without one, says what to use instead."""
+    host = make_host()
+    one, other = asyncio.new_event_loop(), asyncio.new_event_loop()
+    one.run_until_complete(host.open())
+    said = []
+    for use in (
+        lambda: other.run_until_complete(host.open_turn("hello", session="s")),
+        lambda: other.run_until_complete(host.close()),
+        host.health,
+    ):
+        with pytest.raises(WrongLoop) as caught:
+            use()
+        said.append(str(caught.value))
+    one.run_until_complete(host.close())
+    one.run_until_complete(one.shutdown_default_executor())
+    one.close()
+    other.close()
+
+    assert [OTHER_LOOP] * 3 == said
+
+
+def in_child(function):
+    """Return what `function` returns or raises in a forked child, as text."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        # Python warns of forking with threads; that is what is tried here.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if not child:
+        try:
+            said = repr(function())
+        except BaseException as error:
+            said = f"{type(error).__name__}: {error}"
+        os.write(writing, said.encode())
+        os._exit(7)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        said = pipe.read()
+    assert 7 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return said
+
+
+async def test_a_forked_child_is_refused(make_host):
+    """The child is told to open a new host, whatever it tries; the parent's host works on."""
+    host = make_host()
+    async with host:
+        said = [
+            in_child(host.health),
+            in_child(lambda: host.open().send(None)),
+            in_child(lambda: host.open_turn("hello", session="s").send(None)),
+        ]
+
+        assert [f"{ForkedHost.__name__}: {FORKED}"] * 3 == said
+        assert await (await host.open_turn("hello", session="s")).commit("bye")
+
+
+async def test_a_host_of_another_process_is_refused(make_host):
+    """Every use says so, opening it too."""
+    host = make_host()
+    async with host:
+        mine, host._process = host._process, -1
+        for use in (host.drain, host.open, host.close):
+            with pytest.raises(ForkedHost) as caught:
+                await use()
+            assert FORKED == str(caught.value)
+        host._process = mine
+
+
+def test_a_host_made_before_a_fork_can_be_opened_in_the_child(tmp_path):
+    """A server that forks its workers may make the host first; only an open one is bound to its process."""
+    source = """
+        import asyncio, os, sys
+        from beaver_hooks import Host
+
+        host = Host(state_folder=sys.argv[1])
+
+        async def use():
+            async with host:
+                turn = await host.open_turn("hello", session="s")
+                return 7 if await turn.commit("bye") else 1
+
+        child = os.fork()
+        if not child:
+            os._exit(asyncio.run(use()))
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(source), str(tmp_path / ".beaver")],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+    assert ("7\n", "") == (done.stdout, done.stderr)
+
+
+# --- Plugins of a running host --------------------------------------------------------------------------------
+
+
+async def test_plugins_come_and_go(make_host):
+    """A plugin that was registered is there, by its name, and unregistered it is unknown."""
+    plugin = RecordingPlugin(info=PluginInfo(version="1"))
+    async with make_host() as host:
+        await host.register("p", plugin)
+        there = (host.plugins, host.plugin("p"))
+        await host.unregister("p")
+        with pytest.raises(UnknownPlugin) as caught:
+            await host.unregister("p")
+        with pytest.raises(UnknownPlugin):
+            host.plugin("p")
+
+        assert (({"p": plugin.info}, plugin), {}) == (there, host.plugins)
+    assert ("no plugin named `p` is registered; registered: none", 1) == (
+        str(caught.value),
+        len(plugin.calls_of("stop")),
+    )
+
+
+async def test_a_plugin_registered_as_fail_closed_stops_turns(make_host):
+    """The host decides who may stop a turn, also later."""
+    async with make_host() as host:
+        await host.register("p", FaultPlugin(Fault.GARBAGE, "before_prompt"), fail_closed=True)
+        with pytest.raises(PluginFailed):
+            await host.open_turn("hello", session="s")
+
+
+async def _run(*_):
+    return "done"
+
+
+async def test_tools_and_commands_are_listed_per_plugin(make_host):
+    """What each plugin offers to the model and to the user."""
+    tool = Tool(name="recall", description="d", parameters={}, run=_run)
+    command = Command(name="status", summary="s", run=_run)
+    plugins = {"p": RecordingPlugin(tools=[tool], commands=[command]), "q": RecordingPlugin()}
+    async with make_host(plugins) as host:
+        assert ({"p": (tool,), "q": ()}, {"p": (command,), "q": ()}) == (host.tools, host.commands)
+
+
+async def test_services_reach_the_plugins(make_host):
+    """What the host lends, and that it has no memory mode, is in the setup."""
+    services, plugin = Services(small_model=object()), RecordingPlugin()
+    async with make_host({"p": plugin}, services=services):
+        (call,) = plugin.calls_of("configure")
+        setup = call.arguments["setup"]
+
+    assert (services, None, False) == (setup.services, setup.mode, setup.explicit)
+
+
+# --- What is written down -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("turn_id", [None, "ada.lovelace-1"])
+async def test_a_receipt_outlives_its_host(make_host, turn_id):
+    """It is found by the turn's id, which is kept as a hash where it could name a person."""
+    fields = {"id": turn_id} if turn_id else {}
+    plugin = RecordingPlugin(Contribution(references=(Reference(text="r", id="r1"),)))
+    async with make_host({"p": plugin}) as host:
+        turn = await host.open_turn("hello", session="s", **fields)
+        await turn.commit("bye")
+        await host.drain()
+        kept = await host.receipt(turn.id)
+    async with make_host() as host:
+        later = await host.receipt(turn.id)
+        nothing = await host.receipt("unknown")
+
+    assert (kept, None) == (later, nothing)
+    assert ("committed", ["r1"], is_ours(turn.id)) == (
+        kept["state"],
+        kept["plugins"]["p"]["injected"],
+        kept["turn"] == turn.id,
+    )
+    assert "hello" not in json.dumps(kept)
+
+
+async def test_without_a_trail_turns_go_on_and_the_host_says_so(make_host, tmp_path, capsys):
+    """A state folder that cannot be had costs the trail and the receipts, and nothing else."""
+    (tmp_path / "file").write_text("not a folder")
+    async with make_host({"p": RecordingPlugin()}, state_folder=tmp_path / "file") as host:
+        turn = await host.open_turn("hello", session="s")
+        assert await turn.commit("bye")
+        await host.drain()
+        with pytest.raises(AuditUnavailable) as caught:
+            await host.receipt(turn.id)
+
+        assert ("degraded", "committed") == (host.health()["host"].state, turn.receipt.state)
+    assert "the audit trail could not be opened; the host's health and log say why" == str(caught.value)
+
+
+async def test_the_trail_can_be_asked(make_host):
+    """The host gives its trail to whoever wants to read or verify it."""
+    async with make_host({"p": RecordingPlugin()}) as host:
+        await (await host.open_turn("hello", session="s")).commit("bye")
+        host.trail.flush()
+
+        assert (["turn_committed"], True) == ([each.name for each in host.trail.tail()], host.trail.verify().ok)
+
+
+async def test_a_turn_has_an_id_and_a_time_of_its_own_accord(make_host):
+    """The host fills in what the caller leaves out, and keeps what the caller says."""
+    clock = FrozenClock()
+    async with make_host(clock=clock) as host:
+        one = await host.open_turn("hello", session="s")
+        two = await host.open_turn("hello", session="s", id="mine", conversation="c", user="ada")
+
+    assert (True, clock.now(), "s") == (is_ours(one.id), one.turn.when, one.turn.conversation)
+    assert ("mine", "c", "ada") == (two.id, two.turn.conversation, two.turn.user)
+
+
+async def test_the_boundary_is_random(make_host):
+    """Nobody can foresee the fence around a turn's references."""
+    plugin = RecordingPlugin(Contribution(references=(Reference(text="r"),)))
+    async with make_host({"p": plugin}) as host:
+        messages = {(await host.open_turn("hello", session="s")).references[0].text for _ in range(5)}
+
+    assert 5 == len(messages)
+
+
+# --- From a configuration -------------------------------------------------------------------------------------
+
+
+async def test_a_host_comes_from_a_configuration(tmp_path, monkeypatch):
+    """The file's settings, its mode and the folder it names are the host's; disabled plugins are never loaded."""
+    monkeypatch.setattr("beaver_hooks.engine.installed", dict)
+    path = tmp_path / "config.json"
+    path.write_text(
+        json.dumps({"host": {"queueLimit": 7, "stateFolder": "state"}, "memory": {"mode": "curated"}}), "utf-8"
+    )
+    host = Host.from_config(path, environment={})
+
+    assert (7, "curated") == (host._options.config.host.queue_limit, host._options.mode)
+    with pytest.raises(PluginMissing) as caught:
+        await host.open()
+    assert ("curated", True) == (caught.value.plugin, (tmp_path / "state").is_dir())
+
+
+async def test_plugin_objects_join_those_of_a_configuration(tmp_path, monkeypatch):
+    """A host from a file takes plugin objects too; its settings hold for them."""
+
+    class Point:
+        name = "curated"
+
+        def load(self):
+            return RecordingPlugin
+
+    monkeypatch.setattr("beaver_hooks.engine.installed", lambda: {"curated": Point()})
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"host": {"background": False}}), "utf-8")
+    plugin = RecordingPlugin()
+    async with Host.from_config(str(path), environment={}, plugins={"mine": plugin}) as host:
+        await (await host.open_turn("hello", session="s")).commit("bye")
+
+        assert (["curated", "mine"], 1) == (list(host.plugins), len(plugin.calls_of("after_prompt")))
+
+
+async def test_settings_are_the_defaults(make_host):
+    """A host without a configuration has the documented defaults."""
+    async with make_host() as host:
+        assert HostSettings() == host._running()._settings

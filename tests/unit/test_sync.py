@@ -1,0 +1,497 @@
+"""The host for callers without an event loop: the same host, on a loop in a thread of its own."""
+
+import asyncio
+import contextvars
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from beaver_hooks import Host, SyncHost
+from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.config import Config
+from beaver_hooks.config.model import HostSettings
+from beaver_hostspecs import (
+    Contribution,
+    Deadlines,
+    DropReason,
+    ForkedHost,
+    Hint,
+    HostNotOpen,
+    InvalidTurn,
+    PluginFailed,
+    PluginInfo,
+    PluginRefused,
+    Reference,
+    TurnAlreadyOpen,
+    UnknownPlugin,
+    WrongLoop,
+    hookimpl,
+)
+from beaver_hostspecs.testing import Fault, FaultError, FaultPlugin, RecordingPlugin
+
+NOT_OPEN = "this host is not open; enter it with `with host:` or `host.open()`"
+OPEN_ALREADY = "this host is open already; one host is opened once at a time"
+FORKED = "this host was opened before a fork and cannot be used in the child; open a new one there"
+FROM_INSIDE = "a SyncHost cannot be used from inside a hook of its own: it would wait for itself"
+SAFETY = 20.0
+
+
+@pytest.fixture(autouse=True)
+def complaints(caplog):
+    """Fail if asyncio has anything to complain about, or a thread is left."""
+    before = set(threading.enumerate())
+    yield
+    gc.collect()
+    for thread in set(threading.enumerate()) - before:
+        # The idle threads of the loop's executor end as soon as they come round to it.
+        thread.join(SAFETY)
+    assert [] == [each.getMessage() for each in caplog.records if each.name == "asyncio"]
+    assert set() == set(threading.enumerate()) - before
+
+
+@pytest.fixture
+def sink():
+    return MemorySink()
+
+
+@pytest.fixture
+def make_host(tmp_path, sink):
+    def make(plugins=None, settings=None, **options):
+        return SyncHost(
+            plugins,
+            config=Config(host=HostSettings(**(settings or {}))),
+            **{"state_folder": tmp_path / ".beaver", "sinks": [sink], "environment": {}, **options},
+        )
+
+    return make
+
+
+def told(plugin, hook, argument):
+    return [call.arguments[argument] for call in plugin.calls_of(hook)]
+
+
+def test_a_whole_turn(make_host):
+    """Everything that an open turn can do, it can do without a loop."""
+    hint = Hint(tool="t", registry="r", fingerprint="f", guidance="g")
+    contribution = Contribution(blocks=("block",), references=(Reference(text="r", id="1"),), hints=(hint,))
+    plugin = RecordingPlugin(contribution)
+    with make_host({"p": plugin}) as host:
+        turn = host.open_turn("hello", session="s")
+        result = turn.tool_result(tool="t", call_id="1", output=7)
+        closed = [turn.commit("bye"), turn.commit("again"), turn.drop()]
+
+        assert (0, True, [True, False, False]) == (host.drain(), result, closed)
+        assert ("hello", turn.turn.id, "base\n\nblock") == (turn.prompt, turn.id, turn.system_prompt("base"))
+        assert (turn.recall.references, [hint]) == (turn.references, [each.hint for each in turn.hints])
+        assert ("committed", "ok") == (turn.receipt.state, host.health()["p"].state)
+        assert "committed" == host.receipt(turn.id)["state"]
+    assert [7] == [each.output for each in told(plugin, "on_tool_result", "result")]
+    assert (["bye"], 1) == (
+        [each.text for each in told(plugin, "after_prompt", "answer")],
+        len(plugin.calls_of("stop")),
+    )
+
+
+def test_a_host_that_is_not_open_yet_may_be_given(tmp_path):
+    """Any host can be used without a loop; without plugins too."""
+    with SyncHost(Host(state_folder=tmp_path)) as host:
+        assert host.open_turn("hello", session="s").drop()
+    with SyncHost(state_folder=tmp_path) as host:
+        assert {"host"} == set(host.health())
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ValueError("x"), DropReason.FAILED),
+        (KeyboardInterrupt(), DropReason.FAILED),
+        (GeneratorExit(), DropReason.CANCELLED),
+    ],
+)
+def test_a_turn_in_a_with_block_is_dropped_by_any_exception(make_host, error, reason):
+    """The exception goes on unchanged, and the plugins learn the reason."""
+    plugin = RecordingPlugin()
+    with make_host({"p": plugin}) as host:
+        with pytest.raises(type(error)) as caught, host.turn("hello", session="s"):
+            raise error
+        host.drain()
+
+    assert (True, [reason]) == (caught.value is error, told(plugin, "on_turn_dropped", "reason"))
+
+
+def test_a_turn_in_a_with_block_is_abandoned_unless_it_is_closed(make_host):
+    """Leaving the block drops what nobody committed."""
+    plugin = RecordingPlugin()
+    with make_host({"p": plugin}) as host:
+        with host.turn("hello", session="s", id="one"):
+            pass
+        with host.turn("hello", session="s", supersedes="one") as turn:
+            turn.commit("bye")
+        host.drain()
+
+    assert ([DropReason.ABANDONED], 1) == (
+        told(plugin, "on_turn_dropped", "reason"),
+        len(plugin.calls_of("after_prompt")),
+    )
+
+
+def test_a_host_closed_inside_a_block_hides_no_error(make_host):
+    """The caller's own exception gets out, not the complaint that the host is closed."""
+    plugin = RecordingPlugin()
+    host = make_host({"p": plugin})
+    host.open()
+
+    def run():
+        with host.turn("hello", session="s"):
+            host.close()
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        run()
+
+    assert [DropReason.ABANDONED] == told(plugin, "on_turn_dropped", "reason")
+
+
+def test_errors_get_out_unchanged(make_host):
+    """What the host raises, and what a fail-closed plugin raises, reaches the caller as it is."""
+    with make_host() as host:
+        host.open_turn("hello", session="s", id="one")
+        with pytest.raises(TurnAlreadyOpen):
+            host.open_turn("hello", session="s", id="one")
+        with pytest.raises(InvalidTurn):
+            host.open_turn("hello", session="")
+        with pytest.raises(UnknownPlugin):
+            host.unregister("p")
+        host.register("p", FaultPlugin(Fault.RAISE, "before_prompt"), fail_closed=True)
+        with pytest.raises(FaultError):
+            host.open_turn("hello", session="s")
+        host.unregister("p", drain=True)
+        assert host.open_turn("hello", session="s").drop()
+
+
+def test_several_threads_share_a_host(make_host):
+    """Turns of many threads are each told once, and nobody gets another one's turn."""
+    plugin = RecordingPlugin()
+
+    def run(number):
+        with host.turn(str(number), session=f"s{number % 3}") as turn:
+            turn.tool_result(tool="t", call_id="1")
+            turn.commit(turn.prompt)
+        return turn.prompt
+
+    with make_host({"p": plugin}) as host:
+        with ThreadPoolExecutor(8) as pool:
+            prompts = list(pool.map(run, range(40)))
+        host.drain()
+
+    expected = [str(number) for number in range(40)]
+    assert (expected, sorted(expected)) == (
+        prompts,
+        sorted(each.text for each in told(plugin, "after_prompt", "answer")),
+    )
+
+
+def test_hooks_run_in_the_context_of_the_caller(make_host):
+    """Context variables of the calling thread are seen in the turn and in the background."""
+    variable, seen = contextvars.ContextVar("variable", default="nobody's"), []
+
+    class Reads:
+        @hookimpl
+        async def before_prompt(self):
+            seen.append(variable.get())
+
+        @hookimpl
+        async def after_prompt(self):
+            seen.append(variable.get())
+
+    def run(value):
+        variable.set(value)
+        host.open_turn("hello", session="s").commit("bye")
+
+    with make_host({"p": Reads()}, {"background": False}) as host:
+        for value in ("one", "two"):
+            contextvars.copy_context().run(run, value)
+
+    assert ["one", "one", "two", "two"] == seen
+
+
+# --- Misuse ---------------------------------------------------------------------------------------------------
+
+
+def test_a_host_that_is_not_open_says_so(make_host):
+    """Before it is entered and after it was left; a second closing too."""
+    host = make_host()
+    said = []
+    for _ in range(2):
+        for use in (host.close, host.health, host.drain, lambda: host.open_turn("hello", session="s")):
+            with pytest.raises(HostNotOpen) as caught:
+                use()
+            said.append(str(caught.value))
+        with host:
+            pass
+
+    assert {NOT_OPEN} == set(said)
+
+
+def test_a_host_is_opened_once_at_a_time(make_host):
+    """A second opening is refused and leaves the first one alone; once closed it may be opened again."""
+    host = make_host()
+    for _ in range(2):
+        with host:
+            with pytest.raises(HostNotOpen) as caught:
+                host.open()
+            assert (OPEN_ALREADY, {"host"}) == (str(caught.value), set(host.health()))
+
+
+@pytest.mark.parametrize(
+    ("plugin", "expected"), [(FaultPlugin, PluginRefused), (FaultPlugin(Fault.SYSTEM_EXIT, "start"), PluginFailed)]
+)
+def test_an_opening_that_fails_leaves_nothing(make_host, plugin, expected):
+    """The thread is gone, and the host is as it was before."""
+    host = make_host({"p": plugin})
+    for _ in range(2):
+        with pytest.raises(expected):
+            host.open()
+    with pytest.raises(HostNotOpen):
+        host.health()
+
+
+def test_a_hook_of_its_own_cannot_use_it(make_host):
+    """It would wait for itself; it is told so, also when it closes the host, which stays open."""
+    said = []
+
+    class Inside:
+        @hookimpl
+        async def before_prompt(self):
+            for use in (host.health, host.close, lambda: host.open_turn("hello", session="s")):
+                try:
+                    use()
+                except WrongLoop as error:
+                    said.append(str(error))
+
+    with make_host({"p": Inside()}) as host:
+        assert host.open_turn("hello", session="s").commit("bye")
+
+    assert [FROM_INSIDE] * 3 == said
+
+
+def test_an_inner_host_belongs_to_its_own_thread(make_host):
+    """Who reaches around the facade is told that this loop is not the host's."""
+    host = make_host()
+    with host, pytest.raises(WrongLoop):
+        host._host.health()
+
+
+def in_child(function):
+    """Return what `function` returns or raises in a forked child, as text."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        # Python warns of forking with threads; that is what is tried here.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if not child:
+        try:
+            said = repr(function())
+        except BaseException as error:
+            said = f"{type(error).__name__}: {error}"
+        os.write(writing, said.encode())
+        os._exit(7)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        said = pipe.read()
+    assert 7 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return said
+
+
+def test_a_forked_child_is_refused(make_host):
+    """The child is told so at once instead of waiting for a thread that was not forked; the parent works on."""
+    with make_host() as host:
+        turn = host.open_turn("hello", session="s")
+        uses = (host.health, host.open, host.close, lambda: turn.commit("bye"), host.health)
+
+        assert [f"{ForkedHost.__name__}: {FORKED}"] * 5 == [in_child(use) for use in uses]
+        assert turn.commit("bye")
+
+
+def test_a_host_of_another_process_is_refused(make_host):
+    """Every use says so, opening and closing it too; nothing is waited for and nothing is ended."""
+    host = make_host()
+    with host:
+        mine, host._process = host._process, -1
+        for use in (host.health, host.open, host.close):
+            with pytest.raises(ForkedHost) as caught:
+                use()
+            assert FORKED == str(caught.value)
+        host._process = mine
+        assert {"host"} == set(host.health())
+
+
+def test_two_who_close_at_once(make_host):
+    """Whoever comes too late is told that the host is not open, and one of them has closed it."""
+    host = make_host()
+    host.open()
+    call = host.call
+
+    def later(function, *arguments, **keywords):
+        del host.call
+        host.close()
+        return call(function, *arguments, **keywords)
+
+    host.call = later
+    with pytest.raises(HostNotOpen) as caught:
+        host.close()
+
+    assert NOT_OPEN == str(caught.value)
+
+
+def test_a_call_that_meets_a_closing_host_is_refused(make_host):
+    """A call that got as far as the lock while another thread closed the host is told that it is not open."""
+    host = make_host()
+    host.open()
+    lock = host._lock
+
+    class Lock:
+        def __enter__(self):
+            host._lock = lock
+            host.close()
+            return lock.__enter__()
+
+        def __exit__(self, *error):
+            return lock.__exit__(*error)
+
+    host._lock = Lock()
+    with pytest.raises(HostNotOpen):
+        host.open_turn("hello", session="s")
+
+
+# --- Interruptions --------------------------------------------------------------------------------------------
+
+
+def test_interrupting_the_caller_cancels_the_call(tmp_path):
+    """Control-C while a hook hangs gets out at once, cancels the hook and drops the turn."""
+    source = """
+        import os, signal, sys, threading
+        from beaver_hooks import SyncHost
+        from beaver_hostspecs import hookimpl
+        import asyncio
+
+        told = []
+
+        class Hangs:
+            @hookimpl
+            async def before_prompt(self):
+                main = threading.main_thread().ident
+                while sys._current_frames()[main].f_code.co_name != "wait":
+                    await asyncio.sleep(0)
+                os.kill(os.getpid(), signal.SIGINT)
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    told.append("cancelled")
+
+            @hookimpl
+            async def on_turn_dropped(self, reason):
+                told.append(reason.value)
+
+        with SyncHost({"p": Hangs()}, state_folder=sys.argv[1]) as host:
+            try:
+                host.open_turn("hello", session="s")
+            except KeyboardInterrupt:
+                told.append("interrupted")
+            host.drain()
+        print(sorted(told))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(source), str(tmp_path / ".beaver")],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+    assert ("['cancelled', 'cancelled', 'interrupted']\n", "", 0) == (done.stdout, done.stderr, done.returncode)
+
+
+def test_a_keyboard_interrupt_of_a_plugin_reaches_its_caller(make_host):
+    """It goes through to the thread that waits, and the host's own thread lives on."""
+
+    class Interrupts:
+        interrupting = True
+
+        @hookimpl
+        async def before_prompt(self):
+            if self.interrupting:
+                raise KeyboardInterrupt
+
+    plugin = Interrupts()
+    with make_host({"p": plugin}) as host:
+        with pytest.raises(KeyboardInterrupt):
+            host.open_turn("hello", session="s")
+        plugin.interrupting = False
+        assert host.open_turn("hello", session="s").commit("bye")
+
+
+def test_closing_sets_those_free_who_still_wait(make_host):
+    """A thread that waits for a hanging hook when another one closes the host is not left waiting."""
+    begun = threading.Event()
+
+    class Hangs:
+        @hookimpl
+        def describe(self):
+            return PluginInfo(version="0", deadlines=Deadlines(before_prompt=60.0))
+
+        @hookimpl
+        async def before_prompt(self):
+            begun.set()
+            await asyncio.Event().wait()
+
+    with ThreadPoolExecutor(1) as pool:
+        with make_host({"p": Hangs()}) as host:
+            waiting = pool.submit(host.open_turn, "hello", session="s")
+            assert begun.wait(SAFETY)
+        error = waiting.exception(SAFETY)
+
+    assert (HostNotOpen, "the host was closed while the turn was being opened") == (type(error), str(error))
+
+
+def test_closing_sets_those_free_who_wait_for_other_things(make_host):
+    """A thread that waits for the background when another one closes the host gets a `CancelledError` at the latest."""
+    begun = threading.Event()
+
+    async def wait():
+        begun.set()
+        await asyncio.Event().wait()
+
+    with ThreadPoolExecutor(1) as pool:
+        with make_host() as host:
+            waiting = pool.submit(host.call, wait)
+            assert begun.wait(SAFETY)
+        error = waiting.exception(SAFETY)
+
+    assert "CancelledError" == type(error).__name__
+
+
+def test_what_does_not_end_is_abandoned_with_the_loop(make_host, caplog):
+    """A plugin that swallows its cancellation does not keep the host from closing; asyncio may say that it is left."""
+    info = PluginInfo(version="0", deadlines=Deadlines(before_prompt=0.01))
+    plugin = FaultPlugin(Fault.SLOW_CLEANUP, "before_prompt", info=info, duration=60.0)
+    with make_host({"p": plugin}) as host:
+        host.open_turn("hello", session="s").commit("bye")
+
+    assert 1 == plugin.running
+    del host, plugin
+    gc.collect()
+    assert all("destroyed but it is pending" in each.getMessage() for each in caplog.records if each.name == "asyncio")
+    caplog.clear()
+
+
+def test_signals_are_left_alone(make_host):
+    """A library does not touch the handlers of the program."""
+    before = signal.getsignal(signal.SIGINT)
+    with make_host():
+        assert before == signal.getsignal(signal.SIGINT)

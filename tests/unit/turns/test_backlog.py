@@ -1,0 +1,237 @@
+"""The background queue: bounded, ordered per session and plugin, side by side for everybody else."""
+
+import asyncio
+import gc
+from collections import defaultdict
+from contextvars import copy_context
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_hooks.record.accounts import Account
+from beaver_hooks.registry.registry import Implementation, Member
+from beaver_hooks.turns.backlog import Backlog, Job
+from beaver_hostspecs.testing import make_turn
+from beaver_hostspecs.testing.clocks import NOON
+
+LONG = 30.0
+
+
+@pytest.fixture(autouse=True)
+async def complaints():
+    """Fail if asyncio has anything to complain about."""
+    said = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context["message"]))
+    yield
+    gc.collect()
+    await asyncio.sleep(0)
+    assert [] == said
+
+
+class Work:
+    """Runs jobs when their gates are open, and remembers what happened to them."""
+
+    def __init__(self):
+        self.gates = defaultdict(asyncio.Event)
+        self.started, self.ran, self.settled = [], [], []
+        self.began = asyncio.Event()
+
+    async def run(self, job):
+        number = job.arguments["number"]
+        self.started.append(number)
+        self.began.set()
+        await self.gates[number].wait()
+        self.ran.append(number)
+
+    def settle(self, job, run):
+        self.settled.append((job.arguments["number"], run))
+
+    def open(self, *numbers):
+        for number in numbers:
+            self.gates[number].set()
+
+
+@pytest.fixture
+async def work():
+    return Work()
+
+
+@pytest.fixture
+async def backlog(work):
+    backlog = Backlog(loop=asyncio.get_running_loop(), limit=5, run=work.run, settled=work.settle)
+    yield backlog
+    backlog.discard()
+
+
+def member(name="p"):
+    return Member(name=name, plugin=object())
+
+
+def job(number, plugin, session="s"):
+    return Job(
+        implementation=Implementation(hook="after_prompt", member=plugin, function=print, arguments=()),
+        account=Account(turn=make_turn(session=session), recorded="r", session="h", opened=NOON),
+        arguments={"number": number},
+        context=copy_context(),
+    )
+
+
+async def test_jobs_of_a_session_and_plugin_run_one_after_the_other(backlog, work):
+    """The second one starts when the first one has ended."""
+    plugin = member()
+    accepted = [backlog.put(job(number, plugin)) for number in (1, 2)]
+    await work.began.wait()
+    first = list(work.started)
+    work.open(1, 2)
+
+    assert 0 == await backlog.drain(LONG)
+    assert ([True, True], [1], [1, 2], [(1, True), (2, True)]) == (accepted, first, work.ran, work.settled)
+
+
+async def test_other_sessions_and_plugins_do_not_wait(backlog, work):
+    """A job that hangs holds up its own session and plugin alone."""
+    hanging, other = member("hanging"), member("other")
+    for each in (job(1, hanging), job(2, hanging), job(3, other), job(4, hanging, "t")):
+        backlog.put(each)
+    work.open(2, 3, 4)
+
+    assert 2 == await backlog.drain(0.05)
+    assert ([3, 4], 2) == (work.ran, len(backlog))
+
+
+async def test_the_newest_is_refused_when_the_queue_is_full(backlog, work):
+    """Running ones count too; when one has ended, there is room again."""
+    plugin = member()
+    accepted = [backlog.put(job(number, plugin)) for number in range(6)]
+    work.open(*range(7))
+    await backlog.drain()
+
+    assert ([True] * 5 + [False], True) == (accepted, backlog.put(job(6, plugin)))
+    assert 0 == await backlog.drain()
+    assert [0, 1, 2, 3, 4, 6] == work.ran
+
+
+async def test_draining_an_empty_queue_is_quick(backlog):
+    """There is nothing to wait for."""
+    assert 0 == await backlog.drain()
+
+
+async def test_discarding_loses_the_running_job_too(backlog, work):
+    """The jobs of one plugin are lost and settled; those of another are run."""
+    one, two = member("one"), member("two")
+    for each in (job(1, one), job(2, one), job(3, two)):
+        backlog.put(each)
+    await work.began.wait()
+    lost = backlog.discard(one)
+    work.open(1, 2, 3)
+
+    assert (0, 2, [3]) == (await backlog.drain(LONG), lost, work.ran)
+    assert [(1, False), (2, False), (3, True)] == work.settled
+
+
+async def test_discarding_before_anything_has_run_loses_everything(backlog, work):
+    """A worker that had no chance to begin never does."""
+    for number in (1, 2):
+        backlog.put(job(number, member(str(number))))
+
+    assert (2, 0, 0) == (backlog.discard(), len(backlog), await backlog.drain())
+    await asyncio.sleep(0)
+    assert ([], 0) == (work.started, backlog.discard())
+
+
+async def test_a_plugin_is_not_mistaken_for_an_earlier_one_of_its_name(backlog, work):
+    """Jobs of a plugin that was registered again under the same name are nobody else's."""
+    old, new = member(), member()
+    backlog.put(job(1, old))
+    backlog.put(job(2, new))
+    work.open(2)
+
+    assert (1, 0, [2]) == (backlog.discard(old), await backlog.drain(LONG), work.ran)
+
+
+async def test_draining_one_plugin_waits_for_no_other(backlog, work):
+    """Its jobs are run, in every session; a hanging job of another plugin is not waited for."""
+    one, two = member("one"), member("two")
+    for each in (job(1, one), job(2, one), job(3, one, "t"), job(4, two)):
+        backlog.put(each)
+    work.open(1, 2, 3)
+    await backlog.drain_plugin(one, LONG)
+    await backlog.drain_plugin(member(), LONG)
+
+    assert ([1, 2, 3], 1) == (sorted(work.ran), len(backlog))
+
+
+async def test_draining_one_plugin_ends_in_time(backlog, work):
+    """A job that hangs is left where it is."""
+    plugin = member()
+    backlog.put(job(1, plugin))
+    await backlog.drain_plugin(plugin, 0.01)
+
+    assert ([], 1) == (work.ran, len(backlog))
+
+
+async def test_a_lane_that_breaks_keeps_nobody_waiting():
+    """What cannot be run because something went through the queue is lost, and the queue works on."""
+    settled = []
+
+    async def run(job):
+        if job.arguments["number"] == 1:
+            raise RuntimeError("goes through")
+
+    loop = asyncio.get_running_loop()
+    backlog = Backlog(
+        loop=loop, limit=5, run=run, settled=lambda job, run: settled.append((job.arguments["number"], run))
+    )
+    plugin = member()
+    for number in (1, 2):
+        backlog.put(job(number, plugin))
+    (worker,) = [each.worker for each in backlog._lanes.values()]
+
+    assert 0 == await backlog.drain(LONG)
+    assert "goes through" == str((await asyncio.gather(worker, return_exceptions=True))[0])
+    assert backlog.put(job(3, plugin))
+    assert 0 == await backlog.drain(LONG)
+    assert [(1, False), (2, False), (3, True)] == settled
+
+
+_STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), st.sampled_from("st"), st.integers(0, 1)),
+        st.tuples(st.just("pass"), st.just(""), st.just(0)),
+        st.tuples(st.just("discard"), st.just(""), st.integers(0, 1)),
+    ),
+    max_size=25,
+)
+
+
+@given(_STEPS)
+def test_every_accepted_job_is_settled_once_and_in_order(steps):
+    """Whatever is put, run and discarded: run or lost, once, in the order of its session and plugin."""
+    asyncio.run(_drive(steps))
+
+
+async def _drive(steps):
+    ran, settled, accepted = defaultdict(list), [], []
+
+    async def run(job):
+        await asyncio.sleep(0)
+        ran[job.account.turn.session, job.implementation.member.name].append(job.arguments["number"])
+
+    backlog = Backlog(
+        loop=asyncio.get_running_loop(),
+        limit=4,
+        run=run,
+        settled=lambda job, _: settled.append(job.arguments["number"]),
+    )
+    plugins = [member("0"), member("1")]
+    for number, (step, session, index) in enumerate(steps):
+        if step == "put" and backlog.put(job(number, plugins[index], session)):
+            accepted.append(number)
+        elif step == "discard":
+            backlog.discard(plugins[index])
+        await asyncio.sleep(0)
+    assert 0 == await backlog.drain(LONG)
+    await asyncio.sleep(0)
+    assert (accepted, 0, {}) == (sorted(settled), len(backlog), backlog._lanes)
+    assert all(numbers == sorted(numbers) for numbers in ran.values())

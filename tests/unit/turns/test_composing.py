@@ -1,0 +1,191 @@
+"""What the model will see is put together in order, within the budget, the same way every time."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_hooks.turns import composing
+from beaver_hooks.turns.composing import (
+    Block,
+    PluginHint,
+    Recall,
+    ReferenceMessage,
+    Share,
+    UnrenderableError,
+    compose,
+    is_too_large,
+)
+from beaver_hostspecs import Contribution, Hint, Reference
+from beaver_hostspecs.rendering import render_references
+from beaver_hostspecs.tokens import estimate_tokens
+
+BOUNDARY = "0123456789abcdef"
+LIMIT = 2000
+
+
+def put_together(*answers, rules=(), limit=LIMIT, budget=None):
+    return compose(answers, rules=rules, boundary=BOUNDARY, limit=limit, budget=budget)
+
+
+def refs(*texts):
+    return tuple(Reference(text=text, id=f"id{number}") for number, text in enumerate(texts))
+
+
+def hint(guidance="ask first"):
+    return Hint(tool="t", registry="r", fingerprint="f", guidance=guidance)
+
+
+def test_nothing_gives_nothing():
+    """Without contributions and rules the prompt is as it would be without memory."""
+    recall, shares = put_together()
+
+    assert (Recall(), {}, "base", "") == (recall, shares, recall.system_prompt("base"), recall.system_prompt())
+
+
+def test_everything_has_its_place():
+    """Rules and blocks stand in the system prompt, references in one message per plugin, hints apart."""
+    one = Contribution(blocks=("block 1", "block 2"), references=refs("old", "older"), hints=(hint(),))
+    two = Contribution(references=refs("other"))
+    rules = (Block(plugin="three", text="rule 3"), Block(plugin="one", text="rule 1"))
+    recall, _ = put_together(("one", one), ("two", two), rules=rules)
+
+    assert recall == Recall(
+        rules=rules,
+        blocks=(Block(plugin="one", text="block 1"), Block(plugin="one", text="block 2")),
+        references=tuple(
+            ReferenceMessage(
+                plugin=name, text=render_references(name, given.references, boundary=BOUNDARY, budget=LIMIT).text
+            )
+            for name, given in (("one", one), ("two", two))
+        ),
+        hints=(PluginHint(plugin="one", hint=hint()),),
+    )
+    assert "base\n\nrule 3\n\nrule 1\n\nblock 1\n\nblock 2" == recall.system_prompt("base")
+
+
+def test_shares_say_who_added_what():
+    """Each plugin's blocks, tokens and shown ids are accounted for; one that shows nothing has no ids."""
+    recall, shares = put_together(
+        ("one", Contribution(blocks=("four",), references=refs("a", "b"))), ("two", Contribution())
+    )
+    tokens = estimate_tokens("four") + estimate_tokens(recall.references[0].text)
+
+    assert (1, tokens, 2, ("id0", "id1")) == (
+        shares["one"].blocks,
+        shares["one"].tokens,
+        shares["one"].offered,
+        shares["one"].injected,
+    )
+    assert (Share(), ()) == (shares["two"], shares["two"].injected)
+
+
+def test_one_plugin_takes_no_more_than_its_limit():
+    """References are cut from the end to the limit of one plugin."""
+    long = Contribution(references=refs(*["word " * 40] * 10))
+    _, shares = put_together(("one", long), ("two", long), limit=150)
+
+    assert all(0 < len(each.injected) < each.offered and each.tokens <= 150 for each in shares.values())
+
+
+def test_a_budget_is_shared_and_blocks_are_paid_first():
+    """Blocks are never cut; what is left is shared equally, and what one does not need goes to those after it."""
+    long = refs(*["word " * 40] * 40)
+    blocks = ("b" * 400,)
+    _, shares = put_together(
+        ("one", Contribution(blocks=blocks, references=refs("short"))),
+        ("two", Contribution(references=long)),
+        budget=700,
+    )
+    _, equal = put_together(
+        ("one", Contribution(blocks=blocks, references=long)), ("two", Contribution(references=long)), budget=700
+    )
+
+    assert sum(each.tokens for each in shares.values()) <= 700
+    assert 300 < shares["two"].tokens
+    assert (100 + 300, 300) >= (equal["one"].tokens, equal["two"].tokens)
+    assert shares["two"].tokens > equal["two"].tokens
+
+
+@pytest.mark.parametrize("budget", [0, 10])
+def test_blocks_alone_may_use_a_budget_up(budget):
+    """Then no references are shown, and the blocks stand whole."""
+    recall, shares = put_together(("one", Contribution(blocks=("b" * 400,), references=refs("a"))), budget=budget)
+
+    assert ((Block(plugin="one", text="b" * 400),), (), 100) == (recall.blocks, recall.references, shares["one"].tokens)
+
+
+def test_the_same_answers_give_the_same_bytes():
+    """Composing is a pure function."""
+    answers = (("one", Contribution(blocks=("x",), references=refs("a"))), ("two", Contribution(references=refs("b"))))
+
+    assert put_together(*answers) == put_together(*answers)
+
+
+def unrenderable(error):
+    """Return references that raise when they are looked at."""
+
+    class Score(float):
+        def __format__(self, _):
+            raise error
+
+    return Contribution(references=(Reference(text="a", score=Score(1.0)),))
+
+
+@pytest.mark.parametrize("error", [OSError("hostile"), SystemExit("hostile"), GeneratorExit("hostile")])
+def test_what_cannot_be_rendered_names_its_plugin(error):
+    """The error says whose contribution to leave out, and what was wrong with it."""
+    with pytest.raises(UnrenderableError) as caught:
+        put_together(("good", Contribution(references=refs("a"))), ("bad", unrenderable(error)))
+
+    assert ("bad", "bad", error) == (caught.value.plugin, str(caught.value), caught.value.__cause__)
+
+
+def test_a_keyboard_interrupt_goes_through():
+    """It is nobody's to keep."""
+    with pytest.raises(KeyboardInterrupt):
+        put_together(("bad", unrenderable(KeyboardInterrupt())))
+
+
+@pytest.mark.parametrize(
+    ("contribution", "expected"),
+    [
+        (Contribution(), False),
+        (Contribution(blocks=("b" * 4,), references=refs("rr"), hints=(hint("hhhh"),)), False),
+        (Contribution(blocks=("b" * 5,), references=refs("rr"), hints=(hint("hhhh"),)), True),
+        (Contribution(blocks=("b" * 11,)), True),
+        (Contribution(references=refs("r" * 11)), True),
+        (Contribution(hints=(hint("h" * 11),)), True),
+        (Contribution(blocks=("",) * 3), False),
+        (Contribution(blocks=("",) * 4), True),
+        (Contribution(blocks=("",), references=refs("", ""), hints=(hint(""),)), True),
+    ],
+)
+def test_a_contribution_can_be_too_large(contribution, expected, monkeypatch):
+    """Characters and items of all parts count together."""
+    monkeypatch.setattr(composing, "MOST_CHARACTERS", 10)
+    monkeypatch.setattr(composing, "MOST_ITEMS", 3)
+
+    assert expected == is_too_large(contribution)
+
+
+_CONTRIBUTIONS = st.builds(
+    Contribution,
+    blocks=st.lists(st.text(max_size=40), max_size=3),
+    references=st.lists(st.builds(Reference, text=st.text(max_size=200)), max_size=4),
+)
+
+
+@given(
+    answers=st.dictionaries(st.sampled_from(["one", "two", "three"]), _CONTRIBUTIONS),
+    limit=st.integers(0, 300),
+    budget=st.none() | st.integers(0, 600),
+)
+def test_no_budget_is_ever_exceeded(answers, limit, budget):
+    """References keep to the limit of a plugin, and to the budget less the blocks."""
+    _, shares = put_together(*answers.items(), limit=limit, budget=budget)
+    blocks = {name: sum(map(estimate_tokens, answer.blocks)) for name, answer in answers.items()}
+    rendered = {name: share.tokens - blocks[name] for name, share in shares.items()}
+
+    assert list(answers) == list(shares)
+    assert all(0 <= tokens <= limit for tokens in rendered.values())
+    assert budget is None or sum(rendered.values()) <= max(0, budget - sum(blocks.values()))

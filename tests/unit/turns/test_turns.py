@@ -1,0 +1,888 @@
+"""The life of every turn: opened once, then committed once or dropped once, and who is told of it."""
+
+import asyncio
+import contextlib
+import contextvars
+import gc
+import random
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+
+from beaver_hooks import Host
+from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.config import Config
+from beaver_hooks.config.model import HostSettings
+from beaver_hooks.turns.composing import PluginHint, ReferenceMessage
+from beaver_hostspecs import (
+    Answer,
+    Contribution,
+    Deadlines,
+    DropReason,
+    Hint,
+    InvalidTurn,
+    Message,
+    PluginInfo,
+    Reference,
+    TurnAlreadyOpen,
+    TurnClosed,
+    UnknownTurn,
+    hookimpl,
+)
+from beaver_hostspecs.rendering import render_references
+from beaver_hostspecs.testing import Fault, FaultError, FaultPlugin, FrozenClock, RecordingPlugin
+
+BOUNDARY = "0123456789abcdef"
+TURN_HOOKS = ("before_prompt", "on_tool_result", "after_prompt", "on_turn_dropped")
+
+
+@pytest.fixture(autouse=True)
+async def complaints():
+    """Fail if asyncio has anything to complain about, also when tasks are collected."""
+    said = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context["message"]))
+    yield
+    gc.collect()
+    await asyncio.sleep(0)
+    assert [] == said
+
+
+@pytest.fixture
+def sink():
+    return MemorySink()
+
+
+@pytest.fixture
+def clock():
+    return FrozenClock()
+
+
+@pytest.fixture
+def make_host(tmp_path, sink, clock):
+    def make(settings=None, **plugins):
+        fail_closed = plugins.pop("fail_closed", ())
+        return Host(
+            plugins,
+            config=Config(host=HostSettings(**(settings or {}))),
+            fail_closed=fail_closed,
+            state_folder=tmp_path / ".beaver",
+            sinks=[sink],
+            clock=clock,
+            boundary=lambda: BOUNDARY,
+            environment={},
+        )
+
+    return make
+
+
+class Gated(RecordingPlugin):
+    """Waits in some of its hooks until its gate is open; remembers whom it let through and who was cancelled."""
+
+    def __init__(self, *hooks, contribution=None, **deadlines):
+        super().__init__(contribution, info=PluginInfo(version="0", deadlines=Deadlines(**deadlines)))
+        self.gate = asyncio.Event()
+        self.hooks = hooks
+        self.cancelled, self.ended = [], []
+
+    async def answer(self, call):
+        if call.hook in self.hooks:
+            try:
+                await self.gate.wait()
+            except asyncio.CancelledError:
+                self.cancelled.append(call.hook)
+                raise
+        self.ended.append(call.hook)
+        return await super().answer(call)
+
+
+def hooks_of(plugin):
+    """Return the turn hooks that were called, in order."""
+    return [call.hook for call in plugin.calls if call.hook in TURN_HOOKS]
+
+
+def told(plugin, hook, argument):
+    return [call.arguments[argument] for call in plugin.calls_of(hook)]
+
+
+def refs(*texts):
+    return Contribution(references=tuple(Reference(text=text, id=f"id{n}") for n, text in enumerate(texts)))
+
+
+# --- Once, and only once --------------------------------------------------------------------------------------
+
+
+async def test_a_turn_is_committed_once(make_host):
+    """The first commit closes it; a second commit, a drop or a tool result after it changes nothing."""
+    plugin = RecordingPlugin()
+    async with make_host(p=plugin) as host:
+        turn = await host.open_turn("hello", session="s")
+        done = [
+            await turn.commit("bye"),
+            await turn.commit("again"),
+            await turn.drop(),
+            await turn.tool_result(tool="t", call_id="1"),
+            await host.commit(turn.id, "again"),
+            await host.drop(turn.id),
+        ]
+        await host.drain()
+
+    assert ([True] + [False] * 5, ["before_prompt", "after_prompt"]) == (done, hooks_of(plugin))
+    assert ["bye"] == [each.text for each in told(plugin, "after_prompt", "answer")]
+
+
+@pytest.mark.parametrize("reason", [*DropReason, "blocked"])
+async def test_a_turn_is_dropped_once(make_host, reason):
+    """The plugins are told the reason, and never of an answer."""
+    plugin = RecordingPlugin()
+    async with make_host(p=plugin) as host:
+        turn = await host.open_turn("hello", session="s")
+        done = [await turn.drop(reason), await turn.drop(), await turn.commit("late"), await host.drop(turn.id)]
+        await host.drain()
+
+    assert ([True, False, False, False], ["before_prompt", "on_turn_dropped"]) == (done, hooks_of(plugin))
+    assert [DropReason(reason)] == told(plugin, "on_turn_dropped", "reason")
+
+
+async def test_a_turn_can_be_closed_by_its_id(make_host):
+    """A host that keeps only the id has all it needs."""
+    async with make_host(p=RecordingPlugin()) as host:
+        one = await host.open_turn("hello", session="s", id="one")
+        two = await host.open_turn("hello", session="s", id="two")
+
+        assert (one, two) == (host.find_turn("one"), host.find_turn("two"))
+        assert (True, True) == (await host.commit("one", "bye"), await host.drop("two", DropReason.BLOCKED))
+        assert ("committed", "dropped") == (await _state(host, one), await _state(host, two))
+
+
+async def _state(host, turn):
+    await host.drain()
+    return turn.receipt.state
+
+
+async def test_ids_are_unique(make_host):
+    """An open id, a closed one and an unknown one are told apart."""
+    async with make_host() as host:
+        turn = await host.open_turn("hello", session="s", id="one")
+        with pytest.raises(TurnAlreadyOpen):
+            await host.open_turn("hello", session="t", id="one")
+        await turn.commit("bye")
+        with pytest.raises(TurnClosed):
+            await host.open_turn("hello", session="s", id="one")
+        with pytest.raises(TurnClosed):
+            host.find_turn("one")
+        with pytest.raises(UnknownTurn):
+            host.find_turn("two")
+        with pytest.raises(UnknownTurn):
+            await host.commit("two", "bye")
+        with pytest.raises(UnknownTurn):
+            await host.drop("two")
+
+
+async def test_a_refused_second_turn_leaves_the_first_one_alone(make_host):
+    """A turn that was never entered is not dropped either."""
+    plugin = RecordingPlugin()
+    async with make_host(p=plugin) as host:
+        turn = await host.open_turn("hello", session="s", id="one")
+        with pytest.raises(TurnAlreadyOpen):
+            await host.open_turn("hello", session="s", id="one")
+        await turn.commit("bye")
+        await host.drain()
+
+    assert ["before_prompt", "after_prompt"] == hooks_of(plugin)
+
+
+async def test_a_turn_supersedes_another(make_host):
+    """The earlier one is abandoned; an id that is closed or unknown is nobody's fault."""
+    plugin = RecordingPlugin()
+    async with make_host(p=plugin) as host:
+        await host.open_turn("hello", session="s", id="one")
+        for number in range(2):
+            await host.open_turn("hello", session="s", id=f"next-{number}", supersedes="one")
+        await host.open_turn("hello", session="s", supersedes="unknown")
+        await host.drain()
+
+        assert [("one", "abandoned")] == [(turn.id, reason) for turn, reason in zip(*_drops(plugin), strict=True)]
+
+
+def _drops(plugin):
+    return told(plugin, "on_turn_dropped", "turn"), told(plugin, "on_turn_dropped", "reason")
+
+
+async def test_an_idle_turn_is_abandoned_after_an_hour(make_host, clock):
+    """The next turn sweeps the one that nobody closed; a younger one stays."""
+    plugin = RecordingPlugin()
+    async with make_host(p=plugin) as host:
+        await host.open_turn("hello", session="s", id="old")
+        clock.advance(1800)
+        young = await host.open_turn("hello", session="s", id="young")
+        clock.advance(1800)
+        await host.open_turn("hello", session="s", id="new")
+        await host.drain()
+
+        assert ([["old"], ["abandoned"]], True) == (
+            [[each.id for each in _drops(plugin)[0]], _drops(plugin)[1]],
+            await young.commit("bye"),
+        )
+
+
+async def test_turns_of_one_session_may_overlap(make_host):
+    """Each is opened and closed by itself."""
+    plugin = RecordingPlugin()
+    async with make_host(p=plugin) as host:
+        turns = await asyncio.gather(*(host.open_turn(str(n), session="s") for n in range(3)))
+        await turns[1].drop()
+        await turns[2].commit("2")
+        await turns[0].commit("0")
+        await host.drain()
+
+    assert ["2", "0"] == [each.text for each in told(plugin, "after_prompt", "answer")]
+    assert [turns[1].turn] == told(plugin, "on_turn_dropped", "turn")
+
+
+# --- A turn that cannot be forgotten --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ValueError("x"), DropReason.FAILED),
+        (SystemExit(1), DropReason.FAILED),
+        (KeyboardInterrupt(), DropReason.FAILED),
+        (asyncio.CancelledError(), DropReason.CANCELLED),
+        (GeneratorExit(), DropReason.CANCELLED),
+    ],
+)
+async def test_a_turn_in_a_with_block_is_dropped_by_any_exception(make_host, error, reason):
+    """The exception goes on unchanged, and the plugins learn the reason."""
+    plugin = RecordingPlugin()
+    async with make_host(p=plugin) as host:
+        with pytest.raises(type(error)) as caught:
+            async with host.turn("hello", session="s"):
+                raise error
+        await host.drain()
+
+    assert (True, [reason]) == (caught.value is error, told(plugin, "on_turn_dropped", "reason"))
+
+
+async def test_a_cancelled_with_block_drops_its_turn(make_host):
+    """Cancelling the task that runs the turn drops it, and the task ends as cancelled."""
+    plugin, inside = RecordingPlugin(), asyncio.Event()
+    async with make_host(p=plugin) as host:
+
+        async def run():
+            async with host.turn("hello", session="s"):
+                inside.set()
+                await asyncio.Event().wait()
+
+        task = asyncio.create_task(run())
+        await inside.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await host.drain()
+
+    assert [DropReason.CANCELLED] == told(plugin, "on_turn_dropped", "reason")
+
+
+async def test_a_with_block_without_commit_abandons_its_turn(make_host):
+    """Leaving the block normally is no answer."""
+    plugin = RecordingPlugin()
+    async with make_host(p=plugin) as host:
+        async with host.turn("hello", session="s"):
+            pass
+        await host.drain()
+
+    assert [DropReason.ABANDONED] == told(plugin, "on_turn_dropped", "reason")
+
+
+@pytest.mark.parametrize("error", [None, ValueError()])
+async def test_a_committed_turn_is_not_dropped_by_its_block(make_host, error):
+    """What happens after the commit changes nothing about the turn."""
+    plugin = RecordingPlugin()
+    async with make_host(p=plugin) as host:
+        with contextlib.suppress(ValueError):
+            async with host.turn("hello", session="s") as turn:
+                await turn.commit("bye")
+                if error:
+                    raise error
+        await host.drain()
+
+    assert ["before_prompt", "after_prompt"] == hooks_of(plugin)
+
+
+async def test_a_cancelled_opening_drops_the_turn(make_host):
+    """Its hooks are cancelled and not waited for; the plugins are told once, and the id is closed."""
+    plugin = Gated("before_prompt")
+    async with make_host(p=plugin) as host:
+        opening = asyncio.create_task(host.open_turn("hello", session="s", id="one"))
+        await plugin.wait_for("before_prompt")
+        opening.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+        await host.drain()
+        with pytest.raises(TurnClosed):
+            host.find_turn("one")
+
+    assert ([DropReason.CANCELLED], ["before_prompt"]) == (told(plugin, "on_turn_dropped", "reason"), plugin.cancelled)
+
+
+async def test_a_fail_closed_failure_drops_the_turn(make_host):
+    """Its error gets out unchanged, and every plugin is told that the turn failed."""
+    other = RecordingPlugin()
+    fault = FaultPlugin(Fault.RAISE, "before_prompt")
+    async with make_host(p=other, bad=fault, fail_closed=["bad"]) as host:
+        with pytest.raises(FaultError):
+            await host.open_turn("hello", session="s")
+        await host.drain()
+
+    assert [[DropReason.FAILED]] * 2 == [told(each, "on_turn_dropped", "reason") for each in (other, fault)]
+
+
+# --- What the plugins are told --------------------------------------------------------------------------------
+
+
+async def test_the_answer_is_made_of_what_was_said(make_host, clock):
+    """Text alone becomes an answer with the prompt and itself as messages."""
+    plugin = RecordingPlugin()
+    async with make_host(p=plugin) as host:
+        turn = await host.open_turn("hello", session="s")
+        clock.advance(5)
+        await turn.commit("bye", stored=True)
+        await host.drain()
+
+    opened = clock.now() - timedelta(seconds=5)
+    said = (Message(role="user", text="hello", when=opened), Message(role="assistant", text="bye"))
+    assert [Answer(text="bye", when=clock.now(), messages=said, stored=True)] == told(plugin, "after_prompt", "answer")
+
+
+async def test_messages_go_with_a_text(make_host, clock):
+    """A host that knows the turn's messages gives them, from any iterable."""
+    plugin = RecordingPlugin()
+    said = [Message(role="user", text="hello"), Message(role="tool", text="42"), Message(role="assistant", text="bye")]
+    async with make_host(p=plugin) as host:
+        turn = await host.open_turn("hello", session="s")
+        await turn.commit("bye", messages=iter(said))
+        await host.drain()
+
+    assert [Answer(text="bye", when=clock.now(), messages=said)] == told(plugin, "after_prompt", "answer")
+
+
+async def test_an_answer_is_passed_on_as_it_is(make_host, clock):
+    """Nothing is added to a complete answer."""
+    plugin = RecordingPlugin()
+    answer = Answer(text="bye", when=clock.now() - timedelta(hours=1))
+    async with make_host(p=plugin) as host:
+        await (await host.open_turn("hello", session="s")).commit(answer)
+        await host.drain()
+
+    assert [answer] == told(plugin, "after_prompt", "answer")
+
+
+async def test_an_answer_is_stamped_at_commit(make_host, clock):
+    """However late the background gets round to it."""
+    plugin = Gated("on_tool_result")
+    async with make_host(p=plugin) as host:
+        turn = await host.open_turn("hello", session="s")
+        await turn.tool_result(tool="t", call_id="1")
+        await turn.commit("bye")
+        committed = clock.now()
+        clock.advance(100)
+        plugin.gate.set()
+        await host.drain()
+
+    assert [committed] == [each.when for each in told(plugin, "after_prompt", "answer")]
+
+
+async def test_tool_results_come_in_order_and_before_the_answer(make_host):
+    """Of one session and plugin, one hook runs at a time: results as they came, then the answer."""
+    plugin, order = Gated("on_tool_result"), []
+    async with make_host(p=plugin) as host:
+        turn = await host.open_turn("hello", session="s")
+        for number in range(3):
+            assert await turn.tool_result(tool="t", call_id=str(number), output=number)
+        await turn.commit("bye")
+        await plugin.wait_for("on_tool_result")
+        order.append(hooks_of(plugin))
+        plugin.gate.set()
+        await host.drain()
+
+    assert [["before_prompt", "on_tool_result"]] == order
+    assert ["0", "1", "2"] == [each.call_id for each in told(plugin, "on_tool_result", "result")]
+    assert ["before_prompt", *["on_tool_result"] * 3, "after_prompt"] == hooks_of(plugin) == plugin.ended[1:-1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, "success"),
+        ({"error": "no such file"}, "error"),
+        ({"error": "a warning", "outcome": "success"}, "success"),
+        ({"outcome": "error"}, "error"),
+    ],
+)
+async def test_the_outcome_follows_the_error(make_host, fields, expected):
+    """A tool result is an error where an error is given, unless the host says otherwise."""
+    plugin = RecordingPlugin()
+    async with make_host(p=plugin) as host:
+        turn = await host.open_turn("hello", session="s")
+        await turn.tool_result(tool="t", call_id="1", **fields)
+        await host.drain()
+
+    assert [(expected, fields.get("error"))] == [
+        (each.outcome, each.error) for each in told(plugin, "on_tool_result", "result")
+    ]
+
+
+async def test_a_hanging_plugin_holds_up_nobody_else(make_host):
+    """Another plugin's background work is done while one hangs."""
+    hanging, other = Gated("on_tool_result", on_tool_result=30.0), RecordingPlugin()
+    async with make_host(hanging=hanging, other=other) as host:
+        turn = await host.open_turn("hello", session="s")
+        await turn.tool_result(tool="t", call_id="1")
+        await turn.commit("bye")
+        await other.wait_for("after_prompt")
+
+        assert (["before_prompt", "on_tool_result"], "pending") == (hooks_of(hanging), turn.receipt.state)
+        hanging.gate.set()
+        await host.drain()
+        assert "committed" == turn.receipt.state
+
+
+async def test_the_background_runs_in_the_context_of_the_commit(make_host):
+    """Context variables are those at the commit, and one plugin's changes reach no other."""
+    variable, seen = contextvars.ContextVar("variable"), {}
+
+    class Reads:
+        def __init__(self, name):
+            self.name = name
+
+        @hookimpl
+        async def after_prompt(self):
+            seen[self.name] = variable.get()
+            variable.set(self.name)
+
+    async with make_host(one=Reads("one"), two=Reads("two")) as host:
+        turn = await host.open_turn("hello", session="s")
+        variable.set("committed")
+        await turn.commit("bye")
+        variable.set("later")
+        await host.drain()
+
+    assert ({"one": "committed", "two": "committed"}, "later") == (seen, variable.get())
+
+
+@pytest.mark.parametrize("closing", ["commit", "drop", "tool_result"])
+async def test_without_background_everything_is_awaited(make_host, closing):
+    """A host that says so waits for the plugins."""
+    plugin = Gated("after_prompt", "on_turn_dropped", "on_tool_result")
+    async with make_host({"background": False}, p=plugin) as host:
+        turn = await host.open_turn("hello", session="s")
+        close = {
+            "commit": lambda: turn.commit("bye"),
+            "drop": turn.drop,
+            "tool_result": lambda: turn.tool_result(tool="t", call_id="1"),
+        }[closing]
+        hook = {"commit": "after_prompt", "drop": "on_turn_dropped", "tool_result": "on_tool_result"}[closing]
+        task = asyncio.create_task(close())
+        await plugin.wait_for(hook)
+        waiting = not task.done()
+        plugin.gate.set()
+
+        assert (True, True) == (waiting, await task)
+        assert hook == plugin.ended[-1]
+        plugin.gate.set()
+
+
+async def test_without_background_and_plugins_nothing_is_awaited(make_host):
+    """There is nobody to wait for."""
+    async with make_host({"background": False}) as host:
+        assert await (await host.open_turn("hello", session="s")).commit("bye")
+
+
+async def test_a_plugin_registered_later_is_not_told_of_the_turn(make_host):
+    """It was not there when the turn was opened; it is for the next one."""
+    late = RecordingPlugin()
+    async with make_host() as host:
+        turn = await host.open_turn("hello", session="s")
+        await host.register("late", late)
+        await turn.tool_result(tool="t", call_id="1")
+        await turn.commit("bye")
+        await host.drain()
+        early = hooks_of(late)
+        await (await host.open_turn("hello", session="s")).commit("bye")
+        await host.drain()
+
+    assert ([], ["before_prompt", "after_prompt"]) == (early, hooks_of(late))
+
+
+# --- What does not fit ----------------------------------------------------------------------------------------
+
+
+def _endless():
+    loop = []
+    loop.append(loop)
+    return loop
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"prompt": b"CANARY"}, "Turn: `prompt` does not fit"),
+        ({"session": ""}, "Turn: session must be a non-empty str"),
+        ({"session": ["CANARY"]}, "Turn: session must be a non-empty str"),
+        ({"id": ""}, "Turn: id must be a non-empty str"),
+        ({"when": "CANARY"}, "Turn: when must be a datetime with a time zone"),
+        ({"trust": "CANARY"}, "Turn: not a valid Trust"),
+        ({"trust": "CANARY\nCANARY"}, "Turn: not a valid Trust"),
+        ({"history": "CANARY"}, "Turn: expected several Message, not one str"),
+        ({"history": ["CANARY"]}, "Turn: expected Message, not str"),
+        ({"scope": "CANARY"}, "Turn: `scope` does not fit"),
+        ({"colour": "CANARY"}, "Turn: Turn.__init__() got an unexpected keyword argument 'colour'"),
+    ],
+)
+async def test_what_is_wrong_with_a_turn_is_said_without_values(make_host, fields, expected):
+    """The sentence names the field and shows nothing that somebody said; no turn was opened."""
+    async with make_host() as host:
+        with pytest.raises(InvalidTurn) as caught:
+            await host.open_turn(**{"prompt": "CANARY", "session": "CANARY", **fields})
+
+        assert (expected, 0) == (str(caught.value), len(host._running().turns.book))
+
+
+async def test_what_is_wrong_with_the_rest_is_said_without_values(make_host):
+    """Answers, reasons and tool results that do not fit leave the turn open."""
+    async with make_host() as host:
+        turn = await host.open_turn("hello", session="s")
+        said = []
+        for attempt in (
+            lambda: turn.commit(b"CANARY"),
+            lambda: turn.commit("CANARY", messages=["CANARY"]),
+            lambda: turn.commit("CANARY", messages=7),
+            lambda: turn.drop("CANARY"),
+            lambda: turn.tool_result(tool="", call_id="CANARY"),
+            lambda: turn.tool_result(tool="t", call_id="1", outcome="CANARY"),
+            lambda: turn.tool_result(tool="t", call_id="1", output=_endless()),
+        ):
+            with pytest.raises(InvalidTurn) as caught:
+                await attempt()
+            said.append(str(caught.value))
+
+        assert [
+            "Message: `text` does not fit",
+            "Answer: expected Message, not str",
+            "tuple: 'int' object is not iterable",
+            "DropReason: not a valid DropReason",
+            "ToolResult: tool must be a non-empty str",
+            "ToolResult: `outcome` does not fit",
+            "ToolResult: a value is nested too deeply, or holds itself",
+        ] == said
+        assert await turn.commit("bye")
+
+
+# --- What the model sees --------------------------------------------------------------------------------------
+
+
+def _hint():
+    return Hint(tool="t", registry="r", fingerprint="f", guidance="ask first")
+
+
+async def test_what_memory_gives_a_turn_is_rendered_in_order(make_host):
+    """Base, rules, blocks make the system prompt; one reference message per plugin follows, in order."""
+    one = RecordingPlugin(
+        Contribution(blocks=("block 1",), references=refs("r1").references, hints=(_hint(),)),
+        info=PluginInfo(version="0", rules=("rule 1a", "rule 1b")),
+    )
+    two = RecordingPlugin(
+        Contribution(blocks=("block 2",), references=refs("r2").references),
+        info=PluginInfo(version="0", rules=("rule 2",)),
+    )
+    async with make_host(one=one, silent=RecordingPlugin(), two=two) as host:
+        turn = await host.open_turn("hello", session="s")
+
+    assert "base\n\nrule 1a\n\nrule 1b\n\nrule 2\n\nblock 1\n\nblock 2" == turn.system_prompt("base")
+    assert (
+        tuple(
+            ReferenceMessage(plugin=name, text=render_references(name, refs(text).references, boundary=BOUNDARY).text)
+            for name, text in (("one", "r1"), ("two", "r2"))
+        )
+        == turn.references
+    )
+    assert ((PluginHint(plugin="one", hint=_hint()),), "hello") == (turn.hints, turn.prompt)
+
+
+async def test_a_budget_is_kept_and_the_cut_is_on_the_receipt(make_host):
+    """Blocks are paid first, the rest is shared, and what was cut is counted."""
+    block = Contribution(blocks=("b" * 400,))
+    long = refs(*["word " * 40] * 40)
+    async with make_host(blocks=RecordingPlugin(block), one=RecordingPlugin(long), two=RecordingPlugin(long)) as host:
+        turn = await host.open_turn("hello", session="s", budget=500)
+        plugins = turn.receipt.plugins
+
+    assert (100, 1) == (plugins["blocks"].tokens, plugins["blocks"].blocks)
+    assert (
+        plugins["one"].injected
+        == plugins["two"].injected
+        == tuple(f"id{n}" for n in range(len(plugins["one"].injected)))
+    )
+    assert [(len(plugins["one"].injected), 40)] == [(each.shown, each.total) for each in plugins["one"].clipped]
+    assert 100 < turn.receipt.tokens <= 500
+
+
+class _Score(float):
+    def __format__(self, _):
+        raise OSError("hostile")
+
+
+class _Text(str):
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "category"),
+    [
+        ("garbage", "wrong_type"),
+        (type("Sub", (Contribution,), {})(), "wrong_type"),
+        (Contribution(blocks=(_Text("block"),)), "wrong_type"),
+        (Contribution(references=(Reference(text="r", score=_Score(1)),), blocks=("never shown",)), "wrong_type"),
+        (Contribution(blocks=("b" * 1_000_001,)), "too_large"),
+        (Contribution(blocks=("",) * 10_001), "too_large"),
+    ],
+)
+async def test_a_bad_contribution_changes_nobody_else_s_bytes(make_host, sink, answer, category):
+    """The turn is the one in which that plugin answered `None`, whatever it answered; the failure is its own."""
+    bad, good = RecordingPlugin(), RecordingPlugin(Contribution(blocks=("b",), references=refs("r").references))
+    async with make_host(bad=bad, good=good) as host:
+        without = await host.open_turn("hello", session="s", budget=300)
+        bad.contribution = answer
+        turn = await host.open_turn("hello", session="s", budget=300)
+
+        assert (without.recall, "degraded") == (turn.recall, host.health()["bad"].state)
+    assert [("bad", "before_prompt", category)] == [
+        (each.plugin, each.hook, each.facts["category"]) for each in sink.named("plugin_failed")
+    ]
+
+
+@pytest.mark.parametrize("fault", [each for each in Fault if each not in {Fault.BLOCK, Fault.HUGE}])
+async def test_a_faulty_plugin_changes_nobody_else_s_bytes(make_host, sink, fault):
+    """Whatever it does, the turn goes on as if it had answered `None`, with one event and degraded health."""
+    info = PluginInfo(version="0", deadlines=Deadlines(before_prompt=0.02))
+    bad = FaultPlugin(fault, "before_prompt", info=info)
+    good = RecordingPlugin(Contribution(blocks=("b",), references=refs("r").references))
+    async with make_host(good=good) as host:
+        without = await host.open_turn("hello", session="s")
+        await host.register("bad", bad)
+        turn = await host.open_turn("hello", session="s")
+
+        assert (without.recall, "degraded") == (turn.recall, host.health()["bad"].state)
+        await bad.release()
+    assert [("bad", "before_prompt")] == [(each.plugin, each.hook) for each in sink.named("plugin_failed")]
+
+
+async def test_a_plugin_can_ask_what_was_injected(make_host):
+    """What the host showed in this session is recognised in later turns; another session's is not."""
+    text = "Ada moved to Lisbon in the spring of 2024 and works on tide models for the harbour there."
+    async with make_host(p=RecordingPlugin(refs(text))) as host:
+        first = await host.open_turn("hello", session="s")
+        later = await host.open_turn("hello", session="s")
+        other = await host.open_turn("hello", session="t", id="other")
+
+        assert (True, True, False) == (
+            first.turn.was_injected(text.upper()),
+            later.turn.was_injected(f"> {text}"),
+            later.turn.was_injected("Grace lives in Arlington and has written a compiler for ships of the navy."),
+        )
+        await other.drop()
+
+
+async def test_what_a_plugin_shows_is_remembered_only_if_it_is_shown(make_host):
+    """A session without references remembers nothing."""
+    async with make_host(p=RecordingPlugin(Contribution(blocks=("block",)))) as host:
+        await host.open_turn("hello", session="s")
+
+        assert 0 == len(host._running().turns.injected)
+
+
+async def test_a_turn_dropped_while_it_is_opened_stays_dropped(make_host):
+    """Who closes a turn by its id while the plugins are still asked has closed it."""
+    plugin = Gated("before_prompt")
+    async with make_host(p=plugin) as host:
+        opening = asyncio.create_task(host.open_turn("hello", session="s", id="one"))
+        await plugin.wait_for("before_prompt")
+        assert await host.drop("one")
+        plugin.gate.set()
+        turn = await opening
+
+        assert not await turn.commit("bye")
+        await host.drain()
+    assert ["before_prompt", "on_turn_dropped"] == hooks_of(plugin)
+
+
+# --- When there is too much -----------------------------------------------------------------------------------
+
+
+async def test_a_full_queue_refuses_the_newest(make_host, sink):
+    """What is refused is counted and audited once; the host is degraded until the queue takes calls again."""
+    plugin = Gated("on_tool_result")
+    async with make_host({"queue_limit": 2}, p=plugin) as host:
+        turn = await host.open_turn("hello", session="s")
+        for number in range(4):
+            await turn.tool_result(tool="t", call_id=str(number))
+        full = host.health()["host"]
+        plugin.gate.set()
+        await host.drain()
+        still = host.health()["host"].state
+        await turn.commit("bye")
+        await host.drain()
+
+        assert ("degraded", {"queue": "queue_full"}, "degraded", "ok") == (
+            full.state,
+            full.faults,
+            still,
+            host.health()["host"].state,
+        )
+        assert ("committed", 2) == (turn.receipt.state, turn.receipt.lost)
+    assert ["before_prompt", "on_tool_result", "on_tool_result", "after_prompt"] == hooks_of(plugin)
+    assert [("background_full", {"limit": 2}), ("background_lost", {"count": 2, "why": "queue_full"})] == [
+        (each.name, each.facts) for each in sink.events if each.name.startswith("background")
+    ]
+
+
+async def test_what_was_refused_is_counted_when_the_host_closes(make_host, sink):
+    """A queue that was full to the end is written down too, and the next host finds no fault of the last one."""
+    plugin = Gated("on_tool_result", on_tool_result=0.02, stop=0.02)
+    host = make_host({"queue_limit": 1}, p=plugin)
+    async with host:
+        turn = await host.open_turn("hello", session="s")
+        for number in range(3):
+            await turn.tool_result(tool="t", call_id=str(number))
+        await host.drain()
+        await turn.tool_result(tool="t", call_id="3")
+        for number in range(2):
+            await turn.tool_result(tool="t", call_id=str(number))
+    async with host:
+        assert "ok" == host.health()["host"].state
+
+    lost = [each.facts for each in sink.named("background_lost")]
+    assert {"count": 2, "why": "queue_full"} == lost[0]
+    # Two tool results, and the drop of the turn that closing found open.
+    assert {"count": 3, "why": "queue_full"} in lost
+
+
+async def test_the_fault_of_a_process_that_died_is_cleared(make_host, sink):
+    """A host that never closed may have left its queue full; the next one begins with an empty queue."""
+    host = make_host()
+    async with host:
+        host._running().recorder.health.failed("host", source="queue", category="queue_full")
+    async with host:
+        assert "ok" == host.health()["host"].state
+
+
+# --- Everything at once ---------------------------------------------------------------------------------------
+
+
+class _Walk:
+    """A random walk over what a host can be asked, with a model of who must have been told what."""
+
+    def __init__(self, host, clock, seed):
+        self.host, self.clock, self.random = host, clock, random.Random(seed)
+        self.there = {}
+        self.open = {}
+        self.expected = []
+        self.number = 0
+
+    async def step(self):
+        step = self.random.choices(
+            ["open", "commit", "drop", "tool", "register", "unregister", "wait", "run"], [6, 4, 2, 4, 1, 1, 1, 3]
+        )[0]
+        await getattr(self, f"_{step}")()
+
+    async def _open(self):
+        self.number += 1
+        session = self.random.choice("st")
+        supersedes = self.random.choice([None, *self.open]) if self.random.random() < 0.2 else None
+        if supersedes:
+            self._closed(supersedes)
+        self._swept()
+        turn = await self.host.open_turn("hello", session=session, id=str(self.number), supersedes=supersedes)
+        self.open[turn.id] = (turn, dict(self.there), self.clock.monotonic())
+
+    async def _commit(self):
+        await self._close(lambda turn: turn.commit("bye"))
+
+    async def _drop(self):
+        await self._close(lambda turn: turn.drop(self.random.choice(list(DropReason))))
+
+    async def _close(self, close):
+        if self.open:
+            turn_id = self.random.choice(list(self.open))
+            turn = self.open[turn_id][0]
+            self._closed(turn_id)
+            assert [True, False] == [await close(turn), await close(turn)]
+
+    async def _tool(self):
+        if self.open:
+            turn, _, _ = self.open[self.random.choice(list(self.open))]
+            assert await turn.tool_result(tool="t", call_id="1")
+
+    async def _register(self):
+        name = self.random.choice("abc")
+        if name not in self.there:
+            self.there[name] = RecordingPlugin()
+            await self.host.register(name, self.there[name])
+
+    async def _unregister(self):
+        if self.there:
+            await self.host.unregister(name := self.random.choice(list(self.there)), drain=True)
+            del self.there[name]
+
+    async def _wait(self):
+        self.clock.advance(self.random.choice([60, 1800]))
+
+    async def _run(self):
+        await asyncio.sleep(0)
+
+    def _swept(self):
+        young = self.clock.monotonic() - 3600
+        for turn_id in [turn_id for turn_id, (_, _, since) in self.open.items() if since <= young]:
+            self._closed(turn_id)
+
+    def _closed(self, turn_id):
+        _, plugins, _ = self.open.pop(turn_id)
+        # Whoever was there when it was opened and still is will be told exactly once.
+        self.expected += [(plugin, turn_id) for name, plugin in plugins.items() if self.there.get(name) is plugin]
+
+    def told(self, plugins):
+        return Counter(
+            (plugin, call.arguments["turn"].id)
+            for plugin in plugins
+            for hook in ("after_prompt", "on_turn_dropped")
+            for call in plugin.calls_of(hook)
+        )
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_every_turn_is_closed_exactly_once_for_everybody(make_host, clock, seed):
+    """Whatever happens in whatever order: one of the two hooks per turn and plugin, and nothing is left at the end."""
+    host = make_host()
+    before = asyncio.all_tasks()
+    plugins = set()
+    async with host:
+        walk = _Walk(host, clock, seed)
+        for _ in range(80):
+            await walk.step()
+            plugins.update(walk.there.values())
+        for turn_id in list(walk.open):
+            walk._closed(turn_id)
+        engine = host._running()
+    await asyncio.sleep(0)
+
+    assert Counter(walk.expected) == walk.told(plugins)
+    assert (0, 0, {}, set(), {}) == (
+        len(engine.turns.book),
+        len(engine.turns.backlog),
+        engine.calls.running,
+        engine.calls.abandoned,
+        engine.turns._waiting,
+    )
+    assert before == asyncio.all_tasks()
