@@ -13,7 +13,6 @@ from beaver_hooks.log import make_log
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.opening import open_record
 from beaver_hooks.record.receipts import to_json
-from beaver_hooks.record.recorder import HOST
 from beaver_hooks.registry.catalog import installed
 from beaver_hooks.registry.loading import Loader, Surroundings
 from beaver_hooks.registry.modes import Preset
@@ -23,7 +22,7 @@ from beaver_hooks.turns.book import TurnBook
 from beaver_hooks.turns.calls import Call, Calls
 from beaver_hooks.turns.injected import InjectedMemory
 from beaver_hooks.turns.judging import EVENT_LOOP
-from beaver_hooks.turns.turns import QUEUE, Policy, Turns
+from beaver_hooks.turns.turns import Policy, Turns
 from beaver_hooks.turns.watchdog import Watchdog
 from beaver_hostspecs import Clock, DropReason, Services
 
@@ -101,8 +100,6 @@ class Engine:
         try:
             self._watchdog.start()
             self._sweep()
-            # The queue of an earlier process may have been full when it ended; ours is empty.
-            self.recorder.succeeded(HOST, source=QUEUE)
             await self._load()
         except BaseException:
             await self.close()

@@ -442,7 +442,7 @@ async def test_plugin_objects_join_those_of_a_configuration(tmp_path, monkeypatc
 
     monkeypatch.setattr("beaver_hooks.engine.installed", lambda: {"curated": Point()})
     path = tmp_path / "config.json"
-    path.write_text(json.dumps({"host": {"background": False}}), "utf-8")
+    path.write_text(json.dumps({"host": {"background": False, "stateFolder": "state"}}), "utf-8")
     plugin = RecordingPlugin()
     async with Host.from_config(str(path), environment={}, plugins={"mine": plugin}) as host:
         await (await host.open_turn("hello", session="s")).commit("bye")

@@ -145,9 +145,13 @@ async def test_a_plugin_is_not_mistaken_for_an_earlier_one_of_its_name(backlog, 
     old, new = member(), member()
     backlog.put(job(1, old))
     backlog.put(job(2, new))
+    work.open(1)
+    await backlog.drain_plugin(old, LONG)
+    drained = list(work.ran)
+    backlog.put(job(3, old))
     work.open(2)
 
-    assert (1, 0, [2]) == (backlog.discard(old), await backlog.drain(LONG), work.ran)
+    assert ([1], 1, 0, [1, 2]) == (drained, backlog.discard(old), await backlog.drain(LONG), work.ran)
 
 
 async def test_draining_one_plugin_waits_for_no_other(backlog, work):
