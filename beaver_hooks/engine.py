@@ -79,7 +79,8 @@ class Engine:
     def __init__(self, options: Options) -> None:
         self.loop = asyncio.get_running_loop()
         self.registry = Registry()
-        self.record = open_record(options.state_folder, clock=options.clock, sinks=options.sinks, log=make_log())
+        self._log = make_log()
+        self.record = open_record(options.state_folder, clock=options.clock, sinks=options.sinks, log=self._log)
         self.recorder = self.record.recorder
         self.calls = Calls(self.loop)
         self.turns = self._make_turns(options)
@@ -161,8 +162,10 @@ class Engine:
             installed=chosen,
             preset=self._options.preset,
             disabled=config.plugins.disabled,
-            mode=self._options.mode or "none",
+            mode=self._options.mode,
         )
+        for name in set(config.plugins.disabled) - set(points) - set(self._options.plugins):
+            self._log.warning("disabled_plugin_unknown", plugin=name)
         await self.loader.load(plan, chosen)
         for name, plugin in self._options.plugins.items():
             await self.loader.bring_in(name, plugin, fail_closed=name in self._options.fail_closed)
@@ -196,7 +199,10 @@ class Engine:
             self.recorder.event("calls_abandoned", facts, loudly=True)
         self.recorder.health.keep_all()
         if self.record.trail is not None:
-            await asyncio.to_thread(self.record.trail.close)
+            lost = await asyncio.to_thread(self.record.trail.close)
+            if lost:
+                # There is no trail left to say it in.
+                self._log.error("audit_lost", count=lost)
 
     async def _let_go(self) -> None:
         """Give what was cancelled a moment to end, so that only what hangs on is counted."""

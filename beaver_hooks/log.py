@@ -11,6 +11,7 @@ from typing import Any
 import structlog
 
 from beaver_hostspecs import scrub
+from beaver_hostspecs.naming import type_name
 
 LOGGER_NAME = "beaver_hooks"
 
@@ -41,6 +42,6 @@ def _scrubbed(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMap
 def _plain(value: object) -> object:
     if isinstance(value, bool | int | float):
         return value
-    text = scrub(value if isinstance(value, str) else type(value).__name__)
+    text = scrub(value if isinstance(value, str) else type_name(value))
     # Terminals obey control characters, and a lone surrogate would make the handler fail while it encodes.
     return "".join(each if each.isprintable() else "?" for each in text)

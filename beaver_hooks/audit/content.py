@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from beaver_hostspecs import Personal, scrub
+from beaver_hostspecs.naming import type_name
 
 LONGEST_TEXT = 500
 MOST_ITEMS = 1000
@@ -23,7 +24,7 @@ Answer = TypeVar("Answer")
 def short(value: object) -> str:
     """Return a text as it may be stored: scrubbed, then cut; any other value as the name of its type."""
     if not isinstance(value, str):
-        return type(value).__name__
+        return type_name(value)
     # str() of a subclass may be anything, an enum's member name for example; this is the text itself.
     clean = scrub(str.__str__(value))
     return clean if len(clean) <= LONGEST_TEXT else clean[: LONGEST_TEXT - 3] + "..."
@@ -45,7 +46,7 @@ def optional_column(value: object) -> str | None:
 def stamp(at: object) -> str:
     """Return a time as text that sorts: UTC, microseconds; the name of its type for what is no time."""
     if not isinstance(at, datetime):
-        return type(at).__name__
+        return type_name(at)
     try:
         return at.astimezone(UTC).isoformat(timespec="microseconds")
     except (OverflowError, ValueError):
@@ -86,12 +87,12 @@ def attempt(call: Callable[[], Answer]) -> tuple[Answer | None, str | None]:
         return call(), None
     # On the writer's thread anything at all would end the trail.
     except BaseException as error:  # noqa: BLE001
-        return None, type(error).__name__
+        return None, type_name(error)
 
 
 def _plain(value: object, depth: int) -> Plain:
     if isinstance(value, Mapping | list | tuple | set | frozenset) and not depth:
-        return type(value).__name__
+        return type_name(value)
     if isinstance(value, Mapping):
         return {short(key): _plain(item, depth - 1) for key, item in value.items()}
     if isinstance(value, set | frozenset):

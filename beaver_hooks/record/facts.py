@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 
 from beaver_hostspecs import Fact, Personal, Turn, scrub
+from beaver_hostspecs.naming import type_name
 from beaver_hostspecs.scrubbing import MASK
 
 LONGEST = 500
@@ -69,7 +70,7 @@ def _clean_one(value: object, personal: tuple[str, ...], identify: Identify) -> 
         return pseudonym(value.value, identify)
     if isinstance(value, str):
         return clean_text(value, personal=personal, identify=identify)
-    return type(value).__name__
+    return type_name(value)
 
 
 def _number(value: float) -> Fact:

@@ -55,13 +55,18 @@ class Health:
         return f"{self.state}{since}: {why}{times}" if why else f"{self.state}{since}"
 
 
+MOST_SOURCES = 20
+"""Sources of fault kept per plugin; a plugin can name planes without end."""
+
+
 def after_failure(health: Health, *, source: str, category: str, at: datetime) -> Health:
     """Return the health after `source` failed."""
+    room = source in health.faults or len(health.faults) < MOST_SOURCES
     return attrs.evolve(
         health,
         state="degraded",
         since=health.since if health.state == "degraded" else at,
-        faults=MappingProxyType({**health.faults, source: category}),
+        faults=MappingProxyType({**health.faults, source: category}) if room else health.faults,
         consecutive_failures=health.consecutive_failures + 1,
         last_failure=at,
         category=category,

@@ -15,6 +15,7 @@ from beaver_hooks.record.health import Health, from_json, to_json
 from beaver_hooks.record.health_book import HealthBook
 from beaver_hooks.record.recorder import HOST, Recorder
 from beaver_hostspecs import AuditUnavailable, Clock
+from beaver_hostspecs.naming import type_name
 
 AUDIT = "audit"
 """The source of the host's own fault while the audit trail cannot be written."""
@@ -90,7 +91,7 @@ def _earlier(trail: Trail, log: Log) -> Mapping[str, Health]:
         try:
             earlier[name] = from_json(body)
         except (TypeError, ValueError) as error:
-            log.warning("health_unreadable", plugin=name, error=type(error).__name__)
+            log.warning("health_unreadable", plugin=name, error=type_name(error))
     return earlier
 
 

@@ -10,6 +10,7 @@ from beaver_hooks.record.facts import Identify, clean, clean_text
 from beaver_hooks.record.health_book import HealthBook
 from beaver_hooks.record.receipts import Fault
 from beaver_hostspecs import Clock
+from beaver_hostspecs.naming import type_name
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -39,7 +40,7 @@ class Recorder:
         self.health = health
         self.identify = identify
         self._clock = clock
-        self._sinks = {f"sink_{number}_{type(sink).__name__}": sink for number, sink in enumerate(sinks)}
+        self._sinks = {f"sink_{number}_{type_name(sink)}": sink for number, sink in enumerate(sinks)}
         self._log = log
         self._failing: set[str] = set()
 
@@ -80,7 +81,7 @@ class Recorder:
         error: BaseException | None = None,
     ) -> None:
         """A hook of the plugin failed and nobody reported it: audit event, receipt, health."""
-        kind = self.text(type(error).__name__, account) if error is not None else None
+        kind = self.text(type_name(error), account) if error is not None else None
         if account is not None:
             account.plugins[plugin].enter(Fault(hook=hook, category=category, error=kind))
         self.health.failed(plugin, source=hook, category=category)
@@ -113,7 +114,7 @@ class Recorder:
             self.health.failed(HOST, source=source, category="raised")
             if source not in self._failing:
                 self._failing.add(source)
-                self._log.error("audit_sink_failed", source=source, error=type(error).__name__)
+                self._log.error("audit_sink_failed", source=source, error=type_name(error))
         else:
             if source in self._failing:
                 self._failing.remove(source)
@@ -125,4 +126,4 @@ def _said(error: BaseException) -> str:
     try:
         return str(error)
     except BaseException as trouble:  # noqa: BLE001 - the text is made by the plugin's code
-        return f"its text cannot be had ({type(trouble).__name__})"
+        return f"its text cannot be had ({type_name(trouble)})"

@@ -49,11 +49,8 @@ class HostReport:
 
     def event(self, name: str, /, **facts: object) -> None:
         """Append an audit event."""
-        self._events += 1
-        if self._events <= MOST_EVENTS:
+        if self._may_speak():
             self._say(str(name), facts)
-        elif self._events == MOST_EVENTS + 1:
-            self._say("report_flooded", {"limit": MOST_EVENTS})
 
     def candidates(self, scored: Iterable[tuple[str, float | None]], /) -> None:
         """Write down what was considered."""
@@ -82,6 +79,8 @@ class HostReport:
 
     def degraded(self, category: str, /) -> None:
         """Degrade the plugin's health until `recovered`."""
+        if not self._may_speak():
+            return
         category = self._text(category)
         if self.account is not None:
             self.account.plugins[self.plugin].note(category)
@@ -89,7 +88,16 @@ class HostReport:
 
     def recovered(self) -> None:
         """Undo `degraded`."""
+        if not self._may_speak():
+            return
         self.recorder.succeeded(self.plugin, source=REPORTED, account=self.account)
+
+    def _may_speak(self) -> bool:
+        """Count what may end in an audit event; the first one too many says so, and is the last."""
+        self._events += 1
+        if self._events == MOST_EVENTS + 1:
+            self._say("report_flooded", {"limit": MOST_EVENTS})
+        return self._events <= MOST_EVENTS
 
     def _trouble(self, *, source: str, category: str) -> None:
         self.troubled = True

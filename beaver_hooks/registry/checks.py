@@ -11,6 +11,7 @@ from types import FunctionType, MappingProxyType, MethodType
 from typing import Any
 
 from beaver_hostspecs import CONTRACT_VERSION, PROJECT, PluginInfo, PluginRefused, hooks
+from beaver_hostspecs.naming import type_name
 
 OPTIONS = f"{PROJECT}_impl"
 """The attribute in which pluggy's marker leaves its options."""
@@ -47,7 +48,7 @@ def check_plugin(name: str, plugin: object) -> None:
 def check_info(name: str, info: object) -> PluginInfo:
     """Return what `describe` returned, or raise `PluginRefused`."""
     if not isinstance(info, PluginInfo):
-        raise _refused(name, f"hook `describe` returned {type(info).__name__}; it must return a PluginInfo")
+        raise _refused(name, f"hook `describe` returned {type_name(info)}; it must return a PluginInfo")
     if info.contract.partition(".")[0] != CONTRACT_VERSION.partition(".")[0]:
         raise _refused(
             name,

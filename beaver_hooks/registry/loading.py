@@ -29,6 +29,7 @@ from beaver_hostspecs import (
     Setup,
     Tool,
 )
+from beaver_hostspecs.naming import type_name
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -119,7 +120,7 @@ class Loader:
         except BaseException as error:
             if _is_cancellation_of_ours(error):
                 raise
-            self._leave_out(name, f"it could not be loaded ({type(error).__name__})", error, plan)
+            self._leave_out(name, f"it could not be loaded ({type_name(error)})", error, plan)
 
     def _forgive(self, member: Member) -> None:
         """Let go of earlier faults in hooks that the plugin no longer has: no success could clear them."""
@@ -130,11 +131,11 @@ class Loader:
     def _leave_out(self, name: str, reason: str, error: BaseException, plan: Plan) -> None:
         """Audit and warn once; for a required plugin, fail loading."""
         self._recorder.health.out_of_service(name, state="unavailable", reason=reason)
-        facts = {"reason": reason, "error": type(error).__name__}
+        facts = {"reason": reason, "error": type_name(error)}
         self._recorder.event("plugin_unavailable", facts, plugin=name, loudly=True)
         if name in plan.preset.required:
             raise PluginMissing(
-                f"the memory mode needs the plugin `{name}`: {reason}; mend it, or reinstall it with: "
+                f"the plugin `{name}` is needed{_by(plan)}: {reason}; mend it, or reinstall it with: "
                 f"{install_command(name)}",
                 plugin=name,
             ) from error
@@ -213,7 +214,7 @@ class Loader:
     async def _start(self, member: Member) -> None:
         result = await self._call(self._registry.of(member, "start"))
         if result is not None and result.category is not None:
-            kind = f", {type(result.error).__name__}" if result.error else ""
+            kind = f", {type_name(result.error)}" if result.error else ""
             raise PluginFailed(f"it could not start ({result.category}{kind})", plugin=member.name)
         self._started[member] = self._registry.of(member, "stop")
 
@@ -234,11 +235,15 @@ def _is_cancellation_of_ours(error: BaseException) -> bool:
 
 
 def _misanswered(member: Member, hook: str, answer: object, wanted: str) -> PluginRefused:
-    fault = f"hook `{hook}` returned a {type(answer).__name__}; it must return {wanted}"
+    fault = f"hook `{hook}` returned a {type_name(answer)}; it must return {wanted}"
     return PluginRefused(f"plugin `{member.name}` was refused: {fault}", plugin=member.name)
 
 
 def _missing(name: str, plan: Plan) -> str:
     if reason := plan.disabled.get(name):
-        return f"the memory mode needs the plugin `{name}`, but {reason}; take it out of there or change the mode"
-    return f"the memory mode needs the plugin `{name}`, which is not installed; run: {install_command(name)}"
+        return f"the plugin `{name}` is needed{_by(plan)}, but {reason}; take it out of there or change the mode"
+    return f"the plugin `{name}` is needed{_by(plan)} and not installed; run: {install_command(name)}"
+
+
+def _by(plan: Plan) -> str:
+    return f" by the memory mode `{plan.mode}`" if plan.mode else ""

@@ -16,15 +16,17 @@ class Plan:
         missing: required plugins that are not installed.
         disabled: plugins that are left out, with the reason.
         preset: what is required and fail-closed.
+        mode: the memory mode, or `None` for a host without one.
     """
 
     names: tuple[str, ...]
     missing: tuple[str, ...]
     disabled: dict[str, str]
     preset: Preset
+    mode: str | None = None
 
 
-def make_plan(*, installed: Collection[str], preset: Preset, disabled: Collection[str], mode: str) -> Plan:
+def make_plan(*, installed: Collection[str], preset: Preset, disabled: Collection[str], mode: str | None) -> Plan:
     """Return what to load: everything installed but what the mode blocks and the configuration disables."""
     left_out = {name: f"the memory mode `{mode}` blocks it" for name in preset.blocked if name in installed}
     left_out |= dict.fromkeys(disabled, "`plugins.disabled` names it")
@@ -34,4 +36,5 @@ def make_plan(*, installed: Collection[str], preset: Preset, disabled: Collectio
         missing=tuple(sorted(preset.required - set(wanted))),
         disabled=left_out,
         preset=preset,
+        mode=mode,
     )

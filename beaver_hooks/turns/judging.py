@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from itertools import islice
 
 from beaver_hooks.record.accounts import Account
-from beaver_hooks.record.receipts import Clip
+from beaver_hooks.record.receipts import Clip, Decision
 from beaver_hooks.record.recorder import Recorder
 from beaver_hooks.turns.calls import Category, Result
 from beaver_hooks.turns.composing import MOST_ITEMS, Answers, Share, is_too_large
 from beaver_hostspecs import Contribution, Hint, PluginFailed, Reference
+from beaver_hostspecs.naming import type_name
 
 EVENT_LOOP = "event_loop"
 """The source of a plugin's fault that it blocked the event loop outside its hooks."""
@@ -62,6 +63,8 @@ class Judge:
         part.blocks, part.tokens, part.injected = share.blocks, share.tokens, share.injected
         if len(share.injected) < share.offered:
             part.enter(Clip(what="references", shown=len(share.injected), total=share.offered))
+        if share.rendered is not None and share.rendered.cut:
+            part.enter(Decision(gate="budget", verdict="cut", reason="a reference is longer than what is left"))
 
 
 def _misfit(value: object) -> Category | None:
@@ -89,7 +92,7 @@ def _fatal(result: Result, category: Category) -> BaseException:
     if isinstance(result.error, Exception):
         return result.error
     plugin = result.call.plugin
-    kind = f" ({type(result.error).__name__})" if result.error else ""
+    kind = f" ({type_name(result.error)})" if result.error else ""
     return PluginFailed(
         f"plugin `{plugin}` failed in before_prompt: {category}{kind}; the memory mode makes it fail-closed",
         plugin=plugin,

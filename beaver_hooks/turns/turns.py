@@ -22,6 +22,7 @@ from beaver_hooks.turns.injected import InjectedMemory
 from beaver_hooks.turns.judging import Judge
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import Answer, Clock, DropReason, HostNotOpen, InvalidTurn, Message, ToolResult, Turn
+from beaver_hostspecs.rendering import check_boundary
 
 QUEUE = "queue"
 """The source of the host's own fault while the background queue is full."""
@@ -185,7 +186,7 @@ class Turns:
         account = opened.account
         members = [each for each in opened.members if self._registry.holds(each)]
         rules = [Block(plugin=each.name, text=rule) for each in members for rule in each.info.rules]
-        boundary = self._policy.boundary()
+        boundary = checked(check_boundary, self._policy.boundary())
         while True:
             try:
                 recall, shares = compose(

@@ -94,9 +94,9 @@ def provide_commands() -> Iterable[Command]:  # type: ignore[empty-body]
 async def start() -> None:
     """Open connections, start workers, sweep leftovers.
 
-    Called once per host, on its event loop, after every plugin was configured and before the first turn.
+    Called once per host, on its event loop, after `configure` and before the first turn that sees the plugin.
 
-    Ordering: one after the other, in registration order.
+    Ordering: one plugin after the other, in registration order: each is configured and started before the next.
 
     On failure, the deadline included: a required plugin fails loading; another one becomes `unavailable`.
     """

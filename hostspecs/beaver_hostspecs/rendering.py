@@ -107,7 +107,7 @@ def render_references(
     Raises:
         ValueError: `boundary` is not such a token.
     """
-    _check_boundary(boundary)
+    check_boundary(boundary)
     usable = [reference for reference in references if _shows_anything(reference.text)]
     page = _Page(plugin=plugin, boundary=boundary, total=len(usable), budget=budget, estimate=estimate)
     items = page.fill(usable)
@@ -240,9 +240,11 @@ class _Page:
         return IMITATION if self._imitates(line) else neutralise(line[:_VALUE])
 
 
-def _check_boundary(boundary: str) -> None:
+def check_boundary(boundary: str) -> str:
+    """Return `boundary`, or raise `ValueError` where it is no token that can fence a message."""
     if re.fullmatch("([-_]*[A-Za-z0-9]){8,128}", boundary) is None:
         raise ValueError("boundary must be 8 to 128 ASCII letters and digits, with '-' and '_' between them")
+    return boundary
 
 
 def _shows_anything(text: str) -> bool:

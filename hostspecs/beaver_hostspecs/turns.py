@@ -47,6 +47,11 @@ def _named(_: object, attribute: "attrs.Attribute[str]", value: str) -> None:
         raise ValueError(f"{attribute.name} must be a non-empty str")
 
 
+def _tokens(_: object, attribute: "attrs.Attribute[int | None]", value: int | None) -> None:
+    if value is not None and (not isinstance(value, int) or value < 0):
+        raise ValueError(f"{attribute.name} must be a number of tokens, 0 or more, or None")
+
+
 def _never(_: str) -> bool:
     return False
 
@@ -161,7 +166,7 @@ class Turn:
     actors: Actors = field(default=Actors(), validator=instance_of(Actors))
     refs: tuple[HostRef, ...] = field(default=(), converter=_refs)
     registry: ToolRegistry | None = None
-    budget: int | None = None
+    budget: int | None = field(default=None, validator=_tokens)
     trust: Trust = field(default=Trust.PUBLIC, converter=Trust)
     _was_injected: Callable[[str], bool] = field(default=_never, repr=False, eq=False)
 
@@ -213,7 +218,9 @@ class ToolResult:
     outcome: Literal["success", "error"] = field(
         default="success", validator=attrs.validators.in_(("success", "error"))
     )
-    arguments: Mapping[str, object] = field(default=MappingProxyType({}), converter=freeze, repr=False)
+    arguments: Mapping[str, object] = field(
+        default=MappingProxyType({}), converter=freeze, validator=instance_of(MappingProxyType), repr=False
+    )
     output: object = field(default=None, converter=freeze, repr=False)
     error: str | None = field(default=None, repr=False)
     registry: str | None = None

@@ -11,6 +11,7 @@ import pytest
 from beaver_hooks import Host
 from beaver_hooks import engine as module
 from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.trail import Trail
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
 from beaver_hooks.engine import SWEEP_EVERY
@@ -522,3 +523,15 @@ async def test_blocking_by_the_host_s_user_is_blamed_on_no_plugin(make_host, sin
 
         assert (True, "ok") == (named, host.health()["p"].state)
     assert [(None, None)] == [(each.plugin, each.hook) for each in sink.named("event_loop_blocked")]
+
+
+async def test_what_the_trail_could_not_write_is_said_in_the_log(make_host, monkeypatch, caplog):
+    """When the host closes there is no trail left to say it in."""
+    close = Trail.close
+    monkeypatch.setattr(Trail, "close", lambda _: 3)
+
+    async with make_host() as host:
+        trail = host.trail
+
+    close(trail)
+    assert "event=beaver_hooks.audit_lost count=3" in caplog.messages

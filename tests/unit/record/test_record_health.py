@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from beaver_hooks import Host
 from beaver_hooks.audit.memory import MemorySink
 from beaver_hooks.record.health import (
+    MOST_SOURCES,
     Health,
     after_failure,
     after_loading,
@@ -226,3 +227,14 @@ async def test_a_write_that_works_hides_no_recall_that_fails(tmp_path):
 
     assert (health.state, dict(health.faults)) == ("degraded", {"before_prompt": "raised"})
     assert health.last_success == health.last_failure
+
+
+def test_a_plugin_cannot_name_sources_without_end():
+    """The first sources at fault are kept; those that come on top degrade the plugin and are not listed."""
+    health = Health()
+    for number in range(MOST_SOURCES + 5):
+        health = after_failure(health, source=f"plane {number}", category="failed", at=NOON)
+    health = after_failure(health, source="plane 0", category="timeout", at=NOON)
+
+    expected = {f"plane {number}": "failed" for number in range(MOST_SOURCES)} | {"plane 0": "timeout"}
+    assert (expected, MOST_SOURCES + 6) == (dict(health.faults), health.consecutive_failures)

@@ -91,6 +91,16 @@ def test_a_flood_of_events(desk):
     assert desk.events()[-1] == ("report_flooded", {"limit": MOST_EVENTS})
 
 
+def test_a_flood_of_complaints(desk):
+    """Degrading and recovering without end ends like any flood: one event says so, and nothing more is heard."""
+    for _ in range(MOST_EVENTS):
+        desk.report.degraded("slow")
+        desk.report.recovered()
+
+    assert len(desk.events()) == MOST_EVENTS + 1
+    assert desk.events()[-1] == ("report_flooded", {"limit": MOST_EVENTS})
+
+
 def test_candidates(desk):
     """All candidates are counted, the first ones kept; ids are clean, and a score is a number that JSON has."""
     desk.report.candidates([("session-1", 1), (7, None), ("c", nan), ("d", -inf)])
@@ -172,4 +182,4 @@ def test_too_many_entries(desk):
     kept = desk.receipt()
 
     assert [decision.reason for decision in kept.decisions] == [str(number) for number in range(MOST_ENTRIES)]
-    assert len(kept.degraded) == MOST_ENTRIES
+    assert len(kept.degraded) == MOST_EVENTS

@@ -39,7 +39,7 @@ async def test_what_a_mode_loads(site, configured, config, expected, fail_closed
     assert site.imported() == [name for name, state in expected.items() if state == "ok"]
 
 
-COMMAND = "the memory mode needs the plugin `{0}`, which is not installed; run: pip install beaver-hooks-{0}"
+COMMAND = "the plugin `{0}` is needed by the memory mode `{1}` and not installed; run: pip install beaver-hooks-{0}"
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,8 @@ async def test_what_a_mode_requires(site, configured, config, present, missing):
     with pytest.raises(PluginMissing) as caught:
         await configured(config).open()
 
-    assert (str(caught.value), caught.value.plugin) == (COMMAND.format(missing), missing)
+    mode = config.get("memory", {}).get("mode", "hybrid")
+    assert (str(caught.value), caught.value.plugin) == (COMMAND.format(missing, mode), missing)
     assert site.imported() == []
 
 
@@ -71,8 +72,8 @@ async def test_an_implicit_hybrid_forgives_a_missing_gateway(site, configured):
         assert states(host) == {"curated": "ok"}
 
 
-async def test_disabled_plugins_are_never_imported(site, configured):
-    """`plugins.disabled` blocks a plugin before its code can run."""
+async def test_disabled_plugins_are_never_imported(site, configured, caplog):
+    """`plugins.disabled` blocks a plugin before its code can run; a name that nobody has is said to be one."""
     site.install("curated")
     site.install("bomb", "raise SystemExit('imported')")
 
@@ -81,6 +82,7 @@ async def test_disabled_plugins_are_never_imported(site, configured):
         assert host.health()["bomb"].reason == "`plugins.disabled` names it"
 
     assert site.imported() == ["curated"]
+    assert "event=beaver_hooks.disabled_plugin_unknown plugin=absent" in caplog.messages
 
 
 async def test_a_required_plugin_that_is_disabled(site, configured):
@@ -91,7 +93,7 @@ async def test_a_required_plugin_that_is_disabled(site, configured):
         await configured({"plugins": {"disabled": ["curated"]}}).open()
 
     assert str(caught.value) == (
-        "the memory mode needs the plugin `curated`, but `plugins.disabled` names it; "
+        "the plugin `curated` is needed by the memory mode `hybrid`, but `plugins.disabled` names it; "
         "take it out of there or change the mode"
     )
     assert site.imported() == []
@@ -206,7 +208,7 @@ async def test_a_required_plugin_that_cannot_be_loaded(site, configured, case):
         await configured({}).open()
 
     assert str(caught.value) == (
-        f"the memory mode needs the plugin `curated`: {reason.replace('`odd`', '`curated`')}; "
+        f"the plugin `curated` is needed by the memory mode `hybrid`: {reason.replace('`odd`', '`curated`')}; "
         "mend it, or reinstall it with: pip install beaver-hooks-curated"
     )
     assert "zebra" not in site.imported()

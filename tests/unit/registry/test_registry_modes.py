@@ -34,6 +34,7 @@ def test_the_plan_loads_required_plugins_first():
         missing=(),
         disabled={"gateway": "the memory mode `curated` blocks it", "local": "`plugins.disabled` names it"},
         preset=chosen,
+        mode="curated",
     )
 
 
@@ -44,4 +45,10 @@ def test_a_required_plugin_that_is_disabled_is_missing():
     plan = make_plan(installed=["gateway"], preset=chosen, disabled=["gateway", "absent"], mode="memory_gateway")
 
     reason = "`plugins.disabled` names it"
-    assert plan == Plan(names=(), missing=("gateway",), disabled={"gateway": reason, "absent": reason}, preset=chosen)
+    assert plan == Plan(
+        names=(),
+        missing=("gateway",),
+        disabled={"gateway": reason, "absent": reason},
+        preset=chosen,
+        mode="memory_gateway",
+    )

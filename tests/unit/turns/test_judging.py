@@ -6,7 +6,7 @@ from beaver_hooks.audit.memory import MemorySink
 from beaver_hooks.log import make_log
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.health_book import HealthBook
-from beaver_hooks.record.receipts import Clip, Fault
+from beaver_hooks.record.receipts import Clip, Decision, Fault
 from beaver_hooks.record.recorder import Recorder
 from beaver_hooks.record.reports import HostReport
 from beaver_hooks.registry.registry import Implementation, Member
@@ -257,3 +257,13 @@ def test_a_share_is_written_down(account):
         (one.blocks, one.tokens, one.injected, one.entries),
         (two.blocks, two.tokens, two.injected, two.entries),
     )
+
+
+def test_a_reference_that_was_cut_is_written_down(account):
+    """A text that did not fit is a decision of the budget, even where no reference is missing."""
+    rendered = render_references("p", [Reference(text="word " * 500)], boundary="b" * 16, budget=120)
+    Judge.write_down("p", Share(tokens=rendered.tokens, offered=1, rendered=rendered), account)
+
+    assert [
+        Decision(gate="budget", verdict="cut", reason="a reference is longer than what is left")
+    ] == account.plugins["p"].entries

@@ -538,6 +538,8 @@ def _endless():
         ({"history": "CANARY"}, "Turn: expected several Message, not one str"),
         ({"history": ["CANARY"]}, "Turn: expected Message, not str"),
         ({"scope": "CANARY"}, "Turn: `scope` does not fit"),
+        ({"budget": "CANARY"}, "Turn: budget must be a number of tokens, 0 or more, or None"),
+        ({"budget": -1}, "Turn: budget must be a number of tokens, 0 or more, or None"),
         ({"colour": "CANARY"}, "Turn: Turn.__init__() got an unexpected keyword argument 'colour'"),
     ],
 )
@@ -886,3 +888,45 @@ async def test_every_turn_is_closed_exactly_once_for_everybody(make_host, clock,
         engine.turns._waiting,
     )
     assert before == asyncio.all_tasks()
+
+
+async def test_a_boundary_that_fences_nothing(tmp_path):
+    """A boundary that could be guessed or broken is the host's own fault, and blamed on no plugin."""
+    recalling = RecordingPlugin(refs("one"))
+
+    async with Host({"p": recalling}, state_folder=tmp_path / "state", boundary=lambda: "x") as host:
+        with pytest.raises(InvalidTurn) as caught:
+            await host.open_turn("hello", session="s")
+
+        assert str(caught.value).startswith("check_boundary: boundary must be 8 to 128")
+        assert host.health()["p"].state == "ok"
+
+
+async def test_an_error_whose_class_is_hostile(make_host):
+    """Not even the name of its class lets a plugin's error out."""
+
+    class Hostile(type):
+        @property
+        def __name__(cls):
+            raise SystemExit("asked")
+
+    class OddError(Exception, metaclass=Hostile):
+        pass
+
+    class Plugin:
+        @hookimpl
+        async def before_prompt(self):
+            raise OddError
+
+        @hookimpl
+        async def after_prompt(self):
+            raise OddError
+
+    async with make_host(p=Plugin()) as host:
+        async with host.turn("hello", session="s") as turn:
+            await turn.commit("answer")
+        await host.drain()
+
+        assert [("before_prompt", "OddError"), ("after_prompt", "OddError")] == [
+            (fault.hook, fault.error) for fault in turn.receipt.plugins["p"].faults
+        ]
