@@ -12,6 +12,9 @@ from beaver_hostspecs.naming import type_name
 LONGEST_TEXT = 500
 MOST_ITEMS = 1000
 DEEPEST = 8
+# Asked first, by exact type: nearly every value is one of these.
+_FLAT = frozenset({str, int, float, bool, type(None)})
+_NESTED = (Mapping, list, tuple, set, frozenset)
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 # Built once: json.dumps builds an encoder per call for anything but its defaults. Sorted keys and pure ASCII:
 # the same value is always the same bytes, and lone surrogates and NUL are plain escapes.
@@ -91,7 +94,9 @@ def attempt(call: Callable[[], Answer]) -> tuple[Answer | None, str | None]:
 
 
 def _plain(value: object, depth: int) -> Plain:
-    if isinstance(value, Mapping | list | tuple | set | frozenset) and not depth:
+    if type(value) in _FLAT:
+        return _scalar(value)
+    if isinstance(value, _NESTED) and not depth:
         return type_name(value)
     if isinstance(value, Mapping):
         return {short(key): _plain(item, depth - 1) for key, item in value.items()}

@@ -3,13 +3,16 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
+from typing import TypeVar
 
 import attrs
 
 from beaver_hooks.record.facts import Identify, clean_text, personal_values
 from beaver_hooks.record.receipts import Clip, Decision, Fault, Outcome, PluginReceipt, Receipt, TurnState
 from beaver_hostspecs import DropReason, Turn
+
+T = TypeVar("T")
 
 MOST_CANDIDATES = 100
 """Candidates kept per plugin and turn."""
@@ -61,13 +64,17 @@ class PluginAccount:
             injected=tuple(each and clean(each) for each in self.injected),
             blocks=self.blocks,
             tokens=self.tokens,
-            decisions=tuple(each for each in entries if isinstance(each, Decision)),
-            outcomes=tuple(each for each in entries if isinstance(each, Outcome)),
-            clipped=tuple(each for each in entries if isinstance(each, Clip)),
-            faults=tuple(each for each in entries if isinstance(each, Fault)),
+            decisions=_only(Decision, entries),
+            outcomes=_only(Outcome, entries),
+            clipped=_only(Clip, entries),
+            faults=_only(Fault, entries),
             degraded=tuple(self.degraded),
             milliseconds={hook: round(seconds * 1000, 3) for hook, seconds in {**self.seconds}.items()},
         )
+
+
+def _only(kind: type[T], entries: tuple[object, ...]) -> tuple[T, ...]:
+    return tuple([each for each in entries if isinstance(each, kind)]) if entries else ()
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -107,7 +114,10 @@ class Account:
 
     def receipt(self, identify: Identify) -> Receipt:
         """Return the receipt as it stands."""
-        clean = partial(clean_text, personal=self.personal, identify=identify)
+
+        def clean(text: str) -> str:
+            return clean_text(text, personal=self.personal, identify=identify)
+
         plugins = {name: account.receipt(clean) for name, account in list(self.plugins.items())}
         return Receipt(
             turn=self.recorded,

@@ -85,6 +85,11 @@ class HealthBook:
         with self._lock:
             return self._move(plugin, after_success(self[plugin], source=source, at=at))
 
+    def is_at_fault(self, plugin: str, source: str) -> bool:
+        """Whether `source` is among the plugin's faults now."""
+        health = self._healths.get(plugin)
+        return health is not None and source in health.faults
+
     def keep_all(self) -> None:
         """Keep everything as it is now; called when the host closes."""
         for plugin, health in self.all().items():

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import cast
 
-from beaver_hooks.audit.events import AuditEvent, AuditSink
+from beaver_hooks.audit.events import AuditEvent, AuditSink, Facts
 from beaver_hooks.log import Log
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.facts import Identify, clean, clean_text
@@ -11,6 +12,8 @@ from beaver_hooks.record.health_book import HealthBook
 from beaver_hooks.record.receipts import Fault
 from beaver_hostspecs import Clock
 from beaver_hostspecs.naming import type_name
+
+NUMBERS = frozenset({int, bool, type(None)})
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -55,7 +58,7 @@ class Recorder:
         loudly: bool = False,
     ) -> None:
         """Append an audit event and log it: as a warning if `loudly`, else for whoever debugs."""
-        kept = clean(facts, personal=account.personal if account else (), identify=self.identify)
+        kept = self._clean(facts, account)
         event = AuditEvent(
             name=name,
             at=self._clock.now(),
@@ -101,6 +104,12 @@ class Recorder:
         if self.health.failed(plugin, source=source, category=category):
             facts = {"source": source, "category": category}
             self.event("plugin_degraded", facts, account=account, plugin=plugin, loudly=True)
+
+    def _clean(self, facts: Mapping[str, object], account: Account | None) -> Facts:
+        # Numbers alone name nobody, and what names somebody costs time to find; the keys are ours or clean already.
+        if all(type(fact) in NUMBERS for fact in facts.values()):
+            return cast("Facts", facts)
+        return clean(facts, personal=account.personal if account else (), identify=self.identify)
 
     def text(self, text: str, account: Account | None) -> str:
         """Return `text` as it may be recorded."""

@@ -1,6 +1,6 @@
 """The host's side of `Report`: what a plugin says in one hook call."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from math import inf, isfinite
 
 import attrs
@@ -107,8 +107,10 @@ class HostReport:
     def _personal(self) -> tuple[str, ...]:
         return self.account.personal if self.account else ()
 
-    def _say(self, name: str, facts: dict[str, object]) -> None:
-        name = clean_name(name, personal=self._personal, identify=self.recorder.identify)
+    def _say(self, name: str, facts: Mapping[str, object]) -> None:
+        identify = self.recorder.identify
+        name = clean_name(name, personal=self._personal, identify=identify)
+        facts = clean(facts, personal=self._personal, identify=identify)
         self.recorder.event(name, facts, account=self.account, plugin=self.plugin, hook=self.hook)
 
     def _enter(self, entry: Decision | Outcome | Clip) -> None:

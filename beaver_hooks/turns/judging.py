@@ -50,7 +50,8 @@ class Judge:
             self._recorder.failed(call.plugin, hook=call.hook, category=category, account=account, error=result.error)
         elif not (call.report.troubled or call.blocked):
             self._recorder.succeeded(call.plugin, source=call.hook, account=account)
-            self._recorder.succeeded(call.plugin, source=EVENT_LOOP, account=account)
+            if self._recorder.health.is_at_fault(call.plugin, EVENT_LOOP):
+                self._recorder.succeeded(call.plugin, source=EVENT_LOOP, account=account)
 
     def unrenderable(self, plugin: str, account: Account, error: BaseException) -> None:
         """Write down that a contribution looks right and cannot be rendered."""

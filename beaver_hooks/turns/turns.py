@@ -185,7 +185,9 @@ class Turns:
     def _compose(self, answers: Answers, opened: OpenTurn) -> Recall:
         account = opened.account
         members = [each for each in opened.members if self._registry.holds(each)]
-        rules = [Block(plugin=each.name, text=rule) for each in members for rule in each.info.rules]
+        rules = tuple([Block(plugin=each.name, text=rule) for each in members for rule in each.info.rules])
+        if not answers:
+            return Recall(rules=rules)
         boundary = checked(check_boundary, self._policy.boundary())
         while True:
             try:
