@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import attrs
 
 from beaver_hooks.audit.events import AuditSink
+from beaver_hooks.calls.calls import Call, Calls
+from beaver_hooks.calls.watchdog import Watchdog
 from beaver_hooks.config import Config
 from beaver_hooks.log import make_log
 from beaver_hooks.record.accounts import Account
@@ -19,11 +21,9 @@ from beaver_hooks.registry.modes import Preset
 from beaver_hooks.registry.plan import make_plan
 from beaver_hooks.registry.registry import Member, Registry
 from beaver_hooks.turns.book import TurnBook
-from beaver_hooks.turns.calls import Call, Calls
 from beaver_hooks.turns.injected import InjectedMemory
 from beaver_hooks.turns.judging import EVENT_LOOP
 from beaver_hooks.turns.turns import Policy, Turns
-from beaver_hooks.turns.watchdog import Watchdog
 from beaver_hostspecs import Clock, DropReason, Services
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from beaver_hooks.config import Config, Summary, load_config
 from beaver_hooks.engine import Engine, Options
 from beaver_hooks.record.health import Health
 from beaver_hooks.registry.modes import Preset, preset
+from beaver_hooks.turns.checking import checked
 from beaver_hooks.turns.ids import is_ours, new_turn_id
 from beaver_hooks.turns.open_turn import OpenTurn
-from beaver_hooks.turns.turns import checked
 from beaver_hostspecs import (
     Actors,
     Answer,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from beaver_hooks.audit.state_folder import plugin_folder
+from beaver_hooks.calls.calls import Calls, Result
 from beaver_hooks.config import Config, structure
 from beaver_hooks.record.recorder import Recorder
 from beaver_hooks.record.reports import HostReport
@@ -15,7 +16,6 @@ from beaver_hooks.registry.catalog import install_command
 from beaver_hooks.registry.checks import HOOKS, check_info
 from beaver_hooks.registry.plan import Plan
 from beaver_hooks.registry.registry import Implementation, Member, Registry
-from beaver_hooks.turns.calls import Calls, Result
 from beaver_hostspecs import (
     AuditUnavailable,
     Command,

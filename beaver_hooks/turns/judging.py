@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from itertools import islice
 
+from beaver_hooks.calls.calls import Category, Result
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.receipts import Clip, Decision
 from beaver_hooks.record.recorder import Recorder
-from beaver_hooks.turns.calls import Category, Result
 from beaver_hooks.turns.composing import MOST_ITEMS, Answers, Share, is_too_large
 from beaver_hostspecs import Contribution, Hint, PluginFailed, Reference
 from beaver_hostspecs.naming import type_name

@@ -1,13 +1,13 @@
 """The life of every turn: opened once, then committed once or dropped once."""
 
 import asyncio
-import re
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import copy_context
 from typing import Any
 
 import attrs
 
+from beaver_hooks.calls.calls import Call, Calls
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.receipts import Receipt
 from beaver_hooks.record.recorder import HOST, Recorder
@@ -15,20 +15,17 @@ from beaver_hooks.record.reports import HostReport
 from beaver_hooks.registry.registry import Implementation, Member, Registry
 from beaver_hooks.turns.backlog import Backlog, Job
 from beaver_hooks.turns.book import TurnBook
-from beaver_hooks.turns.calls import Call, Calls
+from beaver_hooks.turns.checking import checked
 from beaver_hooks.turns.composing import Answers, Block, Recall, UnrenderableError, compose
 from beaver_hooks.turns.ids import is_ours
 from beaver_hooks.turns.injected import InjectedMemory
 from beaver_hooks.turns.judging import Judge
 from beaver_hooks.turns.open_turn import OpenTurn
-from beaver_hostspecs import Answer, Clock, DropReason, HostNotOpen, InvalidTurn, Message, ToolResult, Turn
+from beaver_hostspecs import Answer, Clock, DropReason, HostNotOpen, Message, ToolResult, Turn
 from beaver_hostspecs.rendering import check_boundary
 
 QUEUE = "queue"
 """The source of the host's own fault while the background queue is full."""
-
-
-_NOT_A_MEMBER = re.compile(r".* is not a valid (\w+)", re.DOTALL)
 
 
 @attrs.frozen(kw_only=True)
@@ -273,26 +270,6 @@ class Turns:
         account = opened.account
         if account.open_calls and not self._policy.background:
             await self._waiting.setdefault(account, asyncio.Event()).wait()
-
-
-def checked(kind: Callable[..., Any], *args: Any, **fields: Any) -> Any:
-    """Return `kind(...)`; whatever does not fit is an `InvalidTurn` that shows no value."""
-    try:
-        return kind(*args, **fields)
-    except RecursionError:
-        raise InvalidTurn(f"{kind.__name__}: a value is nested too deeply, or holds itself") from None
-    except (TypeError, ValueError) as error:
-        raise InvalidTurn(f"{kind.__name__}: {_without_values(error)}") from None
-
-
-def _without_values(error: Exception) -> str:
-    """Return what is wrong; attrs gives the field and the value, of which only the field may be shown."""
-    attribute = error.args[1] if len(error.args) > 1 else None
-    if isinstance(attribute, attrs.Attribute):
-        return f"`{attribute.name}` does not fit"
-    # An enum shows the value that it does not know.
-    enum = _NOT_A_MEMBER.fullmatch(str(error))
-    return f"not a valid {enum[1]}" if enum else str(error)
 
 
 def _exchange(turn: Turn, answer: str) -> tuple[Message, ...]:

@@ -3,6 +3,7 @@
 import pytest
 
 from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.calls.calls import Call, Result
 from beaver_hooks.log import make_log
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.health_book import HealthBook
@@ -11,7 +12,6 @@ from beaver_hooks.record.recorder import Recorder
 from beaver_hooks.record.reports import HostReport
 from beaver_hooks.registry.registry import Implementation, Member
 from beaver_hooks.turns import composing, judging
-from beaver_hooks.turns.calls import Call, Result
 from beaver_hooks.turns.composing import Share
 from beaver_hooks.turns.judging import EVENT_LOOP, Judge
 from beaver_hostspecs import Contribution, Hint, PluginFailed, Reference

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
-from beaver_hooks.turns.calls import Call, Calls
+from beaver_hooks.calls.calls import Call, Calls
 
 Blame = Callable[[Call | None, str | None, float], None]
 """Called in the watching thread with the blocking call (or the plugin, if only that is known) and the seconds."""

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import attrs
 import pytest
 
+from beaver_hooks.calls.calls import Calls
+from beaver_hooks.calls.watchdog import Watchdog, owner
 from beaver_hooks.record.reports import HostReport
 from beaver_hooks.registry.registry import Implementation, Member
-from beaver_hooks.turns.calls import Calls
-from beaver_hooks.turns.watchdog import Watchdog, owner
 
 PATIENCE = 0.02
 SAFETY = 20.0
