@@ -4,7 +4,7 @@ BIN := .venv/bin
 PROJECTS := pyproject.toml hostspecs/pyproject.toml docs/examples/tally/pyproject.toml
 STAMP := .venv/.installed
 
-.PHONY: install demo test lint format bench faults soak docs clean
+.PHONY: install demo test lint format bench faults docs clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP) ## everything, editable, into .venv; a second run does nothing
@@ -33,5 +33,15 @@ format: $(STAMP)
 bench: $(STAMP) ## every benchmark, each against its floor
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
-clean:
+faults: $(STAMP) ## the killing and cancelling campaigns, ten times what is in `make test`
+	@for round in 1 2 3 4 5 6 7 8 9 10; do \
+		$(BIN)/python -m pytest -q tests/integration/test_audit_processes.py tests/integration/test_cancellation.py || exit 1; \
+	done
+
+docs: $(STAMP) ## the generated pages: hooks from the docstrings, the schema from the settings
+	$(BIN)/python docs/make_hooks.py
+	$(BIN)/python -m beaver_hooks.config > docs/config.schema.json.new
+	mv docs/config.schema.json.new docs/config.schema.json
+
+clean: ## forget the environment and what was built
 	rm -rf .venv dist build

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 import attrs
 
@@ -11,9 +11,10 @@ from beaver_hooks.audit.events import AuditSink
 from beaver_hooks.calls.calls import Call, Calls
 from beaver_hooks.calls.watchdog import Watchdog
 from beaver_hooks.config import Config
+from beaver_hooks.home import Home
 from beaver_hooks.log import make_log
 from beaver_hooks.record.accounts import Account
-from beaver_hooks.record.opening import open_record
+from beaver_hooks.record.opening import open_books
 from beaver_hooks.record.receipts import to_json
 from beaver_hooks.registry.catalog import installed
 from beaver_hooks.registry.loading import Loader, Surroundings
@@ -23,11 +24,11 @@ from beaver_hooks.registry.registry import Member, Registry
 from beaver_hooks.turns.book import TurnBook
 from beaver_hooks.turns.injected import InjectedMemory
 from beaver_hooks.turns.judging import EVENT_LOOP
-from beaver_hooks.turns.turns import Policy, Turns
+from beaver_hooks.turns.turns import QUEUE, Policy, Turns
 from beaver_hostspecs import Clock, DropReason, Services
+from beaver_hostspecs.naming import module_name
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+T = TypeVar("T")
 
 BACKGROUND = ("on_tool_result", "after_prompt", "on_turn_dropped")
 GRACE = 0.05
@@ -76,11 +77,12 @@ class Options:
 class Engine:
     """The parts of an open host, on the event loop it was made in."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, home: Home) -> None:
+        self.home = home
         self.loop = asyncio.get_running_loop()
         self.registry = Registry()
         self._log = make_log()
-        self.record = open_record(options.state_folder, clock=options.clock, sinks=options.sinks, log=self._log)
+        self.record = open_books(options.state_folder, clock=options.clock, sinks=options.sinks, log=self._log)
         self.recorder = self.record.recorder
         self.calls = Calls(self.loop)
         self.turns = self._make_turns(options)
@@ -93,6 +95,7 @@ class Engine:
             patience=self._settings.blocked_after_seconds,
             blame=self._blocked,
             packages=self._packages,
+            log=self._log,
         )
         self._sweeper: asyncio.TimerHandle | None = None
 
@@ -131,12 +134,15 @@ class Engine:
     async def unregister(self, name: str, *, drain: bool) -> None:
         """Take a plugin out of service: effective at once for every open turn."""
         member = self.registry.remove(name)
-        self._cancel_recall(member)
-        if drain:
-            await self.turns.backlog.drain_plugin(member, self.patience(member) + GRACE)
-        lost = self.turns.backlog.discard(member)
-        await self.loader.stop(member)
-        self.recorder.event("plugin_unregistered", {"lost": lost}, plugin=name, loudly=lost > 0)
+        try:
+            self._cancel_recall(member)
+            if drain:
+                await self.turns.backlog.drain_plugin(member, self.patience(member) + GRACE)
+        finally:
+            # Whoever is cancelled here has taken the plugin out all the same.
+            lost = self.turns.backlog.discard(member)
+            self.recorder.event("plugin_unregistered", {"lost": lost}, plugin=name, loudly=lost > 0)
+            await self.loader.stop(member)
 
     def seconds(self, member: Member, hook: str) -> float:
         """Return how long a plugin's hook may take: what it declares or the default, and never above the cap."""
@@ -166,12 +172,18 @@ class Engine:
         )
         for name in set(config.plugins.disabled) - set(points) - set(self._options.plugins):
             self._log.warning("disabled_plugin_unknown", plugin=name)
-        await self.loader.load(plan, chosen)
+        await self.loader.load(plan, points)
         for name, plugin in self._options.plugins.items():
             await self.loader.bring_in(name, plugin, fail_closed=name in self._options.fail_closed)
+        for name in self._options.fail_closed:
+            self.registry.member(name)
+        for member in self.registry.members():
+            # An earlier process may have ended with a full queue; ours is empty.
+            if self.recorder.health.is_at_fault(member.name, QUEUE):
+                self.recorder.succeeded(member.name, source=QUEUE)
         self._check_sections(chosen, plan.disabled)
 
-    def _check_sections(self, points: Mapping[str, "EntryPoint"], disabled: Collection[str]) -> None:
+    def _check_sections(self, points: Collection[str], disabled: Collection[str]) -> None:
         members = self.registry.members()
         claimed = {
             each.info.settings_path or f"plugins.{each.name}": each.name for each in members if each.info.settings
@@ -199,7 +211,7 @@ class Engine:
             self.recorder.event("calls_abandoned", facts, loudly=True)
         self.recorder.health.keep_all()
         if self.record.trail is not None:
-            lost = await asyncio.to_thread(self.record.trail.close)
+            lost = await _aside(self.record.trail.close)
             if lost:
                 # There is no trail left to say it in.
                 self._log.error("audit_lost", count=lost)
@@ -227,6 +239,7 @@ class Engine:
                 keep=self._keep,
             ),
             clock=options.clock,
+            check=self.home.check,
         )
 
     def _make_loader(self, options: Options) -> Loader:
@@ -256,7 +269,7 @@ class Engine:
         self._sweeper = self.loop.call_later(SWEEP_EVERY, self._sweep)
 
     def _packages(self) -> dict[str, str]:
-        owners = {type(each.plugin).__module__.partition(".")[0]: each.name for each in self.registry.members()}
+        owners = {module_name(each.plugin).partition(".")[0]: each.name for each in self.registry.members()}
         return {package: name for package, name in owners.items() if package not in NOT_TO_BLAME}
 
     def _blocked(self, call: Call | None, plugin: str | None, seconds: float) -> None:
@@ -265,5 +278,13 @@ class Engine:
         hook = call.hook if call else None
         if plugin is not None:
             self.recorder.health.failed(plugin, source=hook or EVENT_LOOP, category="blocked")
-        facts = {"seconds": seconds}
+        facts = {"seconds": round(seconds, 3)}
         self.recorder.event("event_loop_blocked", facts, account=account, plugin=plugin, hook=hook, loudly=True)
+
+
+async def _aside(function: Callable[[], T]) -> T:
+    """Run a function that waits off the loop, or on it where the interpreter ends and has no more threads to give."""
+    try:
+        return await asyncio.to_thread(function)
+    except RuntimeError:
+        return function()

@@ -1,68 +1,39 @@
 """The host: loads plugins, runs turns, keeps audit, receipts and health."""
 
 import asyncio
-import os
-import secrets
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Self, TypedDict, Unpack
-
-import attrs
+from typing import Any, Self, Unpack
 
 from beaver_hooks.audit.events import AuditSink
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.config import Config, Summary, load_config
-from beaver_hooks.engine import Engine, Options
+from beaver_hooks.engine import Engine
+from beaver_hooks.home import Home, not_open
+from beaver_hooks.options import as_path, as_seconds, make_options
 from beaver_hooks.record.health import Health
-from beaver_hooks.registry.modes import Preset, preset
-from beaver_hooks.turns.checking import checked
+from beaver_hooks.turns.checking import checked, checked_id
+from beaver_hooks.turns.fields import ToolFields, TurnFields
 from beaver_hooks.turns.ids import is_ours, new_turn_id
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import (
-    Actors,
     Answer,
     AuditUnavailable,
     Clock,
     Command,
     DropReason,
-    ForkedHost,
     HostNotOpen,
-    HostRef,
-    Message,
     PluginInfo,
-    Scope,
     Services,
-    SystemClock,
     Tool,
-    ToolRegistry,
-    Trust,
     Turn,
     TurnClosed,
-    WrongLoop,
 )
 
-STATE_FOLDER = Path(".beaver")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-class TurnFields(TypedDict, total=False):
-    """What a host may say about a turn beyond its prompt and its session; see `Turn`."""
-
-    id: str
-    when: datetime
-    conversation: str
-    user: str | None
-    history: Iterable[Message]
-    scope: Scope
-    actors: Actors
-    refs: Iterable[HostRef]
-    registry: ToolRegistry | None
-    budget: int | None
-    trust: Trust | str
 
 
 class Host:
@@ -73,7 +44,8 @@ class Host:
 
     Args:
         plugins: plugin objects to register, by name.
-        entry_points: names of installed plugins to load.
+        entry_points: names of installed plugins, each of which must load; `None` for every installed plugin, as far as
+            the memory mode and `plugins.disabled` of the configuration let it be.
         fail_closed: names of plugins whose failure in `before_prompt` stops the turn.
         config: settings; the defaults if `None`.
         state_folder: where state is kept, `.beaver` in the working directory by default.
@@ -82,13 +54,16 @@ class Host:
         clock: where time comes from.
         boundary: returns the random boundary around a turn's references.
         environment: where secrets given as `{"env": NAME}` are looked up.
+
+    Raises:
+        HostMisused: an argument cannot work.
     """
 
     def __init__(
         self,
         plugins: Mapping[str, object] = NOTHING,
         *,
-        entry_points: Collection[str] = (),
+        entry_points: Collection[str] | None = (),
         fail_closed: Collection[str] = (),
         config: Config | None = None,
         state_folder: Path | str | None = None,
@@ -98,24 +73,13 @@ class Host:
         boundary: Callable[[], str] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        names = frozenset(entry_points)
-        self._options = Options(
-            config=config or Config(),
-            discover=names,
-            preset=Preset(required=names, fail_closed=names & frozenset(fail_closed)),
-            mode=None,
-            plugins=plugins,
-            fail_closed=fail_closed,
-            state_folder=Path(state_folder or STATE_FOLDER),
-            services=services or Services(),
-            environment=os.environ if environment is None else environment,
-            sinks=tuple(sinks),
-            clock=clock or SystemClock(),
-            boundary=boundary or _random_boundary,
-        )
+        self._options = make_options(
+            plugins=plugins, entry_points=entry_points, fail_closed=fail_closed, config=config,
+            state_folder=state_folder, services=services, sinks=sinks, clock=clock, boundary=boundary,
+            environment=environment,
+        )  # fmt: skip
         self._engine: Engine | None = None
-        self._opening = False
-        self._process = os.getpid()
+        self._home: Home | None = None
 
     @classmethod
     def from_config(
@@ -126,6 +90,8 @@ class Host:
         plugins: Mapping[str, object] = NOTHING,
         services: Services | None = None,
         sinks: Iterable[AuditSink] = (),
+        clock: Clock | None = None,
+        boundary: Callable[[], str] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> Self:
         """Return a host for the configuration file: `path`, else `BEAVER_CONFIG`, else `.beaver/config.json`.
@@ -135,31 +101,23 @@ class Host:
         Args:
             path: the file, which is trusted because it is named.
             confirm: asks a person about a file that was merely found.
-            plugins: further plugin objects to register, by name.
+            plugins: further plugin objects to register, by name; this and the rest as for `Host`.
             services: what the host lends to plugins.
             sinks: further places for audit events.
+            clock: where time comes from.
+            boundary: returns the random boundary.
             environment: the process's environment unless given.
 
         Raises:
+            HostMisused: an argument cannot work.
             ConfigurationError: a setting is wrong, or nobody has confirmed the file.
         """
-        loaded = load_config(None if path is None else Path(path), environment=environment, confirm=confirm)
-        config = loaded.config
-        host = cls(
-            plugins,
-            config=config,
-            state_folder=loaded.state_folder,
-            services=services,
-            sinks=sinks,
-            environment=environment,
-        )
-        host._options = attrs.evolve(
-            host._options,
-            discover=None,
-            preset=preset(config.mode, explicit=config.explicit),
-            mode=config.mode,
-        )
-        return host
+        found = None if path is None else as_path("path", path)
+        loaded = load_config(found, environment=environment, confirm=confirm)
+        return cls(
+            plugins, entry_points=None, config=loaded.config, state_folder=loaded.state_folder, services=services,
+            sinks=sinks, clock=clock, boundary=boundary, environment=environment,
+        )  # fmt: skip
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -174,27 +132,32 @@ class Host:
 
     async def open(self) -> None:
         """Load and start the plugins. Raises what keeps a required plugin from loading, and leaves nothing open."""
-        if self._engine is not None or self._opening:
-            self._check_process()
+        if self._home is not None:
+            self._home.check_process()
             raise HostNotOpen("this host is open already; one host is opened once at a time")
-        self._process = os.getpid()
-        self._opening = True
+        self._home = Home()
         try:
-            engine = Engine(self._options)
+            engine = Engine(self._options, self._home)
             await engine.open()
-            self._engine = engine
-        finally:
-            self._opening = False
+        except BaseException:
+            self._home = None
+            raise
+        self._engine = engine
 
     async def close(self) -> None:
         """Drop open turns, drain the background within the largest declared deadline, stop the plugins."""
         engine = self._running()
+        engine.home.leave()
         self._engine = None
-        await engine.close()
+        try:
+            await engine.close()
+        finally:
+            self._home = None
 
     async def drain(self, seconds: float | None = None) -> int:
         """Wait until the background work is done, at most `seconds`; return how many calls are left."""
-        return await self._running().turns.backlog.drain(seconds)
+        engine = self._running()
+        return await engine.turns.backlog.drain(None if seconds is None else as_seconds("seconds", seconds))
 
     # --- Plugins ------------------------------------------------------------------------------------------------
 
@@ -263,7 +226,7 @@ class Host:
         fields.setdefault("when", self._options.clock.now())
         was_injected = partial(engine.turns.injected.was_injected, session)
         turn = checked(Turn, prompt=prompt, session=session, was_injected=was_injected, **fields)
-        return await engine.turns.open(turn, supersedes=supersedes)
+        return await engine.turns.open(turn, supersedes=None if supersedes is None else checked_id(supersedes))
 
     @asynccontextmanager
     async def turn(
@@ -272,6 +235,7 @@ class Host:
         """Open a turn that cannot be forgotten: it is dropped on any exception, and if nobody has committed it."""
         opened = await self.open_turn(prompt, session=session, supersedes=supersedes, **fields)
         turns = self._running().turns
+        turns.book.hold(opened)
         try:
             yield opened
         except (asyncio.CancelledError, GeneratorExit):
@@ -285,23 +249,28 @@ class Host:
 
     def find_turn(self, turn_id: str) -> OpenTurn:
         """Return an open turn, or raise `TurnClosed` or `UnknownTurn`."""
-        return self._running().turns.book.find(turn_id)
+        return self._running().turns.book.find(checked_id(turn_id))
+
+    async def tool_result(self, turn_id: str, **fields: Unpack[ToolFields]) -> bool:
+        """Tell the plugins about a tool call of a turn by its id; `False` if the turn was closed before."""
+        opened = self._unless_closed(turn_id)
+        return opened is not None and await opened.tool_result(**fields)
 
     async def commit(self, turn_id: str, answer: str | Answer) -> bool:
         """Close a turn by its id with its answer; `False` if it was closed before."""
-        try:
-            opened = self.find_turn(turn_id)
-        except TurnClosed:
-            return False
-        return await opened.commit(answer)
+        opened = self._unless_closed(turn_id)
+        return opened is not None and await opened.commit(answer)
 
     async def drop(self, turn_id: str, reason: DropReason | str = DropReason.FAILED) -> bool:
         """Close a turn by its id without an answer; `False` if it was closed before."""
+        opened = self._unless_closed(turn_id)
+        return opened is not None and await opened.drop(reason)
+
+    def _unless_closed(self, turn_id: str) -> OpenTurn | None:
         try:
-            opened = self.find_turn(turn_id)
+            return self.find_turn(turn_id)
         except TurnClosed:
-            return False
-        return await opened.drop(reason)
+            return None
 
     # --- What is written down -----------------------------------------------------------------------------------
 
@@ -315,41 +284,34 @@ class Host:
         Raises:
             AuditUnavailable: there is no audit trail, or it cannot be read.
         """
-        trail = self.trail
+        trail = self._trail_of(self._running())
+        recorded = turn_id if is_ours(checked_id(turn_id)) else trail.identify(turn_id)
         await asyncio.to_thread(trail.flush)
-        return await asyncio.to_thread(trail.receipt, turn_id if is_ours(turn_id) else trail.identify(turn_id))
+        return await asyncio.to_thread(trail.receipt, recorded)
 
     @property
     def trail(self) -> Trail:
-        """The audit trail: `tail`, `verify`, `flush`. Raises `AuditUnavailable` where it could not be opened."""
-        trail = self._running().record.trail
-        if trail is None:
+        """The audit trail: `tail`, `verify`, `flush`, for any thread.
+
+        Raises:
+            AuditUnavailable: it could not be opened.
+        """
+        return self._trail_of(self._opened())
+
+    def _trail_of(self, engine: Engine) -> Trail:
+        if engine.record.trail is None:
             raise AuditUnavailable("the audit trail could not be opened; the host's health and log say why")
-        return trail
+        return engine.record.trail
 
     def _running(self) -> Engine:
         """Return the engine, or say what is wrong with how the host is used."""
-        engine = self._engine
-        if engine is None:
-            raise HostNotOpen("this host is not open; enter it with `async with host:` or `await host.open()`")
-        self._check_process()
-        if engine.loop is not _running_loop():
-            raise WrongLoop(
-                "a host belongs to the event loop that opened it; without a loop of your own, use beaver_hooks.SyncHost"
-            )
+        engine = self._opened()
+        engine.home.check()
         return engine
 
-    def _check_process(self) -> None:
-        if os.getpid() != self._process:
-            raise ForkedHost("this host was opened before a fork and cannot be used in the child; open a new one there")
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
-def _random_boundary() -> str:
-    return secrets.token_hex(8)
+    def _opened(self) -> Engine:
+        """Return the engine for what any thread may do with it."""
+        if self._engine is None:
+            raise not_open()
+        self._engine.home.check_open()
+        return self._engine

@@ -15,7 +15,20 @@ from beaver_hostspecs.naming import type_name
 
 LOGGER_NAME = "beaver_hooks"
 
-Log = structlog.stdlib.BoundLogger
+
+class Log(structlog.stdlib.BoundLogger):
+    """Says events. A handler of the application's that raises harms nobody who says something.
+
+    Its methods return `None`, or the name of what a handler raised, for whoever keeps the host's health.
+    """
+
+    def _proxy_to_logger(self, method_name: str, event: str | None = None, *event_args: str, **event_kw: Any) -> Any:
+        try:
+            return super()._proxy_to_logger(method_name, event, *event_args, **event_kw)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a handler may be anybody's code
+            return type_name(error)
 
 
 def make_log(name: str = LOGGER_NAME) -> Log:
@@ -27,7 +40,7 @@ def make_log(name: str = LOGGER_NAME) -> Log:
             _scrubbed,
             structlog.processors.LogfmtRenderer(key_order=["event"], drop_missing=True),
         ],
-        wrapper_class=structlog.stdlib.BoundLogger,
+        wrapper_class=Log,
     )
     return log
 
@@ -40,6 +53,13 @@ def _scrubbed(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMap
 
 
 def _plain(value: object) -> object:
+    """Return a value as one field shows it: a flat list with commas between."""
+    if isinstance(value, list | tuple):
+        return ",".join(str(_plain_one(each)) for each in value)
+    return _plain_one(value)
+
+
+def _plain_one(value: object) -> object:
     if isinstance(value, bool | int | float):
         return value
     text = scrub(value if isinstance(value, str) else type_name(value))

@@ -1,22 +1,33 @@
 """`SyncHost`: the host for callers without an event loop."""
 
-import asyncio
+import atexit
 import contextlib
-import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 import attrs
 
-from beaver_hooks.host import Host, TurnFields
+from beaver_hooks.audit.trail import Trail
+from beaver_hooks.host import Host
+from beaver_hooks.loop_thread import NOT_OPEN, LoopThread
 from beaver_hooks.record.health import Health
 from beaver_hooks.record.receipts import Receipt
 from beaver_hooks.turns.composing import PluginHint, Recall, ReferenceMessage
+from beaver_hooks.turns.fields import ToolFields, TurnFields
 from beaver_hooks.turns.open_turn import OpenTurn
-from beaver_hostspecs import Answer, DropReason, ForkedHost, HostError, HostNotOpen, Turn, WrongLoop
+from beaver_hostspecs import (
+    Answer,
+    Command,
+    DropReason,
+    HostError,
+    HostMisused,
+    HostNotOpen,
+    PluginInfo,
+    Tool,
+    Turn,
+)
 
 T = TypeVar("T")
 
@@ -26,14 +37,17 @@ class SyncHost:
 
     Enter it with `with`; leaving closes the host and its thread. It may be used from several threads. It takes the
     arguments of `Host`, or a host that is not open yet: `SyncHost(Host.from_config())`.
+
+    One that nobody closes is closed when the interpreter ends. By then no new thread can be had: a hook that asks for
+    one fails, and its health says so.
     """
 
     def __init__(self, host: Host | Mapping[str, object] | None = None, **options: Any) -> None:
-        self._host = host if isinstance(host, Host) else Host(host or {}, **options)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        if isinstance(host, Host) and options:
+            raise HostMisused(f"a `Host` that is given has its options already; give it these: {', '.join(options)}")
+        self._host = host if isinstance(host, Host) else Host({} if host is None else host, **options)
+        self._thread: LoopThread | None = None
         self._lock = threading.Lock()
-        self._process = os.getpid()
 
     def __enter__(self) -> Self:
         self.open()
@@ -46,46 +60,36 @@ class SyncHost:
 
     def open(self) -> None:
         """Start the thread and open the host in it."""
-        if self._loop is not None:
-            self._check_process()
+        if self._thread is not None:
+            self._thread.check_process()
         with self._lock:
-            if self._loop is not None:
+            if self._thread is not None:
                 raise HostNotOpen("this host is open already; one host is opened once at a time")
-            self._loop = asyncio.new_event_loop()
-            self._process = os.getpid()
-            self._thread = threading.Thread(target=_run, args=(self._loop,), name="beaver-hooks", daemon=True)
-            self._thread.start()
+            self._thread = LoopThread()
         try:
             self.call(self._host.open)
         except BaseException:
-            self._end()
+            self._take().end(_nothing)
             raise
+        # Hosts that nobody closes, in a notebook or at the end of a script, have learned things that are not yet kept.
+        atexit.register(self._close_at_exit)
 
     def close(self) -> None:
-        """Close the host, then its thread. Others that still wait for it get a `CancelledError`."""
-        self._running()
-        try:
-            self.call(self._host.close)
-        finally:
-            self._end()
+        """Close the host, then its thread. Others that still wait for it get a `CancelledError`.
+
+        Of several who close it one does, and the others are told that it is not open. Interrupting it cuts the
+        draining short: what is left is counted and audited, the plugins are stopped, the trail is written.
+        """
+        thread = self._take()
+        atexit.unregister(self._close_at_exit)
+        thread.end(self._host.close)
 
     def call(self, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **keywords: Any) -> T:
         """Run a coroutine function of the host in its loop, in the caller's context; return what it returns.
 
         Interrupting the caller cancels it.
         """
-        self._running()
-        future: Future[T] | None = None
-        try:
-            # Under the lock, so that whoever closes the loop sees this call, or this call sees that it was closed.
-            with self._lock:
-                loop = self._running()
-                future = asyncio.run_coroutine_threadsafe(function(*arguments, **keywords), loop)
-            return future.result()
-        except BaseException:
-            if future is not None:
-                future.cancel()
-            raise
+        return self._running().call(function, *arguments, **keywords)
 
     def open_turn(
         self, prompt: str, *, session: str, supersedes: str | None = None, **fields: Unpack[TurnFields]
@@ -110,6 +114,22 @@ class SyncHost:
         else:
             opened.drop(DropReason.ABANDONED)
 
+    def find_turn(self, turn_id: str) -> "SyncTurn":
+        """Return an open turn, or raise `TurnClosed` or `UnknownTurn`."""
+        return SyncTurn(opened=self._ask(self._host.find_turn, turn_id), host=self)
+
+    def tool_result(self, turn_id: str, **fields: Unpack[ToolFields]) -> bool:
+        """Tell the plugins about a tool call of a turn by its id; `False` if the turn was closed before."""
+        return self.call(self._host.tool_result, turn_id, **fields)
+
+    def commit(self, turn_id: str, answer: str | Answer) -> bool:
+        """Close a turn by its id with its answer; `False` if it was closed before."""
+        return self.call(self._host.commit, turn_id, answer)
+
+    def drop(self, turn_id: str, reason: DropReason | str = DropReason.FAILED) -> bool:
+        """Close a turn by its id without an answer; `False` if it was closed before."""
+        return self.call(self._host.drop, turn_id, reason)
+
     def drain(self, seconds: float | None = None) -> int:
         """Wait until the background work is done, at most `seconds`; return how many calls are left."""
         return self.call(self._host.drain, seconds)
@@ -122,36 +142,63 @@ class SyncHost:
         """Take a plugin out, effective at once."""
         self.call(self._host.unregister, name, drain=drain)
 
+    def plugin(self, name: str) -> object:
+        """Return a registered plugin object, or raise `UnknownPlugin`."""
+        return self._ask(self._host.plugin, name)
+
+    @property
+    def plugins(self) -> dict[str, PluginInfo]:
+        """The registered plugins, in order, with what they say about themselves."""
+        return self._ask(lambda: self._host.plugins)
+
+    @property
+    def tools(self) -> dict[str, tuple[Tool, ...]]:
+        """The tools that each plugin offers to the model; they run in the host's loop, through `call`."""
+        return self._ask(lambda: self._host.tools)
+
+    @property
+    def commands(self) -> dict[str, tuple[Command, ...]]:
+        """The commands that each plugin offers to the user; they run in the host's loop, through `call`."""
+        return self._ask(lambda: self._host.commands)
+
     def health(self) -> dict[str, Health]:
         """Return the health of every plugin."""
-        return self.call(_as_coroutine, self._host.health)
+        return self._ask(self._host.health)
 
     def receipt(self, turn_id: str) -> Mapping[str, Any] | None:
         """Return the kept receipt of a closed turn, or `None`."""
         return self.call(self._host.receipt, turn_id)
 
-    def _running(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None or self._thread is None:
-            raise HostNotOpen("this host is not open; enter it with `with host:` or `host.open()`")
-        self._check_process()
-        if self._thread.ident == threading.get_ident():
-            raise WrongLoop("a SyncHost cannot be used from inside a hook of its own: it would wait for itself")
-        return self._loop
+    @property
+    def trail(self) -> Trail:
+        """The audit trail: `tail`, `verify`, `flush`. Raises `AuditUnavailable` where it could not be opened."""
+        self._running()
+        return self._host.trail
 
-    def _check_process(self) -> None:
-        if os.getpid() != self._process:
-            # The thread was not forked: waiting for it would be waiting for ever.
-            raise ForkedHost("this host was opened before a fork and cannot be used in the child; open a new one there")
+    def _ask(self, function: Callable[..., T], *arguments: Any) -> T:
+        async def ask() -> T:
+            return function(*arguments)
 
-    def _end(self) -> None:
+        return self.call(ask)
+
+    def _running(self) -> LoopThread:
+        thread = self._thread
+        if thread is None:
+            raise HostNotOpen(NOT_OPEN)
+        thread.check()
+        return thread
+
+    def _take(self) -> LoopThread:
+        """Take the thread away from everybody else, to end it."""
+        self._running()
         with self._lock:
-            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
-        if loop is None or thread is None:
-            return
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        _cancel_all(loop)
-        loop.close()
+            thread = self._running()
+            self._thread = None
+        return thread
+
+    def _close_at_exit(self) -> None:
+        with contextlib.suppress(HostError):  # somebody is closing it, or this is a forked child
+            self.close()
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -200,7 +247,7 @@ class SyncTurn:
         """Return the system prompt: `base`, the plugins' rules, the trusted blocks."""
         return self.opened.system_prompt(base)
 
-    def tool_result(self, **fields: Any) -> bool:
+    def tool_result(self, **fields: Unpack[ToolFields]) -> bool:
         """Tell the plugins about a tool call, as `OpenTurn.tool_result` does."""
         return self._host.call(self.opened.tool_result, **fields)
 
@@ -213,22 +260,5 @@ class SyncTurn:
         return self._host.call(self.opened.drop, reason)
 
 
-def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Run a loop until it is stopped; a plugin's KeyboardInterrupt reaches its caller, and ends nobody's loop."""
-    while True:
-        with contextlib.suppress(KeyboardInterrupt):
-            return loop.run_forever()
-
-
-async def _as_coroutine(function: Callable[[], T]) -> T:
-    return function()
-
-
-def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
-    """Give what is left on a stopped loop one chance to end; what does not is abandoned with the loop."""
-    tasks = asyncio.all_tasks(loop)
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        loop.run_until_complete(asyncio.wait(tasks, timeout=0.1))
-    loop.run_until_complete(loop.shutdown_asyncgens())
+async def _nothing() -> None:
+    """There is no host to close."""

@@ -68,7 +68,7 @@ DEEDS: dict[str, Deed] = {"start": register, "before_prompt": open_turn, "stop":
 
 async def overrun(fault: Fault, hook: str, folder: str) -> float:
     """Return the seconds beyond the deadline for which the host waits."""
-    info = PluginInfo(version="0", deadlines=Deadlines(**dict.fromkeys(COROUTINE_HOOKS, DEADLINE)))
+    info = PluginInfo(version="0", contract="1.0", deadlines=Deadlines(**dict.fromkeys(COROUTINE_HOOKS, DEADLINE)))
     plugin = FaultPlugin(fault, hook, info=info)
     async with Host({"bystander": Bystander()}, state_folder=folder) as host:
         try:

@@ -13,9 +13,9 @@ import tracemalloc
 from collections import Counter
 
 from beaver_hooks import Host, OpenTurn
+from beaver_hooks.calls.calls import Call
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.turns.backlog import Job
-from beaver_hooks.calls.calls import Call
 from beaver_hostspecs import Contribution, Reference, Turn, hookimpl
 from beaver_hostspecs.testing import FrozenClock
 

@@ -20,13 +20,14 @@ Deadlines are declared per hook in `describe`; without one the host's default ap
 cap. Both are [settings of the host](configuration.md)."""
 HEADING = re.compile(r"# --- (?P<title>.+?) -+")
 DEFINITION = re.compile(r"(?:async )?def (?P<name>\w+)\(")
-LABEL = re.compile(r"(?P<label>Called\b|On failure\b[^:]*:|[A-Z]\w+:)\s*")
+LABEL = re.compile(r"(?P<label>Called\b|Ordering:|On failure\b[^:]*:|Returns:)\s*")
 ARGUMENT = re.compile(r"(?P<name>\w+): (?P<text>.+)", re.DOTALL)
 
 
 def page() -> str:
     """Return the page as it has to stand."""
-    return "\n\n".join(["# Hooks", INTRODUCTION, *_paragraphs(hooks), filled(DEADLINES), *_sections()]) + "\n"
+    _, *guide = _paragraphs(hooks)
+    return "\n\n".join(["# Hooks", INTRODUCTION, *guide, filled(DEADLINES), *_sections()]) + "\n"
 
 
 def headline(spec: Callable[..., object]) -> str:

@@ -2,5 +2,5 @@
 
 Import what you need from the modules: `events` (the record and the sink), `memory` (a sink that keeps events
 in a list), `trail` (the default sink, one SQLite file), `reading` (the same file for those who only look),
-`chain` (how records are bound to each other), `state_folder` (where all of it lives).
+`chain` (how records are bound to each other).
 """

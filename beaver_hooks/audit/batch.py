@@ -16,8 +16,8 @@ Body = Mapping[str, object] | Callable[[], Mapping[str, object]]
 
 
 @attrs.frozen(kw_only=True)
-class Receipt:
-    """The receipt of a turn on its way to the database."""
+class ReceiptRow:
+    """The receipt of a turn on its way to the database, where it becomes a row."""
 
     turn: str
     at: datetime
@@ -25,8 +25,8 @@ class Receipt:
 
 
 @attrs.frozen(kw_only=True)
-class Health:
-    """The health of a plugin on its way to the database."""
+class HealthRow:
+    """The health of a plugin on its way to the database, where it becomes a row."""
 
     plugin: str
     at: datetime
@@ -51,7 +51,7 @@ class Stop:
     """The writer writes what came before and ends."""
 
 
-Item = AuditEvent | Receipt | Health | Flush | Stop
+Item = AuditEvent | ReceiptRow | HealthRow | Flush | Stop
 
 
 class Batch:
@@ -59,7 +59,7 @@ class Batch:
 
     def __init__(self, identify: Callable[[str], str]) -> None:
         self._identify = identify
-        self._given: dict[str, Receipt] = {}
+        self._given: dict[str, ReceiptRow] = {}
         self._receipts: dict[str, tuple[str, str, str]] = {}
         self._health: dict[str, tuple[str, str, str]] = {}
         self._waiting: list[Flush] = []
@@ -90,10 +90,10 @@ class Batch:
         if isinstance(item, AuditEvent):
             row, failure = attempt(partial(self._event, item))
             self.events.append(row or host_event("audit_event_unwritable", item.at, error=failure))
-        elif isinstance(item, Receipt):
+        elif isinstance(item, ReceiptRow):
             # Only the last one of a turn will be asked for its body.
             self._given[item.turn] = item
-        elif isinstance(item, Health):
+        elif isinstance(item, HealthRow):
             plugin = column(item.plugin)
             self._health[plugin] = (plugin, self._body("health", item.body, item.at), stamp(item.at))
         elif isinstance(item, Flush):

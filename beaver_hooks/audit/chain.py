@@ -26,8 +26,8 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, allow_nan=F
 
 
 @attrs.frozen(kw_only=True)
-class Record:
-    """One stored record.
+class ChainedEvent:
+    """One event as it is stored: a record of the chain.
 
     Attributes:
         seq: its number, from 1, without gaps.
@@ -100,7 +100,7 @@ def link(key: bytes, previous: str, seq: int, fields: Fields) -> str:
     return hmac.digest(key, message, "sha256").hex()
 
 
-def verify(records: Iterable[Record], key: bytes, *, expected_head: Head | None = None) -> Verdict:
+def verify(records: Iterable[ChainedEvent], key: bytes, *, expected_head: Head | None = None) -> Verdict:
     """Check a whole chain and name the first bad record.
 
     Args:
@@ -109,7 +109,7 @@ def verify(records: Iterable[Record], key: bytes, *, expected_head: Head | None 
         expected_head: a head that was seen before. Without it a chain that lost its last records looks whole.
     """
     head = Head(seq=0, mac=GENESIS)
-    current: Record | None = None
+    current: ChainedEvent | None = None
     for following in concatenate(records, (None,)):
         if current is not None:
             reason = _fault(head, current, following, key) or _surprise(current, expected_head)
@@ -122,7 +122,7 @@ def verify(records: Iterable[Record], key: bytes, *, expected_head: Head | None 
     return Verdict(ok=True, checked=head.seq, head=_found(head))
 
 
-def _fault(head: Head, record: Record, following: Record | None, key: bytes) -> str:
+def _fault(head: Head, record: ChainedEvent, following: ChainedEvent | None, key: bytes) -> str:
     if record.seq != head.seq + 1:
         return "missing" if record.seq > head.seq else "reordered"
     if _same(link(key, head.mac, record.seq, record.fields), record.mac):
@@ -133,7 +133,7 @@ def _fault(head: Head, record: Record, following: Record | None, key: bytes) -> 
     return "forged"
 
 
-def _surprise(record: Record, expected: Head | None) -> str:
+def _surprise(record: ChainedEvent, expected: Head | None) -> str:
     if expected is None or record.seq != expected.seq or _same(record.mac, expected.mac):
         return ""
     return "not the expected head"

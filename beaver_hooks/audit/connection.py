@@ -1,4 +1,4 @@
-"""Opens the host's SQLite file: engine, pragmas, migrations, and what goes wrong with them."""
+"""Opens the host's SQLite file: apsw, pragmas, migrations, and what goes wrong with them."""
 
 import contextlib
 import time
@@ -7,6 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
+
+from beaver_hooks.files import LocksMissing
 
 if TYPE_CHECKING:
     import apsw
@@ -40,7 +42,7 @@ class DatabaseError(Exception):
         super().__init__(category)
 
 
-def engine() -> ModuleType:
+def sqlite() -> ModuleType:
     """Return apsw, imported when the first database is opened."""
     import apsw  # noqa: PLC0415 - importing the host must not load a database engine
 
@@ -52,8 +54,10 @@ def faults() -> Iterator[None]:
     """Turn whatever the database or the file system raises into `DatabaseError`."""
     try:
         yield
-    except engine().Error as error:
+    except sqlite().Error as error:
         raise DatabaseError(_CATEGORIES.get(type(error).__name__, "failed")) from error
+    except LocksMissing as error:
+        raise DatabaseError("no_locks") from error
     except OSError as error:
         raise DatabaseError("io_error") from error
     except UnicodeDecodeError as error:
@@ -69,9 +73,9 @@ def migrations() -> list[str]:
 
 def connect(path: Path, prepare: "Callable[[apsw.Connection], None]") -> "apsw.Connection":
     """Open an existing file and prepare the connection; it waits for the locks of other processes."""
-    sqlite = engine()
+    engine = sqlite()
     # Never SQLITE_OPEN_CREATE: a file that vanished is noticed, not replaced.
-    connection: apsw.Connection = sqlite.Connection(str(path), flags=sqlite.SQLITE_OPEN_READWRITE)
+    connection: apsw.Connection = engine.Connection(str(path), flags=engine.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(round(BUSY_SECONDS * 1000))
         prepare(connection)
@@ -117,7 +121,7 @@ def _use_wal(connection: "apsw.Connection") -> None:
     while True:
         try:
             connection.pragma("journal_mode", "WAL")
-        except engine().BusyError:
+        except sqlite().BusyError:
             if time.monotonic() > until:
                 raise
             time.sleep(0.01)

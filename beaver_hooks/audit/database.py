@@ -10,17 +10,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from beaver_hooks.audit.chain import GENESIS, Fields, Head, Record
+from beaver_hooks.audit.chain import GENESIS, ChainedEvent, Fields, Head
 from beaver_hooks.audit.connection import (
     DatabaseError,
     connect,
-    engine,
     faults,
     immediate,
     prepare_reading,
     prepare_writing,
+    sqlite,
 )
-from beaver_hooks.audit.files import create_once, sweep
+from beaver_hooks.files import create_once, sweep
 
 if TYPE_CHECKING:
     import apsw
@@ -74,7 +74,7 @@ class Database:
 
     def close(self) -> None:
         """Close the connection."""
-        with contextlib.suppress(engine().Error):
+        with contextlib.suppress(sqlite().Error):
             self._connection.close()
 
     @contextlib.contextmanager
@@ -139,13 +139,13 @@ class Database:
         with faults():
             return self.head().seq > 0
 
-    def tail(self, limit: int) -> list[Record]:
+    def tail(self, limit: int) -> list[ChainedEvent]:
         """Return the last records, oldest first."""
         with faults():
             rows = self._connection.execute(_RECORDS + " ORDER BY seq DESC LIMIT ?", (limit,)).fetchall()
         return [_record(*row) for row in reversed(rows)]
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[ChainedEvent]:
         """Yield all records by number, as they were at one moment."""
         with faults():
             for row in self._connection.execute(_RECORDS + " ORDER BY seq"):
@@ -163,10 +163,10 @@ class Database:
         return [(str(one), str(other)) for one, other in rows]
 
 
-def _record(seq: int, mac: bytes | None, *fields: bytes | None) -> Record:
+def _record(seq: int, mac: bytes | None, *fields: bytes | None) -> ChainedEvent:
     at, name, plugin, hook, turn, session, facts = map(_text, fields)
     known: Fields = (at or "", name or "", plugin, hook, turn, session, facts or "")
-    return Record(seq=seq, fields=known, mac=_text(mac) or "")
+    return ChainedEvent(seq=seq, fields=known, mac=_text(mac) or "")
 
 
 def _text(value: bytes | None) -> str | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 from attrs import field
 
-from beaver_hooks.audit.files import create_once, sweep
+from beaver_hooks.files import create_once, sweep
 from beaver_hostspecs import AuditUnavailable
 
 KEY_FILE = "audit.key"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from beaver_hooks.audit import chain
-from beaver_hooks.audit.chain import Head, Record, Verdict
+from beaver_hooks.audit.chain import ChainedEvent, Head, Verdict
 from beaver_hooks.audit.connection import DatabaseError
 from beaver_hooks.audit.database import DATABASE, Database
 from beaver_hooks.audit.events import AuditEvent
@@ -26,6 +26,7 @@ _REMEDIES = {
     "locked": "is locked by another process; end the one that holds it",
     "missing": "does not exist; a host makes it when it opens",
     "newer": "was written by a newer Beaver Hooks; upgrade this one",
+    "no_locks": "is on a disk that has neither hard links nor file locks; use another disk",
     "not_ours": "is a database, but not an audit trail; move it away",
     "read_only": "is read-only; check who owns it and its folder",
 }
@@ -123,7 +124,7 @@ def _mapping(text: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"unreadable": True}
 
 
-def _event(record: Record) -> AuditEvent:
+def _event(record: ChainedEvent) -> AuditEvent:
     at, name, plugin, hook, turn, session, facts = record.fields
     return AuditEvent(
         name=name,

@@ -5,15 +5,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Self
 
-from beaver_hooks.audit.batch import Body, Health, Receipt
+from beaver_hooks.audit.batch import Body, HealthRow, ReceiptRow
 from beaver_hooks.audit.chain import identifier_key, identify
 from beaver_hooks.audit.connection import DatabaseError
 from beaver_hooks.audit.database import Database
 from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.key import Key, make_key, read_key
 from beaver_hooks.audit.reading import TrailReader, missing_key, unavailable
-from beaver_hooks.audit.state_folder import make_state_folder
 from beaver_hooks.audit.writer import Writer
+from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import Clock, SystemClock
 
 
@@ -67,11 +67,11 @@ class Trail(TrailReader):
         A callable is asked for the body later, in the writer's thread, and only if no newer receipt of the
         same turn came in the meantime. It must not use what the event loop may still change.
         """
-        self._writer.offer(Receipt(turn=turn, at=at, body=body))
+        self._writer.offer(ReceiptRow(turn=turn, at=at, body=body))
 
     def put_health(self, plugin: str, body: Mapping[str, object]) -> None:
         """Take the health of a plugin and return at once; it replaces the one before."""
-        self._writer.offer(Health(plugin=plugin, at=self._clock.now(), body=dict(body)))
+        self._writer.offer(HealthRow(plugin=plugin, at=self._clock.now(), body=dict(body)))
 
     def identify(self, value: str) -> str:
         """Return what stands for an id or a prompt that could identify a person."""

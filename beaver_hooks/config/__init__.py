@@ -4,6 +4,7 @@
 JSON Schema for editors. Every error is a `ConfigurationError` that names a path and holds no value.
 """
 
+from beaver_hooks.config.claims import MEMORIES
 from beaver_hooks.config.finding import Found, find_config
 from beaver_hooks.config.loading import LoadedConfig, load_config
 from beaver_hooks.config.model import Config, HostSettings, Memory, Mode, Plugins, is_section_path
@@ -14,6 +15,7 @@ from beaver_hooks.config.summaries import Entry, Summary
 from beaver_hooks.config.trust import forget_trust, is_trusted, trust_config
 
 __all__ = [
+    "MEMORIES",
     "Config",
     "Entry",
     "Found",

@@ -7,7 +7,7 @@ import attrs
 from beaver_hooks.config.suggestions import did_you_mean
 
 MEMORIES = ("curated", "gateway", "local", "server")
-"""The plugins of this project. Each is a distribution of its own, `beaver-hooks-<name>`."""
+"""The plugins of this project, by name. Each is a distribution of its own, `beaver-hooks-<name>`."""
 
 
 @attrs.frozen(kw_only=True)

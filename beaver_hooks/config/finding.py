@@ -1,4 +1,4 @@
-"""Where the configuration is: `--config`, then `BEAVER_CONFIG`, then `.beaver/config.json`."""
+"""Where the configuration is: what the caller names, then `BEAVER_CONFIG`, then `.beaver/config.json`."""
 
 import os
 from collections.abc import Mapping
@@ -33,16 +33,18 @@ def find_config(explicit: Path | None, environment: Mapping[str, str], cwd: Path
     Raises:
         ConfigurationError: a named file does not exist, or the working directory cannot be looked into.
     """
-    named = explicit or environment.get(VARIABLE)
-    if named:
-        return _given(cwd / Path(named), "--config" if explicit else VARIABLE)
+    if explicit:
+        return _given(cwd / explicit, "the configuration file {} does not exist; create it or correct the path")
+    if environment.get(VARIABLE):
+        named = cwd / environment[VARIABLE]
+        return _given(named, f"{VARIABLE} names {{}}, which does not exist; correct the path")
     path = cwd / FOLDER / FILE
     return Found(path=path, given=False) if _is_there(path) else None
 
 
-def _given(path: Path, by: str) -> Found:
+def _given(path: Path, absent: str) -> Found:
     if not _is_there(path):
-        raise ConfigurationError("", f"{by} names {printable(str(path))}, which does not exist; correct the path")
+        raise ConfigurationError("", absent.format(printable(str(path))))
     return Found(path=path, given=True)
 
 

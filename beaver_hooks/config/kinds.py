@@ -33,9 +33,9 @@ def rest() -> Any:
     return attrs.field(factory=lambda: types.MappingProxyType({}), metadata={REST: True}, repr=False)
 
 
-def hidden(*, default: object) -> Any:
-    """Return a field that no configuration can set."""
-    return attrs.field(default=default, metadata={HIDDEN: True})
+def hidden(*, default: object, eq: bool = True) -> Any:
+    """Return a field that no configuration can set; without `eq` it does not count when two are compared."""
+    return attrs.field(default=default, metadata={HIDDEN: True}, eq=eq)
 
 
 def settings_fields(cls: type) -> list["attrs.Attribute[Any]"]:

@@ -10,7 +10,7 @@ import attrs
 from beaver_hooks.config.finding import FOLDER, Found, find_config
 from beaver_hooks.config.model import Config
 from beaver_hooks.config.paths import printable
-from beaver_hooks.config.reading import build_config, parse_json, read_bytes
+from beaver_hooks.config.reading import build_config, read_json
 from beaver_hooks.config.summaries import Summary, summarise
 from beaver_hooks.config.trust import fingerprint, record_trust, recorded_fingerprint
 from beaver_hostspecs import ConfigurationNotTrusted
@@ -62,8 +62,8 @@ def load_config(
     if found is None:
         return LoadedConfig(config=Config(), path=None, trusted_by=None, state_folder=cwd / FOLDER)
     # What is confirmed and what takes effect come from the same bytes: the file may change at any time.
-    raw = parse_json(read_bytes(found.path))
-    config = build_config(raw, environment=environment)
+    raw = read_json(found.path)
+    config = build_config(raw, environment=environment, source=found.path)
     if not found.given:
         _ensure_trust(raw, found, environment, confirm)
     return LoadedConfig(

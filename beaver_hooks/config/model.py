@@ -1,20 +1,24 @@
 """The configuration of a host. A new section of the file is a new field of `Config`."""
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import attrs
 
 from beaver_hooks.config.claims import Claims, check_claims
 from beaver_hooks.config.kinds import hidden, rest
+from beaver_hooks.config.locating import located_in
 from beaver_hooks.config.paths import child
+from beaver_hooks.config.structuring import structure
 from beaver_hostspecs import ConfigurationError
 from beaver_hostspecs.settings import at_least, between, distinct, positive, setting
 
 Mode = Literal["curated", "hybrid", "memory_gateway"]
 Section = Mapping[str, Any]
+T = TypeVar("T")
 
 
 @attrs.frozen(kw_only=True)
@@ -34,7 +38,7 @@ class HostSettings:
     )
     queue_limit: int = setting(
         default=1000,
-        help="how many background calls may wait before the newest is refused",
+        help="how many background calls of one plugin may wait before the newest is refused",
         validator=between(1, 10**6),
     )
     idle_turn_seconds: float = setting(
@@ -88,12 +92,14 @@ class Config:
 
     Attributes:
         schema: the file's `$schema`, for editors; ignored.
+        source: the file it is from, which errors name, or `None`.
     """
 
     schema: str | None = setting(default=None, key="$schema", help="the JSON Schema of this file, for editors")
     memory: Memory | None = setting(default=None, help="the memory mode, and the settings of each memory")
     plugins: Plugins = setting(default=Plugins(), help="third-party plugins: their settings, or not to load them")
     host: HostSettings = setting(default=HostSettings(), help="how turns are run")
+    source: Path | None = hidden(default=None, eq=False)
 
     @property
     def mode(self) -> Mode:
@@ -108,6 +114,20 @@ class Config:
     def section(self, path: str) -> Section | None:
         """Return the raw settings at a plugin's `settings_path`, or `None` when the file has none there."""
         return dict(self._sections()).get(path)
+
+    def settings(self, cls: type[T], path: str, *, environment: Mapping[str, str]) -> T:
+        """Return a plugin's settings: made from the section at its `settings_path`, if the file has one there.
+
+        Args:
+            cls: the plugin's settings class.
+            path: where its section is.
+            environment: where `{"env": "NAME"}` is looked up.
+
+        Raises:
+            ConfigurationError: the section does not fit; names the field, and the file if there is one.
+        """
+        section = self.section(path) or {}
+        return located_in(self.source, partial(structure, cls, section, path, environment=environment))
 
     def check_sections(
         self,
@@ -124,9 +144,12 @@ class Config:
             installed: names of all plugins that are there.
 
         Raises:
-            ConfigurationError: names the section, and what was probably meant or what to install.
+            ConfigurationError: names the section, what was probably meant or what to install, and the file.
         """
         claims = Claims(claimed=claimed, ignored={*ignored, *self.plugins.disabled}, installed=installed)
+        located_in(self.source, partial(self._check_sections, claims))
+
+    def _check_sections(self, claims: Claims) -> None:
         for path, _ in self._sections():
             problem = check_claims(path, claims)
             if problem is not None:

@@ -6,11 +6,13 @@ import os
 import re
 import stat
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import attrs
 
+from beaver_hooks.config.locating import located_in
 from beaver_hooks.config.model import Config
 from beaver_hooks.config.paths import printable
 from beaver_hooks.config.plain import DEEPEST, Repeated, check_plain
@@ -30,7 +32,16 @@ def read_config(path: Path, *, environment: Mapping[str, str] | None = None) -> 
     Raises:
         ConfigurationError: it cannot be read, is not strict JSON, or a setting is wrong.
     """
-    return parse_config(read_bytes(path), environment=environment)
+    return build_config(read_json(path), environment=environment, source=path)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object that a configuration file holds, as plain JSON data; see `parse_json`.
+
+    Raises:
+        ConfigurationError: it cannot be read or is not strict JSON; names the file.
+    """
+    return located_in(path, partial(parse_json, read_bytes(path)))
 
 
 def parse_config(text: str | bytes, *, environment: Mapping[str, str] | None = None) -> Config:
@@ -42,9 +53,17 @@ def parse_config(text: str | bytes, *, environment: Mapping[str, str] | None = N
     return build_config(parse_json(text), environment=environment)
 
 
-def build_config(raw: Mapping[str, Any], *, environment: Mapping[str, str] | None = None) -> Config:
-    """Return the configuration for an already parsed file; the environment is the process's unless given."""
-    config = structure(Config, raw, "", environment=os.environ if environment is None else environment)
+def build_config(
+    raw: Mapping[str, Any], *, environment: Mapping[str, str] | None = None, source: Path | None = None
+) -> Config:
+    """Return the configuration for an already parsed file; the environment is the process's unless given.
+
+    Raises:
+        ConfigurationError: a setting is wrong; names the file `source`, if there is one.
+    """
+    environment = os.environ if environment is None else environment
+    made = located_in(source, partial(structure, Config, raw, "", environment=environment))
+    config = attrs.evolve(made, source=source)
     if config.memory is None:
         return config
     return attrs.evolve(config, memory=attrs.evolve(config.memory, explicit="mode" in raw["memory"]))

@@ -46,39 +46,50 @@ _SCALARS: Mapping[Any, Mapping[str, Any]] = {
 }
 
 
-def config_schema(sections: Mapping[str, type] = MappingProxyType({})) -> Schema:
+@attrs.frozen(kw_only=True)
+class _Sections:
+    """What is known of the sections of plugins; see `config_schema`."""
+
+    known: Mapping[str, type]
+    others: bool
+
+
+def config_schema(sections: Mapping[str, type] = MappingProxyType({}), *, others: bool = False) -> Schema:
     """Return the JSON Schema (draft 2020-12) of a configuration file.
 
     Args:
         sections: the settings class of each plugin, by the path of its section.
+        others: whether there may be sections of other plugins; what is in them is not checked.
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Beaver Hooks configuration",
-        **_object(Config, "", sections),
+        **_object(Config, "", _Sections(known=sections, others=others)),
     }
 
 
-def _object(cls: type, path: str, sections: Mapping[str, type]) -> Schema:
+def _object(cls: type, path: str, sections: _Sections) -> Schema:
     attributes = settings_fields(cls)
     properties = {key_of(each): _property(each, child(path, key_of(each)), sections) for each in attributes}
+    others: Schema | bool = False
     if rest_field(cls) is not None:
         properties |= _sections(path, sections)
+        others = {"type": "object"} if sections.others else False
     required = [key_of(each) for each in attributes if each.default is attrs.NOTHING]
-    schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    schema: Schema = {"type": "object", "properties": properties, "additionalProperties": others}
     return schema | ({"required": required} if required else {})
 
 
-def _sections(path: str, sections: Mapping[str, type]) -> Schema:
+def _sections(path: str, sections: _Sections) -> Schema:
     prefix = f"{path}."
     return {
         where.removeprefix(prefix): _object(cls, where, sections)
-        for where, cls in sections.items()
+        for where, cls in sections.known.items()
         if where.startswith(prefix)
     }
 
 
-def _property(attribute: "attrs.Attribute[Any]", path: str, sections: Mapping[str, type]) -> Schema:
+def _property(attribute: "attrs.Attribute[Any]", path: str, sections: _Sections) -> Schema:
     inner = optional_of(attribute.type)
     schema = _kind(inner or attribute.type, path, sections) | dict(attribute.metadata.get(KEYWORDS, {}))
     if inner is not None:
@@ -88,7 +99,7 @@ def _property(attribute: "attrs.Attribute[Any]", path: str, sections: Mapping[st
     return schema | _default(attribute)
 
 
-def _kind(kind: Any, path: str, sections: Mapping[str, type]) -> Schema:
+def _kind(kind: Any, path: str, sections: _Sections) -> Schema:
     if kind in _SCALARS:
         return dict(_SCALARS[kind])
     arguments = get_args(kind)

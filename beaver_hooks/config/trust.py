@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from beaver_hooks.config.reading import parse_json, read_bytes
-from beaver_hooks.config.record import change_record, read_record, record_path
+from beaver_hooks.config.confirmations import change_record, read_record, record_path
+from beaver_hooks.config.reading import read_json
 
 
 def trust_config(path: Path, *, environment: Mapping[str, str] | None = None) -> None:
@@ -23,7 +23,7 @@ def trust_config(path: Path, *, environment: Mapping[str, str] | None = None) ->
     Raises:
         ConfigurationError: it cannot be read, or the record cannot be written.
     """
-    record_trust(path, fingerprint(parse_json(read_bytes(path))), _environment(environment))
+    record_trust(path, fingerprint(read_json(path)), _environment(environment))
 
 
 def is_trusted(path: Path, *, environment: Mapping[str, str] | None = None) -> bool:
@@ -33,7 +33,7 @@ def is_trusted(path: Path, *, environment: Mapping[str, str] | None = None) -> b
         ConfigurationError: it or the record cannot be read.
     """
     known = recorded_fingerprint(path, _environment(environment))
-    return known == fingerprint(parse_json(read_bytes(path)))
+    return known == fingerprint(read_json(path))
 
 
 def forget_trust(path: Path, *, environment: Mapping[str, str] | None = None) -> bool:

@@ -8,8 +8,9 @@ from typing import TypeVar
 
 import attrs
 
-from beaver_hooks.record.facts import Identify, clean_text, personal_values
-from beaver_hooks.record.receipts import Clip, Decision, Fault, Outcome, PluginReceipt, Receipt, TurnState
+from beaver_hooks.record.facts import Identify, clean_text
+from beaver_hooks.record.private import Private
+from beaver_hooks.record.receipts import Clip, Decision, Failure, Outcome, PluginReceipt, Receipt, TurnState
 from beaver_hostspecs import DropReason, Turn
 
 T = TypeVar("T")
@@ -30,11 +31,11 @@ class PluginAccount:
     injected: tuple[str | None, ...] = ()
     blocks: int = 0
     tokens: int = 0
-    entries: list[Decision | Outcome | Clip | Fault] = attrs.field(factory=list)
+    entries: list[Decision | Outcome | Clip | Failure] = attrs.field(factory=list)
     degraded: list[str] = attrs.field(factory=list)
     seconds: dict[str, float] = attrs.field(factory=dict)
 
-    def enter(self, entry: Decision | Outcome | Clip | Fault) -> None:
+    def enter(self, entry: Decision | Outcome | Clip | Failure) -> None:
         """Write an entry down, as long as there are not too many."""
         if len(self.entries) < MOST_ENTRIES:
             self.entries.append(entry)
@@ -67,7 +68,7 @@ class PluginAccount:
             decisions=_only(Decision, entries),
             outcomes=_only(Outcome, entries),
             clipped=_only(Clip, entries),
-            faults=_only(Fault, entries),
+            failures=_only(Failure, entries),
             degraded=tuple(self.degraded),
             milliseconds={hook: round(seconds * 1000, 3) for hook, seconds in {**self.seconds}.items()},
         )
@@ -99,9 +100,9 @@ class Account:
     plugins: dict[str, PluginAccount] = attrs.field(factory=lambda: defaultdict(PluginAccount))
 
     @cached_property
-    def personal(self) -> tuple[str, ...]:
-        """What in the turn is content or could identify a person."""
-        return personal_values(self.turn)
+    def private(self) -> Private:
+        """What in the turn is content or could identify a person; a turn's id too, where it is not one of ours."""
+        return Private.of(self.turn, *({self.turn.id} - {self.recorded}))
 
     @property
     def state(self) -> TurnState:
@@ -116,7 +117,7 @@ class Account:
         """Return the receipt as it stands."""
 
         def clean(text: str) -> str:
-            return clean_text(text, personal=self.personal, identify=identify)
+            return clean_text(text, private=self.private, identify=identify)
 
         plugins = {name: account.receipt(clean) for name, account in list(self.plugins.items())}
         return Receipt(

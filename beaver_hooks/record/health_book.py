@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import attrs
 
@@ -17,7 +17,10 @@ from beaver_hooks.record.health import (
 from beaver_hostspecs import Clock
 
 KEEP_EVERY = timedelta(minutes=1)
-"""How old the kept time of the last success may grow while nothing else changes."""
+"""How old kept counts and times may grow while nothing else changes."""
+
+
+NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class HealthBook:
@@ -25,26 +28,26 @@ class HealthBook:
 
     What moves the health returns whether the state changed, so that the caller can say so.
 
+    Several hosts may keep their books in one place. What is kept there is read again when this host loads a
+    plugin, takes it out of service, or closes; and it writes only what it has moved itself.
+
     Args:
         clock: where time comes from.
         keep: called with what shall survive the process.
-        earlier: what earlier processes kept.
+        earlier: returns what is kept now, of other hosts too.
     """
 
     def __init__(
-        self,
-        *,
-        clock: Clock,
-        keep: Callable[[str, Health], None],
-        earlier: Mapping[str, Health],
+        self, *, clock: Clock, keep: Callable[[str, Health], None], earlier: Callable[[], Mapping[str, Health]]
     ) -> None:
         self._clock = clock
         self._keep = keep
         self._lock = threading.RLock()
-        self._earlier = dict(earlier)
+        self._read = earlier
+        self._earlier = dict(earlier())
         self._healths: dict[str, Health] = {}
         self._successes: dict[str, datetime] = {}
-        self._kept: dict[str, datetime] = {}
+        self._kept: dict[str, tuple[Health, datetime]] = {}
 
     def __getitem__(self, plugin: str) -> Health:
         health = self._healths.get(plugin) or self._earlier.get(plugin) or Health()
@@ -58,11 +61,13 @@ class HealthBook:
     def loaded(self, plugin: str) -> bool:
         """The plugin was loaded."""
         with self._lock:
+            self._refresh(plugin)
             return self._move(plugin, after_loading(self[plugin], at=self._clock.now()))
 
     def out_of_service(self, plugin: str, *, state: State, reason: str) -> bool:
         """The plugin is not there: `unavailable` or `disabled`."""
         with self._lock:
+            self._refresh(plugin)
             at = self._clock.now()
             return self._move(plugin, out_of_service(self[plugin], state=state, reason=reason, at=at))
 
@@ -79,8 +84,8 @@ class HealthBook:
         if health is not None and health.state == "ok":
             # The common case costs one assignment; the time is kept now and then, and when the host closes.
             self._successes[plugin] = at
-            if at - self._kept.get(plugin, at) > KEEP_EVERY:
-                self._keep_now(plugin, at)
+            if at - self._kept[plugin][1] > KEEP_EVERY:
+                self._keep_now_and_then(plugin, at)
             return False
         with self._lock:
             return self._move(plugin, after_success(self[plugin], source=source, at=at))
@@ -91,18 +96,49 @@ class HealthBook:
         return health is not None and source in health.faults
 
     def keep_all(self) -> None:
-        """Keep everything as it is now; called when the host closes."""
-        for plugin, health in self.all().items():
-            self._keep(plugin, health)
+        """Keep what this host has moved and nobody has moved since; called when the host closes."""
+        with self._lock:
+            earlier = self._read()
+            for plugin, health in self.all().items():
+                known = self._kept.get(plugin)
+                if (known is None or known[0] != health) and not _is_newer(earlier.get(plugin), health):
+                    self._keep(plugin, health)
+
+    def _refresh(self, plugin: str) -> None:
+        """Take over what another host has kept since; what waits here to be written is newer than what can be read."""
+        self._earlier = dict(self._read())
+        kept = self._earlier.get(plugin)
+        if kept is not None and (plugin not in self._healths or _is_newer(kept, self[plugin])):
+            self._healths[plugin] = kept
+            self._successes.pop(plugin, None)
+            self._kept[plugin] = (kept, self._clock.now())
 
     def _move(self, plugin: str, new: Health) -> bool:
         with self._lock:
             old = self[plugin]
             self._healths[plugin] = new
             self._successes.pop(plugin, None)
-            self._keep_now(plugin, self._clock.now())
+            self._keep_now_and_then(plugin, self._clock.now())
         return old.state != new.state
 
-    def _keep_now(self, plugin: str, at: datetime) -> None:
-        self._kept[plugin] = at
-        self._keep(plugin, self[plugin])
+    def _keep_now_and_then(self, plugin: str, at: datetime) -> None:
+        """Keep the health at once if it says something else than what is kept; counts and times alone may wait."""
+        new, (old, since) = self[plugin], self._kept.get(plugin, (None, at))
+        if old is None or _news(old) != _news(new) or (old != new and at - since > KEEP_EVERY):
+            self._kept[plugin] = (new, at)
+            self._keep(plugin, new)
+
+
+def _news(health: Health) -> tuple[object, ...]:
+    """Return what of a health others must know at once."""
+    return (health.state, health.since, health.reason, health.category, dict(health.faults))
+
+
+def _is_newer(one: Health | None, other: Health) -> bool:
+    """Whether something happened to `one` after everything that happened to `other`."""
+    return one is not None and _last_moved(one) > _last_moved(other)
+
+
+def _last_moved(health: Health) -> datetime:
+    moments = (health.since, health.last_success, health.last_failure)
+    return max((each for each in moments if each is not None), default=NEVER)

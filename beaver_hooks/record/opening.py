@@ -1,12 +1,13 @@
 """Opens everything that is written down; a trail that cannot be opened is said loudly and stops nobody."""
 
-import hmac
 import secrets
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 import attrs
 
+from beaver_hooks.audit.chain import identify
 from beaver_hooks.audit.events import AuditSink
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.log import Log
@@ -22,24 +23,26 @@ AUDIT = "audit"
 
 
 @attrs.frozen(kw_only=True)
-class Record:
+class Books:
     """What a host writes down, and where. `trail` is `None` where it could not be opened."""
 
     recorder: Recorder
     trail: Trail | None
 
 
-def open_record(folder: Path, *, clock: Clock, sinks: Iterable[AuditSink], log: Log) -> Record:
+def open_books(folder: Path, *, clock: Clock, sinks: Iterable[AuditSink], log: Log) -> Books:
     """Open the trail in `folder` and the recorder over it and the further sinks."""
     writing = _Writing(log)
     try:
         trail: Trail | None = Trail.open(folder, on_state=writing.changed, clock=clock)
     except AuditUnavailable as error:
         trail, why = None, str(error)
+    except (ImportError, OSError, ValueError) as error:  # no database engine, no such place, no such name
+        trail, why = None, type_name(error)
     health = HealthBook(
         clock=clock,
         keep=(lambda plugin, each: trail.put_health(plugin, to_json(each))) if trail else lambda _, __: None,
-        earlier=_earlier(trail, log) if trail else {},
+        earlier=_Earlier(trail, log) if trail else dict,
     )
     recorder = Recorder(
         clock=clock,
@@ -56,7 +59,7 @@ def open_record(folder: Path, *, clock: Clock, sinks: Iterable[AuditSink], log: 
     if trail is None:
         recorder.degraded(HOST, source=AUDIT, category="unavailable")
         log.error("audit_unavailable", reason=why)
-    return Record(recorder=recorder, trail=trail)
+    return Books(recorder=recorder, trail=trail)
 
 
 @attrs.define
@@ -79,28 +82,35 @@ class _Writing:
             self.recorder.degraded(HOST, source=AUDIT, category=category)
 
 
-def _earlier(trail: Trail, log: Log) -> Mapping[str, Health]:
-    """Return what earlier processes knew; what cannot be read is said, and begins anew."""
-    earlier: dict[str, Health] = {}
-    try:
-        kept = trail.health()
-    except (AuditUnavailable, ValueError) as error:
-        log.warning("health_unreadable", reason=str(error))
-        return earlier
-    for name, body in kept.items():
+@attrs.define
+class _Earlier:
+    """Reads the health that is kept now. What cannot be read is said, once, and begins anew."""
+
+    trail: Trail
+    log: Log
+    said: set[str] = attrs.field(factory=set)
+
+    def __call__(self) -> Mapping[str, Health]:
         try:
-            earlier[name] = from_json(body)
+            kept = self.trail.health()
+        except (AuditUnavailable, ValueError) as error:
+            self.complain("", reason=str(error))
+            return {}
+        return {name: health for name, body in kept.items() if (health := self.revived(name, body)) is not None}
+
+    def revived(self, name: str, body: Mapping[str, object]) -> Health | None:
+        try:
+            return from_json(body)
         except (TypeError, ValueError) as error:
-            log.warning("health_unreadable", plugin=name, error=type_name(error))
-    return earlier
+            self.complain(name, plugin=name, error=type_name(error))
+            return None
+
+    def complain(self, about: str, **fields: str) -> None:
+        if about not in self.said:
+            self.said.add(about)
+            self.log.warning("health_unreadable", **fields)
 
 
 def _forgetful_identify() -> Identify:
     """Return an `identify` with a key of its own, for a host that has nowhere to keep one."""
-    key = secrets.token_bytes(32)
-
-    def identify(value: str) -> str:
-        digest = hmac.new(key, value.encode("utf-8", "surrogatepass"), "sha256")
-        return f"h:{digest.hexdigest()[:24]}"
-
-    return identify
+    return partial(identify, secrets.token_bytes(32))

@@ -39,12 +39,18 @@ class Clip:
 
 
 @attrs.frozen(kw_only=True)
-class Fault:
-    """A hook call that failed: which hook, the category, and the type of the error if there was one."""
+class Failure:
+    """A hook call that failed.
+
+    Attributes:
+        error: the type of the error, if there was one.
+        at: where it was raised, as `module:line`.
+    """
 
     hook: str
     category: str
     error: str | None = None
+    at: str | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -69,7 +75,7 @@ class PluginReceipt:
     decisions: tuple[Decision, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     clipped: tuple[Clip, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    failures: tuple[Failure, ...] = ()
     degraded: tuple[str, ...] = ()
     milliseconds: Mapping[str, float] = attrs.field(factory=dict)
 

@@ -1,6 +1,6 @@
 """The one place through which everything that happens reaches the audit trail, the receipts, the health and the log."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import cast
 
@@ -9,7 +9,9 @@ from beaver_hooks.log import Log
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.facts import Identify, clean, clean_text
 from beaver_hooks.record.health_book import HealthBook
-from beaver_hooks.record.receipts import Fault
+from beaver_hooks.record.places import frames_of, place_of
+from beaver_hooks.record.private import Private
+from beaver_hooks.record.receipts import Failure
 from beaver_hostspecs import Clock
 from beaver_hostspecs.naming import type_name
 
@@ -22,8 +24,15 @@ LOG_FIELDS = frozenset(
 )
 """What a log line means by these names is settled; facts of the same name are told apart."""
 
+LOG = "log"
+"""The source of the host's own fault while a handler of the application's log raises."""
+
 HOST = "host"
 """The name under which the host keeps its own health; no plugin may have it."""
+
+
+def _always() -> bool:
+    return True
 
 
 class Recorder:
@@ -70,9 +79,8 @@ class Recorder:
         )
         for source, sink in self._sinks.items():
             self._append(source, sink, event)
-        say = self._log.warning if loudly else self._log.debug
         fields = {f"fact_{key}" if key in LOG_FIELDS else key: fact for key, fact in kept.items()}
-        say(name, plugin=plugin, hook=hook, turn=event.turn, **fields)
+        self._say("warning" if loudly else "debug", name, plugin=plugin, hook=hook, turn=event.turn, **fields)
 
     def failed(
         self,
@@ -84,24 +92,38 @@ class Recorder:
         error: BaseException | None = None,
     ) -> None:
         """A hook of the plugin failed and nobody reported it: audit event, receipt, health."""
-        kind = self.text(type_name(error), account) if error is not None else None
+        kind, at = (None, None) if error is None else self._kind(error, account)
         if account is not None:
-            account.plugins[plugin].enter(Fault(hook=hook, category=category, error=kind))
+            account.plugins[plugin].enter(Failure(hook=hook, category=category, error=kind, at=at))
         self.health.failed(plugin, source=hook, category=category)
         since = self.health[plugin].since
-        facts = {"category": category, "error": kind, "degraded_since": since and since.isoformat()}
+        facts = {"category": category, "error": kind, "at": at, "degraded_since": since and since.isoformat()}
         self.event("plugin_failed", facts, account=account, plugin=plugin, hook=hook, loudly=True)
         if error is not None:
-            self._log.debug("plugin_error", plugin=plugin, hook=hook, error=self.text(_said(error), account))
+            said, frames = (
+                self.text(_said(error), account),
+                [self.text(str(each), account) for each in frames_of(error)],
+            )
+            self._say("debug", "plugin_error", plugin=plugin, hook=hook, error=said, frames=frames or None)
 
-    def succeeded(self, plugin: str, *, source: str, account: Account | None = None) -> None:
-        """Something of the plugin succeeded; its recovery is audited."""
-        if self.health.succeeded(plugin, source=source):
+    def succeeded(
+        self, plugin: str, *, source: str, account: Account | None = None, audible: Callable[[], bool] = _always
+    ) -> None:
+        """Something of the plugin succeeded; its recovery is audited, if it is `audible`."""
+        if self.health.succeeded(plugin, source=source) and audible():
             self.event("plugin_recovered", {"source": source}, account=account, plugin=plugin, loudly=True)
 
-    def degraded(self, plugin: str, *, source: str, category: str, account: Account | None = None) -> None:
-        """The plugin reported trouble of its own; the change of its health is audited."""
-        if self.health.failed(plugin, source=source, category=category):
+    def degraded(
+        self,
+        plugin: str,
+        *,
+        source: str,
+        category: str,
+        account: Account | None = None,
+        audible: Callable[[], bool] = _always,
+    ) -> None:
+        """The plugin reported trouble of its own; the change of its health is audited, if it is `audible`."""
+        if self.health.failed(plugin, source=source, category=category) and audible():
             facts = {"source": source, "category": category}
             self.event("plugin_degraded", facts, account=account, plugin=plugin, loudly=True)
 
@@ -109,25 +131,44 @@ class Recorder:
         # Numbers alone name nobody, and what names somebody costs time to find; the keys are ours or clean already.
         if all(type(fact) in NUMBERS for fact in facts.values()):
             return cast("Facts", facts)
-        return clean(facts, personal=account.personal if account else (), identify=self.identify)
+        return clean(facts, private=account.private if account else Private(), identify=self.identify)
 
     def text(self, text: str, account: Account | None) -> str:
         """Return `text` as it may be recorded."""
-        return clean_text(text, personal=account.personal if account else (), identify=self.identify)
+        return clean_text(text, private=account.private if account else Private(), identify=self.identify)
+
+    def _kind(self, error: BaseException, account: Account | None) -> tuple[str, str | None]:
+        """Return the type of an error and where it was raised."""
+        place = place_of(error)
+        return self.text(type_name(error), account), place and self.text(place, account)
 
     def _append(self, source: str, sink: AuditSink, event: AuditEvent) -> None:
         """Hand an event to a sink; that a sink breaks its word is said, once, and harms nobody."""
         try:
             sink.append(event)
-        except Exception as error:  # noqa: BLE001 - a sink may be anybody's code
-            self.health.failed(HOST, source=source, category="raised")
-            if source not in self._failing:
-                self._failing.add(source)
-                self._log.error("audit_sink_failed", source=source, error=type_name(error))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a sink may be anybody's code
+            if self._heard(source, type_name(error)):
+                self._say("error", "audit_sink_failed", source=source, error=type_name(error))
         else:
-            if source in self._failing:
-                self._failing.remove(source)
-                self.health.succeeded(HOST, source=source)
+            self._heard(source, None)
+
+    def _say(self, level: str, name: str, /, **fields: object) -> None:
+        """Log an event; that a handler raises is the host's trouble, and nobody else's."""
+        trouble = getattr(self._log, level)(name, **fields)
+        if trouble is not None or level != "debug":  # where nobody listens to those, they tell nothing
+            self._heard(LOG, trouble)
+
+    def _heard(self, source: str, trouble: str | None) -> bool:
+        """Move the host's health by how a sink or the log took what it was given; return whether trouble is news."""
+        if trouble is not None:
+            self.health.failed(HOST, source=source, category="raised")
+        elif source in self._failing:
+            self.health.succeeded(HOST, source=source)
+        news = trouble is not None and source not in self._failing
+        (self._failing.discard if trouble is None else self._failing.add)(source)
+        return news
 
 
 def _said(error: BaseException) -> str:

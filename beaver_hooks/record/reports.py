@@ -7,12 +7,13 @@ import attrs
 
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.facts import clean, clean_name
+from beaver_hooks.record.private import Private
 from beaver_hooks.record.receipts import Clip, Decision, Outcome
 from beaver_hooks.record.recorder import Recorder
 from beaver_hostspecs import OutcomeKind
 
 MOST_EVENTS = 100
-"""Audit events that one call may append; the next one is the last, and says that there were more."""
+"""Audit events that one call may cause; the next one is the last, and says that there were more. Health still moves."""
 
 TROUBLE = frozenset({OutcomeKind.FAILED, OutcomeKind.UNKNOWN})
 ARRIVED = frozenset({OutcomeKind.STORED, OutcomeKind.DUPLICATE, OutcomeKind.UPDATED, OutcomeKind.SUPERSEDED})
@@ -55,7 +56,9 @@ class HostReport:
     def candidates(self, scored: Iterable[tuple[str, float | None]], /) -> None:
         """Write down what was considered."""
         pairs = [(str(identifier), _score(score)) for identifier, score in scored]
-        if self.account is not None:
+        if self._is_late():
+            self._say_late("candidates", {"considered": len(pairs)})
+        elif self.account is not None:
             self.account.plugins[self.plugin].consider(pairs)
 
     def decision(self, gate: str, verdict: str, reason: str, /) -> None:
@@ -66,12 +69,12 @@ class HostReport:
         """Write down how a write ended, and move the plugin's health by it."""
         kind = OutcomeKind(kind)
         plane = self._text(plane)
-        kept = clean(facts, personal=self._personal, identify=self.recorder.identify)
+        kept = clean(facts, private=self._private, identify=self.recorder.identify)
         self._enter(Outcome(plane=plane, kind=kind.value, facts=kept))
         if kind in TROUBLE:
             self._trouble(source=plane, category=f"{plane}_{kind.value}")
         elif kind in ARRIVED:
-            self.recorder.succeeded(self.plugin, source=plane, account=self.account)
+            self._well(source=plane)
 
     def clipped(self, what: str, shown: int, total: int, /) -> None:
         """Write down that something was cut."""
@@ -79,18 +82,16 @@ class HostReport:
 
     def degraded(self, category: str, /) -> None:
         """Degrade the plugin's health until `recovered`."""
-        if not self._may_speak():
-            return
         category = self._text(category)
-        if self.account is not None:
+        if self._is_late():
+            self._say_late("degraded", {"category": category})
+        elif self.account is not None:
             self.account.plugins[self.plugin].note(category)
         self._trouble(source=REPORTED, category=category)
 
     def recovered(self) -> None:
         """Undo `degraded`."""
-        if not self._may_speak():
-            return
-        self.recorder.succeeded(self.plugin, source=REPORTED, account=self.account)
+        self._well(source=REPORTED)
 
     def _may_speak(self) -> bool:
         """Count what may end in an audit event; the first one too many says so, and is the last."""
@@ -101,20 +102,36 @@ class HostReport:
 
     def _trouble(self, *, source: str, category: str) -> None:
         self.troubled = True
-        self.recorder.degraded(self.plugin, source=source, category=category, account=self.account)
+        self.recorder.degraded(
+            self.plugin, source=source, category=category, account=self.account, audible=self._may_speak
+        )
+
+    def _well(self, *, source: str) -> None:
+        self.recorder.succeeded(self.plugin, source=source, account=self.account, audible=self._may_speak)
+
+    def _is_late(self) -> bool:
+        """Whether the receipt was closed; what comes now is an event, so that the receipt and its copy agree."""
+        return self.account is not None and self.account.state not in ("open", "pending")
+
+    def _say_late(self, what: str, facts: Mapping[str, object]) -> None:
+        if self._may_speak():
+            self._say("late_report", {**facts, "said": what})
 
     @property
-    def _personal(self) -> tuple[str, ...]:
-        return self.account.personal if self.account else ()
+    def _private(self) -> Private:
+        return self.account.private if self.account else Private()
 
     def _say(self, name: str, facts: Mapping[str, object]) -> None:
         identify = self.recorder.identify
-        name = clean_name(name, personal=self._personal, identify=identify)
-        facts = clean(facts, personal=self._personal, identify=identify)
+        name = clean_name(name, private=self._private, identify=identify)
+        facts = clean(facts, private=self._private, identify=identify)
         self.recorder.event(name, facts, account=self.account, plugin=self.plugin, hook=self.hook)
 
     def _enter(self, entry: Decision | Outcome | Clip) -> None:
-        if self.account is not None:
+        if self._is_late():
+            parts = {name: part for name, part in attrs.asdict(entry).items() if name != "facts"}
+            self._say_late(type(entry).__name__.lower(), parts)
+        elif self.account is not None:
             self.account.plugins[self.plugin].enter(entry)
 
     def _text(self, text: str) -> str:

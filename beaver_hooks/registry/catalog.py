@@ -1,39 +1,74 @@
 """The plugins that are installed, known by their entry points and not imported."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from beaver_hostspecs import PROJECT, PluginRefused
+import attrs
+
+from beaver_hooks.config import MEMORIES
+from beaver_hooks.log import make_log
+from beaver_hostspecs import PROJECT
+from beaver_hostspecs.naming import type_name
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
-OURS = frozenset({"curated", "gateway", "local", "server"})
-"""The plugins whose distributions we publish."""
+    from importlib.metadata import Distribution, EntryPoint
 
 
-def installed() -> dict[str, "EntryPoint"]:
+@attrs.frozen(kw_only=True)
+class Rivals:
+    """Several distributions that announce one name: nobody guesses which of them is meant.
+
+    Attributes:
+        name: the name.
+        targets: what each of them would load.
+    """
+
+    name: str
+    targets: tuple[str, ...]
+
+    def __str__(self) -> str:
+        targets = " and ".join(self.targets)
+        return f"several installed distributions announce a plugin named `{self.name}` ({targets}); keep one of them"
+
+
+def installed() -> dict[str, "EntryPoint | Rivals"]:
     """Return the entry point of every installed plugin, by name, in the order of their names."""
+    found: dict[str, dict[str, EntryPoint]] = {}
+    for point in sorted(_announced(), key=lambda point: point.name):
+        found.setdefault(point.name, {}).setdefault(point.value, point)
+    return {name: _one(name, points) for name, points in found.items()}
+
+
+def install_command(name: str) -> str | None:
+    """Return the command that installs a plugin, or `None` where nobody can know its distribution."""
+    return f"pip install beaver-hooks-{name}" if name in MEMORIES else None
+
+
+def _one(name: str, points: dict[str, "EntryPoint"]) -> "EntryPoint | Rivals":
+    if len(points) > 1:
+        return Rivals(name=name, targets=tuple(sorted(points)))
+    return next(iter(points.values()))
+
+
+def _announced() -> Iterator["EntryPoint"]:
     # Importing importlib.metadata takes longer than importing the rest of this package.
-    from importlib.metadata import entry_points  # noqa: PLC0415
+    from importlib.metadata import distributions  # noqa: PLC0415
 
-    found: dict[str, EntryPoint] = {}
-    for point in sorted(entry_points(group=PROJECT), key=lambda point: point.name):
-        other = found.setdefault(point.name, point)
-        if other.value != point.value:
-            raise PluginRefused(
-                f"two installed distributions announce a plugin named `{point.name}` ({other.value} and "
-                f"{point.value}); uninstall one of them",
-                plugin=point.name,
-            )
-    return found
+    seen: set[str] = set()
+    for distribution in distributions():
+        # Each by itself: one whose files cannot be read is nobody else's business.
+        try:
+            yield from _announced_by(distribution, seen)
+        except Exception as error:  # noqa: BLE001 - whatever reading files that anybody wrote comes to
+            make_log().warning("distribution_unreadable", error=type_name(error))
 
 
-def install_command(name: str) -> str:
-    """Return the command that installs a plugin, as far as anybody can know its distribution."""
-    return f"pip install beaver-hooks-{name}" if name in OURS else f"pip install the distribution of `{name}`"
-
-
-def versions(names: Mapping[str, "EntryPoint"]) -> dict[str, str]:
-    """Return the version of each plugin's distribution."""
-    return {name: point.dist.version if point.dist else "unknown" for name, point in names.items()}
+def _announced_by(distribution: "Distribution", seen: set[str]) -> "tuple[EntryPoint, ...]":
+    """Return our entry points of a distribution, unless one of its name comes first on the path and hides it."""
+    if PROJECT not in (distribution.read_text("entry_points.txt") or ""):
+        return ()
+    name = re.sub(r"[-_.]+", "-", distribution.metadata["Name"]).lower()
+    points = () if name in seen else tuple(distribution.entry_points.select(group=PROJECT))
+    seen.add(name)
+    return points

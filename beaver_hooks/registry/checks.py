@@ -6,11 +6,11 @@ would end before the coroutine that it wraps has started.
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from types import FunctionType, MappingProxyType, MethodType
 from typing import Any
 
-from beaver_hostspecs import CONTRACT_VERSION, PROJECT, PluginInfo, PluginRefused, hooks
+from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hostspecs import PROJECT, PluginRefused, hooks
 from beaver_hostspecs.naming import type_name
 
 OPTIONS = f"{PROJECT}_impl"
@@ -29,41 +29,40 @@ HOOKS: Mapping[str, Callable[..., Any]] = _specifications()
 """Every hook of the contract, by name."""
 
 
-def check_plugin(name: str, plugin: object) -> None:
-    """Raise `PluginRefused` unless `plugin` is an object whose hooks fit the contract."""
+def check_plugin(name: str, plugin: object) -> dict[str, Callable[..., Any]]:
+    """Return the marked methods of `plugin` by attribute, or raise `PluginRefused` unless they fit the contract."""
     if inspect.isclass(plugin):
         raise _refused(name, f"a class was registered; register an instance: {plugin.__name__}()")
     found: dict[str, str] = {}
-    for attribute, method, options in _methods(plugin):
+    methods: dict[str, Callable[..., Any]] = {}
+    for attribute, method, options in _methods(name, plugin):
         if options is None and attribute not in HOOKS:
             continue
         hook = _check_method(name, attribute, method, options)
         other = found.setdefault(hook, attribute)
         if other != attribute:
             raise _refused(name, f"`{other}` and `{attribute}` both implement the hook `{hook}`; keep one of them")
+        methods[attribute] = method
     if not found:
         raise _refused(name, "it implements no hook; mark its methods with @hookimpl")
+    return methods
 
 
-def check_info(name: str, info: object) -> PluginInfo:
-    """Return what `describe` returned, or raise `PluginRefused`."""
-    if not isinstance(info, PluginInfo):
-        raise _refused(name, f"hook `describe` returned {type_name(info)}; it must return a PluginInfo")
-    if info.contract.partition(".")[0] != CONTRACT_VERSION.partition(".")[0]:
-        raise _refused(
-            name,
-            f"it is written for contract {info.contract} and this host speaks {CONTRACT_VERSION}; "
-            "install a version of the plugin for this contract",
-        )
-    return info
-
-
-def _methods(plugin: object) -> Iterator[tuple[str, Callable[..., Any], Mapping[str, Any] | None]]:
+def _methods(name: str, plugin: object) -> Iterator[tuple[str, Callable[..., Any], Mapping[str, Any] | None]]:
     for attribute in dir(plugin):
-        if isinstance(inspect.getattr_static(plugin, attribute, None), HOOKABLE):
+        static = inspect.getattr_static(plugin, attribute, None)
+        if isinstance(static, HOOKABLE):
             method = getattr(plugin, attribute)
             options = getattr(method, OPTIONS, None)
             yield attribute, method, options if isinstance(options, Mapping) else None
+        # `None` is how a subclass takes away what it inherits.
+        elif static is not None and (attribute in HOOKS or _is_marked(static)):
+            raise _refused(name, f"`{attribute}` is a {type_name(static)}; write the hook as a method of the class")
+
+
+def _is_marked(static: object) -> bool:
+    """Whether an object carries the marker, as decorators copy it from the method that they wrap."""
+    return type(inspect.getattr_static(static, OPTIONS, None)) is dict
 
 
 def _check_method(name: str, attribute: str, method: Callable[..., Any], options: Mapping[str, Any] | None) -> str:
@@ -71,9 +70,8 @@ def _check_method(name: str, attribute: str, method: Callable[..., Any], options
         raise _refused(name, f"`{attribute}` has the name of a hook and no marker; mark it with @hookimpl")
     hook = options.get("specname") or attribute
     if hook not in HOOKS:
-        close = get_close_matches(hook, HOOKS, n=1)
-        remedy = f"did you mean `{close[0]}`?" if close else f"the hooks are {', '.join(HOOKS)}"
-        raise _refused(name, f"there is no hook `{hook}`; {remedy}")
+        remedy = did_you_mean(hook, HOOKS) or f"; the hooks are {', '.join(HOOKS)}"
+        raise _refused(name, f"there is no hook `{hook}`{remedy}")
     if options.get("wrapper") or options.get("hookwrapper"):
         raise _refused(name, f"hook `{hook}` is a wrapper, which cannot wrap a coroutine; write a plain @hookimpl")
     _check_kind(name, hook, method)

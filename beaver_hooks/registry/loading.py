@@ -1,25 +1,29 @@
 """Loads plugins: each by itself, so that one that cannot be loaded takes nobody with it."""
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
-from beaver_hooks.audit.state_folder import plugin_folder
 from beaver_hooks.calls.calls import Calls, Result
-from beaver_hooks.config import Config, structure
+from beaver_hooks.config import Config
+from beaver_hooks.config.suggestions import did_you_mean
 from beaver_hooks.record.recorder import Recorder
 from beaver_hooks.record.reports import HostReport
-from beaver_hooks.registry.catalog import install_command
-from beaver_hooks.registry.checks import HOOKS, check_info
+from beaver_hooks.registry.asking import ask, contained, misanswered, several
+from beaver_hooks.registry.catalog import Rivals, install_command
+from beaver_hooks.registry.checks import HOOKS
+from beaver_hooks.registry.descriptions import check_info
 from beaver_hooks.registry.plan import Plan
 from beaver_hooks.registry.registry import Implementation, Member, Registry
+from beaver_hooks.state_folder import plugin_folder
 from beaver_hostspecs import (
     AuditUnavailable,
     Command,
-    ConfigurationError,
+    HostNotOpen,
+    PluginError,
     PluginFailed,
     PluginInfo,
     PluginMissing,
@@ -28,13 +32,14 @@ from beaver_hostspecs import (
     Services,
     Setup,
     Tool,
+    UnknownPlugin,
 )
 from beaver_hostspecs.naming import type_name
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-T = TypeVar("T")
+N = TypeVar("N", Tool, Command)
 
 OUTSIDE = "outside"
 """What a report outside turns gives as its hook."""
@@ -66,25 +71,38 @@ class Loader:
         self._seconds = seconds
         # With the `stop` of each: the registry knows a plugin no more once it is unregistered.
         self._started: dict[Member, Implementation | None] = {}
+        self._closed = False
 
-    async def load(self, plan: Plan, points: Mapping[str, "EntryPoint"]) -> None:
-        """Load what the plan names; a required plugin that cannot be had fails loading."""
+    async def load(self, plan: Plan, points: Mapping[str, "EntryPoint | Rivals"]) -> None:
+        """Load what the plan names, of all that is installed; a required plugin that cannot be had fails loading."""
         for name, reason in plan.disabled.items():
             self._recorder.health.out_of_service(name, state="disabled", reason=reason)
         for name in plan.missing:
-            raise PluginMissing(_missing(name, plan), plugin=name)
+            raise PluginMissing(_missing(name, plan, points), plugin=name)
         for name in plan.names:
             await self._load(name, points[name], plan)
 
     async def bring_in(self, name: str, plugin: object, *, fail_closed: bool = False) -> Member:
-        """Register, configure and start one plugin object, or raise and leave nothing of it."""
-        member = self._registry.add(name, plugin, fail_closed=fail_closed)
-        try:
-            self._configure(member)
-            await self._start(member)
-        except BaseException:
-            self._registry.remove(name)
-            raise
+        """Register, configure and start one plugin object, or raise and leave nothing of it.
+
+        Raises:
+            ConfigurationError: its settings are wrong.
+            PluginRefused: the name cannot be had, or it breaks the contract.
+            PluginUnavailable: it asks to be left out.
+            PluginFailed: one of its hooks raised.
+            HostNotOpen: the host was closed while it started.
+        """
+        self._registry.check_name(name)
+        with self._written_down(name):
+            with contained(name, "could not be examined", passing=(PluginRefused,)):
+                member = self._registry.add(name, plugin, fail_closed=fail_closed)
+            try:
+                self._configure(member)
+                await self._start(member)
+            except BaseException:
+                self._registry.discard(member)
+                raise
+        await self._check_wanted(member)
         if self._recorder.health.loaded(name):
             self._recorder.event("plugin_loaded_again", plugin=name)
         self._forgive(member)
@@ -103,24 +121,52 @@ class Loader:
             self._recorder.succeeded(member.name, source="stop")
 
     async def stop_all(self) -> None:
-        """Stop every started plugin, the last one first."""
+        """Stop every started plugin, the last one first; what starts from now on is stopped at once."""
+        self._closed = True
         for member in reversed(tuple(self._started)):
             await self.stop(member)
 
-    async def _load(self, name: str, point: "EntryPoint", plan: Plan) -> None:
+    async def _load(self, name: str, point: "EntryPoint | Rivals", plan: Plan) -> None:
+        """Load one installed plugin; only a required one that cannot be had is an error, as all is written down."""
         try:
-            factory = point.load()
-            await self.bring_in(name, factory(), fail_closed=name in plan.preset.fail_closed)
-        except (ConfigurationError, KeyboardInterrupt):
+            plugin = self._make(name, point)
+            await self.bring_in(name, plugin, fail_closed=name in plan.preset.fail_closed)
+        except PluginError as error:
+            if name in plan.preset.required:
+                raise PluginMissing(_needed(name, plan, str(error)), plugin=name) from error
+
+    def _make(self, name: str, point: "EntryPoint | Rivals") -> object:
+        """Import a plugin and make one for this host."""
+        with self._written_down(name):
+            self._registry.check_name(name)
+            if isinstance(point, Rivals):
+                raise PluginRefused(str(point), plugin=name)
+            with contained(name, "could not be loaded"):
+                factory = point.load()
+                return factory()
+
+    @contextmanager
+    def _written_down(self, name: str) -> Iterator[None]:
+        """Write down that a plugin cannot be had: one event, and its health says why."""
+        try:
+            yield
+        except PluginError as error:
+            reason = str(error)
+            cause = error if error.__cause__ is None else error.__cause__
+            self._recorder.health.out_of_service(name, state="unavailable", reason=reason)
+            facts = {"reason": reason, "error": type_name(cause)}
+            self._recorder.event("plugin_unavailable", facts, plugin=name, loudly=True)
             raise
-        except PluginUnavailable as error:
-            self._leave_out(name, error.reason, error, plan)
-        except (PluginRefused, PluginFailed) as error:
-            self._leave_out(name, str(error), error, plan)
-        except BaseException as error:
-            if _is_cancellation_of_ours(error):
-                raise
-            self._leave_out(name, f"it could not be loaded ({type_name(error)})", error, plan)
+
+    async def _check_wanted(self, member: Member) -> None:
+        """Stop a plugin at once that nobody has any more now that it has started."""
+        if self._registry.holds(member) and not self._closed:
+            return
+        self._registry.discard(member)
+        await self.stop(member)
+        if self._closed:
+            raise HostNotOpen(f"the host was closed while the plugin `{member.name}` started; it was stopped again")
+        raise UnknownPlugin(f"the plugin `{member.name}` was unregistered while it started", plugin=member.name)
 
     def _forgive(self, member: Member) -> None:
         """Let go of earlier faults in hooks that the plugin no longer has: no success could clear them."""
@@ -128,27 +174,24 @@ class Loader:
             if source in HOOKS and not self._implements(member, source):
                 self._recorder.succeeded(member.name, source=source)
 
-    def _leave_out(self, name: str, reason: str, error: BaseException, plan: Plan) -> None:
-        """Audit and warn once; for a required plugin, fail loading."""
-        self._recorder.health.out_of_service(name, state="unavailable", reason=reason)
-        facts = {"reason": reason, "error": type_name(error)}
-        self._recorder.event("plugin_unavailable", facts, plugin=name, loudly=True)
-        if name in plan.preset.required:
-            raise PluginMissing(
-                f"the plugin `{name}` is needed{_by(plan)}: {reason}; mend it, or reinstall it with: "
-                f"{install_command(name)}",
-                plugin=name,
-            ) from error
-
     def _configure(self, member: Member) -> None:
-        if self._implements(member, "describe"):
-            member.info = check_info(member.name, self._ask(member, "describe"))
-        if self._implements(member, "configure"):
-            answer = self._ask(member, "configure", setup=self._setup(member))
+        describe, configure = (self._registry.of(member, hook) for hook in ("describe", "configure"))
+        if describe is not None:
+            member.info = self._info(describe)
+        if configure is not None:
+            answer = ask(configure, {"setup": self._setup(member)})
             if answer is not None:
-                raise _misanswered(member, "configure", answer, "nothing")
-        member.tools = self._tools(member, self._several(member, "provide_tools", Tool))
-        member.commands = self._several(member, "provide_commands", Command)
+                raise misanswered(configure, f"a {type_name(answer)}", "nothing")
+        member.tools = self._unclaimed(member, "tool", several(self._registry.of(member, "provide_tools"), Tool))
+        commands = several(self._registry.of(member, "provide_commands"), Command)
+        member.commands = self._unclaimed(member, "command", commands)
+
+    @staticmethod
+    def _info(describe: Implementation) -> PluginInfo:
+        # A half-made description or a class of settings with a metaclass of its own runs code when it is looked at.
+        name, answer = describe.member.name, ask(describe, {})
+        with contained(name, "failed in `describe`", passing=(PluginRefused,)):
+            return check_info(name, answer)
 
     def _setup(self, member: Member) -> Setup:
         here = self._surroundings
@@ -177,46 +220,33 @@ class Loader:
     def _settings(self, name: str, info: PluginInfo) -> object:
         if info.settings is None:
             return None
-        path = info.settings_path or f"plugins.{name}"
-        section = self._surroundings.config.section(path) or {}
-        return structure(info.settings, section, path, environment=self._surroundings.environment)
+        here, path = self._surroundings, info.settings_path or f"plugins.{name}"
+        with contained(name, "could not be given its settings"):
+            return here.config.settings(info.settings, path, environment=here.environment)
 
-    def _several(self, member: Member, hook: str, kind: type[T]) -> tuple[T, ...]:
-        answer = self._ask(member, hook) if self._implements(member, hook) else None
-        try:
-            items = () if answer is None else tuple(answer)
-        except TypeError:
-            items = (answer,)
-        for item in items:
-            if not isinstance(item, kind):
-                raise _misanswered(member, hook, item, f"{kind.__name__}s")
-        return items
-
-    def _tools(self, member: Member, offered: tuple[Tool, ...]) -> tuple[Tool, ...]:
-        taken = {tool.name: other.name for other in self._registry.members() for tool in other.tools}
-        kept: dict[str, Tool] = {}
-        for tool in offered:
-            if tool.name in taken or tool.name in kept:
-                facts = {"tool": tool.name, "taken_by": taken.get(tool.name, member.name)}
-                self._recorder.event("tool_refused", facts, plugin=member.name, loudly=True)
+    def _unclaimed(self, member: Member, what: str, offered: tuple[N, ...]) -> tuple[N, ...]:
+        """Return what of the offers nobody has yet; the others are audited."""
+        taken = {tool.name: each.name for each in self._registry.members() for tool in each.tools if what == "tool"}
+        kept: dict[str, N] = {}
+        for each in offered:
+            if each.name in taken or each.name in kept:
+                facts = {what: each.name, "taken_by": taken.get(each.name, member.name)}
+                self._recorder.event(f"{what}_refused", facts, plugin=member.name, loudly=True)
             else:
-                kept[tool.name] = tool
+                kept[each.name] = each
         return tuple(kept.values())
 
     def _implements(self, member: Member, hook: str) -> bool:
         return self._registry.of(member, hook) is not None
 
-    def _ask(self, member: Member, hook: str, **arguments: object) -> Any:
-        implementation = self._registry.of(member, hook)
-        assert implementation is not None  # noqa: S101 - every caller has asked `_implements`
-        return implementation.function(**{name: arguments[name] for name in implementation.arguments})
-
     async def _start(self, member: Member) -> None:
+        stop = self._registry.of(member, "stop")
         result = await self._call(self._registry.of(member, "start"))
         if result is not None and result.category is not None:
-            kind = f", {type_name(result.error)}" if result.error else ""
-            raise PluginFailed(f"it could not start ({result.category}{kind})", plugin=member.name)
-        self._started[member] = self._registry.of(member, "stop")
+            kind = f" {type_name(result.error)}" if result.error is not None else ""
+            message = f"plugin `{member.name}` could not start: {result.category}{kind}"
+            raise PluginFailed(message, plugin=member.name) from result.error
+        self._started[member] = stop
 
     async def _call(self, implementation: Implementation | None) -> Result | None:
         if implementation is None:
@@ -228,21 +258,19 @@ class Loader:
         return result if result.value is None else attrs.evolve(result, category="wrong_type")
 
 
-def _is_cancellation_of_ours(error: BaseException) -> bool:
-    """Whether loading itself is being cancelled, rather than a factory raising `CancelledError` of its own."""
-    task = asyncio.current_task()
-    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
-
-
-def _misanswered(member: Member, hook: str, answer: object, wanted: str) -> PluginRefused:
-    fault = f"hook `{hook}` returned a {type_name(answer)}; it must return {wanted}"
-    return PluginRefused(f"plugin `{member.name}` was refused: {fault}", plugin=member.name)
-
-
-def _missing(name: str, plan: Plan) -> str:
+def _missing(name: str, plan: Plan, installed: Collection[str]) -> str:
     if reason := plan.disabled.get(name):
         return f"the plugin `{name}` is needed{_by(plan)}, but {reason}; take it out of there or change the mode"
-    return f"the plugin `{name}` is needed{_by(plan)} and not installed; run: {install_command(name)}"
+    if command := install_command(name):
+        return f"the plugin `{name}` is needed{_by(plan)} and not installed; run: {command}"
+    there = ", ".join(installed) or "none"
+    return f"no plugin named `{name}` is installed; installed: {there}{did_you_mean(name, installed)}"
+
+
+def _needed(name: str, plan: Plan, reason: str) -> str:
+    command = install_command(name)
+    remedy = f"mend it, or reinstall it with: {command}" if command else "mend it, or reinstall its distribution"
+    return f"the plugin `{name}` is needed{_by(plan)}: {reason}; {remedy}"
 
 
 def _by(plan: Plan) -> str:

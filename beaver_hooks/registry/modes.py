@@ -1,12 +1,10 @@
 """Modes are presets over registration. This table is all that the host knows of memory."""
 
-from typing import Literal
-
 import attrs
 
-NOBODY: frozenset[str] = frozenset()
+from beaver_hooks.config import Mode
 
-Mode = Literal["curated", "hybrid", "memory_gateway"]
+NOBODY: frozenset[str] = frozenset()
 
 
 @attrs.frozen(kw_only=True)

@@ -1,6 +1,5 @@
 """The plugins that are registered now, and which of their hooks to call in which order."""
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,13 +8,18 @@ import pluggy
 
 from beaver_hooks.record.recorder import HOST
 from beaver_hooks.registry.checks import HOOKS, accepted_arguments, check_plugin
-from beaver_hostspecs import PROJECT, Command, PluginInfo, PluginRefused, Tool, UnknownPlugin, hooks
+from beaver_hostspecs import CONTRACT_VERSION, PROJECT, Command, PluginInfo, PluginRefused, Tool, UnknownPlugin, hooks
+from beaver_hostspecs.naming import PLUGIN_NAME, type_name
 
 RESERVED = frozenset({HOST, "disabled"})
 """Names that mean something else in health and configuration."""
 
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-"""What a plugin may be called: its name is a key in the configuration and a folder in the state folder."""
+
+class _Stand:
+    """Stands for a plugin in pluggy's books: pluggy asks with `==`, and a plugin may answer anything to that."""
+
+    def __init__(self, methods: dict[str, Callable[..., Any]]) -> None:
+        vars(self).update(methods)
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -33,7 +37,7 @@ class Member:
 
     name: str
     plugin: object
-    info: PluginInfo = attrs.field(factory=lambda: PluginInfo(version="unknown"))
+    info: PluginInfo = attrs.field(factory=lambda: PluginInfo(version="unknown", contract=CONTRACT_VERSION))
     fail_closed: bool = False
     tools: tuple[Tool, ...] = ()
     commands: tuple[Command, ...] = ()
@@ -58,19 +62,24 @@ class Registry:
         self._members: dict[str, Member] = {}
         self._ordered: dict[str, tuple[Implementation, ...]] = {}
 
-    def add(self, name: str, plugin: object, *, fail_closed: bool = False) -> Member:
-        """Register `plugin`, or raise `PluginRefused` and leave everything as it was."""
-        if name in RESERVED or not NAME.fullmatch(name):
+    def check_name(self, name: str) -> None:
+        """Raise `PluginRefused` unless a plugin may be registered under `name` now."""
+        if type(name) is not str:
+            raise PluginRefused(f"the name of a plugin is a str, and not {type_name(name)}")
+        if name in RESERVED or not PLUGIN_NAME.fullmatch(name):
             fault = "is reserved" if name in RESERVED else "is no name; use letters, digits, `-` and `_`"
             raise PluginRefused(f"`{name}` {fault}: the plugin was not registered", plugin=name)
         if name in self._members:
             raise PluginRefused(f"a plugin named `{name}` is registered; unregister it first", plugin=name)
-        check_plugin(name, plugin)
-        try:
-            self._manager.register(plugin, name)
-        except ValueError as error:
-            other = self._manager.get_name(plugin)
-            raise PluginRefused(f"this object is registered already, as `{other}`", plugin=name) from error
+
+    def add(self, name: str, plugin: object, *, fail_closed: bool = False) -> Member:
+        """Register `plugin`, or raise `PluginRefused` and leave everything as it was."""
+        self.check_name(name)
+        for other in self._members.values():
+            if other.plugin is plugin:
+                raise PluginRefused(f"this object is registered already, as `{other.name}`", plugin=name)
+        stand = _Stand(check_plugin(name, plugin))
+        self._manager.register(stand, name)
         self._members[name] = member = Member(name=name, plugin=plugin, fail_closed=fail_closed)
         self._ordered.clear()
         return member
@@ -78,19 +87,23 @@ class Registry:
     def remove(self, name: str) -> Member:
         """Unregister a plugin; effective at once."""
         member = self.member(name)
-        self._manager.unregister(member.plugin)
-        del self._members[name]
-        self._ordered.clear()
+        self.discard(member)
         return member
+
+    def discard(self, member: Member) -> None:
+        """Unregister this very plugin, if it is registered still; another one of its name stays."""
+        if self.holds(member):
+            self._manager.unregister(name=member.name)
+            del self._members[member.name]
+            self._ordered.clear()
 
     def member(self, name: str) -> Member:
         """Return a registered plugin, or raise `UnknownPlugin` with those that are."""
-        try:
+        if type(name) is str and name in self._members:
             return self._members[name]
-        except KeyError:
-            known = ", ".join(self._members) or "none"
-            message = f"no plugin named `{name}` is registered; registered: {known}"
-            raise UnknownPlugin(message, plugin=name) from None
+        known = ", ".join(self._members) or "none"
+        said = name if type(name) is str else type_name(name)
+        raise UnknownPlugin(f"no plugin named `{said}` is registered; registered: {known}", plugin=said)
 
     def members(self) -> tuple[Member, ...]:
         """Return the registered plugins in the order of registration."""

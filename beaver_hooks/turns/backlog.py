@@ -1,7 +1,7 @@
 """The background queue: bounded, in order per session and plugin, side by side for everybody else."""
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import Context
 from typing import Any
@@ -39,7 +39,7 @@ class Backlog:
 
     Args:
         loop: the loop to run them on.
-        limit: how many jobs may be queued or running; further ones are refused.
+        limit: how many jobs of one plugin may be queued or running; further ones are refused.
         run: runs one job; never raises.
         settled: called for every job that was accepted, when it has been run (`True`) or was lost (`False`).
     """
@@ -58,6 +58,7 @@ class Backlog:
         self._settled = settled
         self._lanes: dict[LaneKey, _Lane] = {}
         self._count = 0
+        self._waiting: Counter[Member] = Counter()
         self._empty = asyncio.Event()
         self._empty.set()
 
@@ -66,11 +67,13 @@ class Backlog:
 
     def put(self, job: Job) -> bool:
         """Queue a job; `False` if there is no room for it."""
-        if self._count >= self._limit:
+        member = job.implementation.member
+        if self._waiting[member] >= self._limit:
             return False
+        self._waiting[member] += 1
         self._count += 1
         self._empty.clear()
-        key = (job.account.turn.session, job.implementation.member)
+        key = (job.account.turn.session, member)
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = _Lane()
@@ -109,11 +112,17 @@ class Backlog:
             while lane.jobs:
                 await self._run(lane.jobs[0])
                 self._done(lane.jobs.popleft(), run=True)
+        except asyncio.CancelledError:
+            self._lose(lane)  # discarded, and empty already, or the loop itself ends
+            raise
+        except BaseException:
+            # A KeyboardInterrupt stops the loop, perhaps only for now: the other jobs still have their turn.
+            self._done(lane.jobs.popleft(), run=False)
+            lane.worker = self._loop.create_task(self._work(key, lane))
+            raise
         finally:
-            # Only a KeyboardInterrupt ends this early; a lane that was discarded is not ours any more.
-            if self._lanes.get(key) is lane:
+            if not lane.jobs and self._lanes.get(key) is lane:
                 del self._lanes[key]
-                self._lose(lane)
 
     def _lose(self, lane: _Lane) -> int:
         lost = len(lane.jobs)
@@ -123,6 +132,10 @@ class Backlog:
 
     def _done(self, job: Job, *, run: bool) -> None:
         self._count -= 1
+        member = job.implementation.member
+        self._waiting[member] -= 1
+        if not self._waiting[member]:
+            del self._waiting[member]
         self._settled(job, run)
         if not self._count:
             self._empty.set()

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from math import inf
 
 import attrs
 
@@ -44,7 +45,7 @@ class TurnBook:
             raise TurnAlreadyOpen("a turn with that id is open; close it first, or give each turn its own id")
         if opened.id in self._closed:
             raise TurnClosed("a turn with that id was closed; give each turn its own id")
-        self._open[opened.id] = _Page(opened=opened, since=self._clock.monotonic())
+        self._put(opened, self._clock.monotonic())
 
     def get(self, turn_id: str) -> OpenTurn | None:
         """Return an open turn, or `None`."""
@@ -63,6 +64,22 @@ class TurnBook:
             raise TurnClosed("that turn was closed before")
         raise UnknownTurn("no turn with that id is open in this host")
 
+    def touch(self, opened: OpenTurn) -> None:
+        """The turn is in use: it idles from now on, unless it is held."""
+        page = self._open.get(opened.id)
+        if page is not None and page.opened is opened and page.since != inf:
+            self._put(opened, self._clock.monotonic())
+
+    def hold(self, opened: OpenTurn) -> None:
+        """A `with` block holds the turn and will close it: it never idles."""
+        if self.holds(opened):
+            self._put(opened, inf)
+
+    def _put(self, opened: OpenTurn, since: float) -> None:
+        # Taken out first: the order of the pages is the order in which they were last used.
+        self._open.pop(opened.id, None)
+        self._open[opened.id] = _Page(opened=opened, since=since)
+
     def close(self, opened: OpenTurn) -> bool:
         """Take a turn out; `False` if it was closed before."""
         if not self.holds(opened):
@@ -79,7 +96,9 @@ class TurnBook:
         while self._closed and next(iter(self._closed.values())) <= limit:
             self._closed.popitem(last=False)
         idle = []
-        for page in self._open.values():  # in order of opening: the first one that is young ends the search
+        for page in self._open.values():  # the longest unused first; those that are held may stand anywhere
+            if page.since == inf:
+                continue
             if page.since > limit:
                 break
             idle.append(page.opened)

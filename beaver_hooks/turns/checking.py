@@ -1,31 +1,42 @@
 """Makes records of what a host says, or says what is wrong with it without showing it."""
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
 
+from beaver_hooks.config.suggestions import did_you_mean
 from beaver_hostspecs import InvalidTurn
 
-_NOT_A_MEMBER = re.compile(r".* is not a valid (\w+)", re.DOTALL)
 
-
-def checked(kind: Callable[..., Any], *args: Any, **fields: Any) -> Any:
-    """Return `kind(...)`; whatever does not fit is an `InvalidTurn` that shows no value."""
+def checked(kind: Callable[..., Any], /, *args: Any, **fields: Any) -> Any:
+    """Return `kind(...)`; whatever does not fit is an `InvalidTurn`. The records show no value in what they raise."""
     try:
         return kind(*args, **fields)
     except RecursionError:
         raise InvalidTurn(f"{kind.__name__}: a value is nested too deeply, or holds itself") from None
     except (TypeError, ValueError) as error:
-        raise InvalidTurn(f"{kind.__name__}: {_without_values(error)}") from None
+        raise InvalidTurn(f"{kind.__name__}: {_names_at_fault(kind, fields) or error}") from None
 
 
-def _without_values(error: Exception) -> str:
-    """Return what is wrong; attrs gives the field and the value, of which only the field may be shown."""
-    attribute = error.args[1] if len(error.args) > 1 else None
-    if isinstance(attribute, attrs.Attribute):
-        return f"`{attribute.name}` does not fit"
-    # An enum shows the value that it does not know.
-    enum = _NOT_A_MEMBER.fullmatch(str(error))
-    return f"not a valid {enum[1]}" if enum else str(error)
+def checked_id(turn_id: object) -> str:
+    """Return the id of a turn that somebody asks for."""
+    if not isinstance(turn_id, str):
+        raise InvalidTurn("the id of a turn must be a str")
+    return turn_id
+
+
+def _names_at_fault(kind: Callable[..., Any], given: Mapping[str, object]) -> str | None:
+    """Return what is wrong with the names of the fields, or `None` where they are right."""
+    if not (isinstance(kind, type) and attrs.has(kind)):
+        return None
+    fields = {each.alias: each for each in attrs.fields(kind) if each.name == each.alias}
+    for name in given:
+        if name not in fields and f"_{name}" not in attrs.fields_dict(kind):
+            return f"there is no field `{name}`{did_you_mean(name, fields) or '; it has ' + _listed(fields)}"
+    missing = [name for name, each in fields.items() if each.default is attrs.NOTHING and name not in given]
+    return f"{_listed(missing)} must be given" if missing else None
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(f"`{name}`" for name in names)

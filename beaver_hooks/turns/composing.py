@@ -91,10 +91,14 @@ def is_too_large(contribution: Contribution) -> bool:
     parts = (contribution.blocks, contribution.references, contribution.hints)
     if sum(len(part) for part in parts) > MOST_ITEMS:
         return True
-    characters = sum(len(block) for block in contribution.blocks)
-    characters += sum(len(reference.text) for reference in contribution.references)
-    characters += sum(len(hint.guidance) for hint in contribution.hints)
+    characters = sum(map(len, contribution.blocks))
+    characters += sum(map(_characters, contribution.references)) + sum(map(_characters, contribution.hints))
     return characters > MOST_CHARACTERS
+
+
+def _characters(item: Reference | Hint) -> int:
+    values = (getattr(item, field.name) for field in attrs.fields(type(item)))
+    return sum(len(value) for value in values if isinstance(value, str | tuple))
 
 
 def compose(
@@ -147,7 +151,7 @@ def _shares(answers: Answers, *, boundary: str, limit: int, budget: int | None) 
         shares[plugin] = Share(
             blocks=len(answer.blocks),
             tokens=tokens[plugin] + spent,
-            offered=len(answer.references),
+            offered=sum(1 for reference in answer.references if reference.text.strip()),
             rendered=rendered,
         )
     return shares

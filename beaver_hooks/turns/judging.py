@@ -1,7 +1,11 @@
 """Judges what hook calls came to: an answer, nothing, or a failure that is written down."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from itertools import islice
+from typing import cast
+
+import attrs
 
 from beaver_hooks.calls.calls import Category, Result
 from beaver_hooks.record.accounts import Account
@@ -10,6 +14,9 @@ from beaver_hooks.record.recorder import Recorder
 from beaver_hooks.turns.composing import MOST_ITEMS, Answers, Share, is_too_large
 from beaver_hostspecs import Contribution, Hint, PluginFailed, Reference
 from beaver_hostspecs.naming import type_name
+
+PLAIN = frozenset({str, int, float, bool, datetime, tuple, type(None)})
+"""What the fields of references and hints may be: exactly these, so that no plugin's code runs when they are read."""
 
 EVENT_LOOP = "event_loop"
 """The source of a plugin's fault that it blocked the event loop outside its hooks."""
@@ -30,8 +37,8 @@ class Judge:
             self.judge(result, category, account)
             if category is not None and result.call.implementation.member.fail_closed:
                 fatal = fatal or _fatal(result, category)
-            elif category is None and isinstance(result.value, Contribution):
-                answers.append((result.call.plugin, result.value))
+            elif category is None and result.value is not None:
+                answers.append((result.call.plugin, cast("Contribution", result.value)))
         if fatal is not None:
             raise fatal
         return answers
@@ -62,8 +69,9 @@ class Judge:
         """Write down what a plugin added to the context."""
         part = account.plugins[plugin]
         part.blocks, part.tokens, part.injected = share.blocks, share.tokens, share.injected
-        if len(share.injected) < share.offered:
-            part.enter(Clip(what="references", shown=len(share.injected), total=share.offered))
+        total = share.rendered.total if share.rendered else share.offered
+        if len(share.injected) < total:
+            part.enter(Clip(what="references", shown=len(share.injected), total=total))
         if share.rendered is not None and share.rendered.cut:
             part.enter(Decision(gate="budget", verdict="cut", reason="a reference is longer than what is left"))
 
@@ -78,23 +86,24 @@ def _misfit(value: object) -> Category | None:
 
 def _is_whole(contribution: Contribution) -> bool:
     """Whether every part is exactly what the contract says, so that looking at it runs no code of the plugin."""
-    for name, kind, text in (("blocks", str, None), ("references", Reference, "text"), ("hints", Hint, "guidance")):
+    for name, kind in (("blocks", str), ("references", Reference), ("hints", Hint)):
         part = getattr(contribution, name, None)
         if type(part) is not tuple:
             return False
+        fields = [] if kind is str else [each.name for each in attrs.fields(cast("type[attrs.AttrsInstance]", kind))]
         for item in islice(part, MOST_ITEMS):  # those beyond are refused unseen
-            if type(item) is not kind or (text and type(getattr(item, text, None)) is not str):
+            if type(item) is not kind or not all(type(getattr(item, each, item)) in PLAIN for each in fields):
                 return False
     return True
 
 
 def _fatal(result: Result, category: Category) -> BaseException:
     """Return what `open_turn` raises: the plugin's own error unchanged, or one that says what it did."""
-    if isinstance(result.error, Exception):
+    if result.error is not None and issubclass(type(result.error), Exception):
         return result.error
     plugin = result.call.plugin
     kind = f" ({type_name(result.error)})" if result.error else ""
     return PluginFailed(
-        f"plugin `{plugin}` failed in before_prompt: {category}{kind}; the memory mode makes it fail-closed",
+        f"plugin `{plugin}` failed in before_prompt: {category}{kind}; it is fail-closed, so the turn was dropped",
         plugin=plugin,
     )

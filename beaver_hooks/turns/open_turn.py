@@ -1,8 +1,7 @@
 """The handle of one open turn: what a host holds between a prompt and its answer."""
 
-from collections.abc import Iterable, Mapping
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Unpack
 
 import attrs
 
@@ -10,7 +9,8 @@ from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.receipts import Receipt
 from beaver_hooks.registry.registry import Member
 from beaver_hooks.turns.composing import PluginHint, Recall, ReferenceMessage
-from beaver_hostspecs import Answer, DropReason, Message, Turn
+from beaver_hooks.turns.fields import ToolFields
+from beaver_hostspecs import Answer, DropReason, InvalidTurn, Message, Turn
 
 if TYPE_CHECKING:
     from beaver_hooks.turns.turns import Turns
@@ -25,6 +25,9 @@ class OpenTurn:
         recall: what memory gives it.
         account: the host's own notes on it.
         members: the plugins that were registered when it was opened.
+
+    It is closed where its host is used. Elsewhere, and once the host is closed, `tool_result`, `commit` and `drop`
+    raise what the host itself raises there.
     """
 
     turn: Turn
@@ -32,6 +35,7 @@ class OpenTurn:
     account: Account = attrs.field(repr=False)
     members: tuple[Member, ...] = attrs.field(repr=False)
     _turns: "Turns" = attrs.field(repr=False)
+    _check: Callable[[], None] = attrs.field(repr=False)
 
     @property
     def id(self) -> str:
@@ -60,38 +64,28 @@ class OpenTurn:
 
     def system_prompt(self, base: str = "") -> str:
         """Return the system prompt: `base`, the plugins' rules, the trusted blocks."""
+        if not isinstance(base, str):
+            raise InvalidTurn("the base of a system prompt must be a str")
         return self.recall.system_prompt(base)
 
-    async def tool_result(
-        self,
-        *,
-        tool: str,
-        call_id: str,
-        output: object = None,
-        error: str | None = None,
-        arguments: Mapping[str, Any] | None = None,
-        outcome: Literal["success", "error"] | None = None,
-        registry: str | None = None,
-        duration: timedelta | None = None,
-        summary: str | None = None,
-        external: bool = False,
-        private: bool = False,
-    ) -> bool:
+    async def tool_result(self, **fields: Unpack[ToolFields]) -> bool:
         """Tell the plugins about a tool call; returns at once.
 
         The outcome is `error` where an `error` is given, unless said otherwise.
 
+        Args:
+            **fields: `tool` and `call_id`, and what else the host knows about the call; see `ToolResult`.
+
         Returns:
             Whether the turn was still open; a result that comes too late is told to nobody.
         """
-        return await self._turns.tool_result(
-            self,
-            {
-                "tool": tool, "call_id": call_id, "output": output, "error": error, "arguments": arguments or {},
-                "outcome": outcome or ("success" if error is None else "error"), "registry": registry,
-                "duration": duration, "summary": summary, "external": external, "private": private,
-            },
-        )  # fmt: skip
+        self._check()
+        said = {
+            **fields,
+            "arguments": fields.get("arguments") or {},
+            "outcome": fields.get("outcome") or ("success" if fields.get("error") is None else "error"),
+        }
+        return await self._turns.tool_result(self, said)
 
     async def commit(
         self, answer: str | Answer, *, messages: Iterable[Message] = (), stored: bool | None = None
@@ -103,6 +97,7 @@ class OpenTurn:
         Returns:
             Whether this call closed the turn; a turn is closed once, and closing it again changes nothing.
         """
+        self._check()
         return await self._turns.commit(self, answer, messages=messages, stored=stored)
 
     async def drop(self, reason: DropReason | str = DropReason.FAILED) -> bool:
@@ -111,4 +106,5 @@ class OpenTurn:
         Returns:
             Whether this call closed the turn.
         """
+        self._check()
         return await self._turns.drop(self, reason)

@@ -10,7 +10,7 @@ import attrs
 from beaver_hooks.calls.calls import Call, Calls
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.receipts import Receipt
-from beaver_hooks.record.recorder import HOST, Recorder
+from beaver_hooks.record.recorder import Recorder
 from beaver_hooks.record.reports import HostReport
 from beaver_hooks.registry.registry import Implementation, Member, Registry
 from beaver_hooks.turns.backlog import Backlog, Job
@@ -21,11 +21,11 @@ from beaver_hooks.turns.ids import is_ours
 from beaver_hooks.turns.injected import InjectedMemory
 from beaver_hooks.turns.judging import Judge
 from beaver_hooks.turns.open_turn import OpenTurn
-from beaver_hostspecs import Answer, Clock, DropReason, HostNotOpen, Message, ToolResult, Turn
+from beaver_hostspecs import Answer, Clock, DropReason, HostNotOpen, Message, ToolResult, Turn, TurnClosed
 from beaver_hostspecs.rendering import check_boundary
 
 QUEUE = "queue"
-"""The source of the host's own fault while the background queue is full."""
+"""The source of a plugin's fault while its background queue is full."""
 
 
 @attrs.frozen(kw_only=True)
@@ -34,7 +34,7 @@ class Policy:
 
     Attributes:
         background: whether work after the answer is done in the background; else `commit` waits for it.
-        queue_limit: how many background calls may wait.
+        queue_limit: how many background calls of one plugin may wait: one that hangs fills its own queue only.
         tokens_per_plugin: how much of the context one plugin's references may take.
         boundary: returns a turn's random boundary.
         seconds: returns how long a plugin's hook may take.
@@ -67,6 +67,7 @@ class Turns:
         injected: InjectedMemory,
         policy: Policy,
         clock: Clock,
+        check: Callable[[], None],
     ) -> None:
         self.book = book
         self.injected = injected
@@ -79,9 +80,10 @@ class Turns:
         self._calls = calls
         self._policy = policy
         self._clock = clock
+        self._check = check
         self.arriving: list[str] = []
         self.closing = False
-        self._refused = 0
+        self._refused: dict[Member, int] = {}
         self._waiting: dict[Account, asyncio.Event] = {}
 
     async def open(self, turn: Turn, *, supersedes: str | None = None) -> OpenTurn:
@@ -98,8 +100,7 @@ class Turns:
                 if each.member in opened.members
             ]
             results = await self._calls.settle(calls)
-            if self.closing:
-                raise HostNotOpen("the host was closed while the turn was being opened")  # noqa: TRY301 - it is dropped
+            self._ensure_open(opened)
             answers = self._judge.answers(
                 [each for each in results if self._registry.holds(each.call.implementation.member)], account
             )
@@ -109,11 +110,18 @@ class Turns:
             raise
         return opened
 
+    def _ensure_open(self, opened: OpenTurn) -> None:
+        if self.closing:
+            raise HostNotOpen("the host was closed while the turn was being opened")
+        if not self.book.holds(opened):
+            raise TurnClosed("the turn was closed while it was being opened")
+
     async def tool_result(self, opened: OpenTurn, fields: Mapping[str, Any]) -> bool:
         """Tell the plugins about a tool call."""
         result = checked(ToolResult, **fields)
         if not self.book.holds(opened):
             return False
+        self.book.touch(opened)
         self._enqueue(opened, "on_tool_result", {"result": result})
         await self._wait_unless_background(opened)
         return True
@@ -144,12 +152,13 @@ class Turns:
         for opened in self.book.overdue():
             self.drop_now(opened, DropReason.ABANDONED)
 
-    def settle_refused(self) -> None:
-        """Write down what a full queue has refused, once it takes calls again or takes no more at all."""
-        if self._refused:
-            self._recorder.event("background_lost", {"count": self._refused, "why": "queue_full"}, loudly=True)
-            self._recorder.succeeded(HOST, source=QUEUE)
-            self._refused = 0
+    def settle_refused(self, member: Member | None = None) -> None:
+        """Write down what a plugin's full queue has refused (all of them: at closing), once it takes calls again."""
+        for each in [member] if member is not None else list(self._refused):
+            if count := self._refused.pop(each, 0):
+                facts = {"count": count, "why": "queue_full"}
+                self._recorder.event("background_lost", facts, plugin=each.name, loudly=True)
+                self._recorder.succeeded(each.name, source=QUEUE)
 
     def receipt_of(self, account: Account) -> Receipt:
         """Return a turn's receipt as it stands."""
@@ -163,7 +172,7 @@ class Turns:
             opened=self._clock.now(),
         )
         members = tuple(each for each in self._registry.members() if each.name not in self.arriving)
-        opened = OpenTurn(turn=turn, turns=self, account=account, members=members)
+        opened = OpenTurn(turn=turn, turns=self, account=account, members=members, check=self._check)
         self.book.enter(opened)
         return opened
 
@@ -210,8 +219,14 @@ class Turns:
         if not self.book.close(opened):
             return False
         account = opened.account
+        # If it is still being opened, nobody waits for what its plugins recall.
+        for call in [each for each in self._calls.running.values() if each.report.account is account]:
+            if call.hook == "before_prompt":
+                self._calls.abandon(call)
         account.closed = self._clock.now()
         account.reason = arguments.get("reason")
+        if (answer := arguments.get("answer")) is not None:
+            account.private.hear(answer.text)
         self._enqueue(opened, hook, arguments)
         name = "turn_dropped" if account.reason else "turn_committed"
         facts = {"reason": account.reason and account.reason.value, "plugins": len(opened.members)}
@@ -233,27 +248,32 @@ class Turns:
                 self._put(job)
 
     def _put(self, job: Job) -> None:
+        member = job.implementation.member
         if self.backlog.put(job):
             job.account.open_calls += 1
-            self.settle_refused()
+            self.settle_refused(member)
             return
         job.account.lost += 1
-        self._refused += 1
-        if self._refused == 1:
-            self._recorder.health.failed(HOST, source=QUEUE, category="queue_full")
+        self._refused[member] = self._refused.get(member, 0) + 1
+        if self._refused[member] == 1:
+            self._recorder.health.failed(member.name, source=QUEUE, category="queue_full")
+            facts = {"limit": self._policy.queue_limit}
+            hook = job.implementation.hook
             self._recorder.event(
-                "background_full",
-                {"limit": self._policy.queue_limit},
-                account=job.account,
-                plugin=job.implementation.member.name,
-                hook=job.implementation.hook,
-                loudly=True,
+                "background_full", facts, account=job.account, plugin=member.name, hook=hook, loudly=True
             )
 
     async def _run(self, job: Job) -> None:
-        call = self._begin(job.implementation, job.account, job.arguments, context=job.context)
-        (result,) = await self._calls.settle([call])
-        self._judge.background(result, job.account)
+        name, hook = job.implementation.member.name, job.implementation.hook
+        try:
+            call = self._begin(job.implementation, job.account, job.arguments, context=job.context)
+            (result,) = await self._calls.settle([call])
+            self._judge.background(result, job.account)
+        except (KeyboardInterrupt, Exception) as error:
+            category = "interrupted" if isinstance(error, KeyboardInterrupt) else "raised"
+            self._recorder.failed(name, hook=hook, category=category, account=job.account, error=error)
+            if category == "interrupted":
+                raise
 
     def _settled(self, job: Job, run: bool) -> None:  # noqa: FBT001 - a callback's only argument
         account = job.account

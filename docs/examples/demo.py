@@ -33,7 +33,7 @@ class Notes:
     @hookimpl
     def describe(self) -> PluginInfo:
         """Ask for little time, so that the demo is quick."""
-        return PluginInfo(version="1", deadlines=Deadlines(before_prompt=0.3, after_prompt=0.3))
+        return PluginInfo(version="1", contract="1.0", deadlines=Deadlines(before_prompt=0.3, after_prompt=0.3))
 
     @hookimpl
     async def before_prompt(self) -> Contribution:
@@ -86,9 +86,9 @@ def show_receipt(turn: OpenTurn) -> None:
         say(f"{name}: considered {part.considered}, injected {list(part.injected)}, {part.tokens} tokens")
         for outcome in part.outcomes:
             say(f"{name}: outcome {outcome.plane} {outcome.kind} {dict(outcome.facts)}", indent="  ")
-        for fault in part.faults:
-            error = f" ({fault.error})" if fault.error else ""
-            say(f"{name}: FAILED in {fault.hook}: {fault.category}{error}", indent="  ")
+        for failure in part.failures:
+            error = f" ({failure.error})" if failure.error else ""
+            say(f"{name}: FAILED in {failure.hook}: {failure.category}{error}", indent="  ")
         for hook, milliseconds in part.milliseconds.items():
             say(f"{name}: {hook} took {milliseconds:.1f} ms", indent="  ")
 

@@ -7,7 +7,7 @@ r"""Every error that Beaver Hooks raises.
     │   ├── PluginRefused             it breaks the contract; it was not registered
     │   ├── PluginMissing             the mode or the caller needs it, and it cannot be had
     │   ├── PluginUnavailable         raised by a plugin's `configure`: leave me out, and say why
-    │   ├── PluginFailed              a fail-closed plugin timed out or answered the wrong type
+    │   ├── PluginFailed              it did not start or answer as it must, where that cannot be passed over
     │   └── UnknownPlugin             no plugin of that name is registered (also a LookupError)
     ├── TurnError                     something about one turn
     │   ├── InvalidTurn               the turn, its answer or a tool result is malformed (also a ValueError)
@@ -15,14 +15,18 @@ r"""Every error that Beaver Hooks raises.
     │   ├── TurnClosed                the turn was committed or dropped before
     │   └── UnknownTurn               no turn of that id was opened here (also a LookupError)
     ├── HostError                     the host is used wrongly
+    │   ├── HostMisused               made or used with arguments that cannot work
     │   ├── HostNotOpen               used before it was entered, or after it was closed
     │   ├── WrongLoop                 used from an event loop other than the one that entered it
     │   └── ForkedHost                used in a child process after a fork
     └── AuditError                    the audit trail
         └── AuditUnavailable          it cannot be opened, read or written
 
-Two things pass through unchanged: what a fail-closed plugin raised in `before_prompt`, and `KeyboardInterrupt` and
-cancellation, which are nobody's to keep. The text of every error here has passed the scrubber.
+Three things pass through unchanged: what a fail-closed plugin raised in `before_prompt`; what a plugin object that the
+caller hands over raises in its own `describe`, `configure`, `provide_tools` or `provide_commands`; and
+`KeyboardInterrupt` and cancellation, which are nobody's to keep. An installed plugin that raises while it is loaded is
+left out, or fails loading with `PluginMissing` where it is required; its `ConfigurationError` passes through. The text
+of every error here has passed the scrubber.
 """
 
 from beaver_hostspecs.scrubbing import scrub
@@ -94,7 +98,7 @@ class PluginUnavailable(PluginError):
 
 
 class PluginFailed(PluginError):
-    """A fail-closed plugin exceeded its deadline, cancelled itself or answered the wrong type."""
+    """A fail-closed plugin exceeded its deadline, cancelled itself or answered the wrong type; or a `start` failed."""
 
 
 class UnknownPlugin(PluginError, LookupError):
@@ -123,6 +127,10 @@ class UnknownTurn(TurnError, LookupError):
 
 class HostError(BeaverError):
     """The host is used in a way that cannot work."""
+
+
+class HostMisused(HostError):
+    """The host is made or used with arguments that cannot work; names the argument and what it takes."""
 
 
 class HostNotOpen(HostError):

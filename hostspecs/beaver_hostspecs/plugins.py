@@ -9,7 +9,6 @@ from attrs import field
 from attrs.validators import gt, instance_of, optional
 
 from beaver_hostspecs.freezing import freeze, texts, thaw
-from beaver_hostspecs.markers import CONTRACT_VERSION
 from beaver_hostspecs.reports import Report
 from beaver_hostspecs.turns import Scope, Trust, Turn
 
@@ -34,18 +33,19 @@ class PluginInfo:
 
     Attributes:
         version: the plugin's own version.
-        contract: the contract version it was written for; the default is the installed one.
+        contract: the contract version it was written for, for example `"1.0"`. There is no default: the installed
+            version would always agree with itself.
         summary: one line for people.
         settings: the attrs class of its settings, or `None` when it has none.
         settings_path: where they are in the configuration file, for example `memory.gateway`; the default is
             `plugins.<name>`.
-        rules: short constant texts for the system prompt, read once. They are present exactly while the plugin is
-            registered and are the same bytes every turn.
+        rules: short constant texts for the system prompt, at most 10 of 4,000 characters each, read once. They are
+            present exactly while the plugin is registered and are the same bytes every turn.
         deadlines: seconds per hook.
     """
 
     version: str = field(validator=instance_of(str))
-    contract: str = field(default=CONTRACT_VERSION, validator=instance_of(str))
+    contract: str = field(validator=instance_of(str))
     summary: str = field(default="", validator=instance_of(str))
     settings: type | None = field(default=None, validator=optional(instance_of(type)))
     settings_path: str | None = field(default=None, validator=optional(instance_of(str)))

@@ -5,11 +5,11 @@ text and validators. The validators here say what they want and never what they 
 value. `None` passes all of them: whether a field may be `None` is what its type says.
 
     @attrs.frozen(kw_only=True)
-    class TallySettings:
-        recall_limit: int = setting(default=5, help="how many prompts to recall", validator=between(1, 100))
-        token: Secret | None = setting(default=None, help="the credential of the tally service")
+    class MottosSettings:
+        most_per_turn: int = setting(default=2, help="how many mottos a turn gets", validator=between(1, 10))
+        token: Secret | None = setting(default=None, help="the credential of the service")
 
-In the file the keys are camelCase: `recallLimit`. A check over several fields goes into
+In the file the keys are camelCase: `mostPerTurn`. A check over several fields goes into
 `__attrs_post_init__`, which raises `Unfit`.
 """
 

@@ -3,19 +3,27 @@
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from types import MappingProxyType
-from typing import Literal
+from types import MappingProxyType, UnionType
+from typing import Any, Literal, NoReturn, get_args
 
 import attrs
 from attrs import field
-from attrs.validators import instance_of
 
 from beaver_hostspecs.freezing import freeze, members, texts
 
 Role = Literal["user", "assistant", "system", "tool"]
 
 
-class Trust(StrEnum):
+class _Named(StrEnum):
+    """Says which values there are, and not which one it was given."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:  # noqa: ARG003 - it is not to be shown
+        known = ", ".join(f"`{each}`" for each in cls)
+        raise ValueError(f"not a valid {cls.__name__}; it is one of {known}")
+
+
+class Trust(_Named):
     """How far the turn's speaker is trusted with what memory holds."""
 
     FULL = "full"
@@ -26,7 +34,7 @@ class Trust(StrEnum):
     """Anybody; what a host says when it does not know."""
 
 
-class DropReason(StrEnum):
+class DropReason(_Named):
     """Why a turn ended without an answer."""
 
     FAILED = "failed"
@@ -37,7 +45,31 @@ class DropReason(StrEnum):
     """Nobody closed it: it idled out, was superseded, or its host closed."""
 
 
-def _aware(_: object, attribute: "attrs.Attribute[datetime]", value: datetime) -> None:
+# The validators say what they want and never what they were given: a value could be anybody's words.
+Validator = Callable[[Any, "attrs.Attribute[Any]", Any], None]
+
+
+def _a(kind: type | UnionType, what: str) -> Validator:
+    """Return a validator for values of `kind`, called `what` in the sentence."""
+
+    def check(_: object, attribute: "attrs.Attribute[Any]", value: object) -> None:
+        if not isinstance(value, kind):
+            raise TypeError(f"{attribute.name} must be {what}")
+
+    return check
+
+
+def _one_of(*names: str) -> Validator:
+    what = " or ".join(f"`{name}`" for name in names)
+
+    def check(_: object, attribute: "attrs.Attribute[Any]", value: object) -> None:
+        if value not in names:
+            raise ValueError(f"{attribute.name} must be {what}")
+
+    return check
+
+
+def _aware(_: object, attribute: "attrs.Attribute[Any]", value: datetime | None) -> None:
     if not isinstance(value, datetime) or value.utcoffset() is None:
         raise ValueError(f"{attribute.name} must be a datetime with a time zone")
 
@@ -52,6 +84,11 @@ def _tokens(_: object, attribute: "attrs.Attribute[int | None]", value: int | No
         raise ValueError(f"{attribute.name} must be a number of tokens, 0 or more, or None")
 
 
+_text = _a(str, "a str")
+_text_or_none = _a(str | None, "a str or None")
+_flag = _a(bool, "True or False")
+
+
 def _never(_: str) -> bool:
     return False
 
@@ -60,32 +97,32 @@ def _never(_: str) -> bool:
 class Message:
     """One message of a conversation, as the user and the model saw it."""
 
-    role: Role
-    text: str = field(validator=instance_of(str))
-    id: str | None = None
-    when: datetime | None = None
-    speaker: str | None = None
+    role: Role = field(validator=_one_of(*get_args(Role)))
+    text: str = field(validator=_text)
+    id: str | None = field(default=None, validator=_text_or_none)
+    when: datetime | None = field(default=None, validator=attrs.validators.optional(_aware))
+    speaker: str | None = field(default=None, validator=_text_or_none)
 
 
 @attrs.frozen(kw_only=True)
 class Scope:
     """What the turn belongs to. Plugins keep what they store inside it."""
 
-    tenant: str | None = None
-    project: str | None = None
-    agent: str | None = None
-    channel: str | None = None
+    tenant: str | None = field(default=None, validator=_text_or_none)
+    project: str | None = field(default=None, validator=_text_or_none)
+    agent: str | None = field(default=None, validator=_text_or_none)
+    channel: str | None = field(default=None, validator=_text_or_none)
 
 
 @attrs.frozen(kw_only=True)
 class Actors:
     """Who takes part: not every turn is the user's own words to one agent."""
 
-    speaker: str | None = None
-    speaker_kind: str | None = None
-    subject: str | None = None
-    agent: str | None = None
-    trigger: str | None = None
+    speaker: str | None = field(default=None, validator=_text_or_none)
+    speaker_kind: str | None = field(default=None, validator=_text_or_none)
+    subject: str | None = field(default=None, validator=_text_or_none)
+    agent: str | None = field(default=None, validator=_text_or_none)
+    trigger: str | None = field(default=None, validator=_text_or_none)
 
 
 @attrs.frozen(kw_only=True)
@@ -96,10 +133,10 @@ class HostRef:
         views: the names of the views that may show it.
     """
 
-    kind: str
-    id: str
-    label: str | None = None
-    relation: str | None = None
+    kind: str = field(validator=_named)
+    id: str = field(validator=_named)
+    label: str | None = field(default=None, validator=_text_or_none)
+    relation: str | None = field(default=None, validator=_text_or_none)
     views: tuple[str, ...] = field(default=(), converter=texts)
 
 
@@ -107,10 +144,10 @@ class HostRef:
 class RegisteredTool:
     """One of the host's own tools, without its schema."""
 
-    id: str
-    fingerprint: str
+    id: str = field(validator=_named)
+    fingerprint: str = field(validator=_text)
     tags: tuple[str, ...] = field(default=(), converter=texts)
-    enabled: bool = True
+    enabled: bool = field(default=True, validator=_flag)
 
 
 # One function per type: mypy cannot infer what a generic converter takes.
@@ -130,8 +167,8 @@ def _refs(values: Iterable[HostRef]) -> tuple[HostRef, ...]:
 class ToolRegistry:
     """A compact snapshot of the tools that the host offers: what experience with a tool can be bound to."""
 
-    id: str
-    fingerprint: str
+    id: str = field(validator=_named)
+    fingerprint: str = field(validator=_text)
     tools: tuple[RegisteredTool, ...] = field(default=(), converter=_tools)
 
 
@@ -157,15 +194,15 @@ class Turn:
 
     session: str = field(validator=_named)
     id: str = field(validator=_named)
-    prompt: str = field(validator=instance_of(str))
+    prompt: str = field(validator=_text)
     when: datetime = field(validator=_aware)
     conversation: str = field(default=attrs.Factory(lambda turn: turn.session, takes_self=True), validator=_named)
-    user: str | None = None
+    user: str | None = field(default=None, validator=_text_or_none)
     history: tuple[Message, ...] = field(default=(), converter=_messages, repr=False)
-    scope: Scope = field(default=Scope(), validator=instance_of(Scope))
-    actors: Actors = field(default=Actors(), validator=instance_of(Actors))
+    scope: Scope = field(default=Scope(), validator=_a(Scope, "a Scope"))
+    actors: Actors = field(default=Actors(), validator=_a(Actors, "an Actors"))
     refs: tuple[HostRef, ...] = field(default=(), converter=_refs)
-    registry: ToolRegistry | None = None
+    registry: ToolRegistry | None = field(default=None, validator=_a(ToolRegistry | None, "a ToolRegistry or None"))
     budget: int | None = field(default=None, validator=_tokens)
     trust: Trust = field(default=Trust.PUBLIC, converter=Trust)
     _was_injected: Callable[[str], bool] = field(default=_never, repr=False, eq=False)
@@ -190,10 +227,10 @@ class Answer:
         stored: whether the host has stored them, or `None` where it does not say.
     """
 
-    text: str = field(validator=instance_of(str))
+    text: str = field(validator=_text)
     when: datetime = field(validator=_aware)
     messages: tuple[Message, ...] = field(default=(), converter=_messages, repr=False)
-    stored: bool | None = None
+    stored: bool | None = field(default=None, validator=_a(bool | None, "True, False or None"))
 
 
 @attrs.frozen(kw_only=True)
@@ -215,16 +252,14 @@ class ToolResult:
 
     call_id: str = field(validator=_named)
     tool: str = field(validator=_named)
-    outcome: Literal["success", "error"] = field(
-        default="success", validator=attrs.validators.in_(("success", "error"))
-    )
+    outcome: Literal["success", "error"] = field(default="success", validator=_one_of("success", "error"))
     arguments: Mapping[str, object] = field(
-        default=MappingProxyType({}), converter=freeze, validator=instance_of(MappingProxyType), repr=False
+        default=MappingProxyType({}), converter=freeze, validator=_a(MappingProxyType, "a mapping"), repr=False
     )
     output: object = field(default=None, converter=freeze, repr=False)
-    error: str | None = field(default=None, repr=False)
-    registry: str | None = None
-    duration: timedelta | None = None
-    summary: str | None = field(default=None, repr=False)
-    external: bool = False
-    private: bool = False
+    error: str | None = field(default=None, validator=_text_or_none, repr=False)
+    registry: str | None = field(default=None, validator=_text_or_none)
+    duration: timedelta | None = field(default=None, validator=_a(timedelta | None, "a timedelta or None"))
+    summary: str | None = field(default=None, validator=_text_or_none, repr=False)
+    external: bool = field(default=False, validator=_flag)
+    private: bool = field(default=False, validator=_flag)

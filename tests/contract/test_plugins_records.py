@@ -6,7 +6,6 @@ import attrs
 import pytest
 
 from beaver_hostspecs import (
-    CONTRACT_VERSION,
     Command,
     CommandContext,
     Deadlines,
@@ -24,17 +23,24 @@ async def run(*arguments):
     return "ran"
 
 
-def test_a_version_is_enough():
-    """Everything but the version has a default: the installed contract, no settings, no rules."""
+def test_two_versions_are_enough():
+    """Everything but the plugin's version and the contract's has a default: no settings, no rules."""
     assert PluginInfo(
         version="1.2",
-        contract=CONTRACT_VERSION,
+        contract="1.0",
         summary="",
         settings=None,
         settings_path=None,
         rules=(),
         deadlines=Deadlines(),
-    ) == PluginInfo(version="1.2")
+    ) == PluginInfo(version="1.2", contract="1.0")
+
+
+@pytest.mark.parametrize("fields", [{"version": "1"}, {"contract": "1.0"}])
+def test_both_versions_are_required(fields):
+    """A default for the contract could never disagree with the installed one."""
+    with pytest.raises(TypeError):
+        PluginInfo(**fields)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +59,7 @@ def test_a_version_is_enough():
 def test_a_description_is_checked(overrides):
     """A wrong type is refused where the plugin describes itself."""
     with pytest.raises(TypeError):
-        PluginInfo(**{"version": "1", **overrides})
+        PluginInfo(**{"version": "1", "contract": "1.0", **overrides})
 
 
 def test_there_is_a_deadline_for_every_coroutine_hook():

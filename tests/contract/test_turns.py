@@ -2,6 +2,7 @@
 
 import inspect
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 
 import attrs
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from beaver_hostspecs import (
     Actors,
     Answer,
+    DropReason,
     HostRef,
     Message,
     RegisteredTool,
@@ -119,6 +121,71 @@ def test_other_types_are_refused(make, overrides):
     """What plugins rely on is checked where the record is made."""
     with pytest.raises(TypeError):
         make(**overrides)
+
+
+IDS = [
+    (make_turn, "user"),
+    *((Scope, name) for name in ("tenant", "project", "agent", "channel")),
+    *((Actors, name) for name in ("speaker", "speaker_kind", "subject", "agent", "trigger")),
+    *((partial(HostRef, kind="ticket", id="1"), name) for name in ("label", "relation")),
+    *((partial(Message, role="user", text="hello"), name) for name in ("id", "speaker")),
+    *((make_tool_result, name) for name in ("error", "registry", "summary")),
+]
+
+
+@pytest.mark.parametrize(("make", "name"), IDS)
+def test_what_may_be_left_out_is_text(make, name):
+    """A number is no id: one that is not text would be a stranger to whatever compares, hashes or stores it."""
+    with pytest.raises(TypeError) as caught:
+        make(**{name: 42})
+
+    assert f"{name} must be a str or None" == str(caught.value)
+    assert ["", None] == [getattr(make(**{name: value}), name) for value in ("", None)]
+
+
+@pytest.mark.parametrize("name", ["kind", "id"])
+@pytest.mark.parametrize("value", ["", 42])
+def test_references_are_named(name, value):
+    """An object of the host has a kind and an id."""
+    with pytest.raises(ValueError) as caught:
+        HostRef(**{"kind": "ticket", "id": "1", name: value})
+
+    assert f"{name} must be a non-empty str" == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "overrides", "expected"),
+    [
+        (make_turn, {"prompt": b"CANARY"}, "prompt must be a str"),
+        (make_turn, {"scope": "CANARY"}, "scope must be a Scope"),
+        (make_turn, {"actors": "CANARY"}, "actors must be an Actors"),
+        (make_turn, {"registry": "CANARY"}, "registry must be a ToolRegistry or None"),
+        (make_turn, {"trust": "CANARY"}, "not a valid Trust; it is one of `full`, `inner`, `familiar`, `public`"),
+        (make_answer, {"stored": "CANARY"}, "stored must be True, False or None"),
+        (make_tool_result, {"outcome": "CANARY"}, "outcome must be `success` or `error`"),
+        (make_tool_result, {"arguments": "CANARY"}, "arguments must be a mapping"),
+        (make_tool_result, {"duration": 1.5}, "duration must be a timedelta or None"),
+        (make_tool_result, {"external": "CANARY"}, "external must be True or False"),
+        (make_tool_result, {"private": 1}, "private must be True or False"),
+        (Message, {"role": "CANARY", "text": "t"}, "role must be `user` or `assistant` or `system` or `tool`"),
+        (Message, {"role": "user", "text": "t", "when": "CANARY"}, "when must be a datetime with a time zone"),
+        (RegisteredTool, {"id": 7, "fingerprint": "f"}, "id must be a non-empty str"),
+        (RegisteredTool, {"id": "t", "fingerprint": 7}, "fingerprint must be a str"),
+        (RegisteredTool, {"id": "t", "fingerprint": "f", "enabled": "CANARY"}, "enabled must be True or False"),
+        (ToolRegistry, {"id": "", "fingerprint": "f"}, "id must be a non-empty str"),
+        (
+            DropReason,
+            {"value": "CANARY"},
+            "not a valid DropReason; it is one of `failed`, `cancelled`, `blocked`, `abandoned`",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_said_without_values(make, overrides, expected):
+    """The sentence says what is wanted, and nothing that somebody said."""
+    with pytest.raises((TypeError, ValueError)) as caught:
+        make(**overrides)
+
+    assert expected == str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,27 @@ def test_a_broken_link_is_found(tmp_path):
     ]
 
 
+def targets(makefile: str) -> tuple[list[str], set[str]]:
+    """Return what a Makefile says is no file, and what it has rules for."""
+    phony = [name for line in re.findall(r"^\.PHONY:(.*)$", makefile, re.MULTILINE) for name in line.split()]
+    return phony, set(re.findall(r"^([\w-]+):(?!=)", makefile, re.MULTILINE))
+
+
+def test_makefile():
+    """Every target that the Makefile declares has a rule, once; and so has every one that contributors are told of."""
+    phony, rules = targets((ROOT / "Makefile").read_text("utf-8"))
+    told = {name for page in PAGES for name in re.findall(r"(?:^|`)make (\w+)", page.read_text("utf-8"), re.MULTILINE)}
+
+    assert [] == [name for name in phony if name not in rules]
+    assert sorted(set(phony)) == sorted(phony)
+    assert set() == told - rules
+
+
+def test_a_target_without_a_rule_is_found():
+    """A name that only `.PHONY` knows has no rule; a variable is none."""
+    assert (["a", "b-c", "d"], {"a", "b-c"}) == targets(".PHONY: a b-c d\nD := x\na: z\n\tcmd: d\nb-c:\n")
+
+
 def test_ci_script():
     """The CI script is executable, stops at the first failure and runs commands that contributors run too."""
     script = ROOT / ".ci" / "run"

@@ -60,14 +60,14 @@ CONTRIBUTION = Contribution(
 
 def good_plugin() -> RecordingPlugin:
     """Return a plugin that contributes blocks, references, hints, rules and a tool."""
-    info = PluginInfo(version="1", rules=("Use what you know.",))
+    info = PluginInfo(version="1", contract="1.0", rules=("Use what you know.",))
     tool = Tool(name="recall", description="Recalls.", parameters={}, run=_run_nothing)
     return RecordingPlugin(CONTRIBUTION, [tool], info)
 
 
 def impatient_info() -> PluginInfo:
     """Return a description with a short deadline for every hook."""
-    return PluginInfo(version="0", deadlines=Deadlines(**dict.fromkeys(COROUTINE_HOOKS, DEADLINE)))
+    return PluginInfo(version="0", contract="1.0", deadlines=Deadlines(**dict.fromkeys(COROUTINE_HOOKS, DEADLINE)))
 
 
 class Sink:
@@ -216,9 +216,7 @@ def loaded_host(plugin: HookedPlugin, folder: Path, sink: Sink) -> Iterator[Host
         announced(curated=good_plugin(), faulty=plugin, last=RecordingPlugin()),
     ):
         patch.syspath_prepend(folder / "site")
-        host = Host.from_config(config, sinks=[sink], environment={})
-        host._options = attrs.evolve(host._options, boundary=boundary)
-        yield host
+        yield Host.from_config(config, sinks=[sink], boundary=boundary, environment={})
 
 
 async def whole_turn(host: Host, *, drop: bool = False) -> OpenTurn:

@@ -181,7 +181,9 @@ async def test_a_turn_cancelled_at_any_point_is_closed_exactly_once(cancelled, b
 async def test_cancelling_before_the_answers_are_there_cancels_the_hooks(tmp_path):
     """The hook that was running is cancelled long before its deadline, and the turn is dropped as cancelled."""
     plugin = FaultPlugin(
-        Fault.AWAIT_FOREVER, "before_prompt", info=PluginInfo(version="0", deadlines=Deadlines(before_prompt=60))
+        Fault.AWAIT_FOREVER,
+        "before_prompt",
+        info=PluginInfo(version="0", contract="1.0", deadlines=Deadlines(before_prompt=60)),
     )
     async with opened(Host({"hanging": plugin, "good": good_plugin()}, state_folder=tmp_path), plugin) as host:
         task = asyncio.create_task(host.open_turn("Where is the map?", session=SESSION))

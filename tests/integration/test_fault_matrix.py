@@ -169,7 +169,7 @@ async def test_background_work_that_hangs_on_is_counted_when_the_host_closes(can
     """A call that swallows its cancellation runs on, whether its own deadline or the closing host cancelled it."""
     plugin, sink = faulty(Fault.SWALLOW_CANCEL, "after_prompt", canary), Sink()
     plugin.info = PluginInfo(
-        version="0", deadlines=Deadlines(after_prompt=0.5, on_tool_result=0.1, on_turn_dropped=0.1)
+        version="0", contract="1.0", deadlines=Deadlines(after_prompt=0.5, on_tool_result=0.1, on_turn_dropped=0.1)
     )
     async with releasing(plugin), Host({"faulty": plugin}, state_folder=tmp_path, sinks=[sink]) as host:
         turn = await host.open_turn(PROMPT, session=SESSION)
@@ -323,7 +323,7 @@ async def test_a_host_that_awaits_its_background_waits_for_the_deadline_only(hoo
 
         assert sink.names()["plugin_failed", "faulty"] == 1
         assert len(host._running().turns.backlog) == 0
-        assert turn.receipt.plugins["faulty"].faults[0].hook == hook
+        assert turn.receipt.plugins["faulty"].failures[0].hook == hook
 
 
 @pytest.mark.parametrize("fault", sorted(HANGING))
@@ -338,5 +338,5 @@ async def test_nobody_waits_for_an_abandoned_call(fault, canary, tmp_path):
         assert plugin.running == (1 if fault in LINGERING else plugin.running)
         assert calls.abandoned_count == 1
         assert len(other_tasks()) <= 1
-        assert turn.receipt.plugins["faulty"].faults[0].category == "timeout"
+        assert turn.receipt.plugins["faulty"].failures[0].category == "timeout"
         assert turn.receipt.plugins["faulty"].milliseconds["before_prompt"] <= DEADLINE * 1000 + GENEROUS * 1000

@@ -24,7 +24,9 @@ from beaver_hostspecs import (
     ConfigurationError,
     Contribution,
     ForkedHost,
+    HostMisused,
     HostNotOpen,
+    InvalidTurn,
     PluginFailed,
     PluginInfo,
     PluginMissing,
@@ -257,12 +259,12 @@ async def test_a_host_of_another_process_is_refused(make_host):
     """Every use says so, opening it too."""
     host = make_host()
     async with host:
-        mine, host._process = host._process, -1
+        mine, host._home._process = host._home._process, -1
         for use in (host.drain, host.open, host.close):
             with pytest.raises(ForkedHost) as caught:
                 await use()
             assert FORKED == str(caught.value)
-        host._process = mine
+        host._home._process = mine
 
 
 def test_a_host_made_before_a_fork_can_be_opened_in_the_child(tmp_path):
@@ -291,12 +293,73 @@ def test_a_host_made_before_a_fork_can_be_opened_in_the_child(tmp_path):
     assert ("7\n", "") == (done.stdout, done.stderr)
 
 
+CLOSING = pytest.mark.parametrize(
+    "use",
+    [lambda turn: turn.commit("bye"), lambda turn: turn.drop(), lambda turn: turn.tool_result(tool="t", call_id="1")],
+    ids=["commit", "drop", "tool_result"],
+)
+
+
+@CLOSING
+async def test_a_turn_is_closed_where_its_host_is(make_host, use):
+    """Another loop and a forked child are refused as by the host, and the turn stays open."""
+    plugin = RecordingPlugin()
+    async with make_host({"p": plugin}) as host:
+        turn = await host.open_turn("hello", session="s")
+
+        def elsewhere():
+            return asyncio.run(use(turn))
+
+        with pytest.raises(WrongLoop) as caught:
+            await asyncio.to_thread(elsewhere)
+
+        assert f"{ForkedHost.__name__}: {FORKED}" == in_child(lambda: use(turn).send(None))
+        assert (OTHER_LOOP, True) == (str(caught.value), await turn.commit("bye"))
+    assert (1, 0) == (len(plugin.calls_of("after_prompt")), len(plugin.calls_of("on_tool_result")))
+
+
+@CLOSING
+async def test_a_turn_of_a_closed_host_says_so(make_host, use):
+    """Nothing is told to anybody any more, and the caller learns it; also when the host was opened again."""
+    host = make_host()
+    async with host:
+        turn = await host.open_turn("hello", session="s")
+    with pytest.raises(HostNotOpen) as caught:
+        await use(turn)
+    async with host:
+        with pytest.raises(HostNotOpen):
+            await use(turn)
+
+    assert NOT_OPEN == str(caught.value)
+
+
+async def test_a_closing_host_is_not_opened_again(make_host):
+    """One that is opened while it closes would meet itself; once it is closed it may be opened."""
+    plugin = FaultPlugin(Fault.AWAIT_FOREVER, "stop")
+    host = make_host({"p": plugin})
+    await host.open()
+    closing = asyncio.create_task(host.close())
+    await plugin.wait_for("stop")
+    with pytest.raises(HostNotOpen) as caught:
+        await host.open()
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    await host.open()
+    again = asyncio.create_task(host.close())
+    await plugin.wait_for("stop", 2)
+    again.cancel()
+    await asyncio.wait({again})
+
+    assert OPEN_ALREADY == str(caught.value)
+
+
 # --- Plugins of a running host --------------------------------------------------------------------------------
 
 
 async def test_plugins_come_and_go(make_host):
     """A plugin that was registered is there, by its name, and unregistered it is unknown."""
-    plugin = RecordingPlugin(info=PluginInfo(version="1"))
+    plugin = RecordingPlugin(info=PluginInfo(version="1", contract="1.0"))
     async with make_host() as host:
         await host.register("p", plugin)
         there = (host.plugins, host.plugin("p"))
@@ -342,6 +405,73 @@ async def test_services_reach_the_plugins(make_host):
         setup = call.arguments["setup"]
 
     assert (services, None, False) == (setup.services, setup.mode, setup.explicit)
+
+
+async def test_turns_are_found_by_their_id(make_host):
+    """A host that keeps ids alone tells of tool calls and closes turns by them; later calls change nothing."""
+    plugin = RecordingPlugin()
+    async with make_host({"p": plugin}) as host:
+        for turn_id in ("one", "two"):
+            await host.open_turn("hello", session="s", id=turn_id)
+        done = [
+            await host.tool_result("one", tool="t", call_id="1", error="no"),
+            await host.commit("one", "bye"),
+            await host.drop("two"),
+            await host.tool_result("one", tool="t", call_id="2"),
+            await host.commit("two", "bye"),
+            await host.drop("one"),
+        ]
+        await host.drain()
+
+    assert [True, True, True, False, False, False] == done
+    assert ["error"] == [call.arguments["result"].outcome for call in plugin.calls_of("on_tool_result")]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda host: host.find_turn(["CANARY"]),
+        lambda host: host.tool_result(7, tool="t", call_id="1"),
+        lambda host: host.commit(None, "bye"),
+        lambda host: host.drop(b"CANARY"),
+        lambda host: host.receipt({}),
+        lambda host: host.open_turn("hello", session="s", supersedes=["CANARY"]),
+    ],
+)
+async def test_an_id_that_is_no_text_is_refused(make_host, use):
+    """It cannot be anybody's id."""
+    async with make_host() as host:
+        with pytest.raises(InvalidTurn) as caught:
+            await use(host)
+
+    assert "the id of a turn must be a str" == str(caught.value)
+
+
+@pytest.mark.parametrize("seconds", ["1", float("nan"), []])
+async def test_draining_takes_a_number(make_host, seconds):
+    """What is no number of seconds is refused; a time that is over is none."""
+    async with make_host() as host:
+        with pytest.raises(HostMisused) as caught:
+            await host.drain(seconds)
+
+        assert 0 == await host.drain(-1)
+    assert str(caught.value).startswith("`seconds` takes a number of seconds; it was given a ")
+
+
+async def test_the_base_of_a_system_prompt_is_text(make_host):
+    """Anything else is refused without being shown."""
+    async with make_host() as host:
+        turn = await host.open_turn("hello", session="s")
+        with pytest.raises(InvalidTurn) as caught:
+            turn.system_prompt(["CANARY"])
+
+    assert "the base of a system prompt must be a str" == str(caught.value)
+
+
+async def test_any_thread_may_read_the_trail(make_host):
+    """It is safe from several threads, and so the host gives it to all of them."""
+    async with make_host() as host:
+        assert host.trail is await asyncio.to_thread(lambda: host.trail)
 
 
 # --- What is written down -------------------------------------------------------------------------------------
@@ -425,10 +555,10 @@ async def test_a_host_comes_from_a_configuration(tmp_path, monkeypatch):
     )
     host = Host.from_config(path, environment={})
 
-    assert (7, "curated") == (host._options.config.host.queue_limit, host._options.mode)
     with pytest.raises(PluginMissing) as caught:
         await host.open()
     assert ("curated", True) == (caught.value.plugin, (tmp_path / "state").is_dir())
+    assert "the plugin `curated` is needed by the memory mode `curated`" in str(caught.value)
 
 
 async def test_plugin_objects_join_those_of_a_configuration(tmp_path, monkeypatch):
@@ -448,6 +578,32 @@ async def test_plugin_objects_join_those_of_a_configuration(tmp_path, monkeypatc
         await (await host.open_turn("hello", session="s")).commit("bye")
 
         assert (["curated", "mine"], 1) == (list(host.plugins), len(plugin.calls_of("after_prompt")))
+
+
+async def test_every_installed_plugin_is_loaded_when_none_is_named(make_host, monkeypatch):
+    """Without names the memory mode decides; a fail-closed plugin that nobody has is an error that lists the others."""
+
+    class Point:
+        def load(self):
+            return RecordingPlugin
+
+    monkeypatch.setattr("beaver_hooks.engine.installed", lambda: {"curated": Point()})
+    async with make_host(entry_points=None, fail_closed=["curated"]) as host:
+        assert ["curated"] == list(host.plugins)
+    with pytest.raises(UnknownPlugin) as caught:
+        await make_host(entry_points=None, fail_closed=["nobody"]).open()
+
+    assert "no plugin named `nobody` is registered; registered: curated" == str(caught.value)
+
+
+async def test_the_trail_is_closed_without_threads_where_there_are_none(make_host, monkeypatch):
+    """When the interpreter ends there are no new threads; what was given to the trail is written all the same."""
+    async with make_host() as host:
+        await (await host.open_turn("hello", session="s")).commit("bye")
+        monkeypatch.setattr("concurrent.futures.thread._shutdown", True)
+    monkeypatch.undo()
+    async with make_host() as host:
+        assert ["turn_committed"] == [each.name for each in host.trail.tail()]
 
 
 async def test_settings_are_the_defaults(make_host):

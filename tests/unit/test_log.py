@@ -54,9 +54,11 @@ class Bomb:
 
 def test_what_is_no_text(lines):
     """Other values are named by their type, so that no plugin's code runs while we log."""
-    make_log(NAME).info("thing_happened", bomb=Bomb(), error=ValueError("x"), many=[1])
+    make_log(NAME).info(
+        "thing_happened", bomb=Bomb(), error=ValueError("x"), many=[1], ids=("n 1", Bomb(), [2]), none=[]
+    )
 
-    assert lines == ["event=beaver_hooks.thing_happened bomb=Bomb error=ValueError many=list"]
+    assert lines == ['event=beaver_hooks.thing_happened bomb=Bomb error=ValueError many=1 ids="n 1,Bomb,list" none=']
 
 
 def test_secrets_are_masked(lines, canary):
@@ -95,6 +97,25 @@ def test_any_fields_make_one_line_that_can_be_encoded(fields):
     (line,) = handler.lines
     assert line.encode("utf-8").startswith(b"event=beaver_hooks.thing_happened")
     assert line.splitlines() == [line]
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), SystemExit(1)])
+def test_a_handler_that_raises(error):
+    """It harms nobody who says something, who is told what was raised; only `KeyboardInterrupt` goes through."""
+
+    class Broken(logging.Handler):
+        def emit(self, record):
+            raise KeyboardInterrupt if record.levelname == "ERROR" else error
+
+    logger = logging.getLogger(f"{NAME}.broken")
+    handler, log = Broken(), make_log(logger.name)
+    logger.addHandler(handler)
+    try:
+        assert log.warning("thing_happened") == type(error).__name__
+        with pytest.raises(KeyboardInterrupt):
+            log.error("thing_happened")
+    finally:
+        logger.removeHandler(handler)
 
 
 def test_levels_are_the_application_s(lines):

@@ -1,6 +1,7 @@
 """The host for callers without an event loop: the same host, on a loop in a thread of its own."""
 
 import asyncio
+import contextlib
 import contextvars
 import gc
 import os
@@ -18,19 +19,24 @@ from beaver_hooks import Host, SyncHost
 from beaver_hooks.audit.memory import MemorySink
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
+from beaver_hooks.loop_thread import LoopThread
 from beaver_hostspecs import (
+    Command,
     Contribution,
     Deadlines,
     DropReason,
     ForkedHost,
     Hint,
+    HostMisused,
     HostNotOpen,
     InvalidTurn,
     PluginFailed,
     PluginInfo,
     PluginRefused,
     Reference,
+    Tool,
     TurnAlreadyOpen,
+    TurnClosed,
     UnknownPlugin,
     WrongLoop,
     hookimpl,
@@ -223,6 +229,36 @@ def test_hooks_run_in_the_context_of_the_caller(make_host):
     assert ["one", "one", "two", "two"] == seen
 
 
+async def _run(*_):
+    return "done"
+
+
+def test_everything_that_a_host_offers_is_there(make_host):
+    """Turns by their id, the plugins and what they offer, and the trail."""
+    tool, command = (
+        Tool(name="recall", description="d", parameters={}, run=_run),
+        Command(name="status", summary="s", run=_run),
+    )
+    plugin = RecordingPlugin(tools=[tool], commands=[command])
+    with make_host({"p": plugin}) as host:
+        for turn_id in ("one", "two"):
+            host.open_turn("hello", session="s", id=turn_id)
+        found = host.find_turn("one")
+        done = [host.tool_result("one", tool="t", call_id="1"), host.commit("one", "bye"), host.drop("two")]
+        late = [host.tool_result("one", tool="t", call_id="1"), found.commit("bye"), host.drop("two")]
+        with pytest.raises(TurnClosed):
+            host.find_turn("one")
+        host.drain()
+        host.trail.flush()
+
+        assert ("one", [True] * 3, [False] * 3) == (found.id, done, late)
+        assert (plugin, {"p": plugin.info}) == (host.plugin("p"), host.plugins)
+        assert ({"p": (tool,)}, {"p": (command,)}) == (host.tools, host.commands)
+        assert {"turn_committed", "turn_dropped"} == {each.name for each in host.trail.tail()}
+    with pytest.raises(HostNotOpen):
+        host.trail  # noqa: B018 - reading it is what is refused
+
+
 # --- Misuse ---------------------------------------------------------------------------------------------------
 
 
@@ -325,51 +361,90 @@ def test_a_host_of_another_process_is_refused(make_host):
     """Every use says so, opening and closing it too; nothing is waited for and nothing is ended."""
     host = make_host()
     with host:
-        mine, host._process = host._process, -1
+        mine, host._thread._process = host._thread._process, -1
         for use in (host.health, host.open, host.close):
             with pytest.raises(ForkedHost) as caught:
                 use()
             assert FORKED == str(caught.value)
-        host._process = mine
+        host._thread._process = mine
         assert {"host"} == set(host.health())
 
 
+class Parting:
+    """Takes its time to stop, until it is told to."""
+
+    def __init__(self):
+        self.begun = threading.Event()
+
+    @hookimpl
+    def describe(self):
+        return PluginInfo(version="0", contract="1.0", deadlines=Deadlines(stop=SAFETY))
+
+    @hookimpl
+    async def start(self):
+        self.loop, self.gate = asyncio.get_running_loop(), asyncio.Event()
+
+    @hookimpl
+    async def stop(self):
+        self.begun.set()
+        await self.gate.wait()
+
+    def go(self):
+        self.loop.call_soon_threadsafe(self.gate.set)
+
+
 def test_two_who_close_at_once(make_host):
-    """Whoever comes too late is told that the host is not open, and one of them has closed it."""
-    host = make_host()
+    """One of them closes the host, and takes the time it takes; the other is told that it is not open."""
+    plugin = Parting()
+    host = make_host({"p": plugin})
     host.open()
-    call = host.call
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(host.close)
+        assert plugin.begun.wait(SAFETY)
+        said = []
+        for use in (host.close, host.health):
+            with pytest.raises(HostNotOpen) as caught:
+                use()
+            said.append(str(caught.value))
+        with pytest.raises(HostNotOpen) as caught:
+            host.open()
+        still = first.running()
+        plugin.go()
 
-    def later(function, *arguments, **keywords):
-        del host.call
-        host.close()
-        return call(function, *arguments, **keywords)
+        assert ([NOT_OPEN] * 2, OPEN_ALREADY, True) == (said, str(caught.value), still)
+        assert first.result(SAFETY) is None
 
-    host.call = later
-    with pytest.raises(HostNotOpen) as caught:
-        host.close()
 
-    assert NOT_OPEN == str(caught.value)
+def test_many_who_close_at_once(make_host):
+    """Exactly one of them closes the host, and nobody hangs."""
+    host = make_host()
+    for _ in range(20):
+        host.open()
+        with ThreadPoolExecutor(4) as pool:
+            errors = [each.exception(SAFETY) for each in [pool.submit(host.close) for _ in range(4)]]
+        assert [HostNotOpen] * 3 == [type(each) for each in errors if each is not None]
 
 
 def test_a_call_that_meets_a_closing_host_is_refused(make_host):
-    """A call that got as far as the lock while another thread closed the host is told that it is not open."""
+    """A call that got hold of the thread before another one ended it is told that the host is not open."""
     host = make_host()
-    host.open()
-    lock = host._lock
+    with host:
+        thread = host._thread
+    said = []
+    for use in (lambda: thread.call(host._host.drain), lambda: thread.end(host._host.close)):
+        with pytest.raises(HostNotOpen) as caught:
+            use()
+        said.append(str(caught.value))
 
-    class Lock:
-        def __enter__(self):
-            host._lock = lock
-            host.close()
-            return lock.__enter__()
+    assert [NOT_OPEN] * 2 == said
 
-        def __exit__(self, *error):
-            return lock.__exit__(*error)
 
-    host._lock = Lock()
-    with pytest.raises(HostNotOpen):
-        host.open_turn("hello", session="s")
+def test_a_host_that_is_given_takes_no_options(tmp_path):
+    """They would be lost."""
+    with pytest.raises(HostMisused) as caught:
+        SyncHost(Host(), state_folder=tmp_path)
+
+    assert "a `Host` that is given has its options already; give it these: state_folder" == str(caught.value)
 
 
 # --- Interruptions --------------------------------------------------------------------------------------------
@@ -417,6 +492,117 @@ def test_interrupting_the_caller_cancels_the_call(tmp_path):
     assert ("['cancelled', 'cancelled', 'interrupted']\n", "", 0) == (done.stdout, done.stderr, done.returncode)
 
 
+READ = """
+    import asyncio, sys
+    from beaver_hooks import Host
+
+    async def read():
+        async with Host(state_folder=sys.argv[1]) as host:
+            print(*sorted({each.name for each in host.trail.tail()}))
+
+    asyncio.run(read())
+"""
+
+
+def run(source, folder):
+    """Run a script to its end; return what it and a later look at its trail have to say."""
+    said = []
+    for each in (source, READ):
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(each), str(folder)],
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        said += [done.stdout, done.stderr]
+    return said
+
+
+def test_interrupting_the_closing_cuts_it_short(tmp_path):
+    """Control-C while the background drains: the plugin is stopped, and the trail says what was lost."""
+    source = """
+        import asyncio, os, signal, sys, threading
+        from beaver_hooks import SyncHost
+        from beaver_hostspecs import Deadlines, PluginInfo, hookimpl
+
+        class Hangs:
+            @hookimpl
+            def describe(self):
+                return PluginInfo(version="0", contract="1.0", deadlines=Deadlines(after_prompt=60.0))
+
+            @hookimpl
+            async def after_prompt(self):
+                main = threading.main_thread().ident
+                while host._thread is not None or sys._current_frames()[main].f_code.co_name != "wait":
+                    await asyncio.sleep(0)
+                os.kill(os.getpid(), signal.SIGINT)
+                await asyncio.Event().wait()
+
+            @hookimpl
+            async def stop(self):
+                await asyncio.sleep(0.3)  # longer than what is merely left on the loop gets
+                print("stopped")
+
+        host = SyncHost({"p": Hangs()}, state_folder=sys.argv[1])
+        host.open()
+        turns = [host.open_turn("hello", session="s") for _ in range(2)]
+        for turn in turns:
+            turn.commit("bye")
+        try:
+            host.close()
+        except KeyboardInterrupt:
+            print("interrupted", [each.name for each in threading.enumerate() if each.name.startswith("beaver")])
+    """
+
+    said, log, events, _ = run(source, tmp_path / "state")
+
+    assert "stopped\ninterrupted []\n" == said
+    assert ("event=beaver_hooks.background_lost count=2 why=closing\n", "background_lost turn_committed\n") == (
+        log,
+        events,
+    )
+
+
+def test_a_host_that_nobody_closes_is_closed_with_the_interpreter(tmp_path):
+    """What was committed is learned and written, and the plugins are stopped; a forked child leaves it alone."""
+    source = """
+        import asyncio, os, sys
+        from beaver_hooks import SyncHost
+        from beaver_hostspecs import hookimpl
+
+        class Learns:
+            @hookimpl
+            async def after_prompt(self, answer):
+                await asyncio.sleep(0.05)
+                print("learned", answer.text)
+
+            @hookimpl
+            async def stop(self):
+                print("stopped")
+
+        def forgetful():
+            host = SyncHost({"p": Learns()}, state_folder=sys.argv[1])
+            host.open()
+            child = os.fork()
+            if not child:
+                sys.exit(7)
+            print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+            host.open_turn("hello", session="s").commit("bye")
+
+        forgetful()
+    """
+
+    assert ["7\nlearned bye\nstopped\n", "", "turn_committed\n", ""] == run(source, tmp_path / "state")
+
+
+def test_the_end_of_the_interpreter_closes_what_is_open(make_host):
+    """One that is closed, or being closed, is left alone."""
+    host = make_host()
+    host.open()
+    host._close_at_exit()
+    host._close_at_exit()
+    with pytest.raises(HostNotOpen):
+        host.health()
+
+
 def test_a_keyboard_interrupt_of_a_plugin_reaches_its_caller(make_host):
     """It goes through to the thread that waits, and the host's own thread lives on."""
 
@@ -443,7 +629,7 @@ def test_closing_sets_those_free_who_still_wait(make_host):
     class Hangs:
         @hookimpl
         def describe(self):
-            return PluginInfo(version="0", deadlines=Deadlines(before_prompt=60.0))
+            return PluginInfo(version="0", contract="1.0", deadlines=Deadlines(before_prompt=60.0))
 
         @hookimpl
         async def before_prompt(self):
@@ -476,9 +662,84 @@ def test_closing_sets_those_free_who_wait_for_other_things(make_host):
     assert "CancelledError" == type(error).__name__
 
 
+def test_closing_sets_those_free_whose_call_does_not_end(make_host, caplog):
+    """Nobody waits for a coroutine that keeps its cancellation to itself and dies with the loop."""
+    begun = threading.Event()
+
+    async def stubborn():
+        while True:
+            begun.set()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+
+    with ThreadPoolExecutor(1) as pool:
+        with make_host() as host:
+            waiting = pool.submit(host.call, stubborn)
+            assert begun.wait(SAFETY)
+        error = waiting.exception(SAFETY)
+
+    assert "CancelledError" == type(error).__name__
+    del host, waiting, error
+    gc.collect()
+    caplog.clear()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_a_call_that_means_the_process_ends_no_loop(make_host, error):
+    """It goes to the caller, and others go on."""
+
+    async def leave():
+        raise error
+
+    with make_host() as host:
+        with pytest.raises(error):
+            host.call(leave)
+        assert 0 == host.drain()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_a_closing_that_fails_ends_the_thread(make_host, error):
+    """Its error gets out; the thread does not stay behind, and nobody waits for it."""
+    host = make_host()
+    host.open()
+    closing = host._host.close
+
+    async def fails():
+        await closing()
+        raise error
+
+    host._host.close = fails
+    with pytest.raises(error):
+        host.close()
+    with pytest.raises(HostNotOpen):
+        host.close()
+
+
+def test_hurrying_cuts_the_closing_short():
+    """What is run last is cancelled, and what it does about that is waited for."""
+    begun, told = threading.Event(), []
+
+    async def last():
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            told.append("written")
+
+    thread, hurry = LoopThread(), asyncio.Event()
+    ended = thread._begin(thread._wind_up(last, hurry))
+    assert begun.wait(SAFETY)
+    thread._loop.call_soon_threadsafe(hurry.set)
+
+    thread._thread.join(SAFETY)
+
+    assert (True, ["written"]) == (ended.cancelled(), told)
+
+
 def test_what_does_not_end_is_abandoned_with_the_loop(make_host, caplog):
     """A plugin that swallows its cancellation does not keep the host from closing; asyncio may say that it is left."""
-    info = PluginInfo(version="0", deadlines=Deadlines(before_prompt=0.01))
+    info = PluginInfo(version="0", contract="1.0", deadlines=Deadlines(before_prompt=0.01))
     plugin = FaultPlugin(Fault.SLOW_CLEANUP, "before_prompt", info=info, duration=60.0)
     with make_host({"p": plugin}) as host:
         host.open_turn("hello", session="s").commit("bye")

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from beaver_hooks.audit.chain import (
     GENESIS,
+    ChainedEvent,
     Head,
-    Record,
     Verdict,
     canonical,
     chain_key,
@@ -28,7 +28,7 @@ def chained(log, key=KEY):
     records, mac = [], GENESIS
     for seq, each in enumerate(log, 1):
         mac = link(key, mac, seq, each)
-        records.append(Record(seq=seq, fields=each, mac=mac))
+        records.append(ChainedEvent(seq=seq, fields=each, mac=mac))
     return records
 
 
@@ -70,7 +70,7 @@ def test_a_changed_record_is_named(log, data):
     index = data.draw(st.integers(0, len(records) - 1))
     other = data.draw(fields.filter(lambda each: each != records[index].fields))
     tampered = [*records]
-    tampered[index] = Record(seq=index + 1, fields=other, mac=records[index].mac)
+    tampered[index] = ChainedEvent(seq=index + 1, fields=other, mac=records[index].mac)
 
     assert bad(records, index + 1, "changed") == verify(tampered, KEY)
 
@@ -120,8 +120,8 @@ def test_exchanged_records_with_their_numbers_put_right_are_forged():
     one, two, three, four = chained(plain(4))
     tampered = [
         one,
-        Record(seq=2, fields=three.fields, mac=three.mac),
-        Record(seq=3, fields=two.fields, mac=two.mac),
+        ChainedEvent(seq=2, fields=three.fields, mac=three.mac),
+        ChainedEvent(seq=3, fields=two.fields, mac=two.mac),
         four,
     ]
 

@@ -1,8 +1,10 @@
 """What breaks is said once, kept meanwhile, and made good when it works again."""
 
 import contextlib
+import errno
 import os
 import queue
+import sys
 import threading
 from datetime import UTC, datetime
 from functools import partial
@@ -13,10 +15,12 @@ import pytest
 from beaver_hooks.audit import connection, database, writer
 from beaver_hooks.audit import trail as trails
 from beaver_hooks.audit.batch import Batch
+from beaver_hooks.audit.database import Database
 from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.key import KEY_FILE
 from beaver_hooks.audit.reading import TrailReader
 from beaver_hooks.audit.trail import Trail
+from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import AuditUnavailable
 
 WHEN = datetime(2026, 1, 2, tzinfo=UTC)
@@ -375,6 +379,39 @@ def test_every_error_has_a_category(error, category):
         fail()
 
     assert (caught.value.category, str(caught.value)) == (category, category)
+
+
+def test_a_disk_without_links_and_locks_is_refused(tmp_path, monkeypatch):
+    """Where nothing could keep two processes apart, there is a sentence instead of a trail."""
+
+    def fail(*_):
+        raise OSError(errno.EPERM, "no links")
+
+    folder = tmp_path / "state"
+    make_state_folder(folder)
+    monkeypatch.setattr(os, "link", fail)
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+
+    sentence = unavailable(partial(Trail.open, folder, on_state=print))
+    assert sentence == (
+        f"The audit trail {folder / 'host.db'} is on a disk that has neither hard links nor file locks;"
+        " use another disk."
+    )
+
+
+def test_a_commit_is_durable(host, monkeypatch):
+    """The connection that writes is in WAL mode and syncs every commit: `synchronous` is FULL."""
+    found, add_records = [], Database.add_records
+
+    def look(self, rows):
+        found.extend(self._connection.pragma(name) for name in ("synchronous", "journal_mode"))
+        add_records(self, rows)
+
+    monkeypatch.setattr(Database, "add_records", look)
+    host.trail.append(EVENT)
+    host.trail.flush()
+
+    assert found == [2, "wal"]
 
 
 def test_a_failed_commit_is_undone():

@@ -1,15 +1,11 @@
 """The key is made once, is private, and is never replaced."""
 
-import builtins
 import errno
 import os
 import stat
-from pathlib import Path
 
 import pytest
 
-from beaver_hooks.audit import files
-from beaver_hooks.audit.files import create_once, sweep
 from beaver_hooks.audit.key import KEY_FILE, Key, make_key, read_key
 from beaver_hostspecs import AuditUnavailable
 
@@ -92,53 +88,3 @@ def test_a_key_that_vanishes_is_noticed(tmp_path, monkeypatch):
     monkeypatch.setattr("beaver_hooks.audit.key.create_once", lambda *_: True)
 
     assert f"vanished while it was made.{REMEDY}" == problem(tmp_path, make_key)
-
-
-@pytest.mark.parametrize("links", [True, False])
-def test_create_once_keeps_what_is_there(tmp_path, monkeypatch, links):
-    """The first content stays, on a file system with hard links and on one without."""
-    if not links:
-        monkeypatch.setattr(os, "link", fail_with(errno.EPERM))
-
-    assert [create_once(tmp_path / "f", b"one"), create_once(tmp_path / "f", b"two")] == [True, False]
-    assert (tmp_path / "f").read_bytes() == b"one"
-    assert set(names(tmp_path)) <= {"f", ".f.lock"}
-
-
-def test_without_links_and_locks_it_is_refused(tmp_path, monkeypatch):
-    """Where nothing can decide, there is a sentence."""
-    importing = builtins.__import__
-
-    def without_fcntl(name, *arguments, **keywords):
-        if name == "fcntl":
-            raise ImportError(name)
-        return importing(name, *arguments, **keywords)
-
-    monkeypatch.setattr(os, "link", fail_with(errno.EPERM))
-    monkeypatch.setattr(builtins, "__import__", without_fcntl)
-
-    with pytest.raises(AuditUnavailable) as caught:
-        create_once(tmp_path / "f", b"one")
-
-    assert f"{tmp_path} has neither hard links nor file locks; use another disk" == str(caught.value)
-    assert names(tmp_path) == []
-
-
-def test_stray_files_are_swept(tmp_path):
-    """What a killed process left goes after a while; what another one is writing stays."""
-    old, fresh, other = (tmp_path / name for name in (".f.1.tmp", ".f.2.tmp", ".g.1.tmp"))
-    for each in (old, fresh, other):
-        each.write_text("")
-    os.utime(old, (0, 0))
-    os.utime(other, (0, 0))
-
-    sweep(tmp_path / "f")
-
-    assert {fresh.name, other.name} == set(names(tmp_path))
-
-
-def test_a_folder_that_cannot_be_opened_is_not_synced(monkeypatch):
-    """Where the system cannot open folders, nothing is raised."""
-    monkeypatch.setattr(os, "open", fail_with(errno.EACCES))
-
-    files.sync_folder(Path("anywhere"))

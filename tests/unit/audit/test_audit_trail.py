@@ -214,9 +214,9 @@ def test_what_cannot_be_serialised_is_named(trail):
 
 
 def database_health():
-    from beaver_hooks.audit.batch import Health
+    from beaver_hooks.audit.batch import HealthRow
 
-    return Health(plugin="p", at=WHEN, body=Broken(a=1))
+    return HealthRow(plugin="p", at=WHEN, body=Broken(a=1))
 
 
 def test_health_is_the_last_known(trail, tmp_path):

@@ -20,7 +20,7 @@ from beaver_hooks.config import (
     parse_config,
     trust_config,
 )
-from beaver_hooks.config.record import change_record, read_record, record_path
+from beaver_hooks.config.confirmations import change_record, read_record, record_path
 from beaver_hostspecs import ConfigurationError, ConfigurationNotTrusted
 
 
@@ -63,7 +63,7 @@ def test_order_of_places(cwd, config, tmp_path):
 def test_given_files_must_exist(cwd, config):
     """A named file that is not there is an error, never a reason to take another one."""
     assert refusal(find_config, cwd / "x", {}, cwd) == (
-        f"--config names {cwd}/x, which does not exist; correct the path"
+        f"the configuration file {cwd}/x does not exist; create it or correct the path"
     )
     assert refusal(find_config, None, {"BEAVER_CONFIG": "x"}, cwd) == (
         f"BEAVER_CONFIG names {cwd}/x, which does not exist; correct the path"
@@ -83,6 +83,30 @@ def test_defaults_without_a_file(tmp_path, environment):
     """Without any file the defaults are in effect."""
     assert load_config(environment=environment, cwd=tmp_path) == LoadedConfig(
         config=Config(), path=None, trusted_by=None, state_folder=tmp_path / ".beaver"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"host": {"queuelimit": 5}}', "host.queuelimit: is not a setting; did you mean `queueLimit`?"),
+        ("{,}", "the configuration is not valid JSON (line 1, column 2)"),
+    ],
+)
+def test_errors_name_the_file(cwd, config, environment, text, expected):
+    """Found or given, a file with something wrong in it is named: nobody need guess which one was read."""
+    config.write_text(text)
+
+    assert refusal(load_config, environment=environment, cwd=cwd) == f"{expected} (in {config})"
+    assert refusal(load_config, config, environment=environment, cwd=cwd) == f"{expected} (in {config})"
+
+
+def test_trust_in_a_file_that_is_no_json(config, environment):
+    """What is no configuration cannot be confirmed, and is named."""
+    config.write_text("[]")
+
+    assert refusal(trust_config, config, environment=environment) == (
+        f"the configuration must be a JSON object (in {config})"
     )
 
 

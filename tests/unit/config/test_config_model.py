@@ -1,9 +1,11 @@
 """The configuration as an object: modes, sections, and who reads them."""
 
+import attrs
 import pytest
 
-from beaver_hooks.config import Config, HostSettings, is_section_path, parse_config
-from beaver_hostspecs import ConfigurationError
+from beaver_hooks.config import Config, HostSettings, is_section_path, parse_config, read_config
+from beaver_hostspecs import ConfigurationError, Secret
+from beaver_hostspecs.settings import between, setting
 
 
 def problem(text: str) -> str:
@@ -89,6 +91,40 @@ def test_sections_are_kept_raw_and_out_of_sight():
 def test_is_section_path(path, expected):
     """A plugin may keep settings under `memory` and `plugins`, but not where the host has its own."""
     assert is_section_path(path) is expected
+
+
+@attrs.frozen(kw_only=True)
+class Mottos:
+    most: int = setting(default=5, validator=between(1, 9))
+    token: Secret | None = None
+
+
+def test_settings():
+    """A plugin's settings come from its section, and are its defaults where there is none."""
+    config = parse_config('{"plugins": {"mottos": {"most": 3, "token": {"env": "TOKEN"}}}}')
+    environment = {"TOKEN": "a token of some length"}
+
+    assert config.settings(Mottos, "plugins.mottos", environment=environment) == Mottos(
+        most=3, token=Secret("a token of some length")
+    )
+    assert config.settings(Mottos, "plugins.other", environment=environment) == Mottos()
+
+
+def test_errors_name_the_file(tmp_path):
+    """What is wrong with a section names the file that the configuration is from; the path stays the field's."""
+    path = tmp_path / "config.json"
+    path.write_text('{"plugins": {"mottos": {"most": 10}}}')
+    config = read_config(path)
+
+    with pytest.raises(ConfigurationError) as unread:
+        config.check_sections(claimed={})
+    with pytest.raises(ConfigurationError) as unfit:
+        config.settings(Mottos, "plugins.mottos", environment={})
+
+    assert [(each.value.path, str(each.value), each.value.__context__) for each in (unread, unfit)] == [
+        ("plugins.mottos", f"plugins.mottos: no plugin of that name is installed (in {path})", None),
+        ("plugins.mottos.most", f"plugins.mottos.most: must be between 1 and 9 (in {path})", None),
+    ]
 
 
 GATEWAY = '{"memory": {"gateway": {}}}'

@@ -75,6 +75,28 @@ def test_read_config(tmp_path):
     path.write_text('{"memory": {"mode": "curated"}}', encoding="utf-8")
 
     assert read_config(path, environment={}) == parse_config(path.read_bytes())
+    assert (read_config(path).source, parse_config("{}").source) == (path, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{", "the configuration is not valid JSON (line 1, column 2)"),
+        ("[]", "the configuration must be a JSON object"),
+        ('{"host": {"queueLimit": null}}', "host.queueLimit: must be an integer"),
+    ],
+)
+def test_errors_name_the_file(tmp_path, text, expected):
+    """Whatever is wrong in a file, the reader learns which file it is; nothing is chained to the error."""
+    path = tmp_path / "con\x1bfig.json"
+    path.write_text(text)
+
+    with pytest.raises(ConfigurationError) as caught:
+        read_config(path)
+
+    assert str(caught.value) == f"{expected} (in {tmp_path}/con?fig.json)"
+    assert caught.value.path == expected.partition(":")[0] * (":" in expected)
+    assert caught.value.__context__ is None
 
 
 def test_unreadable_files(tmp_path):

@@ -2,6 +2,7 @@
 
 import enum
 import json
+import runpy
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -18,6 +19,7 @@ from beaver_hostspecs.settings import between, setting
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "config.example.json"
+PUBLISHED = ROOT / "docs" / "config.schema.json"
 HOST_KEYS = [key_of(each) for each in settings_fields(HostSettings)]
 
 
@@ -99,6 +101,40 @@ def test_schema_is_valid_and_takes_the_example():
     Draft202012Validator.check_schema(schema)
 
     assert [error.message for error in Draft202012Validator(schema).iter_errors(json.loads(EXAMPLE.read_bytes()))] == []
+
+
+def test_other_sections():
+    """Where other plugins may have sections, these are objects of which nothing more is said."""
+    schema = Draft202012Validator(config_schema(others=True))
+    raw = {"memory": {"local": {"a": 1}}, "plugins": {"mottos": {"b": []}}}
+
+    assert schema.is_valid(raw)
+    assert not schema.is_valid({"plugins": {"mottos": 5}})
+    assert not schema.is_valid({"hosts": {}})
+    assert not Draft202012Validator(config_schema()).is_valid(raw)
+
+
+def test_the_published_schema_is_current(capsys):
+    """`python -m beaver_hooks.config` prints the schema, and that is what is in the documentation."""
+    runpy.run_module("beaver_hooks.config", run_name="__main__")
+
+    assert capsys.readouterr().out == PUBLISHED.read_text(encoding="utf-8")
+
+
+def test_importing_the_command_prints_nothing(capsys):
+    """Only running the command prints."""
+    runpy.run_module("beaver_hooks.config.__main__", run_name="imported")
+
+    assert capsys.readouterr().out == ""
+
+
+def test_the_example_names_the_published_schema():
+    """An editor that opens the example finds the schema, and the example fits it."""
+    raw = json.loads(EXAMPLE.read_bytes())
+    schema = json.loads((EXAMPLE.parent / raw["$schema"]).read_bytes())
+
+    assert EXAMPLE.parent / raw["$schema"] == PUBLISHED
+    assert [error.message for error in Draft202012Validator(schema).iter_errors(raw)] == []
 
 
 def test_example_is_complete():

@@ -11,15 +11,13 @@ from hypothesis import strategies as st
 from beaver_hooks.record.facts import (
     LONGEST,
     MOST_ITEMS,
-    SHORTEST_EXCERPT,
     clean,
     clean_name,
     clean_text,
-    personal_values,
     pseudonym,
 )
-from beaver_hostspecs import Actors, Personal
-from beaver_hostspecs.testing import make_turn
+from beaver_hooks.record.private import HORIZON, Private
+from beaver_hostspecs import Personal
 
 PROMPT = "my password is hunter2 and my cat is Tom"
 
@@ -28,8 +26,8 @@ def identify(value):
     return f"h:{sum(map(ord, value)) % 1000:03}"
 
 
-def cleaned(value, personal=()):
-    return clean({"fact": value}, personal=personal, identify=identify)["fact"]
+def cleaned(value):
+    return clean({"fact": value}, private=Private(), identify=identify)["fact"]
 
 
 class Colour(StrEnum):
@@ -75,7 +73,7 @@ VALUES = [
     (-math.inf, "-inf"),
     ("", ""),
     (" two \n lines\t", "two lines"),
-    ("x" * (LONGEST + 1), "x" * LONGEST),
+    ("x " * LONGEST, ("x " * LONGEST)[: LONGEST - 1]),
     (Colour.RED, "red"),
     (Loud("quiet"), "quiet"),
     (Personal(value="ada"), "h:294/3"),
@@ -102,7 +100,7 @@ def test_names_of_facts():
     """A name fits any log format and any query."""
     names = ["fine", "two words", "a=b", "tab\there", "dots.and-dashes", "\ud800", "", "é", "new\nline", "1"]
 
-    assert [clean_name(name, personal=(), identify=identify) for name in names] == [
+    assert [clean_name(name, private=Private(), identify=identify) for name in names] == [
         "fine", "two_words", "a_b", "tab_here", "dots_and_dashes", "_", "_", "é", "new_line", "1",
     ]  # fmt: skip
 
@@ -111,47 +109,25 @@ def test_too_many_facts():
     """Of too many facts the first ones are kept."""
     facts = {f"f{number}": number for number in range(MOST_ITEMS + 5)}
 
-    assert clean(facts, personal=(), identify=identify) == dict(list(facts.items())[:MOST_ITEMS])
+    assert clean(facts, private=Private(), identify=identify) == dict(list(facts.items())[:MOST_ITEMS])
 
 
-def test_what_is_personal():
-    """The prompt and every id of a person are, the longest first, and nothing that is not there."""
-    turn = make_turn(
-        prompt=PROMPT, session="session-77", conversation="talk", user="ada",
-        actors=Actors(speaker="ada@example.org", speaker_kind="human", agent="beaver"),
-    )  # fmt: skip
+def test_what_gives_something_away_is_replaced():
+    """A fact with something private in it becomes its keyed hash and length, and others stay as they are."""
+    private = Private(PROMPT, ("session-77",), [PROMPT])
+    texts = [PROMPT, f"saw '{PROMPT}'!", "for session-77.", "nothing of it"]
 
-    assert personal_values(turn) == (PROMPT, "ada@example.org", "session-77", "talk", "ada")
-
-
-def test_what_is_personal_has_several_shapes(canary):
-    """A prompt that holds a secret is known as it is once the secret is masked, and on one line."""
-    turn = make_turn(prompt=f"use {canary.reveal()}\nplease", session="s", user=canary.reveal())
-
-    assert personal_values(turn)[-3:] == ("use [secret]\nplease", "use [secret] please", "s")
-    assert len(personal_values(turn)) == 5
+    assert [clean_text(text, private=private, identify=identify) for text in texts] == [
+        *[pseudonym(text, identify) for text in texts[:3]], "nothing of it",
+    ]  # fmt: skip
 
 
-HASH = f"{identify(PROMPT)}/{len(PROMPT)}"
+def test_a_huge_text():
+    """Of a text beyond all measure the beginning counts, and its length is told all the same."""
+    huge = "word " * HORIZON
 
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (PROMPT, HASH),
-        (f"saw '{PROMPT}'!", f"saw '{HASH}'!"),
-        (PROMPT[:SHORTEST_EXCERPT], HASH),
-        (PROMPT[3:30], HASH),
-        (PROMPT[: SHORTEST_EXCERPT - 1], PROMPT[: SHORTEST_EXCERPT - 1]),
-        ("ada", "h:294/3"),
-        ("adamant", "adamant"),
-        ("for session-77.", f"for {identify('session-77')}/10."),
-        ("nothing", "nothing"),
-    ],
-)
-def test_what_is_personal_is_replaced(text, expected):
-    """Prompts, long excerpts of them, and ids become keyed hashes; short ids only where they stand alone."""
-    assert clean_text(text, personal=(PROMPT, "session-77", "ada"), identify=identify) == expected
+    assert cleaned(huge) == ("word " * 100)[: LONGEST - 1]
+    assert cleaned(Personal(value=huge)) == f"{identify(huge[:HORIZON])}/{len(huge)}"
 
 
 def test_pseudonyms():
@@ -162,9 +138,9 @@ def test_pseudonyms():
 def test_secrets_in_facts(canary):
     """Secrets are masked in values, in lists and in names, before anything is cut."""
     secret = canary.reveal()
-    facts = {"plain": secret, "list": [f"a{secret}b"], f"k{secret}": 1, "cut": "x" * (LONGEST - 4) + secret}
+    facts = {"plain": secret, "list": [f"a{secret}b"], f"k{secret}": 1, "cut": "x " * (LONGEST // 2 - 2) + secret}
 
-    kept = clean(facts, personal=(), identify=identify)
+    kept = clean(facts, private=Private(), identify=identify)
 
     canary.assert_clean(str(kept))
     assert (kept["plain"], kept["list"]) == ("[secret]", ["a[secret]b"])
@@ -180,7 +156,8 @@ ANYTHING = st.recursive(
 @given(st.dictionaries(st.text(), ANYTHING, max_size=5), st.text(min_size=6))
 def test_any_facts_come_out_flat_and_clean(facts, personal):
     """Whatever a plugin says, names fit anywhere, values are flat, and nothing personal is among them."""
-    kept = clean({**facts, "leak": f"<{personal}>", personal: 1}, personal=(personal,), identify=identify)
+    private = Private(personal, (), [personal])
+    kept = clean({**facts, "leak": f"<{personal}>", personal: 1}, private=private, identify=identify)
 
     flat = [item for value in kept.values() for item in (value if isinstance(value, list) else [value])]
     assert all(item is None or isinstance(item, str | int | float) for item in flat)

@@ -33,7 +33,7 @@ STEPS = st.lists(st.tuples(SOURCES, st.booleans(), st.integers(0, 5)), max_size=
 
 def make_book(clock, earlier=MappingProxyType({})):
     kept = {}
-    return HealthBook(clock=clock, keep=kept.__setitem__, earlier=earlier), kept
+    return HealthBook(clock=clock, keep=kept.__setitem__, earlier=lambda: earlier), kept
 
 
 @given(STEPS)
@@ -159,6 +159,81 @@ def test_successes_are_kept_now_and_then():
     start = FrozenClock().now()
     assert times == [None, None, start + KEEP_EVERY * 1.5, start + KEEP_EVERY * 1.5]
     assert book["p"].last_success == start + KEEP_EVERY * 2
+
+
+def test_only_news_is_kept_at_once():
+    """Failures that repeat cost no write each; the count is kept now and then, and when the host closes."""
+    clock, writes = FrozenClock(), []
+    book = HealthBook(clock=clock, keep=lambda _, health: writes.append(health.consecutive_failures), earlier=dict)
+    for _ in range(10):
+        book.failed("p", source="recall", category="timeout")
+    clock.advance(KEEP_EVERY.total_seconds() + 1)
+    for _ in range(2):
+        book.failed("p", source="recall", category="timeout")
+    book.keep_all()
+    book.keep_all()
+
+    assert writes == [1, 11, 12, 12]
+
+
+class Shared:
+    """A place where several hosts keep their books."""
+
+    def __init__(self):
+        self.rows, self.writes, self.clock = {}, [], FrozenClock()
+
+    def book(self):
+        return HealthBook(clock=self.clock, keep=self.keep, earlier=lambda: self.rows)
+
+    def keep(self, plugin, health):
+        self.rows[plugin] = health
+        self.writes.append(plugin)
+
+
+def test_a_host_that_did_nothing_writes_nothing():
+    """What another host wrote meanwhile outlives the closing of one that only loaded the plugin."""
+    shared = Shared()
+    shared.book().loaded("p")
+    idle, busy = shared.book(), shared.book()
+    for book in (idle, busy):
+        book.loaded("p")
+    busy.failed("p", source="recall", category="timeout")
+    idle.keep_all()
+
+    assert (shared.rows["p"].state, shared.writes) == ("degraded", ["p", "p"])
+
+
+def test_an_older_success_does_not_hide_a_newer_failure():
+    """On closing, a host leaves alone what another one has moved after it."""
+    shared = Shared()
+    older, newer = shared.book(), shared.book()
+    for book in (older, newer):
+        book.loaded("p")
+    shared.clock.advance(1)
+    older.succeeded("p", source="recall")
+    shared.clock.advance(1)
+    newer.failed("p", source="recall", category="timeout")
+    older.keep_all()
+
+    assert dict(shared.rows["p"].faults) == {"recall": "timeout"}
+
+
+def test_loading_takes_over_what_is_newer():
+    """A plugin that is loaded, or loaded again, goes on from the newest that is known, its own or another host's."""
+    shared = Shared()
+    one, two = shared.book(), shared.book()
+    one.loaded("p")
+    shared.clock.advance(1)
+    two.failed("p", source="recall", category="timeout")
+    one.loaded("p")
+    theirs = dict(one["p"].faults)
+    shared.clock.advance(1)
+    one.succeeded("p", source="recall")
+    shared.rows["p"] = BAD
+    two.loaded("p")
+    one.loaded("p")
+
+    assert (theirs, one["p"].state, shared.writes) == ({"recall": "timeout"}, "ok", ["p", "p", "p"])
 
 
 def test_taking_out_of_service_is_kept():

@@ -12,7 +12,7 @@ from beaver_hooks.audit.memory import MemorySink
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.log import make_log
 from beaver_hooks.record.health import Health
-from beaver_hooks.record.opening import open_record
+from beaver_hooks.record.opening import open_books
 from beaver_hooks.record.recorder import HOST
 from beaver_hostspecs import AuditUnavailable, Contribution
 from beaver_hostspecs.testing import FrozenClock, RecordingPlugin
@@ -81,7 +81,7 @@ def garbage(folder):
 
 def no_key(folder):
     """Let the key be lost."""
-    record = open_record(folder / "state", clock=FrozenClock(), sinks=[], log=make_log())
+    record = open_books(folder / "state", clock=FrozenClock(), sinks=[], log=make_log())
     record.recorder.event("something")
     record.trail.close()
     (folder / "state" / "audit.key").unlink()
@@ -117,6 +117,21 @@ async def test_a_trail_that_cannot_be_opened(tmp_path, ear, obstacle):
     ]
 
 
+@pytest.mark.parametrize("error", [ImportError("no apsw"), OSError("no"), ValueError("embedded null byte")])
+async def test_a_trail_that_raises_something_else(tmp_path, monkeypatch, ear, error):
+    """Without a database engine, or with a folder that cannot have that name, the host opens and says so loudly."""
+
+    def broken(*_, **__):
+        raise error
+
+    monkeypatch.setattr(Trail, "open", broken)
+    async with Host(state_folder=tmp_path / "state") as host:
+        health = host.health()[HOST]
+
+    assert dict(health.faults) == {"audit": "unavailable"}
+    assert ear.errors() == [f"event=beaver_hooks.audit_unavailable reason={type(error).__name__}"]
+
+
 async def test_a_database_that_is_deleted(tmp_path, ear):
     """Turns go on; that the trail is gone, and that there is a new one, is said on health, log and other sinks."""
     state, sink = tmp_path / "state", MemorySink()
@@ -146,7 +161,7 @@ def sql(state, statement, *bindings):
 
 
 def reopen(state, *sinks):
-    return open_record(state, clock=FrozenClock(), sinks=sinks, log=make_log())
+    return open_books(state, clock=FrozenClock(), sinks=sinks, log=make_log())
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from beaver_hooks import Host
 from beaver_hooks.record.accounts import Account
-from beaver_hooks.record.receipts import Clip, Decision, Fault, Outcome, PluginReceipt, Receipt, to_json
+from beaver_hooks.record.receipts import Clip, Decision, Failure, Outcome, PluginReceipt, Receipt, to_json
 from beaver_hostspecs import Contribution, DropReason, Reference, hookimpl
 from beaver_hostspecs.testing import FrozenClock, RecordingPlugin, make_turn
 
@@ -28,7 +28,7 @@ def test_a_receipt_as_plain_data():
         decisions=(Decision(gate="recall", verdict="yes", reason="why not"),),
         outcomes=(Outcome(plane="disk", kind="stored", facts={"ids": [1, 2]}),),
         clipped=(Clip(what="references", shown=1, total=2),),
-        faults=(Fault(hook="stop", category="raised", error="ValueError"),),
+        failures=(Failure(hook="stop", category="raised", error="ValueError", at="notes:3"),),
         milliseconds={"before_prompt": 1.5},
     )  # fmt: skip
     receipt = Receipt(
@@ -45,7 +45,7 @@ def test_a_receipt_as_plain_data():
                 "decisions": [{"gate": "recall", "verdict": "yes", "reason": "why not"}],
                 "outcomes": [{"plane": "disk", "kind": "stored", "facts": {"ids": [1, 2]}}],
                 "clipped": [{"what": "references", "shown": 1, "total": 2}],
-                "faults": [{"hook": "stop", "category": "raised", "error": "ValueError"}],
+                "failures": [{"hook": "stop", "category": "raised", "error": "ValueError", "at": "notes:3"}],
                 "milliseconds": {"before_prompt": 1.5},
             },
         },
@@ -76,13 +76,13 @@ def test_a_receipt_is_read_off_the_account():
     two.tokens = 7
     for seconds in (0.001, 0.0025):
         two.spend("before_prompt", seconds)
-    one.enter(Fault(hook="stop", category="timeout"))
+    one.enter(Failure(hook="stop", category="timeout"))
 
     assert account.receipt(identify) == Receipt(
         turn="t1", session="h:s", prompt="h:5", prompt_characters=5, opened=NOON, tokens=12,
         plugins={
             "one": PluginReceipt(
-                tokens=5, blocks=1, injected=("h:9/9", None), faults=(Fault(hook="stop", category="timeout"),)
+                tokens=5, blocks=1, injected=("h:9/9", None), failures=(Failure(hook="stop", category="timeout"),)
             ),
             "two": PluginReceipt(tokens=7, milliseconds={"before_prompt": 3.5}),
         },

@@ -35,7 +35,7 @@ class Moody:
 
 
 def make_recorder(*sinks):
-    health = HealthBook(clock=CLOCK, keep=lambda *_: None, earlier={})
+    health = HealthBook(clock=CLOCK, keep=lambda *_: None, earlier=dict)
     return Recorder(clock=CLOCK, sinks=sinks, health=health, identify=identify, log=make_log(NAME))
 
 
@@ -47,7 +47,7 @@ def account():
 @pytest.fixture
 def recorder():
     sink = MemorySink()
-    health = HealthBook(clock=CLOCK, keep=lambda *_: None, earlier={})
+    health = HealthBook(clock=CLOCK, keep=lambda *_: None, earlier=dict)
     recorder = Recorder(clock=CLOCK, sinks=[sink], health=health, identify=identify, log=make_log(NAME))
     return recorder, sink
 
@@ -61,11 +61,16 @@ def test_a_failure(recorder, account, caplog):
 
     since = CLOCK.now().isoformat()
     assert [(event.name, event.turn, event.hook, dict(event.facts)) for event in sink.events] == [
-        ("plugin_failed", "t1", "stop", {"category": "raised", "error": "ValueError", "degraded_since": since}),
-        ("plugin_failed", None, "stop", {"category": "timeout", "error": None, "degraded_since": since}),
+        (
+            "plugin_failed",
+            "t1",
+            "stop",
+            {"category": "raised", "error": "ValueError", "at": None, "degraded_since": since},
+        ),
+        ("plugin_failed", None, "stop", {"category": "timeout", "error": None, "at": None, "degraded_since": since}),
     ]
     assert recorder.health["p"].consecutive_failures == 2
-    assert [fault.category for fault in account.receipt(identify).plugins["p"].faults] == ["raised"]
+    assert [fault.category for fault in account.receipt(identify).plugins["p"].failures] == ["raised"]
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
 
 
@@ -79,7 +84,7 @@ class Mute(Exception):
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (ValueError("saw 'What did we decide?'"), "\"saw 'h:19/19'\""),
+        (ValueError("saw 'What did we decide?'"), "h:25/25"),
         (Mute(), '"its text cannot be had (SystemExit)"'),
     ],
 )
@@ -117,6 +122,76 @@ def test_a_sink_that_raises(caplog):
     assert (degraded.state, dict(degraded.faults)) == ("degraded", {"sink_0_Moody": "raised"})
     assert recorder.health[HOST].state == "ok"
     assert caplog.messages == ["event=beaver_hooks.audit_sink_failed source=sink_0_Moody error=ValueError"]
+
+
+@pytest.mark.parametrize("error", [SystemExit(1), GeneratorExit(), RuntimeError()])
+def test_a_sink_that_raises_anything(error):
+    """Whatever a sink raises stays there; only `KeyboardInterrupt` goes through."""
+    recorder = make_recorder(Moody(error), Moody(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        recorder.event("one")
+
+    assert dict(recorder.health[HOST].faults) == {"sink_0_Moody": "raised"}
+
+
+class Broken(logging.Handler):
+    """Raises on demand, as no handler should."""
+
+    error = SystemExit(1)
+
+    def emit(self, record):
+        if self.error is not None:
+            raise self.error
+
+
+@pytest.fixture
+def broken():
+    handler, logger = Broken(), logging.getLogger(NAME)
+    logger.addHandler(handler)
+    yield handler
+    logger.removeHandler(handler)
+
+
+def test_a_log_handler_that_raises(broken):
+    """The event reaches every sink, the host is degraded while it lasts, and the caller notices nothing."""
+    sink = Moody()
+    recorder = make_recorder(sink)
+    recorder.event("one", loudly=True)
+    recorder.failed("p", hook="stop", category="raised", error=ValueError())
+    degraded = recorder.health[HOST]
+    broken.error = None
+    recorder.event("two", loudly=True)
+
+    assert (sink.names, dict(degraded.faults)) == (["one", "plugin_failed", "two"], {"log": "raised"})
+    assert (degraded.consecutive_failures, recorder.health[HOST].state) == (2, "ok")
+
+
+def test_a_log_handler_and_a_sink_that_raise(broken):
+    """Both are the host's faults, and neither hides the other."""
+    recorder = make_recorder(Moody(ValueError()))
+    recorder.event("one")
+
+    assert dict(recorder.health[HOST].faults) == {"sink_0_Moody": "raised", "log": "raised"}
+
+
+def raised(function):
+    """Return what a function raises, with its traceback."""
+    with pytest.raises(ValueError, match="x") as caught:
+        function()
+    return caught.value
+
+
+def test_where_it_was_raised(recorder, account, caplog):
+    """A failure names the plugin's own line; whoever debugs reads every frame, without source text."""
+    caplog.set_level(logging.DEBUG, NAME)
+    error = raised(lambda: int("x"))
+    recorder[0].failed("p", hook="stop", category="raised", account=account, error=error)
+    (failure,) = account.receipt(identify).plugins["p"].failures
+    line = error.__traceback__.tb_next.tb_lineno
+
+    assert failure.at == recorder[1].events[0].facts["at"] == f"{__name__}:{line}"
+    assert f"{__name__}:{line} in test_where_it_was_raised.<locals>.<lambda>" in caplog.messages[-1]
+    assert 'int("x")' not in caplog.text
 
 
 class Calm:

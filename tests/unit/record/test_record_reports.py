@@ -26,7 +26,7 @@ class Desk:
 
     def __init__(self, **options):
         self.sink = MemorySink()
-        self.health = HealthBook(clock=CLOCK, keep=lambda *_: None, earlier={})
+        self.health = HealthBook(clock=CLOCK, keep=lambda *_: None, earlier=dict)
         self.recorder = Recorder(
             clock=CLOCK, sinks=[self.sink], health=self.health, identify=identify, log=make_log("beaver_hooks.desk")
         )
@@ -126,8 +126,8 @@ def test_decisions_and_clips(desk):
     desk.report.clipped("note of session-1", 3, 9)
 
     assert (desk.receipt().decisions, desk.receipt().clipped) == (
-        (Decision(gate="recall", verdict="no", reason="asked: h:19/19"),),
-        (Clip(what="note of h:9/9", shown=3, total=9),),
+        (Decision(gate="recall", verdict="no", reason="h:26/26"),),
+        (Clip(what="h:17/17", shown=3, total=9),),
     )
 
 
@@ -182,4 +182,55 @@ def test_too_many_entries(desk):
     kept = desk.receipt()
 
     assert [decision.reason for decision in kept.decisions] == [str(number) for number in range(MOST_ENTRIES)]
-    assert len(kept.degraded) == MOST_EVENTS
+    assert kept.degraded == tuple(f"category {number}" for number in range(MOST_ENTRIES))
+    assert desk.events() == [("plugin_degraded", {"source": "reported", "category": "category 0"})]
+
+
+def test_a_flood_of_outcomes(desk):
+    """Writes that fail and arrive by turns end like any flood; the health is still what the last one says."""
+    for _ in range(MOST_EVENTS):
+        desk.report.outcome("disk", "failed")
+        desk.report.outcome("disk", "stored")
+    desk.report.outcome("disk", "failed")
+
+    assert len(desk.events()) == MOST_EVENTS + 1
+    assert desk.events()[-1] == ("report_flooded", {"limit": MOST_EVENTS})
+    assert dict(desk.health["p"].faults) == {"disk": "disk_failed"}
+
+
+def test_many_writes_that_arrive_are_no_flood(desk):
+    """What causes no event counts for nothing."""
+    for _ in range(MOST_EVENTS * 2):
+        desk.report.outcome("disk", "stored")
+
+    assert desk.events() == []
+
+
+def test_late_reports(desk):
+    """After the receipt was closed, what a plugin says is an event, so that the receipt stays what was kept."""
+    desk.account.closed = CLOCK.now()
+    desk.report.decision("write", "yes", "new")
+    desk.report.outcome("disk", "stored", bytes=3)
+    desk.report.clipped("text", 1, 2)
+    desk.report.candidates([("a", 1.0)])
+    desk.report.degraded("slow")
+
+    assert desk.receipt() == PluginReceipt()
+    assert desk.events() == [
+        ("late_report", {"gate": "write", "verdict": "yes", "reason": "new", "said": "decision"}),
+        ("late_report", {"plane": "disk", "kind": "stored", "said": "outcome"}),
+        ("late_report", {"what": "text", "shown": 1, "total": 2, "said": "clip"}),
+        ("late_report", {"considered": 1, "said": "candidates"}),
+        ("late_report", {"category": "slow", "said": "degraded"}),
+        ("plugin_degraded", {"source": "reported", "category": "slow"}),
+    ]
+    assert desk.health["p"].state == "degraded"
+
+
+def test_a_flood_of_late_reports(desk):
+    """They count like any other event."""
+    desk.account.closed = CLOCK.now()
+    for _ in range(MOST_EVENTS * 2):
+        desk.report.decision("write", "yes", "new")
+
+    assert len(desk.events()) == MOST_EVENTS + 1

@@ -38,6 +38,7 @@ class Site:
     def __init__(self, folder):
         self.folder = folder
         self.modules = {}
+        self.found = metadata.distributions
 
     def install(self, name, code=GOOD, *, distribution=None):
         """Install a plugin: one module, and the metadata that announce it."""
@@ -56,15 +57,9 @@ class Site:
     def module(self, name):
         return sys.modules[self.modules[name]]
 
-    def entry_points(self, *, group):
+    def distributions(self):
         """Find these distributions only, whatever else this machine has."""
-        found = [
-            point
-            for each in metadata.distributions(path=[str(self.folder)])
-            for point in each.entry_points
-            if point.group == group
-        ]
-        return metadata.EntryPoints(found)
+        return self.found(path=[str(self.folder)])
 
 
 @pytest.fixture
@@ -72,7 +67,7 @@ def site(tmp_path, monkeypatch):
     site = Site(tmp_path / "site")
     site.folder.mkdir()
     monkeypatch.syspath_prepend(site.folder)
-    monkeypatch.setattr(metadata, "entry_points", site.entry_points)
+    monkeypatch.setattr(metadata, "distributions", site.distributions)
     yield site
     for module in site.modules.values():
         sys.modules.pop(module, None)

@@ -2,10 +2,7 @@
 
 import sys
 
-import pytest
-
-from beaver_hooks.registry.catalog import install_command, installed, versions
-from beaver_hostspecs import PluginRefused
+from beaver_hooks.registry.catalog import Rivals, install_command, installed
 
 
 def distribution(folder, name, *points, version="1.0"):
@@ -33,18 +30,21 @@ def test_installed_plugins_are_found_and_not_imported(tmp_path, monkeypatch):
 
 
 def test_two_distributions_with_one_name(tmp_path, monkeypatch):
-    """Nobody guesses which of two plugins of one name is meant."""
-    distribution(tmp_path, "first", "twin = first_module:make")
+    """Nobody guesses which of two plugins of one name is meant; the others are found all the same."""
     distribution(tmp_path, "second", "twin = second_module:make")
+    distribution(tmp_path, "first", "twin = first_module:make", "catalogued-single = first_module:other")
     monkeypatch.syspath_prepend(tmp_path)
 
-    with pytest.raises(PluginRefused) as caught:
-        installed()
+    found = installed()
 
-    sentence = "two installed distributions announce a plugin named `twin` ({} and {}); uninstall one of them"
     targets = ("first_module:make", "second_module:make")
-    assert str(caught.value) in (sentence.format(*targets), sentence.format(*reversed(targets)))
-    assert caught.value.plugin == "twin"
+    assert (found["twin"], found["catalogued-single"].value) == (
+        Rivals(name="twin", targets=targets), "first_module:other",
+    )  # fmt: skip
+    assert str(found["twin"]) == (
+        "several installed distributions announce a plugin named `twin` (first_module:make and second_module:make); "
+        "keep one of them"
+    )
 
 
 def test_the_same_distribution_found_twice(tmp_path, monkeypatch):
@@ -56,23 +56,29 @@ def test_the_same_distribution_found_twice(tmp_path, monkeypatch):
     assert installed()["seen-twice"].value == "same_module:make"
 
 
-def test_versions(tmp_path, monkeypatch):
-    """A plugin's version is its distribution's; one without a distribution has none."""
-    from importlib.metadata import EntryPoint
+def test_a_distribution_that_hides_another(tmp_path, monkeypatch):
+    """Of two versions of one distribution the first on the path counts, as it does for imports."""
+    for place, name, module in [("new", "Hid_den", "new_module"), ("old", "hid-den", "old_module")]:
+        distribution(tmp_path / place, name, f"hidden = {module}:make")
+    monkeypatch.syspath_prepend(tmp_path / "old")
+    monkeypatch.syspath_prepend(tmp_path / "new")
 
-    distribution(tmp_path, "versioned", "versioned = versioned_module:make", version="3.4")
+    assert installed()["hidden"].value == "new_module:make"
+
+
+def test_a_distribution_that_cannot_be_read(tmp_path, monkeypatch, caplog):
+    """It stops nobody: the others are found, and a warning says that there is one."""
+    distribution(tmp_path, "broken", "broken = broken_module:make")
+    (tmp_path / "broken-1.0.dist-info" / "entry_points.txt").write_bytes(b"[beaver_hooks]\nbroken = \xff\xfe:make\n")
+    distribution(tmp_path, "whole", "catalogued-whole = whole_module:make")
     monkeypatch.syspath_prepend(tmp_path)
-    loose = EntryPoint(name="loose", value="module:make", group="beaver_hooks")
 
-    assert versions({"versioned": installed()["versioned"], "loose": loose}) == {
-        "versioned": "3.4",
-        "loose": "unknown",
-    }
+    found = installed()
+
+    assert ("broken" in found, found["catalogued-whole"].value) == (False, "whole_module:make")
+    assert caplog.messages == ["event=beaver_hooks.distribution_unreadable error=UnicodeDecodeError"]
 
 
 def test_install_commands():
-    """Our own plugins have a known distribution; of others only the name of the plugin is known."""
-    assert [install_command(name) for name in ("gateway", "tally")] == [
-        "pip install beaver-hooks-gateway",
-        "pip install the distribution of `tally`",
-    ]
+    """Our own plugins have a known distribution; that of another one nobody can know."""
+    assert [install_command(name) for name in ("gateway", "tally")] == ["pip install beaver-hooks-gateway", None]

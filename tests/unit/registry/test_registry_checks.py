@@ -4,8 +4,8 @@ import functools
 
 import pytest
 
-from beaver_hooks.registry.checks import HOOKS, accepted_arguments, check_info, check_plugin
-from beaver_hostspecs import CONTRACT_VERSION, PluginInfo, PluginRefused, hookimpl, hooks
+from beaver_hooks.registry.checks import HOOKS, accepted_arguments, check_plugin
+from beaver_hostspecs import PluginRefused, hookimpl, hooks
 from beaver_hostspecs.testing import RecordingPlugin
 
 
@@ -110,7 +110,50 @@ class Twice:
         """Is the hook too."""
 
 
+class Forwarding:
+    """Wraps a hook, as some decorators do."""
+
+    def __init__(self, function):
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *arguments):
+        """Would be called if anybody looked for it."""
+
+
+class CallableObject:
+    before_prompt = Forwarding(len)
+
+
+class Decorated:
+    @Forwarding
+    @hookimpl(specname="before_prompt")
+    async def recall(self, turn):
+        """Would never be called."""
+
+
+class Partial:
+    @hookimpl
+    async def after_prompt(self, answer):
+        """Is the hook."""
+
+    start = functools.partialmethod(after_prompt, answer=1)
+
+
+class Value:
+    @hookimpl
+    async def after_prompt(self, answer):
+        """Is the hook."""
+
+    def __init__(self):
+        self.stop = False
+
+
+NO_METHOD = "`{}` is a {}; write the hook as a method of the class"
 REFUSALS = [
+    (CallableObject(), NO_METHOD.format("before_prompt", "Forwarding")),
+    (Decorated(), NO_METHOD.format("recall", "Forwarding")),
+    (Partial(), NO_METHOD.format("start", "partialmethod")),
+    (Value(), NO_METHOD.format("stop", "bool")),
     (NoMarker(), "`before_prompt` has the name of a hook and no marker; mark it with @hookimpl"),
     (NoHook(), "it implements no hook; mark its methods with @hookimpl"),
     (object(), "it implements no hook; mark its methods with @hookimpl"),
@@ -164,6 +207,8 @@ class Everything:
         """Would do the same."""
         raise SystemExit
 
+    on_tool_result = None
+
     @hookimpl(specname="before_prompt")
     async def recall(self, report, turn, *, limit=3):
         """Has another name, and a default of its own."""
@@ -181,8 +226,8 @@ class Everything:
 
 @pytest.mark.parametrize("plugin", [Everything(), RecordingPlugin()])
 def test_good_plugins_pass(plugin):
-    """Static hooks, renamed hooks and defaults are fine, and properties are never read."""
-    assert check_plugin("fine", plugin) is None
+    """Static hooks, renamed hooks, defaults and `None` are fine, and properties are never read."""
+    assert set(check_plugin("fine", plugin)) <= {"recall", *HOOKS}
 
 
 def test_accepted_arguments():
@@ -194,31 +239,6 @@ def test_accepted_arguments():
         accepted_arguments("after_prompt", plugin.after_prompt),
         accepted_arguments("describe", plugin.describe),
     ] == [("turn", "report"), ("answer",), ()]
-
-
-@pytest.mark.parametrize("answer", [None, {"version": "1"}, PluginInfo])
-def test_descriptions_of_the_wrong_type(answer):
-    """What is no description is refused."""
-    with pytest.raises(PluginRefused) as caught:
-        check_info("odd", answer)
-
-    assert str(caught.value) == (
-        f"plugin `odd` was refused: hook `describe` returned {type(answer).__name__}; it must return a PluginInfo"
-    )
-
-
-def test_another_major_contract():
-    """A plugin for another major version is refused with both versions; another minor one is welcome."""
-    minor = PluginInfo(version="1", contract=CONTRACT_VERSION.partition(".")[0] + ".999")
-
-    with pytest.raises(PluginRefused) as caught:
-        check_info("odd", PluginInfo(version="1", contract="999.0"))
-
-    assert str(caught.value) == (
-        f"plugin `odd` was refused: it is written for contract 999.0 and this host speaks {CONTRACT_VERSION}; "
-        "install a version of the plugin for this contract"
-    )
-    assert check_info("fine", minor) is minor
 
 
 def test_a_module_may_be_a_plugin():

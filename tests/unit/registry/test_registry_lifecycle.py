@@ -1,5 +1,6 @@
 """What plugins offer, how they end, and how they come back."""
 
+import asyncio
 import threading
 
 import pytest
@@ -8,7 +9,16 @@ from beaver_hooks import Host
 from beaver_hooks.audit.memory import MemorySink
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
-from beaver_hostspecs import PluginRefused, Tool, hookimpl
+from beaver_hostspecs import (
+    Command,
+    HostNotOpen,
+    PluginFailed,
+    PluginInfo,
+    PluginRefused,
+    Tool,
+    UnknownPlugin,
+    hookimpl,
+)
 
 
 class Toolbox:
@@ -34,6 +44,166 @@ async def test_the_first_plugin_keeps_a_tool_s_name(tmp_path, sink):
         ("two", {"tool": "saw", "taken_by": "one"}),
         ("two", {"tool": "axe", "taken_by": "two"}),
     ]
+
+
+class Commanding:
+    """Offers commands by name."""
+
+    def __init__(self, *names):
+        self.names = names
+
+    @hookimpl
+    def provide_commands(self):
+        return (Command(name=name, summary=name, run=print) for name in self.names)
+
+
+async def test_a_plugin_s_command_has_one_meaning(tmp_path, sink):
+    """A plugin's second command of one name is refused and audited; two plugins may have one each."""
+    plugins = {"one": Commanding("show"), "two": Commanding("show", "show", "forget")}
+
+    async with Host(plugins, state_folder=tmp_path / "state", sinks=[sink]) as host:
+        offered = {name: [command.name for command in commands] for name, commands in host.commands.items()}
+
+    assert offered == {"one": ["show"], "two": ["show", "forget"]}
+    assert [(event.plugin, dict(event.facts)) for event in sink.named("command_refused")] == [
+        ("two", {"command": "show", "taken_by": "two"}),
+    ]
+
+
+class Failing:
+    """Raises in the hook that it is told to."""
+
+    def __init__(self, hook, error):
+        self.hook = hook
+        self.error = error
+
+    def fail(self, hook):
+        if hook == self.hook:
+            raise self.error
+
+    @hookimpl
+    def describe(self):
+        self.fail("describe")
+        return PluginInfo(version="1", contract="1.0")
+
+    @hookimpl
+    def configure(self):
+        self.fail("configure")
+
+    @hookimpl
+    def provide_commands(self):
+        yield from ()
+        self.fail("provide_commands")
+
+    @hookimpl
+    async def start(self):
+        self.fail("start")
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("x"), SystemExit(3), GeneratorExit(), StopIteration(), PluginRefused("me")]
+)
+@pytest.mark.parametrize(
+    ("hook", "said"),
+    [
+        ("describe", "plugin `odd` failed in `describe`: raised {}"),
+        ("configure", "plugin `odd` failed in `configure`: raised {}"),
+        ("provide_commands", "plugin `odd` failed in `provide_commands`: raised {}"),
+        ("start", "plugin `odd` could not start: raised {}"),
+    ],
+)
+async def test_registering_a_plugin_that_fails(tmp_path, sink, hook, said, error):
+    """Whatever it raises comes out as an error that names the plugin and the hook, with one event and its health."""
+    async with Host(state_folder=tmp_path / "state", sinks=[sink]) as host:
+        with pytest.raises(PluginFailed) as caught:
+            await host.register("odd", Failing(hook, error))
+        health = host.health()["odd"]
+
+    # Python itself turns a StopIteration that leaves a generator or a coroutine into a RuntimeError.
+    cause, kind = caught.value.__cause__, type(caught.value.__cause__).__name__
+    sentence = said.format(kind)
+    assert cause is error or (kind, cause.__cause__) == ("RuntimeError", error)
+    assert (str(caught.value), caught.value.plugin) == (sentence, "odd")
+    assert (health.state, health.reason) == ("unavailable", sentence)
+    assert [(event.name, event.plugin, dict(event.facts)) for event in sink.events] == [
+        ("plugin_unavailable", "odd", {"reason": sentence, "error": kind})
+    ]
+
+
+async def test_a_name_that_cannot_be_had_is_nobody_s_fault(tmp_path, sink):
+    """The plugin that has the name, or the host itself, is as well as before."""
+    async with Host({"odd": Stopping()}, state_folder=tmp_path / "state", sinks=[sink]) as host:
+        before = host.health()
+        for name in ("odd", "host"):
+            with pytest.raises(PluginRefused):
+                await host.register(name, Stopping())
+
+        assert (host.health(), sink.events) == (before, [])
+
+
+class Slow:
+    """Starts when it is told to, and then as it is told to."""
+
+    def __init__(self, error=None):
+        self.error = error
+        self.starting, self.go = asyncio.Event(), asyncio.Event()
+        self.stopped = 0
+
+    @hookimpl
+    async def start(self):
+        self.starting.set()
+        await self.go.wait()
+        if self.error is not None:
+            raise self.error
+
+    @hookimpl
+    async def stop(self):
+        self.stopped += 1
+
+
+async def test_an_old_start_that_fails_takes_only_itself(tmp_path):
+    """Whoever was registered under its name meanwhile stays."""
+    old, new = Slow(ValueError()), Stopping()
+    async with Host(state_folder=tmp_path / "state") as host:
+        arriving = asyncio.create_task(host.register("odd", old))
+        await old.starting.wait()
+        await host.unregister("odd")
+        await host.register("odd", new)
+        old.go.set()
+        with pytest.raises(PluginFailed):
+            await arriving
+
+        assert host.plugin("odd") is new
+
+
+async def test_a_plugin_that_is_unregistered_while_it_starts(tmp_path):
+    """It is stopped once it has started, and whoever registered it is told."""
+    plugin = Slow()
+    async with Host(state_folder=tmp_path / "state") as host:
+        arriving = asyncio.create_task(host.register("odd", plugin))
+        await plugin.starting.wait()
+        await host.unregister("odd")
+        plugin.go.set()
+        with pytest.raises(UnknownPlugin) as caught:
+            await arriving
+
+    assert str(caught.value) == "the plugin `odd` was unregistered while it started"
+    assert plugin.stopped == 1
+
+
+async def test_a_plugin_that_starts_while_its_host_closes(tmp_path):
+    """What starts after the others were stopped is stopped as well, and registering it fails."""
+    plugin = Slow()
+    async with Host(state_folder=tmp_path / "state") as host:
+        arriving = asyncio.create_task(host.register("odd", plugin))
+        await plugin.starting.wait()
+        await host._engine.loader.stop_all()
+        plugin.go.set()
+        with pytest.raises(HostNotOpen) as caught:
+            await arriving
+
+        assert (host.plugins, plugin.stopped) == ({}, 1)
+    assert str(caught.value) == "the host was closed while the plugin `odd` started; it was stopped again"
 
 
 class Stopping:

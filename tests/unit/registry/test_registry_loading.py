@@ -4,7 +4,8 @@ import textwrap
 
 import pytest
 
-from beaver_hostspecs import ConfigurationError, PluginMissing, PluginRefused
+from beaver_hooks import Host
+from beaver_hostspecs import ConfigurationError, PluginMissing
 
 
 def states(host):
@@ -99,8 +100,9 @@ async def test_a_required_plugin_that_is_disabled(site, configured):
     assert site.imported() == []
 
 
-LOADED = "it could not be loaded ({})"
-STARTED = "it could not start ({})"
+LOADED = "plugin `odd` could not be loaded: raised {}"
+STARTED = "plugin `odd` could not start: {}"
+FAILED = "plugin `odd` failed in `{}`: raised {}"
 REFUSED = "plugin `odd` was refused: {}"
 
 
@@ -142,12 +144,18 @@ BROKEN = {
         plugin(hook("def configure(self, setup)", "raise PluginUnavailable('the moon is down')")),
         "the moon is down",
     ),
-    "describe raises": (plugin(hook("def describe(self)", "raise ValueError")), LOADED.format("ValueError")),
+    "describe raises": (
+        plugin(hook("def describe(self)", "raise ValueError")),
+        FAILED.format("describe", "ValueError"),
+    ),
     "no description": (
         plugin(hook("def describe(self)", "return None")),
         REFUSED.format("hook `describe` returned NoneType; it must return a PluginInfo"),
     ),
-    "configure exits": (plugin(hook("def configure(self, setup)", "raise SystemExit")), LOADED.format("SystemExit")),
+    "configure exits": (
+        plugin(hook("def configure(self, setup)", "raise SystemExit")),
+        FAILED.format("configure", "SystemExit"),
+    ),
     "tools are no tools": (
         plugin(hook("def provide_tools(self)", "return ['hammer']")),
         REFUSED.format("hook `provide_tools` returned a str; it must return Tools"),
@@ -158,21 +166,51 @@ BROKEN = {
     ),
     "tools raise": (
         plugin(hook("def provide_tools(self)", "yield from ()", "raise ValueError")),
-        LOADED.format("ValueError"),
+        FAILED.format("provide_tools", "ValueError"),
+    ),
+    "tools have no end": (
+        plugin(
+            hook(
+                "def provide_tools(self)",
+                "while True:",
+                "    yield Tool(name='saw', description='', parameters={}, run=print)",
+            ),
+        ),
+        REFUSED.format("hook `provide_tools` returned more than 1,000 Tools; it must return fewer"),
+    ),
+    "a tool without a name": (
+        plugin(hook("def provide_tools(self)", "return [object.__new__(Tool)]")),
+        REFUSED.format("hook `provide_tools` returned a Tool whose name is a NoneType; it must return one with a str"),
+    ),
+    "unavailable without a reason": (
+        plugin(hook("def configure(self, setup)", "raise PluginUnavailable.__new__(PluginUnavailable)")),
+        "it gave no reason",
+    ),
+    "hostile settings": (
+        "class Meta(type):\n    def __getattribute__(cls, name): raise SystemExit\n\n"
+        "class Settings(metaclass=Meta): pass\n\n"
+        + plugin(hook("def describe(self)", "return PluginInfo(version='1', contract='1.0', settings=Settings)")),
+        FAILED.format("describe", "SystemExit"),
+    ),
+    "cannot be examined": (
+        plugin(PROMPT, "def __dir__(self):", "    raise SystemExit"),
+        "plugin `odd` could not be examined: raised SystemExit",
     ),
     "commands are no commands": (
         plugin(hook("def provide_commands(self)", "return [None]")),
         REFUSED.format("hook `provide_commands` returned a NoneType; it must return Commands"),
     ),
-    "start raises": (plugin(hook("async def start(self)", "raise ValueError")), STARTED.format("raised, ValueError")),
-    "start exits": (plugin(hook("async def start(self)", "raise SystemExit")), STARTED.format("raised, SystemExit")),
+    "start raises": (plugin(hook("async def start(self)", "raise ValueError")), STARTED.format("raised ValueError")),
+    "start exits": (plugin(hook("async def start(self)", "raise SystemExit")), STARTED.format("raised SystemExit")),
     "start cancels": (
         plugin(hook("async def start(self)", "raise asyncio.CancelledError")),
         STARTED.format("cancelled"),
     ),
     "start takes for ever": (
         plugin(
-            hook("def describe(self)", "return PluginInfo(version='1', deadlines=Deadlines(start=0.01))"),
+            hook(
+                "def describe(self)", "return PluginInfo(version='1', contract='1.0', deadlines=Deadlines(start=0.01))"
+            ),
             hook("async def start(self)", "await asyncio.Event().wait()"),
         ),
         STARTED.format("timeout"),
@@ -223,17 +261,77 @@ async def test_another_major_contract(site, configured):
         assert host.health()["odd"].reason.startswith("plugin `odd` was refused: it is written for contract 99.1 and")
 
 
-async def test_two_distributions_with_the_same_name(site, configured):
-    """No host opens before somebody has decided which of the two is meant."""
+SEVERAL = "several installed distributions announce a plugin named `{}` (plugin_"
+
+
+async def test_two_distributions_with_the_same_name(site, configured, sink):
+    """Neither of the two is imported, loudly, and the others load."""
     site.install("curated")
     site.install("odd", distribution="one")
     site.install("odd", distribution="two")
 
-    with pytest.raises(PluginRefused) as caught:
+    async with configured({}) as host:
+        assert states(host) == {"curated": "ok", "odd": "unavailable"}
+        assert host.health()["odd"].reason.startswith(SEVERAL.format("odd"))
+
+    assert [event.plugin for event in sink.named("plugin_unavailable")] == ["odd"]
+    assert site.imported() == ["curated"]
+
+
+async def test_two_distributions_of_a_required_plugin(site, configured):
+    """No host opens before somebody has decided which of the two is meant."""
+    site.install("curated", distribution="one")
+    site.install("curated", distribution="two")
+
+    with pytest.raises(PluginMissing) as caught:
         await configured({}).open()
 
-    assert str(caught.value).startswith("two installed distributions announce a plugin named `odd` (plugin_")
+    assert str(caught.value).startswith(
+        f"the plugin `curated` is needed by the memory mode `hybrid`: {SEVERAL.format('curated')}"
+    )
     assert site.imported() == []
+
+
+async def test_two_distributions_that_nobody_chose(site, configured):
+    """A name that is disabled may be announced as often as it likes."""
+    site.install("curated")
+    site.install("odd", distribution="one")
+    site.install("odd", distribution="two")
+
+    async with configured({"plugins": {"disabled": ["odd"]}}) as host:
+        assert states(host) == {"curated": "ok", "odd": "disabled"}
+
+
+@pytest.mark.parametrize(
+    ("present", "sentence"),
+    [
+        (["tally"], "no plugin named `taly` is installed; installed: tally; did you mean `tally`?"),
+        (["ant", "zebra"], "no plugin named `taly` is installed; installed: ant, zebra"),
+        ([], "no plugin named `taly` is installed; installed: none"),
+    ],
+)
+async def test_a_name_that_nobody_has(site, tmp_path, present, sentence):
+    """A host that names its entry points is told what there is, and no command that nobody can know."""
+    for name in present:
+        site.install(name)
+
+    with pytest.raises(PluginMissing) as caught:
+        await Host(entry_points=["taly"], state_folder=tmp_path / "state").open()
+
+    assert str(caught.value) == sentence
+
+
+async def test_a_third_party_plugin_that_is_required(site, tmp_path):
+    """Where nobody knows the distribution, the remedy names no command."""
+    site.install("odd", "raise ValueError")
+
+    with pytest.raises(PluginMissing) as caught:
+        await Host(entry_points=["odd"], state_folder=tmp_path / "state").open()
+
+    assert str(caught.value) == (
+        "the plugin `odd` is needed: plugin `odd` could not be loaded: raised ValueError; "
+        "mend it, or reinstall its distribution"
+    )
 
 
 SETTINGS = """
@@ -244,7 +342,7 @@ class Settings:
 class Plugin:
     @hookimpl
     def describe(self):
-        return PluginInfo(version="1", settings=Settings, settings_path={path!r})
+        return PluginInfo(version="1", contract="1.0", settings=Settings, settings_path={path!r})
 
     @hookimpl
     def configure(self, setup):
@@ -272,7 +370,7 @@ async def test_wrong_settings_fail_loading(site, configured, path, config, sente
     with pytest.raises(ConfigurationError) as caught:
         await configured(config).open()
 
-    assert str(caught.value).partition(",")[0] == sentence
+    assert str(caught.value).partition(" (in ")[0].partition(",")[0] == sentence
 
 
 async def test_a_configuration_error_of_the_plugin_s_own(site, configured, canary):

@@ -1,5 +1,7 @@
 """The registry: who is registered, and whose hooks are called in which order."""
 
+import dataclasses
+
 import pytest
 
 from beaver_hooks.registry.registry import Registry
@@ -112,6 +114,52 @@ def test_one_object_has_one_name():
     assert registry.members() == (member,)
 
 
+@dataclasses.dataclass
+class Equal:
+    """Is equal to every other one."""
+
+    @hookimpl
+    async def before_prompt(self):
+        """Has a hook."""
+
+
+class Odd(Plain):
+    """Cannot be compared at all."""
+
+    def __eq__(self, _):
+        raise SystemExit
+
+    __hash__ = __eq__
+
+
+@pytest.mark.parametrize("kind", [Equal, Odd])
+def test_identity_decides(kind):
+    """Two plugins that compare equal, or that raise when they are compared, are two; removing one is effective at once."""
+    registry, plugins = Registry(), {"a": kind(), "b": kind()}
+    for name, plugin in plugins.items():
+        registry.add(name, plugin)
+    orders = [order(registry)]
+    with pytest.raises(PluginRefused) as caught:
+        registry.add("c", plugins["b"])
+    removed = registry.remove("a")
+    orders.append(order(registry))
+
+    assert orders == [["a", "b"], ["b"]]
+    assert removed.plugin is plugins["a"]
+    assert str(caught.value) == "this object is registered already, as `b`"
+
+
+def test_only_this_very_member_is_discarded():
+    """What has left already takes nobody with it that came under its name."""
+    registry = Registry()
+    old = registry.add("a", Plain())
+    registry.remove("a")
+    new = registry.add("a", Plain())
+    registry.discard(old)
+
+    assert (registry.members(), order(registry)) == ((new,), ["a"])
+
+
 @pytest.mark.parametrize(("plugins", "known"), [({}, "none"), ({"a": Plain(), "b": Other()}, "a, b")])
 def test_unknown_names(plugins, known):
     """Asking for a plugin that is not there lists those that are."""
@@ -123,3 +171,16 @@ def test_unknown_names(plugins, known):
         registry.remove("ghost")
 
     assert str(caught.value) == f"no plugin named `ghost` is registered; registered: {known}"
+
+
+def test_names_that_are_no_text():
+    """What is no str is refused by its type, however it compares and hashes."""
+    registry = Registry()
+
+    with pytest.raises(PluginRefused) as refused:
+        registry.add(7, Plain())
+    with pytest.raises(UnknownPlugin) as unknown:
+        registry.member([])
+
+    assert str(refused.value) == "the name of a plugin is a str, and not int"
+    assert str(unknown.value) == "no plugin named `list` is registered; registered: none"

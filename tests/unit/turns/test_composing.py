@@ -1,5 +1,6 @@
 """What the model will see is put together in order, within the budget, the same way every time."""
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -150,8 +151,10 @@ def test_a_keyboard_interrupt_goes_through():
     ("contribution", "expected"),
     [
         (Contribution(), False),
-        (Contribution(blocks=("b" * 4,), references=refs("rr"), hints=(hint("hhhh"),)), False),
-        (Contribution(blocks=("b" * 5,), references=refs("rr"), hints=(hint("hhhh"),)), True),
+        (Contribution(blocks=("b" * 8,), references=(Reference(text="rr", kind=""),)), False),
+        (Contribution(blocks=("b" * 9,), references=(Reference(text="rr", kind=""),)), True),
+        (Contribution(hints=(attrs.evolve(hint(""), reason="r" * 11),)), True),
+        (Contribution(references=(Reference(text="", source="s" * 11),)), True),
         (Contribution(blocks=("b" * 11,)), True),
         (Contribution(references=refs("r" * 11)), True),
         (Contribution(hints=(hint("h" * 11),)), True),

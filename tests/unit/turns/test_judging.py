@@ -7,7 +7,7 @@ from beaver_hooks.calls.calls import Call, Result
 from beaver_hooks.log import make_log
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.health_book import HealthBook
-from beaver_hooks.record.receipts import Clip, Decision, Fault
+from beaver_hooks.record.receipts import Clip, Decision, Failure
 from beaver_hooks.record.recorder import Recorder
 from beaver_hooks.record.reports import HostReport
 from beaver_hooks.registry.registry import Implementation, Member
@@ -18,7 +18,7 @@ from beaver_hostspecs import Contribution, Hint, PluginFailed, Reference
 from beaver_hostspecs.rendering import render_references
 from beaver_hostspecs.testing import BareFault, FrozenClock, make_turn
 
-RULE = "the memory mode makes it fail-closed"
+RULE = "it is fail-closed, so the turn was dropped"
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def sink():
 @pytest.fixture
 def recorder(sink):
     clock = FrozenClock()
-    health = HealthBook(clock=clock, keep=lambda *_: None, earlier={})
+    health = HealthBook(clock=clock, keep=lambda *_: None, earlier=dict)
     return Recorder(clock=clock, sinks=[sink], health=health, identify=lambda _: "h:0", log=make_log())
 
 
@@ -57,7 +57,7 @@ def result(recorder, value=None, *, plugin="p", hook="before_prompt", fail_close
 
 
 def faults(account, plugin="p"):
-    return [each for each in account.plugins[plugin].entries if isinstance(each, Fault)]
+    return [each for each in account.plugins[plugin].entries if isinstance(each, Failure)]
 
 
 class _Sub(Contribution):
@@ -118,7 +118,7 @@ def test_what_is_no_plain_contribution_is_the_wrong_type(judge, recorder, accoun
     """Subclasses of the contract's records and of `str` are refused unseen: looking at them runs a plugin's code."""
     assert [] == judge.answers([result(recorder, value)], account)
     assert [("plugin_failed", "wrong_type")] == [(each.name, each.facts["category"]) for each in sink.events]
-    assert [Fault(hook="before_prompt", category="wrong_type")] == faults(account)
+    assert [Failure(hook="before_prompt", category="wrong_type")] == faults(account)
 
 
 def test_too_much_is_refused(judge, recorder, account, sink, monkeypatch):
@@ -145,7 +145,7 @@ def test_a_fail_open_failure_is_written_down_and_no_more(judge, recorder, accoun
     kind = type(error).__name__ if error else None
 
     assert [("q", Contribution())] == judge.answers(results, account)
-    assert [Fault(hook="before_prompt", category=category, error=kind)] == faults(account)
+    assert [Failure(hook="before_prompt", category=category, error=kind)] == faults(account)
     assert {"before_prompt": category} == recorder.health["p"].faults
     assert [("plugin_failed", "p", category, kind)] == [
         (each.name, each.plugin, each.facts["category"], each.facts["error"]) for each in sink.events
@@ -242,7 +242,7 @@ def test_what_cannot_be_rendered_is_the_wrong_type(judge, recorder, account):
     """It is written down as a failure of `before_prompt`."""
     judge.unrenderable("p", account, OSError("x"))
 
-    assert [Fault(hook="before_prompt", category="wrong_type", error="OSError")] == faults(account)
+    assert [Failure(hook="before_prompt", category="wrong_type", error="OSError")] == faults(account)
 
 
 def test_a_share_is_written_down(account):

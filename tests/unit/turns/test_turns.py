@@ -80,7 +80,7 @@ class Gated(RecordingPlugin):
     """Waits in some of its hooks until its gate is open; remembers whom it let through and who was cancelled."""
 
     def __init__(self, *hooks, contribution=None, **deadlines):
-        super().__init__(contribution, info=PluginInfo(version="0", deadlines=Deadlines(**deadlines)))
+        super().__init__(contribution, info=PluginInfo(version="0", contract="1.0", deadlines=Deadlines(**deadlines)))
         self.gate = asyncio.Event()
         self.hooks = hooks
         self.cancelled, self.ended = [], []
@@ -519,6 +519,13 @@ async def test_a_plugin_registered_later_is_not_told_of_the_turn(make_host):
 # --- What does not fit ----------------------------------------------------------------------------------------
 
 
+TRUSTS = "it is one of `full`, `inner`, `familiar`, `public`"
+FIELDS = (
+    "`session`, `id`, `prompt`, `when`, `conversation`, `user`, `history`, `scope`, `actors`, `refs`, `registry`, "
+    "`budget`, `trust`"
+)
+
+
 def _endless():
     loop = []
     loop.append(loop)
@@ -528,19 +535,21 @@ def _endless():
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"prompt": b"CANARY"}, "Turn: `prompt` does not fit"),
+        ({"prompt": b"CANARY"}, "Turn: prompt must be a str"),
         ({"session": ""}, "Turn: session must be a non-empty str"),
         ({"session": ["CANARY"]}, "Turn: session must be a non-empty str"),
         ({"id": ""}, "Turn: id must be a non-empty str"),
         ({"when": "CANARY"}, "Turn: when must be a datetime with a time zone"),
-        ({"trust": "CANARY"}, "Turn: not a valid Trust"),
-        ({"trust": "CANARY\nCANARY"}, "Turn: not a valid Trust"),
+        ({"trust": "CANARY"}, f"Turn: not a valid Trust; {TRUSTS}"),
+        ({"trust": "CANARY\nCANARY"}, f"Turn: not a valid Trust; {TRUSTS}"),
         ({"history": "CANARY"}, "Turn: expected several Message, not one str"),
         ({"history": ["CANARY"]}, "Turn: expected Message, not str"),
-        ({"scope": "CANARY"}, "Turn: `scope` does not fit"),
+        ({"scope": "CANARY"}, "Turn: scope must be a Scope"),
         ({"budget": "CANARY"}, "Turn: budget must be a number of tokens, 0 or more, or None"),
         ({"budget": -1}, "Turn: budget must be a number of tokens, 0 or more, or None"),
-        ({"colour": "CANARY"}, "Turn: Turn.__init__() got an unexpected keyword argument 'colour'"),
+        ({"user": 42}, "Turn: user must be a str or None"),
+        ({"histroy": "CANARY"}, "Turn: there is no field `histroy`; did you mean `history`?"),
+        ({"colour": "CANARY"}, f"Turn: there is no field `colour`; it has {FIELDS}"),
     ],
 )
 async def test_what_is_wrong_with_a_turn_is_said_without_values(make_host, fields, expected):
@@ -565,19 +574,23 @@ async def test_what_is_wrong_with_the_rest_is_said_without_values(make_host):
             lambda: turn.tool_result(tool="", call_id="CANARY"),
             lambda: turn.tool_result(tool="t", call_id="1", outcome="CANARY"),
             lambda: turn.tool_result(tool="t", call_id="1", output=_endless()),
+            lambda: turn.tool_result(tool="t", calls="CANARY"),
+            lambda: turn.tool_result(output="CANARY"),
         ):
             with pytest.raises(InvalidTurn) as caught:
                 await attempt()
             said.append(str(caught.value))
 
         assert [
-            "Message: `text` does not fit",
+            "Message: text must be a str",
             "Answer: expected Message, not str",
             "tuple: 'int' object is not iterable",
-            "DropReason: not a valid DropReason",
+            "DropReason: not a valid DropReason; it is one of `failed`, `cancelled`, `blocked`, `abandoned`",
             "ToolResult: tool must be a non-empty str",
-            "ToolResult: `outcome` does not fit",
+            "ToolResult: outcome must be `success` or `error`",
             "ToolResult: a value is nested too deeply, or holds itself",
+            "ToolResult: there is no field `calls`; did you mean `call_id`?",
+            "ToolResult: `call_id`, `tool` must be given",
         ] == said
         assert await turn.commit("bye")
 
@@ -593,11 +606,11 @@ async def test_what_memory_gives_a_turn_is_rendered_in_order(make_host):
     """Base, rules, blocks make the system prompt; one reference message per plugin follows, in order."""
     one = RecordingPlugin(
         Contribution(blocks=("block 1",), references=refs("r1").references, hints=(_hint(),)),
-        info=PluginInfo(version="0", rules=("rule 1a", "rule 1b")),
+        info=PluginInfo(version="0", contract="1.0", rules=("rule 1a", "rule 1b")),
     )
     two = RecordingPlugin(
         Contribution(blocks=("block 2",), references=refs("r2").references),
-        info=PluginInfo(version="0", rules=("rule 2",)),
+        info=PluginInfo(version="0", contract="1.0", rules=("rule 2",)),
     )
     async with make_host(one=one, silent=RecordingPlugin(), two=two) as host:
         turn = await host.open_turn("hello", session="s")
@@ -668,7 +681,7 @@ async def test_a_bad_contribution_changes_nobody_else_s_bytes(make_host, sink, a
 @pytest.mark.parametrize("fault", [each for each in Fault if each not in {Fault.BLOCK, Fault.HUGE}])
 async def test_a_faulty_plugin_changes_nobody_else_s_bytes(make_host, sink, fault):
     """Whatever it does, the turn goes on as if it had answered `None`, with one event and degraded health."""
-    info = PluginInfo(version="0", deadlines=Deadlines(before_prompt=0.02))
+    info = PluginInfo(version="0", contract="1.0", deadlines=Deadlines(before_prompt=0.02))
     bad = FaultPlugin(fault, "before_prompt", info=info)
     good = RecordingPlugin(Contribution(blocks=("b",), references=refs("r").references))
     async with make_host(good=good) as host:
@@ -712,12 +725,79 @@ async def test_a_turn_dropped_while_it_is_opened_stays_dropped(make_host):
         opening = asyncio.create_task(host.open_turn("hello", session="s", id="one"))
         await plugin.wait_for("before_prompt")
         assert await host.drop("one")
-        plugin.gate.set()
-        turn = await opening
+        with pytest.raises(TurnClosed) as caught:
+            await opening
 
-        assert not await turn.commit("bye")
+        assert "the turn was closed while it was being opened" == str(caught.value)
         await host.drain()
-    assert ["before_prompt", "on_turn_dropped"] == hooks_of(plugin)
+    assert (["before_prompt"], ["before_prompt", "on_turn_dropped"]) == (plugin.cancelled, hooks_of(plugin))
+
+
+async def test_a_turn_in_use_does_not_idle(make_host, clock):
+    """A tool result begins the hour anew; a turn in a `with` block never idles."""
+    plugin = RecordingPlugin()
+    async with make_host(p=plugin) as host:
+        used = await host.open_turn("used", session="a")
+        async with host.turn("held", session="b") as held:
+            for number in range(7):
+                clock.advance(600)
+                await used.tool_result(tool="t", call_id=str(number))
+                host._running().turns.sweep()
+            clock.advance(3000)
+            host._running().turns.sweep()
+
+            assert (True, True) == (await used.commit("late"), await held.commit("later"))
+        idle = await host.open_turn("idle", session="c")
+        clock.advance(3600)
+        host._running().turns.sweep()
+
+        assert not await idle.commit("too late")
+
+
+async def test_a_full_queue_is_its_plugin_s_own(make_host, sink):
+    """A plugin that hangs in the background fills its own queue; what others are given is run."""
+    hanging, good = Gated("after_prompt"), RecordingPlugin()
+    async with make_host({"queue_limit": 3}, hanging=hanging, good=good) as host:
+        for number in range(10):
+            async with host.turn(f"turn {number}", session="s") as turn:
+                await turn.commit("bye")
+        await good.wait_for("after_prompt", 10)
+        states = {name: host.health()[name].state for name in ("hanging", "good", "host")}
+        hanging.gate.set()
+
+    assert {"hanging": "degraded", "good": "ok", "host": "ok"} == states
+    assert {"hanging"} == {event.plugin for event in sink.named("background_full")}
+
+
+async def test_an_interrupted_call_is_written_down_and_the_next_ones_run(make_host):
+    """What `KeyboardInterrupt` cuts short in the background is that plugin's failure; its other calls still run."""
+
+    class Interrupted(RecordingPlugin):
+        async def answer(self, call):
+            if call.hook == "after_prompt" and len(self.calls_of("after_prompt")) == 1:
+                raise KeyboardInterrupt
+
+    plugin, states = Interrupted(), []
+
+    async def run():
+        async with make_host(p=plugin) as host:
+            for _ in range(3):
+                async with host.turn("hello", session="s") as turn:
+                    await turn.commit("bye")
+            await host.drain()
+            states.append(host.health()["p"].category)
+
+    def drive():
+        loop = asyncio.new_event_loop()
+        task = loop.create_task(run())
+        while not task.done():
+            with contextlib.suppress(KeyboardInterrupt):  # it ends the loop's run, as Ctrl-C would, and we go on
+                loop.run_until_complete(task)
+        loop.close()
+        return task.exception()
+
+    assert await asyncio.to_thread(drive) is None
+    assert (3, ["interrupted"]) == (len(plugin.calls_of("after_prompt")), states)
 
 
 # --- When there is too much -----------------------------------------------------------------------------------
@@ -730,10 +810,10 @@ async def test_a_full_queue_refuses_the_newest(make_host, sink):
         turn = await host.open_turn("hello", session="s")
         for number in range(4):
             await turn.tool_result(tool="t", call_id=str(number))
-        full = host.health()["host"]
+        full = host.health()["p"]
         plugin.gate.set()
         await host.drain()
-        still = host.health()["host"].state
+        still = host.health()["p"].state
         await turn.commit("bye")
         await host.drain()
 
@@ -741,7 +821,7 @@ async def test_a_full_queue_refuses_the_newest(make_host, sink):
             full.state,
             full.faults,
             still,
-            host.health()["host"].state,
+            host.health()["p"].state,
         )
         assert ("committed", 2) == (turn.receipt.state, turn.receipt.lost)
     assert ["before_prompt", "on_tool_result", "on_tool_result", "after_prompt"] == hooks_of(plugin)
@@ -763,7 +843,7 @@ async def test_what_was_refused_is_counted_when_the_host_closes(make_host, sink)
         for number in range(2):
             await turn.tool_result(tool="t", call_id=str(number))
     async with host:
-        assert "ok" == host.health()["host"].state
+        assert {} == {source: fault for source, fault in host.health()["p"].faults.items() if source == "queue"}
 
     lost = [each.facts for each in sink.named("background_lost")]
     assert {"count": 2, "why": "queue_full"} == lost[0]
@@ -773,11 +853,11 @@ async def test_what_was_refused_is_counted_when_the_host_closes(make_host, sink)
 
 async def test_the_fault_of_a_process_that_died_is_cleared(make_host, sink):
     """A host that never closed may have left its queue full; the next one begins with an empty queue."""
-    host = make_host()
+    host = make_host(p=RecordingPlugin())
     async with host:
-        host._running().recorder.health.failed("host", source="queue", category="queue_full")
+        host._running().recorder.health.failed("p", source="queue", category="queue_full")
     async with host:
-        assert "ok" == host.health()["host"].state
+        assert "ok" == host.health()["p"].state
 
 
 # --- Everything at once ---------------------------------------------------------------------------------------
@@ -928,5 +1008,5 @@ async def test_an_error_whose_class_is_hostile(make_host):
         await host.drain()
 
         assert [("before_prompt", "OddError"), ("after_prompt", "OddError")] == [
-            (fault.hook, fault.error) for fault in turn.receipt.plugins["p"].faults
+            (fault.hook, fault.error) for fault in turn.receipt.plugins["p"].failures
         ]

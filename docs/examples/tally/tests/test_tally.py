@@ -129,11 +129,12 @@ async def test_commands_without_session(command, expected):
 
 
 def test_description():
-    """It declares its settings, one rule and short deadlines."""
+    """It declares the contract that it was written for, its settings, one rule and short deadlines."""
     info = Tally().describe()
 
-    assert ("0.1.0", TallySettings, 1, 0.5) == (
+    assert ("0.1.0", "1.0", TallySettings, 1, 0.5) == (
         info.version,
+        info.contract,
         info.settings,
         len(info.rules),
         info.deadlines.before_prompt,

@@ -41,6 +41,7 @@ class Tally:
         """Say who this is. All of its work is in memory, so it asks for little time."""
         return PluginInfo(
             version="0.1.0",
+            contract="1.0",
             summary="counts turns and recalls the last prompts of the session",
             settings=TallySettings,
             rules=(RULE,),

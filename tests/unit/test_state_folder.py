@@ -1,12 +1,17 @@
 """The state folder is private, hidden from git, and no way out of itself."""
 
+import contextlib
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from beaver_hooks.audit.state_folder import make_state_folder, plugin_folder
+from beaver_hooks.state_folder import make_state_folder, plugin_folder
 from beaver_hostspecs import AuditUnavailable, PluginRefused
+from beaver_hostspecs.naming import PLUGIN_NAME
 
 
 def mode(path):
@@ -110,17 +115,36 @@ def test_a_place_that_cannot_be_used_is_explained(tmp_path):
 
 def test_a_plugin_has_a_folder_of_its_own(tmp_path):
     """Its folder is private and lies apart from the host's files."""
-    folder = plugin_folder(tmp_path / "s", "my.plugin-2")
+    folder = plugin_folder(tmp_path / "s", "my_plugin-2")
 
-    assert (tmp_path / "s" / "plugins" / "my.plugin-2", 0o700) == (folder, mode(folder))
-    assert folder == plugin_folder(tmp_path / "s", "my.plugin-2")
+    assert (tmp_path / "s" / "plugins" / "my_plugin-2", 0o700) == (folder, mode(folder))
+    assert folder == plugin_folder(tmp_path / "s", "my_plugin-2")
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "/etc", "a\n", ".hidden", "a" * 65, "\u00fc", 7])
-def test_a_name_that_is_no_file_name_is_refused(tmp_path, name):
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "a/b", "../x", "/etc", "a\n", ".hidden", "a" * 65, "\u00fc", "a.b", "2a", 7]
+)
+def test_a_name_that_no_plugin_may_have_is_refused(tmp_path, name):
     """No name leads out of the state folder."""
-    with pytest.raises(PluginRefused):
+    with pytest.raises(PluginRefused) as caught:
         plugin_folder(make_state_folder(tmp_path / "s"), name)
+
+    assert str(caught.value) == (
+        "a plugin's name is 1 to 64 letters, digits, dashes and underscores, the first of them a letter;"
+        " rename its entry point"
+    )
+
+
+@given(name=st.text(max_size=70) | st.from_regex(PLUGIN_NAME, fullmatch=True))
+def test_a_name_is_one_folder(name):
+    """Every name that a plugin may have is one folder directly below `plugins`; no other name makes anything."""
+    with tempfile.TemporaryDirectory() as place:
+        plugins = Path(place) / "s" / "plugins"
+        with contextlib.suppress(PluginRefused):
+            plugin_folder(plugins.parent, name)
+
+        made = [each.name for each in plugins.iterdir()] if plugins.exists() else []
+        assert made == ([name] if PLUGIN_NAME.fullmatch(name) else [])
 
 
 def test_a_linked_plugin_folder_is_refused(tmp_path):

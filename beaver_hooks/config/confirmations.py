@@ -5,16 +5,14 @@ Changed under a lock, by a new file that takes the old one's place; unreadable i
 """
 
 import json
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from beaver_hooks.config.paths import printable
+from beaver_hooks.files import LocksMissing, locked, replace, sweep
 from beaver_hostspecs import ConfigurationError
 
 _VERSION = 1
-_STRAY = ".trusted.json.*.tmp"
 
 Fingerprints = dict[str, str]
 
@@ -50,15 +48,19 @@ def change_record(path: Path, change: Callable[[Fingerprints], None]) -> None:
     """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _locked(path.with_name("trusted.json.lock")):
+        with locked(path.with_name("trusted.json.lock")):
             fingerprints = read_record(path)
             change(fingerprints)
-            _sweep(path.parent)
-            _replace(path, _serialised(fingerprints))
+            # Under the lock nobody else is writing: what is there was left by a killed process.
+            sweep(path, older_than=0)
+            replace(path, _serialised(fingerprints))
             return
+    except LocksMissing:
+        problem = "recording a confirmation needs file locks, which this system lacks; set BEAVER_CONFIG instead"
     except OSError as error:
-        why = error.strerror
-    raise _fault(f"the record {printable(str(path))} cannot be written ({why}); see its folder, or set XDG_STATE_HOME")
+        why = f"cannot be written ({error.strerror}); see its folder, or set XDG_STATE_HOME"
+        problem = f"the record {printable(str(path))} {why}"
+    raise _fault(problem)
 
 
 def _serialised(fingerprints: Fingerprints) -> bytes:
@@ -70,43 +72,6 @@ def _checked(value: object) -> Fingerprints:
     if not isinstance(trusted, dict) or not all(isinstance(each, str) for each in trusted.values()):
         raise ValueError("not a record")
     return trusted
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    try:
-        import fcntl  # noqa: PLC0415 - there is none on Windows, where everything but this works
-    except ImportError:
-        fcntl = None  # type: ignore[assignment]
-    if fcntl is None:
-        raise _fault("recording a confirmation needs file locks, which this system lacks; set BEAVER_CONFIG instead")
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _sweep(folder: Path) -> None:
-    # Under the lock nobody else is writing one: these are what a killed process left.
-    for stray in folder.glob(_STRAY):
-        stray.unlink(missing_ok=True)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".trusted.json.{os.getpid()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(descriptor)
-    temporary.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _fault(problem: str) -> ConfigurationError:

@@ -7,15 +7,15 @@ of the folder may be links.
 
 import contextlib
 import os
-import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from beaver_hooks.files import create_once
 from beaver_hostspecs import AuditUnavailable, PluginRefused
+from beaver_hostspecs.naming import PLUGIN_NAME
 
 PRIVATE = 0o700
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 def make_state_folder(path: Path) -> Path:
@@ -40,13 +40,13 @@ def plugin_folder(state: Path, name: str) -> Path:
     The state folder is made and checked, too: the trail need not have been opened before.
 
     Raises:
-        PluginRefused: the name is no plain file name.
+        PluginRefused: the name is not one that a plugin may have.
         AuditUnavailable: the folder cannot be made or is a symbolic link.
     """
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not PLUGIN_NAME.fullmatch(name):
         raise PluginRefused(
-            "a plugin's name is 1 to 64 letters, digits, dots, dashes and underscores, the first of them"
-            " a letter or digit; rename its entry point",
+            "a plugin's name is 1 to 64 letters, digits, dashes and underscores, the first of them a letter;"
+            " rename its entry point",
         )
     folder = make_state_folder(state) / "plugins" / name
     with _explained(folder):
@@ -76,11 +76,10 @@ def _tighten(folder: Path, mode: int) -> None:
 
 
 def _hide_from_git(folder: Path) -> None:
-    with contextlib.suppress(FileExistsError):
-        # O_EXCL follows no symbolic link.
-        descriptor = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write("*\n")
+    path = folder / ".gitignore"
+    # A symbolic link counts as there, wherever it leads: nothing is written through it.
+    if not os.path.lexists(path):
+        create_once(path, b"*\n")
 
 
 @contextlib.contextmanager

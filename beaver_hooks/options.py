@@ -1,0 +1,133 @@
+"""Makes what a host is made from, or says which argument cannot work and what it takes."""
+
+import math
+import os
+import secrets
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import attrs
+
+from beaver_hooks.audit.events import AuditSink
+from beaver_hooks.config import Config
+from beaver_hooks.config.finding import FOLDER
+from beaver_hooks.engine import Options
+from beaver_hooks.registry.modes import Preset, preset
+from beaver_hostspecs import Clock, HostMisused, Services, SystemClock
+from beaver_hostspecs.naming import type_name
+
+STATE_FOLDER = Path(FOLDER)
+
+T = TypeVar("T")
+
+
+def make_options(
+    *,
+    plugins: Mapping[str, object],
+    entry_points: Collection[str] | None,
+    fail_closed: Collection[str],
+    config: Config | None,
+    state_folder: Path | str | None,
+    services: Services | None,
+    sinks: Iterable[AuditSink],
+    clock: Clock | None,
+    boundary: Callable[[], str] | None,
+    environment: Mapping[str, str] | None,
+) -> Options:
+    """Return the options of a host; the arguments are those of `Host`.
+
+    Raises:
+        HostMisused: an argument cannot work.
+    """
+    plugins = _plugins(plugins)
+    discover = None if entry_points is None else _names("entry_points", entry_points)
+    closed = _names("fail_closed", fail_closed)
+    if discover is not None:
+        _check_known(closed, discover | plugins.keys())
+    config = Config() if config is None else _a(Config, "config", config, "`Host.from_config(path)` reads a file")
+    return Options(
+        config=config,
+        discover=discover,
+        preset=_preset(config, discover, closed),
+        mode=config.mode if discover is None else None,
+        plugins=plugins,
+        fail_closed=closed,
+        state_folder=STATE_FOLDER if state_folder is None else as_path("state_folder", state_folder),
+        services=Services() if services is None else _a(Services, "services", services),
+        environment=os.environ if environment is None else _a(Mapping, "environment", environment),
+        sinks=_sinks(sinks),
+        clock=SystemClock() if clock is None else _able("clock", clock, "a clock", "now", "monotonic"),
+        boundary=_random_boundary if boundary is None else _able("boundary", boundary, "a function", "__call__"),
+    )
+
+
+def as_path(name: str, value: object) -> Path:
+    """Return a path that a host is given."""
+    if not isinstance(value, str | os.PathLike):
+        raise _misused(name, value, "a path")
+    return Path(value)
+
+
+def as_seconds(name: str, value: object) -> float:
+    """Return a number of seconds that a host is given."""
+    if not isinstance(value, int | float) or math.isnan(value):
+        raise _misused(name, value, "a number of seconds")
+    return value
+
+
+def _preset(config: Config, discover: frozenset[str] | None, closed: frozenset[str]) -> Preset:
+    if discover is not None:
+        return Preset(required=discover, fail_closed=closed)
+    chosen = preset(config.mode, explicit=config.explicit)
+    return attrs.evolve(chosen, fail_closed=chosen.fail_closed | closed)
+
+
+def _plugins(value: object) -> dict[str, object]:
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise _misused("plugins", value, "a mapping of names to plugin objects")
+    return dict(value)
+
+
+def _names(argument: str, value: object) -> frozenset[str]:
+    names = _items(argument, value, "names of plugins, for example a list of them")
+    if not all(isinstance(name, str) for name in names):
+        raise _misused(argument, value, "names, each of them a str")
+    return frozenset(names)
+
+
+def _check_known(closed: frozenset[str], known: frozenset[str]) -> None:
+    for name in sorted(closed - known):
+        listed = ", ".join(f"`{each}`" for each in sorted(known)) or "none"
+        raise HostMisused(f"`fail_closed` names `{name}`, and the host is given no such plugin; it has: {listed}")
+
+
+def _sinks(value: object) -> tuple[AuditSink, ...]:
+    items = _items("sinks", value, "audit sinks, for example a list of them")
+    return tuple(_able("sinks", each, "audit sinks, each with `append(event)`", "append") for each in items)
+
+
+def _items(argument: str, value: object, what: str) -> tuple[Any, ...]:
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise _misused(argument, value, what)
+    return tuple(value)
+
+
+def _a(kind: type[Any], argument: str, value: T, remedy: str = "") -> T:
+    if not isinstance(value, kind):
+        raise _misused(argument, value, f"a `{kind.__name__}`{remedy and '; '}{remedy}")
+    return value
+
+
+def _able(argument: str, value: Any, what: str, *methods: str) -> Any:
+    if isinstance(value, type) or not all(callable(getattr(value, method, None)) for method in methods):
+        raise _misused(argument, value, what)
+    return value
+
+
+def _misused(argument: str, value: object, what: str) -> HostMisused:
+    return HostMisused(f"`{argument}` takes {what}; it was given a {type_name(value)}")
+
+
+def _random_boundary() -> str:
+    return secrets.token_hex(8)

@@ -1,0 +1,39 @@
+"""What a host may say about a turn and about a tool call, field by field."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Literal, Required, TypedDict
+
+from beaver_hostspecs import Actors, HostRef, Message, Scope, ToolRegistry, Trust
+
+
+class TurnFields(TypedDict, total=False):
+    """What a host may say about a turn beyond its prompt and its session; see `Turn`."""
+
+    id: str
+    when: datetime
+    conversation: str
+    user: str | None
+    history: Iterable[Message]
+    scope: Scope
+    actors: Actors
+    refs: Iterable[HostRef]
+    registry: ToolRegistry | None
+    budget: int | None
+    trust: Trust | str
+
+
+class ToolFields(TypedDict, total=False):
+    """What a host may say about a tool call; see `ToolResult`."""
+
+    tool: Required[str]
+    call_id: Required[str]
+    output: object
+    error: str | None
+    arguments: Mapping[str, Any] | None
+    outcome: Literal["success", "error"] | None
+    registry: str | None
+    duration: timedelta | None
+    summary: str | None
+    external: bool
+    private: bool

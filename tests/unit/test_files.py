@@ -1,0 +1,140 @@
+"""Small files are written whole or not at all, privately, and by one process at a time."""
+
+import errno
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_hooks.files import LocksMissing, create_once, locked, replace, sweep, sync_folder
+
+
+def fail_with(number):
+    def fail(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+def names(folder):
+    return sorted(each.name for each in folder.iterdir())
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_create_once_keeps_what_is_there(tmp_path, monkeypatch, links):
+    """The first content stays, on a file system with hard links and on one without."""
+    if not links:
+        monkeypatch.setattr(os, "link", fail_with(errno.EPERM))
+
+    assert [create_once(tmp_path / "f", b"one"), create_once(tmp_path / "f", b"two")] == [True, False]
+    assert ((tmp_path / "f").read_bytes(), mode(tmp_path / "f")) == (b"one", 0o600)
+    assert set(names(tmp_path)) <= {"f", ".f.lock"}
+
+
+def test_create_once_follows_no_link(tmp_path):
+    """A dangling symbolic link counts as there, and nothing is made where it leads."""
+    (tmp_path / "f").symlink_to(tmp_path / "planted")
+
+    assert create_once(tmp_path / "f", b"one") is False
+    assert names(tmp_path) == ["f"]
+
+
+def test_without_links_and_locks_nothing_is_made(tmp_path, monkeypatch):
+    """Where nothing can decide who comes first, nobody does."""
+    monkeypatch.setattr(os, "link", fail_with(errno.EPERM))
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+
+    with pytest.raises(LocksMissing) as caught:
+        create_once(tmp_path / "f", b"one")
+
+    assert (caught.value.errno, caught.value.strerror) == (errno.ENOLCK, "this system has no file locks")
+    assert names(tmp_path) == []
+
+
+@given(contents=st.lists(st.binary(max_size=50), min_size=1, max_size=4))
+def test_the_last_content_replaces_the_others(contents):
+    """After each writing the file is private and holds that content and no other; nothing lies beside it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "f"
+        for content in contents:
+            replace(path, content)
+            assert (path.read_bytes(), mode(path), names(path.parent)) == (content, 0o600, ["f"])
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_failed_replacement_changes_nothing(tmp_path, monkeypatch, call):
+    """What was there stays, and no temporary file does."""
+    replace(tmp_path / "f", b"one")
+    monkeypatch.setattr(Path if call == "replace" else os, call, fail_with(errno.ENOSPC))
+
+    with pytest.raises(OSError, match="No space left"):
+        replace(tmp_path / "f", b"two")
+
+    assert ((tmp_path / "f").read_bytes(), names(tmp_path)) == (b"one", ["f"])
+
+
+def test_content_and_name_are_synced(tmp_path, monkeypatch):
+    """The content is durable before it gets its name, and then the name is."""
+    done, fsync, rename = [], os.fsync, Path.replace
+    monkeypatch.setattr(os, "fsync", lambda each: (done.append(stat.S_ISDIR(os.fstat(each).st_mode)), fsync(each)))
+    monkeypatch.setattr(Path, "replace", lambda *both: (done.append("renamed"), rename(*both)))
+
+    replace(tmp_path / "f", b"one")
+    create_once(tmp_path / "g", b"one")
+
+    assert done == [False, "renamed", True, False, True]
+
+
+def test_stray_files_are_swept(tmp_path):
+    """What a killed process left goes after a while; what another one is writing stays, unless nobody can be."""
+    old, fresh, other = (tmp_path / name for name in (".f.1.tmp", ".f.2.tmp", ".g.1.tmp"))
+    for each in (old, fresh, other):
+        each.write_text("")
+    os.utime(old, (0, 0))
+    os.utime(other, (0, 0))
+
+    sweep(tmp_path / "f")
+    assert names(tmp_path) == [fresh.name, other.name]
+    sweep(tmp_path / "f", older_than=0)
+    assert names(tmp_path) == [other.name]
+
+
+def test_a_lock_is_exclusive(tmp_path):
+    """Nobody else gets the lock until the block ends, also by an error; the file of the lock is private."""
+    fcntl = pytest.importorskip("fcntl")
+    path = tmp_path / "f.lock"
+
+    def taken():
+        with path.open("rb") as other:
+            try:
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            return False
+
+    def held():
+        with locked(path):
+            found.append(taken())
+            raise ZeroDivisionError
+
+    found = []
+    with pytest.raises(ZeroDivisionError):
+        held()
+
+    assert ([*found, taken()], mode(path)) == ([True, False], 0o600)
+
+
+def test_a_folder_that_cannot_be_opened_is_not_synced(monkeypatch):
+    """Where the system cannot open folders, nothing is raised."""
+    monkeypatch.setattr(os, "open", fail_with(errno.EACCES))
+
+    sync_folder(Path("anywhere"))
