@@ -65,7 +65,7 @@ def clean_text(text: str, *, private: Private, identify: Identify) -> str:
     """Return `text` scrubbed, on one line and short; its keyed hash and length if it gives anything private away."""
     plain = str.__str__(text)
     # Masked before it is cut: half a secret is not recognised. The limit keeps a huge text from taking its time.
-    line = " ".join(scrub(plain[:HORIZON]).split())
+    line = " ".join(scrub(plain[: 8 * LONGEST]).split())
     return pseudonym(plain, identify) if private.is_in(line[: 2 * LONGEST]) else line[:LONGEST].rstrip()
 
 

@@ -22,11 +22,10 @@ r"""Every error that Beaver Hooks raises.
     └── AuditError                    the audit trail
         └── AuditUnavailable          it cannot be opened, read or written
 
-Three things pass through unchanged: what a fail-closed plugin raised in `before_prompt`; what a plugin object that the
-caller hands over raises in its own `describe`, `configure`, `provide_tools` or `provide_commands`; and
-`KeyboardInterrupt` and cancellation, which are nobody's to keep. An installed plugin that raises while it is loaded is
-left out, or fails loading with `PluginMissing` where it is required; its `ConfigurationError` passes through. The text
-of every error here has passed the scrubber.
+Three things pass through unchanged: what a fail-closed plugin raised in `before_prompt`; a plugin's own
+`ConfigurationError`; and `KeyboardInterrupt` and cancellation, which are nobody's to keep. Whatever else a plugin
+object raises while it is registered comes out as `PluginFailed`, chained from it; an installed plugin is left out, or
+fails loading with `PluginMissing` where it is required. The text of every error here has passed the scrubber.
 """
 
 from beaver_hostspecs.scrubbing import scrub
@@ -98,7 +97,7 @@ class PluginUnavailable(PluginError):
 
 
 class PluginFailed(PluginError):
-    """A fail-closed plugin exceeded its deadline, cancelled itself or answered the wrong type; or a `start` failed."""
+    """A fail-closed plugin exceeded its deadline, cancelled itself or answered the wrong type; or it did not load."""
 
 
 class UnknownPlugin(PluginError, LookupError):

@@ -13,7 +13,7 @@ from beaver_hooks.turns.backlog import Job
 from beaver_hostspecs import Turn, hookimpl
 from beaver_hostspecs.testing import FrozenClock
 
-TURNS = 1000
+TURNS = 400
 BETWEEN = 60.0
 """Seconds between two turns: sixty of them are open before the first one has idled for an hour."""
 
@@ -82,7 +82,7 @@ async def let_all_idle(host: Host, clock: FrozenClock) -> None:
         await settled(host)
 
 
-async def test_a_thousand_abandoned_turns_leave_no_growth(tmp_path):
+async def test_hundreds_of_abandoned_turns_leave_no_growth(tmp_path):
     """In the book, the tasks, the fingerprints, the queue and on the heap there is nothing left of them."""
     clock = FrozenClock()
     before = living()

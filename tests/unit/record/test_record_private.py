@@ -200,7 +200,7 @@ async def test_a_huge_prompt_stalls_nobody(tmp_path):
     class Talker:
         @hookimpl
         async def before_prompt(self, turn, report):
-            for _ in range(50):
+            for _ in range(20):
                 report.event("talked", **{f"f{number}": turn.prompt for number in range(50)})
 
     sink = MemorySink()
