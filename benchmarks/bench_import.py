@@ -52,7 +52,8 @@ def judged(comparison: Comparison, best: dict[str, float]) -> bool:
     ratio, strict = ours / floor, (ours - bare) / (floor - bare)
     met = ratio <= comparison.target
     print(f"  {comparison.ours:24} {ratio:5.2f} x `{comparison.floor}`; without the bare start {strict:5.2f} x")
-    print(f"    target: at most {comparison.target} x: {'met' if met else 'MISSED'}")
+    alone = "met" if strict <= comparison.target else "MISSED"
+    print(f"    target: at most {comparison.target} x: {'met' if met else 'MISSED'}; of the imports alone: {alone}")
     return met
 
 
