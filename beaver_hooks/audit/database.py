@@ -54,6 +54,8 @@ class Database:
         path = folder / DATABASE
         with faults():
             sweep(path)
+            if path.is_symlink():
+                raise DatabaseError("not_ours")  # it would lead our writes into somebody else's database
             # Ours to make, so that it is private from its first moment; SQLite gives -wal and -shm its mode.
             if not path.exists():
                 create_once(path, b"")

@@ -44,11 +44,14 @@ def read_key(folder: Path) -> Key | None:
     """
     path = folder / KEY_FILE
     try:
-        descriptor = os.open(path, os.O_RDONLY | _NO_LINKS)
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NO_LINKS)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise AuditUnavailable(_advice(path, f"cannot be read ({error.strerror})")) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise AuditUnavailable(_advice(path, "is no plain file"))
     with os.fdopen(descriptor, "rb") as file:
         tightened = _tighten(path, descriptor)
         return Key(secret=_parse(path, file), tightened=tightened)

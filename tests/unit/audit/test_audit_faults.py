@@ -432,3 +432,24 @@ def test_text_that_is_no_text(host):
         raw.execute("UPDATE receipts SET body = CAST(x'ff' AS TEXT)")
 
     assert "is damaged" in unavailable(partial(host.trail.receipt, "turn-1"))
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["fifo", "folder"])
+def test_a_key_that_is_no_file(tmp_path, make):
+    """A pipe or a folder in the key's place is refused at once, in words; nobody waits for it."""
+    folder = tmp_path / "state"
+    folder.mkdir(mode=0o700)
+    make(folder / KEY_FILE)
+
+    assert "is no plain file" in unavailable(lambda: Trail.open(folder, on_state=print))
+
+
+def test_a_database_that_is_a_link(tmp_path):
+    """A link in the database's place is refused, and what it leads to is left alone."""
+    folder, victim = tmp_path / "state", tmp_path / "victim.db"
+    folder.mkdir(mode=0o700)
+    victim.write_bytes(b"")
+    (folder / "host.db").symlink_to(victim)
+
+    assert "not an audit trail" in unavailable(lambda: Trail.open(folder, on_state=print))
+    assert victim.read_bytes() == b""
