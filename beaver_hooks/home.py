@@ -5,7 +5,9 @@ import os
 
 from beaver_hostspecs import ForkedHost, HostNotOpen, WrongLoop
 
-FORKED = "this host was opened before a fork and cannot be used in the child; open a new one there"
+FORKED = (
+    "this host was opened before a fork and cannot be used in the child; spawn the child instead, and open a host there"
+)
 
 
 class Home:

@@ -9,10 +9,10 @@ Turn hooks of several plugins run side by side, each in a task of its own behind
 (the order of contributions) it is the order of registration, with `tryfirst` and `trylast` honoured. No plugin sees
 what another one answered.
 
-A turn hook that raises, exceeds its deadline or answers the wrong type costs its plugin that one contribution: an
-audit event, health `degraded since ...`, and the turn goes on as if the hook had answered `None`. Only a plugin that
-the memory mode makes fail-closed stops a turn, and only in `before_prompt`. So let errors out unless you can say
-something better about them; if you handle one, report it (`report.degraded`, `report.outcome`). Never swallow
+A turn hook that raises, exceeds its deadline or answers the wrong type costs its plugin that one contribution: an audit
+event, health `degraded since ...`, and the turn goes on as if the hook had answered `None`. Only a plugin that the
+memory mode or the host makes fail-closed stops a turn, and only in `before_prompt`. So let errors out unless you can
+say something better about them; if you handle one, report it (`report.degraded`, `report.outcome`). Never swallow
 cancellation, and never block the event loop: the host names the plugin that does.
 """
 

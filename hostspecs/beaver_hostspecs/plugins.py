@@ -75,7 +75,7 @@ class Setup:
         settings: an instance of the plugin's settings class, already checked; `None` when it declared none.
         mode: the memory mode, or `None` for a host that has none.
         explicit: whether the configuration names the mode.
-        state_folder: the plugin's own folder, made on first use; nobody else writes there.
+        state_folder: the plugin's own folder, which is there already; nobody else writes to it.
         services: what the host offers.
         report: for what happens outside turns.
     """

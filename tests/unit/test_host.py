@@ -41,7 +41,9 @@ from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingP
 
 NOT_OPEN = "this host is not open; enter it with `async with host:` or `await host.open()`"
 OPEN_ALREADY = "this host is open already; one host is opened once at a time"
-FORKED = "this host was opened before a fork and cannot be used in the child; open a new one there"
+FORKED = (
+    "this host was opened before a fork and cannot be used in the child; spawn the child instead, and open a host there"
+)
 OTHER_LOOP = "a host belongs to the event loop that opened it; without a loop of your own, use beaver_hooks.SyncHost"
 
 

@@ -45,7 +45,9 @@ from beaver_hostspecs.testing import Fault, FaultError, FaultPlugin, RecordingPl
 
 NOT_OPEN = "this host is not open; enter it with `with host:` or `host.open()`"
 OPEN_ALREADY = "this host is open already; one host is opened once at a time"
-FORKED = "this host was opened before a fork and cannot be used in the child; open a new one there"
+FORKED = (
+    "this host was opened before a fork and cannot be used in the child; spawn the child instead, and open a host there"
+)
 FROM_INSIDE = "a SyncHost cannot be used from inside a hook of its own: it would wait for itself"
 SAFETY = 20.0
 
