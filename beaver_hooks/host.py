@@ -13,17 +13,19 @@ from beaver_hooks.audit.trail import Trail
 from beaver_hooks.config import Config, Summary, load_config
 from beaver_hooks.engine import Engine
 from beaver_hooks.home import Home, not_open
-from beaver_hooks.options import as_path, as_seconds, make_options
+from beaver_hooks.options import as_context, as_mapping, as_name, as_path, as_seconds, as_text, as_texts, make_options
 from beaver_hooks.record.health import Health
 from beaver_hooks.turns.checking import checked, checked_id
 from beaver_hooks.turns.fields import ToolFields, TurnFields
 from beaver_hooks.turns.ids import is_ours, new_turn_id
 from beaver_hooks.turns.open_turn import OpenTurn
+from beaver_hooks.turns.tools import Offers
 from beaver_hostspecs import (
     Answer,
     AuditUnavailable,
     Clock,
     Command,
+    CommandContext,
     DropReason,
     HostNotOpen,
     PluginInfo,
@@ -201,10 +203,43 @@ class Host:
         """The commands that each plugin offers to the user."""
         return {member.name: member.commands for member in self._running().registry.members()}
 
+    async def run_tool(self, turn_id: str, name: str, arguments: Mapping[str, Any]) -> object:
+        """Run a plugin's tool for the model, within an open turn; return what the tool returns.
+
+        Only plugins that were there when the turn was opened, and still are, take part. The tool has the default
+        deadline; overdue, it is cancelled and abandoned.
+
+        Raises:
+            NotOffered: no plugin of that turn offers such a tool; the message lists those that there are.
+            TurnClosed: the turn is closed.
+            Exception: whatever the tool raised, unchanged, after it was audited.
+            PluginFailed: the tool exceeded its deadline, or ended itself.
+        """
+        given = as_mapping("arguments", arguments)
+        return await self._offers().run_tool(self.find_turn(turn_id), as_text("name", name), given)
+
+    async def run_command(self, plugin: str, command: str, words: Iterable[str], context: CommandContext) -> str:
+        """Run a plugin's command for the user; return the text to show.
+
+        Raises:
+            UnknownPlugin: no plugin of that name is registered; the message lists those that are.
+            NotOffered: the plugin offers no such command; the message lists those that it does.
+            Exception: whatever the command raised, unchanged, after it was audited.
+            PluginFailed: the command exceeded its deadline or answered no text.
+        """
+        given = as_texts("words", words)
+        return await self._offers().run_command(plugin, as_text("command", command), given, as_context(context))
+
     # --- Turns --------------------------------------------------------------------------------------------------
 
     async def open_turn(
-        self, prompt: str, *, session: str, supersedes: str | None = None, **fields: Unpack[TurnFields]
+        self,
+        prompt: str,
+        *,
+        session: str,
+        supersedes: str | None = None,
+        fail_open: bool = True,
+        **fields: Unpack[TurnFields],
     ) -> OpenTurn:
         """Open a turn: every plugin is asked for its contribution, side by side, each behind its own deadline.
 
@@ -212,6 +247,8 @@ class Host:
             prompt: what the user said.
             session: the id of the running session.
             supersedes: the id of an earlier turn that this one replaces; it is dropped if it is still open.
+            fail_open: whether fail-open plugins take part. Without them the turn neither recalls nor teaches anything
+                but what the fail-closed ones do; rules stay, so that the system prompt does.
             **fields: what else the host knows about the turn.
 
         Raises:
@@ -226,14 +263,21 @@ class Host:
         fields.setdefault("when", self._options.clock.now())
         was_injected = partial(engine.turns.injected.was_injected, session)
         turn = checked(Turn, prompt=prompt, session=session, was_injected=was_injected, **fields)
-        return await engine.turns.open(turn, supersedes=None if supersedes is None else checked_id(supersedes))
+        earlier = None if supersedes is None else checked_id(supersedes)
+        return await engine.turns.open(turn, supersedes=earlier, fail_open=bool(fail_open))
 
     @asynccontextmanager
     async def turn(
-        self, prompt: str, *, session: str, supersedes: str | None = None, **fields: Unpack[TurnFields]
+        self,
+        prompt: str,
+        *,
+        session: str,
+        supersedes: str | None = None,
+        fail_open: bool = True,
+        **fields: Unpack[TurnFields],
     ) -> AsyncIterator[OpenTurn]:
         """Open a turn that cannot be forgotten: it is dropped on any exception, and if nobody has committed it."""
-        opened = await self.open_turn(prompt, session=session, supersedes=supersedes, **fields)
+        opened = await self.open_turn(prompt, session=session, supersedes=supersedes, fail_open=fail_open, **fields)
         turns = self._running().turns
         turns.book.hold(opened)
         try:
@@ -302,6 +346,23 @@ class Host:
         if engine.record.trail is None:
             raise AuditUnavailable("the audit trail could not be opened; the host's health and log say why")
         return engine.record.trail
+
+    def record(self, event: str, *, plugin: str | None = None, loudly: bool = False, **facts: object) -> None:
+        """Append an audit event of whoever runs this host: a `snake_case` name and flat, content-free facts.
+
+        Args:
+            event: the name.
+            plugin: the plugin that it is about.
+            loudly: log it as a warning, and not only for those who debug.
+            **facts: what to keep of it.
+        """
+        name = None if plugin is None else as_name("plugin", plugin)
+        self._running().recorder.event(as_name("event", event), facts, plugin=name, loudly=bool(loudly))
+
+    def _offers(self) -> Offers:
+        engine, settings = self._running(), self._options.config.host
+        seconds = min(settings.deadline_cap_seconds, settings.default_deadline_seconds)
+        return Offers(registry=engine.registry, recorder=engine.recorder, calls=engine.calls, seconds=seconds)
 
     def _running(self) -> Engine:
         """Return the engine, or say what is wrong with how the host is used."""

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -14,12 +15,14 @@ from beaver_hooks.config import Config
 from beaver_hooks.config.finding import FOLDER
 from beaver_hooks.engine import Options
 from beaver_hooks.registry.modes import Preset, preset
-from beaver_hostspecs import Clock, HostMisused, Services, SystemClock
+from beaver_hostspecs import Clock, CommandContext, HostMisused, Services, SystemClock
 from beaver_hostspecs.naming import type_name
 
 STATE_FOLDER = Path(FOLDER)
 
 T = TypeVar("T")
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def make_options(
@@ -73,6 +76,38 @@ def as_seconds(name: str, value: object) -> float:
     """Return a number of seconds that a host is given."""
     if not isinstance(value, int | float) or math.isnan(value):
         raise _misused(name, value, "a number of seconds")
+    return value
+
+
+def as_mapping(name: str, value: object) -> Mapping[str, Any]:
+    """Return a mapping that a host is given."""
+    if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value):
+        raise _misused(name, value, "a mapping whose keys are text")
+    return value
+
+
+def as_text(name: str, value: object) -> str:
+    """Return a text that a host is given."""
+    if not isinstance(value, str):
+        raise _misused(name, value, "a str")
+    return value
+
+
+def as_texts(name: str, value: object) -> tuple[str, ...]:
+    """Return texts that a host is given."""
+    items = _items(name, value, "texts, for example a list of them")
+    return tuple(as_text(name, each) for each in items)
+
+
+def as_context(value: CommandContext) -> CommandContext:
+    """Return the context of a command that a host is given."""
+    return _a(CommandContext, "context", value)
+
+
+def as_name(name: str, value: object) -> str:
+    """Return a name that is written down as it is: no content, no secret."""
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise _misused(name, value, "a short name of letters, digits, `_` and `-`")
     return value
 
 

@@ -3,7 +3,8 @@
 import atexit
 import contextlib
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
@@ -20,6 +21,7 @@ from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import (
     Answer,
     Command,
+    CommandContext,
     DropReason,
     HostError,
     HostMisused,
@@ -92,18 +94,32 @@ class SyncHost:
         return self._running().call(function, *arguments, **keywords)
 
     def open_turn(
-        self, prompt: str, *, session: str, supersedes: str | None = None, **fields: Unpack[TurnFields]
+        self,
+        prompt: str,
+        *,
+        session: str,
+        supersedes: str | None = None,
+        fail_open: bool = True,
+        **fields: Unpack[TurnFields],
     ) -> "SyncTurn":
         """Open a turn, as `Host.open_turn` does."""
-        opened = self.call(self._host.open_turn, prompt, session=session, supersedes=supersedes, **fields)
+        opened = self.call(
+            self._host.open_turn, prompt, session=session, supersedes=supersedes, fail_open=fail_open, **fields
+        )
         return SyncTurn(opened=opened, host=self)
 
     @contextlib.contextmanager
     def turn(
-        self, prompt: str, *, session: str, supersedes: str | None = None, **fields: Unpack[TurnFields]
+        self,
+        prompt: str,
+        *,
+        session: str,
+        supersedes: str | None = None,
+        fail_open: bool = True,
+        **fields: Unpack[TurnFields],
     ) -> Iterator["SyncTurn"]:
         """Open a turn that cannot be forgotten: it is dropped on any exception, and if nobody has committed it."""
-        opened = self.open_turn(prompt, session=session, supersedes=supersedes, **fields)
+        opened = self.open_turn(prompt, session=session, supersedes=supersedes, fail_open=fail_open, **fields)
         try:
             yield opened
         except BaseException as error:
@@ -153,13 +169,25 @@ class SyncHost:
 
     @property
     def tools(self) -> dict[str, tuple[Tool, ...]]:
-        """The tools that each plugin offers to the model; they run in the host's loop, through `call`."""
+        """The tools that each plugin offers to the model; `run_tool` runs them."""
         return self._ask(lambda: self._host.tools)
 
     @property
     def commands(self) -> dict[str, tuple[Command, ...]]:
-        """The commands that each plugin offers to the user; they run in the host's loop, through `call`."""
+        """The commands that each plugin offers to the user; `run_command` runs them."""
         return self._ask(lambda: self._host.commands)
+
+    def run_tool(self, turn_id: str, name: str, arguments: Mapping[str, Any]) -> object:
+        """Run a plugin's tool for the model, within an open turn, as `Host.run_tool` does."""
+        return self.call(self._host.run_tool, turn_id, name, arguments)
+
+    def run_command(self, plugin: str, command: str, words: Iterable[str], context: CommandContext) -> str:
+        """Run a plugin's command for the user, as `Host.run_command` does."""
+        return self.call(self._host.run_command, plugin, command, words, context)
+
+    def record(self, event: str, *, plugin: str | None = None, loudly: bool = False, **facts: object) -> None:
+        """Append an audit event of whoever runs this host, as `Host.record` does."""
+        self._ask(partial(self._host.record, event, plugin=plugin, loudly=loudly, **facts))
 
     def health(self) -> dict[str, Health]:
         """Return the health of every plugin."""

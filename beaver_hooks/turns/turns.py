@@ -9,7 +9,7 @@ import attrs
 
 from beaver_hooks.calls.calls import Call, Calls
 from beaver_hooks.record.accounts import Account
-from beaver_hooks.record.receipts import Receipt
+from beaver_hooks.record.receipts import Decision, Receipt
 from beaver_hooks.record.recorder import Recorder
 from beaver_hooks.record.reports import HostReport
 from beaver_hooks.registry.registry import Implementation, Member, Registry
@@ -26,6 +26,8 @@ from beaver_hostspecs.rendering import check_boundary
 
 QUEUE = "queue"
 """The source of a plugin's fault while its background queue is full."""
+
+LEFT_OUT = Decision(gate="turn", verdict="left_out", reason="the caller wants no fail-open plugin in this turn")
 
 
 @attrs.frozen(kw_only=True)
@@ -86,12 +88,12 @@ class Turns:
         self._refused: dict[Member, int] = {}
         self._waiting: dict[Account, asyncio.Event] = {}
 
-    async def open(self, turn: Turn, *, supersedes: str | None = None) -> OpenTurn:
-        """Open a turn and ask every plugin for its contribution."""
+    async def open(self, turn: Turn, *, supersedes: str | None = None, fail_open: bool = True) -> OpenTurn:
+        """Open a turn and ask every plugin for its contribution, or only the fail-closed ones."""
         self.sweep()
         if supersedes is not None:
             self._supersede(supersedes)
-        opened = self._enter(turn)
+        opened = self._enter(turn, fail_open=fail_open)
         account = opened.account
         try:
             calls = [
@@ -164,14 +166,18 @@ class Turns:
         """Return a turn's receipt as it stands."""
         return account.receipt(self._recorder.identify)
 
-    def _enter(self, turn: Turn) -> OpenTurn:
+    def _enter(self, turn: Turn, *, fail_open: bool) -> OpenTurn:
         account = Account(
             turn=turn,
             recorded=turn.id if is_ours(turn.id) else self._recorder.identify(turn.id),
             session=self._recorder.identify(turn.session),
             opened=self._clock.now(),
         )
-        members = tuple(each for each in self._registry.members() if each.name not in self.arriving)
+        there = [each for each in self._registry.members() if each.name not in self.arriving]
+        members = tuple([each for each in there if fail_open or each.fail_closed])
+        for each in there if not fail_open else ():
+            if each not in members:
+                account.plugins[each.name].enter(LEFT_OUT)
         opened = OpenTurn(turn=turn, turns=self, account=account, members=members, check=self._check)
         self.book.enter(opened)
         return opened
@@ -190,7 +196,8 @@ class Turns:
 
     def _compose(self, answers: Answers, opened: OpenTurn) -> Recall:
         account = opened.account
-        members = [each for each in opened.members if self._registry.holds(each)]
+        # Of those that are left out of the turn too, or the system prompt would change.
+        members = [each for each in self._registry.members() if each.name not in self.arriving]
         rules = tuple([Block(plugin=each.name, text=rule) for each in members for rule in each.info.rules])
         if not answers:
             return Recall(rules=rules)

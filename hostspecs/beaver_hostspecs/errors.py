@@ -8,7 +8,8 @@ r"""Every error that Beaver Hooks raises.
     │   ├── PluginMissing             the mode or the caller needs it, and it cannot be had
     │   ├── PluginUnavailable         raised by a plugin's `configure`: leave me out, and say why
     │   ├── PluginFailed              it did not start or answer as it must, where that cannot be passed over
-    │   └── UnknownPlugin             no plugin of that name is registered (also a LookupError)
+    │   ├── UnknownPlugin             no plugin of that name is registered (also a LookupError)
+    │   └── NotOffered                no plugin offers that tool or command (also a LookupError)
     ├── TurnError                     something about one turn
     │   ├── InvalidTurn               the turn, its answer or a tool result is malformed (also a ValueError)
     │   ├── TurnAlreadyOpen           a turn with that id is open
@@ -22,10 +23,11 @@ r"""Every error that Beaver Hooks raises.
     └── AuditError                    the audit trail
         └── AuditUnavailable          it cannot be opened, read or written
 
-Three things pass through unchanged: what a fail-closed plugin raised in `before_prompt`; a plugin's own
-`ConfigurationError`; and `KeyboardInterrupt` and cancellation, which are nobody's to keep. Whatever else a plugin
-object raises while it is registered comes out as `PluginFailed`, chained from it; an installed plugin is left out, or
-fails loading with `PluginMissing` where it is required. The text of every error here has passed the scrubber.
+Four things pass through unchanged: what a fail-closed plugin raised in `before_prompt`; what a plugin's tool or command
+raised; a plugin's own `ConfigurationError`; and `KeyboardInterrupt` and cancellation, which are nobody's to keep.
+Whatever else a plugin object raises while it is registered comes out as `PluginFailed`, chained from it; an installed
+plugin is left out, or fails loading with `PluginMissing` where it is required. The text of every error here has passed
+the scrubber.
 """
 
 from beaver_hostspecs.scrubbing import scrub
@@ -97,11 +99,15 @@ class PluginUnavailable(PluginError):
 
 
 class PluginFailed(PluginError):
-    """A fail-closed plugin exceeded its deadline, cancelled itself or answered the wrong type; or it did not load."""
+    """A fail-closed hook, a tool or a command timed out or answered wrongly, or a needed plugin did not load."""
 
 
 class UnknownPlugin(PluginError, LookupError):
     """No plugin of that name is registered; the message lists those that are."""
+
+
+class NotOffered(PluginError, LookupError):
+    """No plugin offers a tool or a command of that name; the message lists those that there are."""
 
 
 class TurnError(BeaverError):

@@ -9,6 +9,7 @@ import pytest
 from beaver_hooks import Host, OpenTurn, SyncHost, SyncTurn
 from beaver_hostspecs import (
     BeaverError,
+    CommandContext,
     Contribution,
     HostError,
     HostNotOpen,
@@ -29,7 +30,7 @@ from beaver_hostspecs.testing.clocks import NOON
 WORDS = "what nobody but the user may read"
 """Content: no error may show it. It is no secret, so that no scrubber hides that it was shown."""
 
-NAMING = frozenset({"name", "plugins", "entry_points", "fail_closed", "path", "state_folder"})
+NAMING = frozenset({"name", "plugin", "plugins", "entry_points", "fail_closed", "path", "state_folder"})
 """Arguments whose value an error may name, unless it is a secret."""
 
 CALLER_S_OWN = frozenset({"call"})
@@ -39,6 +40,7 @@ TURN = {
     "prompt": "Hello.",
     "session": "s",
     "supersedes": None,
+    "fail_open": False,
     "id": "t-new",
     "when": NOON,
     "conversation": "c",
@@ -75,6 +77,9 @@ HOST = {
     "plugins": {},
     "tools": {},
     "commands": {},
+    "run_tool": BY_ID | {"name": "echo", "arguments": {}},
+    "run_command": {"plugin": "good", "command": "say", "words": ["it"], "context": CommandContext},
+    "record": {"event": "seen", "plugin": "good", "loudly": False},
     "open_turn": TURN,
     "turn": TURN,
     "find_turn": BY_ID,

@@ -1,0 +1,116 @@
+"""Runs what plugins offer beside their hooks: tools for the model and commands for the user.
+
+They run as hooks do: in a task of their own, behind a deadline, cancelled and abandoned when it has passed. Other than
+a hook's, their failure is somebody's answer, so it is raised to whoever asked, after it was written down.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import attrs
+
+from beaver_hooks.calls.calls import Calls, Category, Result
+from beaver_hooks.record.accounts import Account
+from beaver_hooks.record.recorder import Recorder
+from beaver_hooks.record.reports import HostReport
+from beaver_hooks.registry.registry import Implementation, Member, Registry
+from beaver_hooks.turns.judging import Judge
+from beaver_hooks.turns.open_turn import OpenTurn
+from beaver_hostspecs import Command, CommandContext, NotOffered, PluginFailed, Tool, freeze
+from beaver_hostspecs.naming import type_name
+
+
+@attrs.frozen(kw_only=True)
+class Offers:
+    """What the registered plugins offer.
+
+    Attributes:
+        seconds: how long a tool or a command may take.
+    """
+
+    registry: Registry
+    recorder: Recorder
+    calls: Calls
+    seconds: float
+
+    async def run_tool(self, opened: OpenTurn, name: str, arguments: Mapping[str, Any]) -> object:
+        """Run a plugin's tool within a turn, and return what it returns.
+
+        Only plugins that were there when the turn was opened, and still are, take part.
+        """
+        member, tool = self._tool(opened, name)
+        given = {"arguments": freeze(arguments), "turn": opened.turn}
+        result = await self._run(member, f"tool:{name}", tool.run, given, opened.account)
+        Judge(self.recorder).judge(result, result.category, opened.account)
+        if result.category is not None:
+            raise _what_to_raise(result, result.category)
+        return result.value
+
+    async def run_command(self, plugin: str, name: str, words: tuple[str, ...], context: CommandContext) -> str:
+        """Run a plugin's command, and return the text that it answers."""
+        member = self.registry.member(plugin)
+        command = _command(member, name)
+        given = {"words": words, "context": context}
+        result = await self._run(member, f"command:{name}", command.run, given, None)
+        category = result.category or (None if type(result.value) is str else "wrong_type")
+        self._judge_command(result, category)
+        if category is not None:
+            raise _what_to_raise(result, category)
+        return str(result.value)
+
+    def _tool(self, opened: OpenTurn, name: str) -> tuple[Member, Tool]:
+        members = [each for each in opened.members if self.registry.holds(each)]
+        found = {tool.name: (member, tool) for member in members for tool in member.tools}
+        if name not in found:
+            raise NotOffered(f"no plugin of this turn offers such a tool; there are: {_listed(found)}")
+        return found[name]
+
+    async def _run(
+        self,
+        member: Member,
+        hook: str,
+        run: Callable[..., Awaitable[object]],
+        given: Mapping[str, object],
+        account: Account | None,
+    ) -> Result:
+        async def by_position(**wanted: object) -> object:
+            # The contract names the order of these arguments, not their names.
+            return await run(*wanted.values())
+
+        implementation = Implementation(hook=hook, member=member, function=by_position, arguments=(*given, "report"))
+        report = HostReport(plugin=member.name, hook=hook, recorder=self.recorder, account=account)
+        (result,) = await self.calls.settle(
+            [self.calls.begin(implementation, given, report, seconds=self.seconds)],
+        )
+        return result
+
+    def _judge_command(self, result: Result, category: Category | None) -> None:
+        call = result.call
+        if category is not None:
+            self.recorder.failed(call.plugin, hook=call.hook, category=category, error=result.error)
+        elif not (call.report.troubled or call.blocked):
+            self.recorder.succeeded(call.plugin, source=call.hook)
+
+
+def _command(member: Member, name: str) -> Command:
+    found = {command.name: command for command in member.commands}
+    if name not in found:
+        message = f"the plugin `{member.name}` offers no such command; there are: {_listed(found)}"
+        raise NotOffered(message, plugin=member.name)
+    return found[name]
+
+
+def _listed(names: Mapping[str, object]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "none"
+
+
+def _what_to_raise(result: Result, category: Category) -> Exception:
+    """Return the plugin's own error unchanged, or one that says what it did: `SystemExit` is nobody's answer."""
+    if isinstance(result.error, Exception):
+        return result.error
+    call = result.call
+    kind = f" ({type_name(result.error)})" if result.error else ""
+    message = (
+        f"plugin `{call.plugin}` failed in {call.hook}: {category}{kind}; its health and the audit trail say since when"
+    )
+    return PluginFailed(message, plugin=call.plugin)

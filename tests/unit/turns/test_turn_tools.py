@@ -1,0 +1,269 @@
+"""Tools and commands of plugins: run behind a deadline, with the turn and a report, their failures written down."""
+
+import asyncio
+
+import pytest
+
+from beaver_hooks import Host
+from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.config import Config
+from beaver_hooks.config.model import HostSettings
+from beaver_hostspecs import (
+    Command,
+    CommandContext,
+    HostNotOpen,
+    NotOffered,
+    PluginFailed,
+    Tool,
+    TurnClosed,
+    UnknownPlugin,
+)
+from beaver_hostspecs.testing import RecordingPlugin
+
+SHORT = 0.01
+CONTEXT = CommandContext(session="s", user="u")
+
+
+@pytest.fixture
+def sink():
+    return MemorySink()
+
+
+@pytest.fixture
+def make_host(tmp_path, sink):
+    def make(plugins, seconds=5.0):
+        config = Config(host=HostSettings(default_deadline_seconds=seconds))
+        return Host(plugins, config=config, state_folder=tmp_path / ".beaver", sinks=[sink], environment={})
+
+    return make
+
+
+def tool(run, name="recall"):
+    return Tool(name=name, description="d", parameters={}, run=run)
+
+
+def command(run, name="status"):
+    return Command(name=name, summary="s", run=run)
+
+
+def offering(run):
+    """Return a plugin that offers `run` as a tool and as a command."""
+    return RecordingPlugin(tools=[tool(run)], commands=[command(run)])
+
+
+async def ask(host, kind):
+    if kind == "tool":
+        return await host.run_tool((await host.open_turn("hello", session="s")).id, "recall", {})
+    return await host.run_command("p", "status", ["a"], CONTEXT)
+
+
+KINDS = pytest.mark.parametrize("kind", ["tool", "command"])
+HOOKS = {"tool": "tool:recall", "command": "command:status"}
+
+
+def failures(sink, kind):
+    return [
+        (each.plugin, each.hook, each.facts["category"], each.facts["error"])
+        for each in sink.events
+        if each.name == "plugin_failed" and each.hook == HOOKS[kind]
+    ]
+
+
+async def test_a_tool_gets_its_arguments_the_turn_and_a_report(make_host):
+    """By position, whatever it calls them; the arguments are read-only, the report is of that very turn."""
+
+    async def run(given, this, about):
+        about.decision("recall", "ran", "it was asked for")
+        return given, this, about.remaining() <= 5.0
+
+    async with make_host({"p": RecordingPlugin(tools=[tool(run)])}) as host:
+        turn = await host.open_turn("hello", session="s")
+        given, this, in_time = await host.run_tool(turn.id, "recall", {"ids": [1]})
+        receipt = turn.receipt.plugins["p"]
+
+    assert ({"ids": (1,)}, turn.turn, True) == (dict(given), this, in_time)
+    assert (["ran"], True) == ([each.verdict for each in receipt.decisions], "tool:recall" in receipt.milliseconds)
+
+
+async def test_a_command_gets_its_words_its_context_and_a_report(make_host):
+    """What it answers is shown to the user."""
+
+    async def run(words, context, report):
+        report.event("looked", count=1)
+        return f"{words} {context.user}"
+
+    async with make_host({"p": RecordingPlugin(commands=[command(run)])}) as host:
+        answer = await host.run_command("p", "status", ["a", "b"], CONTEXT)
+
+    assert "('a', 'b') u" == answer
+
+
+@KINDS
+async def test_an_error_goes_to_the_caller_unchanged(make_host, sink, kind):
+    """It is audited, the plugin is degraded until it succeeds again."""
+    errors = [error := LookupError("nothing there")]
+
+    async def run(*_):
+        if errors:
+            raise errors.pop()
+        return "fine"
+
+    async with make_host({"p": offering(run)}) as host:
+        with pytest.raises(LookupError) as caught:
+            await ask(host, kind)
+        before = host.health()["p"].state
+        answer = await ask(host, kind)
+        after = host.health()["p"].state
+
+    assert (error, "degraded", "fine", "ok") == (caught.value, before, answer, after)
+    assert [("p", HOOKS[kind], "raised", "LookupError")] == failures(sink, kind)
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ("error", "category"), [(SystemExit(3), "raised (SystemExit)"), (asyncio.CancelledError(), "cancelled")]
+)
+async def test_what_nobody_should_raise_becomes_an_error_of_the_plugin(make_host, kind, error, category):
+    """Neither ends the event loop, nor cancels whoever asked."""
+
+    async def run(*_):
+        raise error
+
+    async with make_host({"p": offering(run)}) as host:
+        with pytest.raises(PluginFailed) as caught:
+            await ask(host, kind)
+
+    said = f"plugin `p` failed in {HOOKS[kind]}: {category}; its health and the audit trail say since when"
+    assert (said, "p") == (str(caught.value), caught.value.plugin)
+
+
+@KINDS
+async def test_one_that_hangs_is_abandoned(make_host, sink, kind):
+    """It is cancelled at the deadline, and what it does about that is not waited for."""
+    ended = asyncio.Event()
+
+    async def run(*_):
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.set()
+
+    async with make_host({"p": offering(run)}, seconds=SHORT) as host:
+        with pytest.raises(PluginFailed):
+            await ask(host, kind)
+        await ended.wait()
+
+    assert [("p", HOOKS[kind], "timeout", None)] == failures(sink, kind)
+
+
+@KINDS
+async def test_cancelling_the_caller_cancels_it(make_host, sink, kind):
+    """The cancellation goes on, and is nobody's failure."""
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def run(*_):
+        started.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.set()
+
+    async with make_host({"p": offering(run)}) as host:
+        asking = asyncio.create_task(ask(host, kind))
+        await started.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await ended.wait()
+
+    assert [] == failures(sink, kind)
+
+
+async def test_a_command_must_answer_text(make_host, sink):
+    """Anything else is a failure of the plugin."""
+
+    async def run(*_):
+        return 7
+
+    async with make_host({"p": offering(run)}) as host:
+        with pytest.raises(PluginFailed):
+            await ask(host, "command")
+
+    assert [("p", "command:status", "wrong_type", None)] == failures(sink, "command")
+
+
+@KINDS
+async def test_one_that_says_it_is_in_trouble_does_not_count_as_a_success(make_host, kind):
+    """What a plugin says about itself stays until it takes it back."""
+
+    async def run(_, __, report):
+        report.degraded("remote_down")
+        return "partly"
+
+    async with make_host({"p": offering(run)}) as host:
+        answer = await ask(host, kind)
+        health = host.health()["p"]
+
+    assert ("partly", "degraded") == (answer, health.state)
+
+
+async def test_what_is_not_offered_is_named(make_host):
+    """The error lists what there is."""
+
+    async def run(*_):
+        return ""
+
+    said = []
+    async with make_host({"p": offering(run), "q": RecordingPlugin()}) as host:
+        turn = await host.open_turn("hello", session="s")
+        for asked in (
+            host.run_tool(turn.id, "forget", {}),
+            host.run_command("p", "purge", (), CONTEXT),
+            host.run_command("q", "purge", (), CONTEXT),
+        ):
+            with pytest.raises(NotOffered) as caught:
+                await asked
+            said.append((str(caught.value), caught.value.plugin))
+        with pytest.raises(UnknownPlugin):
+            await host.run_command("nobody", "status", (), CONTEXT)
+
+    assert [
+        ("no plugin of this turn offers such a tool; there are: `recall`", ""),
+        ("the plugin `p` offers no such command; there are: `status`", "p"),
+        ("the plugin `q` offers no such command; there are: none", "q"),
+    ] == said
+
+
+async def test_only_plugins_of_the_turn_take_part(make_host):
+    """One that came later, or has left, offers nothing to it; a closed turn runs no tool."""
+
+    async def run(*_):
+        return "ran"
+
+    async with make_host({}) as host:
+        early = await host.open_turn("hello", session="s")
+        await host.register("p", offering(run))
+        turn = await host.open_turn("hello", session="s")
+        ran = await host.run_tool(turn.id, "recall", {})
+        with pytest.raises(NotOffered):
+            await host.run_tool(early.id, "recall", {})
+        await host.unregister("p")
+        with pytest.raises(NotOffered):
+            await host.run_tool(turn.id, "recall", {})
+        await turn.drop()
+        with pytest.raises(TurnClosed):
+            await host.run_tool(turn.id, "recall", {})
+
+    assert "ran" == ran
+
+
+async def test_whoever_runs_the_host_can_append_events(make_host, sink):
+    """They reach the audit trail like those of the host itself, and only while it is open."""
+    host = make_host({})
+    async with host:
+        host.record("tool_refused", plugin="p", loudly=True, tool="t")
+    with pytest.raises(HostNotOpen):
+        host.record("tool_refused")
+
+    (event,) = [each for each in sink.events if each.name == "tool_refused"]
+    assert ("p", {"tool": "t"}) == (event.plugin, dict(event.facts))
