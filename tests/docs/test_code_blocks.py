@@ -11,7 +11,12 @@ import attrs
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [*sorted(ROOT.glob("*.md")), ROOT / "hostspecs" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    ROOT / "hostspecs" / "README.md",
+    *sorted((ROOT / "plugins").glob("*/*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 KINDS = {"python", "toml", "json", "sh", "text"}
 FENCE = re.compile(r"^ *```(?P<info>[^\n`]*)\n(?P<code>.*?)^ *```$", re.MULTILINE | re.DOTALL)
 

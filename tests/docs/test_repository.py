@@ -12,8 +12,18 @@ from beaver_hostspecs import CONTRACT_VERSION
 ROOT = Path(__file__).parents[2]
 OURS = (".ci", "beaver_hooks", "benchmarks", "docs", "hostspecs", "plugins", "tests")
 TEXT = {".json", ".md", ".py", ".sql", ".toml", ".txt", ".yaml", ".yml", ".cfg", ""}
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "hostspecs").glob("*.md"))]
-PROJECTS = [ROOT / "pyproject.toml", ROOT / "hostspecs" / "pyproject.toml", ROOT / "docs/examples/tally/pyproject.toml"]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "hostspecs").glob("*.md")),
+    *sorted((ROOT / "plugins").glob("*/*.md")),
+]
+PROJECTS = [
+    ROOT / "pyproject.toml",
+    ROOT / "hostspecs" / "pyproject.toml",
+    *sorted((ROOT / "plugins").glob("*/pyproject.toml")),
+    ROOT / "docs/examples/tally/pyproject.toml",
+]
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 EVERY_PROJECT = pytest.mark.parametrize("project", PROJECTS, ids=[str(each.relative_to(ROOT)) for each in PROJECTS])
 

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 def modules() -> Iterator[Path]:
     yield from (ROOT / "tests").rglob("test_*.py")
+    yield from (ROOT / "plugins").glob("*/tests/**/test_*.py")
     yield from (ROOT / "docs" / "examples").glob("*/tests/**/test_*.py")
 
 

@@ -185,11 +185,11 @@ def announced(**plugins: object) -> Iterator[None]:
 
 
 def write_distributions(folder: Path, *names: str) -> None:
-    """Write the metadata of one distribution per plugin into `folder`, as an installer would."""
+    """Write the metadata of one distribution per plugin into `folder`: first on the path, it hides an installed one."""
     for name in names:
-        info = folder / f"announced_{name}-1.0.dist-info"
+        info = folder / f"beaver_hooks_{name}-1.0.dist-info"
         info.mkdir(parents=True)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: announced-{name}\nVersion: 1.0\n")
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: beaver-hooks-{name}\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(f"[beaver_hooks]\n{name} = announced_{name}:make\n")
 
 
@@ -198,7 +198,7 @@ def write_config(folder: Path, plugin: HookedPlugin) -> Path:
     folder.mkdir(parents=True)
     raw = {
         "memory": {"mode": "curated"},
-        "plugins": {"disabled": sorted(installed())},
+        "plugins": {"disabled": sorted(installed().keys() - {"curated"})},
         "host": {"blockedAfterSeconds": settings_for(plugin).blocked_after_seconds, "stateFolder": "state"},
     }
     path = folder / "config.json"

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 DISTRIBUTIONS = {
     "beaver_hostspecs": ROOT / "hostspecs",
     "beaver_hooks": ROOT,
+    "beaver_hooks_curated": ROOT / "plugins" / "curated",
     "beaver_tally": ROOT / "docs" / "examples" / "tally",
 }
 """Where each distribution is built from, by the name that its wheel begins with."""

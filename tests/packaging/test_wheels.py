@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = {
     "beaver_hostspecs": ROOT / "hostspecs",
     "beaver_hooks": ROOT,
+    "beaver_hooks_curated": ROOT / "plugins" / "curated" / "src",
     "beaver_tally": ROOT / "docs" / "examples" / "tally" / "src",
 }
 EVERY_WHEEL = pytest.mark.parametrize("package", SOURCES)
@@ -105,9 +106,9 @@ def test_a_turn_in_a_clean_environment(clean_environment, tmp_path):
 
 
 def test_nothing_else_comes_along(clean_environment, tmp_path):
-    """The clean environment has no test framework and no command-line library: the host needs none."""
+    """The clean environment has no test framework, no linter and no other agent framework."""
     code = (
-        "import importlib.util as u; print([n for n in ('pytest', 'click', 'httpx', 'hypothesis') if u.find_spec(n)])"
+        "import importlib.util as u; print([n for n in ('pytest', 'mypy', 'openai', 'hypothesis') if u.find_spec(n)])"
     )
 
     assert "[]\n" == clean_environment.run(code, tmp_path).stdout

@@ -1,0 +1,123 @@
+"""What the user can do with curated memory: the commands under `/memory curated`, and the texts they show."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from beaver_hooks_curated.entries import Page, Target, handle
+from beaver_hooks_curated.errors import CuratedError
+from beaver_hooks_curated.history import Change
+from beaver_hooks_curated.reporting import tell_written
+from beaver_hooks_curated.scanning import clean
+from beaver_hooks_curated.service import MemoryService
+from beaver_hooks_curated.staging import Staged
+from beaver_hostspecs import Command, CommandContext, Report
+
+_SHOWN = 20
+_PREVIEW = 100
+Run = Callable[[tuple[str, ...], CommandContext, Report], str]
+
+
+class CuratedCommands:
+    """The commands. Each is a plain function that may wait for a disk; the host runs them through a thread."""
+
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
+
+    def all(self) -> tuple[Command, ...]:
+        """Return them as the host offers them."""
+        table: tuple[tuple[str, str, Run], ...] = (
+            ("show", "what is kept, as it is in the files", self.show),
+            ("history", "the last changes", self.history),
+            ("undo", "take back the last change", self.undo),
+            ("pending", "writes that wait for approval", self.pending),
+            ("approve", "make a waiting write: approve ID", self.approve),
+            ("reject", "drop a waiting write: reject ID", self.reject),
+            ("forget-history", "drop what history and archive keep of removed entries", self.forget_history),
+        )
+        return tuple(Command(name=name, summary=summary, run=_in_thread(run)) for name, summary, run in table)
+
+    def show(self, _words: tuple[str, ...], context: CommandContext, _report: Report) -> str:
+        """Show both targets, entries that look like a threat among them."""
+        return "\n\n".join(self._shown(self._service.page(target, context.user)) for target in Target)
+
+    def history(self, _words: tuple[str, ...], context: CommandContext, _report: Report) -> str:
+        """Show the last changes, the newest first."""
+        changes = self._service.history(context.user)
+        if not changes:
+            return "Nothing was changed yet."
+        return "\n".join(_change(change) for change in reversed(changes[-_SHOWN:]))
+
+    def undo(self, _words: tuple[str, ...], context: CommandContext, report: Report) -> str:
+        """Take back the last change that still stands."""
+        written = self._service.undo(context.user)
+        tell_written(written, report)
+        undone = written.change.undoes if written.change else None
+        return f"Change {undone} was undone. {written.page.target.file_name}: {written.page.usage}."
+
+    def pending(self, _words: tuple[str, ...], context: CommandContext, _report: Report) -> str:
+        """Show what waits for approval."""
+        waiting = self._service.pending(context.user)
+        return "\n".join(_staged(each) for each in waiting) if waiting else "No write waits for approval."
+
+    def approve(self, words: tuple[str, ...], context: CommandContext, report: Report) -> str:
+        """Make a waiting write."""
+        if len(words) != 1:
+            return "Say which one: approve ID. `pending` lists them."
+        written = self._service.approve(words[0], context.user)
+        report.event("curated_approved", staged=words[0])
+        tell_written(written, report)
+        return f"Approved. {written.page.target.file_name}: {written.page.usage}."
+
+    def reject(self, words: tuple[str, ...], context: CommandContext, report: Report) -> str:
+        """Drop a waiting write."""
+        if len(words) != 1:
+            return "Say which one: reject ID. `pending` lists them."
+        rejected = self._service.reject(words[0], context.user)
+        report.event("curated_rejected", staged=rejected.id, target=rejected.target.value)
+        return "Rejected; nothing was written."
+
+    def forget_history(self, _words: tuple[str, ...], context: CommandContext, report: Report) -> str:
+        """Drop what history and archive keep of entries that are gone."""
+        self._service.forget_history(context.user)
+        report.event("curated_history_forgotten")
+        return "History and archive hold nothing of removed entries any more. Nothing can be undone now."
+
+    def _shown(self, page: Page) -> str:
+        lines = [f"{page.target.file_name} [{page.usage}]"]
+        for number, entry in enumerate(page.entries, 1):
+            found = self._service.scan(entry)
+            mark = f" [not shown to the model: {', '.join(found)}; remove it with {handle(entry)}]" if found else ""
+            lines.append(f"{number}.{mark} {clean(entry)}")
+        return "\n".join(lines if page.entries else [*lines, "(empty)"])
+
+
+def _in_thread(run: Run) -> Callable[[tuple[str, ...], CommandContext, Report], Awaitable[str]]:
+    async def ran(words: tuple[str, ...], context: CommandContext, report: Report) -> str:
+        try:
+            return await asyncio.to_thread(run, words, context, report)
+        except CuratedError as error:
+            report.event("curated_command_failed", error=type(error).__name__)
+            return str(error)
+
+    return ran
+
+
+def _change(change: Change) -> str:
+    undoes = f" {change.undoes}" if change.undoes else ""
+    lines = [f"{change.id}  {change.when:%Y-%m-%d %H:%M} UTC  {change.target.value}  {change.action}{undoes}"]
+    lines += [f"  + {_preview(entry)}" for entry in change.added]
+    lines += [f"  - {_preview(entry)}" for entry in change.removed]
+    return "\n".join(lines)
+
+
+def _staged(staged: Staged) -> str:
+    lines = [f"{staged.id}  {staged.when:%Y-%m-%d %H:%M} UTC  {staged.target.value}"]
+    for each in staged.operations:
+        lines += [f"  - {_preview(each.old_text)}"] if each.old_text else []
+        lines += [f"  + {clean(each.content)}"] if each.content else []
+    return "\n".join(lines)
+
+
+def _preview(entry: str) -> str:
+    line = " ".join(clean(entry).split())
+    return line if len(line) <= _PREVIEW else line[: _PREVIEW - 3] + "..."

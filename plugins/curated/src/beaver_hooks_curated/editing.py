@@ -1,0 +1,225 @@
+"""Edits entries: add, replace, remove, one or several at once, all or nothing. Pure."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+import attrs
+from attrs import field
+
+from beaver_hooks_curated.entries import DELIMITER, Entries, Page, handle, holds_delimiter, size
+from beaver_hooks_curated.errors import EditRefused
+from beaver_hooks_curated.scanning import clean, scan
+
+T = TypeVar("T")
+
+ACTIONS = ("add", "replace", "remove")
+HEADROOM = 10
+"""A tenth of the limit is freed when the oldest entries make room, so that not every addition evicts."""
+
+
+@attrs.frozen(kw_only=True)
+class Operation:
+    """One step of an edit.
+
+    Attributes:
+        exact: `old_text` is a whole entry and fits nothing else.
+    """
+
+    action: str
+    content: str | None = field(default=None, repr=False)
+    old_text: str | None = field(default=None, repr=False)
+    exact: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class Edit:
+    """What an edit comes to.
+
+    Attributes:
+        entries: the final state.
+        replaced: what was replaced, with the number of the operation, from 1.
+        removed: what was removed, likewise.
+        added: how many entries are new.
+        duplicates: how many additions were there already.
+        evicted: what made room, the oldest first.
+    """
+
+    entries: Entries = field(repr=False)
+    replaced: tuple[tuple[int, str], ...] = field(default=(), repr=False)
+    removed: tuple[tuple[int, str], ...] = field(default=(), repr=False)
+    added: int = 0
+    duplicates: int = 0
+    evicted: Entries = field(default=(), repr=False)
+
+
+def prepare(operations: Sequence[Operation]) -> tuple[Operation, ...]:
+    """Return the operations with their contents cleaned, or raise what is wrong with them by themselves.
+
+    Raises:
+        EditRefused: something is missing, holds the delimiter, or looks like a threat.
+    """
+    return tuple(_named(number, len(operations), each, _prepared) for number, each in enumerate(operations, 1))
+
+
+def apply(page: Page, operations: Sequence[Operation], *, archive: bool = False) -> Edit:
+    """Return what the prepared operations make of the page. The limit is judged on the final state only.
+
+    Args:
+        page: what is there.
+        operations: what to do, in order.
+        archive: let the oldest entries make room instead of refusing.
+
+    Raises:
+        EditRefused: an operation fits nothing or too much, the result does not fit, or a batch would leave nothing.
+    """
+    bench = _Bench(list(page.entries))
+    for number, each in enumerate(operations, 1):
+        _named(number, len(operations), each, partial(bench.do, number))
+    if len(operations) > 1 and page.entries and not bench.entries:
+        raise EditRefused("This batch would leave nothing; remove the last entry by itself.", kind="emptied")
+    evicted = _make_room(page, bench) if archive else ()
+    _check_size(page, bench.entries)
+    return bench.edit(evicted)
+
+
+def find(entries: Sequence[str], operation: Operation) -> int:
+    """Return where the one entry is that `old_text` means.
+
+    A whole entry comes before any part of one, and the handle of a blocked entry is as good as its text.
+
+    Raises:
+        EditRefused: there is none, or there are several.
+    """
+    wanted = (operation.old_text or "").strip()
+    if wanted in entries:
+        return entries.index(wanted)
+    hits = [] if operation.exact else [index for index, entry in enumerate(entries) if wanted in entry]
+    if not hits and not operation.exact:
+        hits = [index for index, entry in enumerate(entries) if handle(entry) == wanted and scan(entry)]
+    if not hits:
+        raise EditRefused("No entry matches old_text.", kind="no_match")
+    if len(hits) > 1:
+        matches = tuple(entries[index] for index in hits)
+        raise EditRefused("Several entries match old_text; quote more of the one you mean.", kind="ambiguous",
+                          matches=matches)  # fmt: skip
+    return hits[0]
+
+
+class _Bench:
+    """The entries while they are worked on."""
+
+    def __init__(self, entries: list[str]) -> None:
+        self.entries = entries
+        self.fresh: set[str] = set()
+        self.replaced: list[tuple[int, str]] = []
+        self.removed: list[tuple[int, str]] = []
+        self.duplicates = 0
+
+    def do(self, number: int, operation: Operation) -> None:
+        if operation.action == "add":
+            self._add(operation.content or "")
+            return
+        index = find(self.entries, operation)
+        if operation.action == "replace":
+            self._replace(number, index, operation.content or "")
+        else:
+            self.removed.append((number, self.entries.pop(index)))
+
+    def edit(self, evicted: Entries) -> Edit:
+        return Edit(
+            entries=tuple(self.entries),
+            replaced=tuple(self.replaced),
+            removed=tuple(self.removed),
+            added=len(self.fresh & set(self.entries)),
+            duplicates=self.duplicates,
+            evicted=evicted,
+        )
+
+    def _add(self, content: str) -> None:
+        if content in self.entries:
+            self.duplicates += 1
+            return
+        self.entries.append(content)
+        self.fresh.add(content)
+
+    def _replace(self, number: int, index: int, content: str) -> None:
+        self.replaced.append((number, self.entries[index]))
+        if content in self.entries and self.entries[index] != content:
+            # The new text is there already: one of the two goes.
+            del self.entries[index]
+            self.duplicates += 1
+            return
+        self.entries[index] = content
+        self.fresh.add(content)
+
+
+def _prepared(operation: Operation) -> Operation:
+    if operation.action not in ACTIONS:
+        raise EditRefused(f"Unknown action; use one of {', '.join(ACTIONS)}.", kind="invalid")
+    if operation.action != "add" and not (operation.old_text or "").strip():
+        raise EditRefused(
+            f"old_text is missing; quote a part of the entry to {operation.action} and try again.",
+            kind="missing_old_text",
+        )
+    if operation.action == "remove":
+        return operation
+    return attrs.evolve(operation, content=_content(operation.content))
+
+
+def _content(content: str | None) -> str:
+    cleaned = clean(content or "").strip()
+    if not cleaned:
+        raise EditRefused("content is empty; use remove to take an entry out.", kind="invalid")
+    if holds_delimiter(cleaned):
+        raise EditRefused(
+            "content holds a line with nothing but a section sign, which separates entries; add two entries instead.",
+            kind="invalid",
+        )
+    # On what was given: cleaning takes away what makes some threats one.
+    if found := scan(content or ""):
+        raise EditRefused(
+            f"content looks like a threat ({', '.join(found)}) and would be in every system prompt; "
+            "nothing was written. Say the fact in plain words.",
+            kind="threat",
+        )
+    return cleaned
+
+
+def _named(number: int, total: int, operation: Operation, step: Callable[[Operation], T]) -> T:
+    """Do one step, and say in a batch which one it was that failed."""
+    try:
+        return step(operation)
+    except EditRefused as error:
+        if total == 1:
+            raise
+        action = operation.action if operation.action in ACTIONS else "unknown action"
+        text = f"Operation {number} ({action}): {error}"
+        raise EditRefused(text, kind=error.kind, matches=error.matches) from None
+
+
+def _make_room(page: Page, bench: _Bench) -> Entries:
+    """Take the oldest entries out until what is new fits, with some headroom."""
+    if size(bench.entries) <= page.limit or size(bench.entries) <= page.size:
+        return ()
+    goal = page.limit - page.limit // HEADROOM
+    total, evicted = size(bench.entries), []
+    for entry in [each for each in bench.entries if each not in bench.fresh]:
+        if total <= goal:
+            break
+        total -= len(entry) + len(DELIMITER)
+        evicted.append(entry)
+    leaving = set(evicted)
+    bench.entries = [each for each in bench.entries if each not in leaving]
+    return tuple(evicted)
+
+
+def _check_size(page: Page, entries: Sequence[str]) -> None:
+    # A file that somebody made too long may shrink step by step.
+    total = size(entries)
+    if total > page.limit and total >= page.size and tuple(entries) != page.entries:
+        raise EditRefused(
+            f"This would be {total:,} of {page.limit:,} characters. Replace or remove entries first (one batch of "
+            "`operations` can do all of it), then add.",
+            kind="overflow",
+        )

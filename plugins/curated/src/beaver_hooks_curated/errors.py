@@ -1,0 +1,49 @@
+r"""What goes wrong in curated memory.
+
+    BeaverError
+    └── CuratedError
+        ├── MemoryUnreadable     a memory file is there and cannot be read; it is never taken for an empty one
+        ├── MemoryUnwritable     a memory file, its history or its archive cannot be written
+        ├── MemoryLocked         somebody else holds the lock; says who
+        ├── UnknownChange        no such change or staged write (also a LookupError)
+        └── EditRefused          the edit does not fit; nothing was written
+
+`EditRefused` is answered to the model by the tool; the others are the host's.
+"""
+
+from beaver_hostspecs import BeaverError
+
+
+class CuratedError(BeaverError):
+    """The root of this tree; never raised itself."""
+
+
+class MemoryUnreadable(CuratedError):
+    """A memory file is there and cannot be read."""
+
+
+class MemoryUnwritable(CuratedError):
+    """A memory file, its history or its archive cannot be written; what was there before is there still."""
+
+
+class MemoryLocked(CuratedError):
+    """Somebody else is writing and did not finish in time."""
+
+
+class UnknownChange(CuratedError, LookupError):
+    """No such change to undo, or no staged write of that id."""
+
+
+class EditRefused(CuratedError):
+    """An edit does not fit; nothing was written.
+
+    Attributes:
+        kind: `invalid`, `missing_old_text`, `no_match`, `ambiguous`, `overflow`, `threat`, `emptied`, `stale`
+            or `queue_full`.
+        matches: the entries that an ambiguous `old_text` fits.
+    """
+
+    def __init__(self, message: str, *, kind: str, matches: tuple[str, ...] = ()) -> None:
+        self.kind = kind
+        self.matches = matches
+        super().__init__(message)

@@ -1,0 +1,93 @@
+"""The plugin itself: a snapshot before each prompt, the tool, the commands."""
+
+import asyncio
+from pathlib import Path
+
+from beaver_hooks_curated.commands import CuratedCommands
+from beaver_hooks_curated.reporting import tell_taken
+from beaver_hooks_curated.service import MemoryService
+from beaver_hooks_curated.settings import PATH, CuratedSettings
+from beaver_hooks_curated.tool import MemoryTool
+from beaver_hostspecs import (
+    Command,
+    Contribution,
+    Deadlines,
+    PluginInfo,
+    Report,
+    Setup,
+    Tool,
+    Turn,
+    hookimpl,
+)
+
+VERSION = "0.1.0"
+RULE = (
+    "Curated memory: the blocks MEMORY and USER PROFILE, where they are present, hold what was kept in earlier runs. "
+    "They are as they were when this run began. Only the tool `memory` changes them, from the next run on."
+)
+
+
+class Curated:
+    """MEMORY.md and USER.md: frozen per run, edited only through the tool `memory`."""
+
+    service: MemoryService
+    """What the plugin works with; there from `configure` on."""
+
+    @hookimpl
+    def describe(self) -> PluginInfo:
+        """Say who this is. Reading two small files takes no time; a disk that hangs may not hold up a turn for long."""
+        return PluginInfo(
+            contract="1.0",
+            version=VERSION,
+            summary="MEMORY.md and USER.md, frozen per run, edited through the tool `memory`",
+            settings=CuratedSettings,
+            settings_path=PATH,
+            rules=(RULE,),
+            deadlines=Deadlines(before_prompt=10.0),
+        )
+
+    @hookimpl
+    def configure(self, setup: Setup) -> None:
+        """Take the settings; no file is touched yet."""
+        settings: CuratedSettings = setup.settings
+        folder = Path(settings.folder) if settings.folder else setup.state_folder
+        self.service = MemoryService(folder, settings)
+        self._tool = MemoryTool(self.service)
+
+    @hookimpl
+    async def start(self) -> None:
+        """Sweep what killed processes left behind."""
+        await asyncio.to_thread(self.service.sweep)
+
+    @hookimpl
+    def provide_tools(self) -> tuple[Tool, ...]:
+        """Offer the tool `memory`."""
+        return (self._tool.tool,)
+
+    @hookimpl
+    def provide_commands(self) -> tuple[Command, ...]:
+        """Offer the commands under `/memory curated`."""
+        return CuratedCommands(self.service).all()
+
+    @hookimpl
+    async def before_prompt(self, turn: Turn, report: Report) -> Contribution | None:
+        """Give the run its snapshot.
+
+        Raises:
+            CuratedError: a file is there and cannot be read: the host's mode decides what that means.
+        """
+        taken = await asyncio.to_thread(self.service.snapshot, turn.user)
+        tell_taken(taken, report)
+        if not taken.not_kept:
+            report.recovered()
+        return Contribution(blocks=taken.snapshot.blocks) if taken.snapshot.blocks else None
+
+    @hookimpl
+    async def after_prompt(self, turn: Turn) -> None:
+        """Forget the turn's failures."""
+        self._tool.forget(turn)
+
+    @hookimpl
+    async def on_turn_dropped(self, turn: Turn) -> None:
+        """Forget the turn's failures."""
+        self._tool.forget(turn)

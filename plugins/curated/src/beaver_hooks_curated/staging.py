@@ -1,0 +1,88 @@
+"""Writes that wait for the user's approval, in a file beside the memory. Needs the folder's lock to change."""
+
+import json
+import secrets
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import attrs
+from attrs import field
+
+from beaver_hooks_curated import files
+from beaver_hooks_curated.editing import Operation
+from beaver_hooks_curated.entries import Target
+from beaver_hooks_curated.errors import EditRefused, MemoryUnreadable
+
+FILE = ".pending.json"
+MOST = 50
+"""Writes that may wait at once."""
+
+
+@attrs.frozen(kw_only=True)
+class Staged:
+    """One write that waits.
+
+    Attributes:
+        id: what the user names it by.
+        operations: what it does; each `old_text` is the exact entry that was meant when it was staged.
+    """
+
+    id: str = field(factory=lambda: secrets.token_hex(3))
+    when: datetime
+    target: Target
+    operations: tuple[Operation, ...] = field(repr=False)
+
+
+class Queue:
+    """The staged writes of one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+
+    def all(self) -> tuple[Staged, ...]:
+        """Return what waits, the oldest first.
+
+        Raises:
+            MemoryUnreadable: the file is there and holds something else.
+        """
+        text = files.read(self._path).text
+        try:
+            return tuple(_staged(plain) for plain in json.loads(text or "[]"))
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise MemoryUnreadable(
+                f"The staged writes in {self._path} cannot be read. Move the file away to start anew."
+            ) from None
+
+    def put(self, staged: Staged) -> None:
+        """Let a write wait.
+
+        Raises:
+            EditRefused: too many wait already.
+        """
+        waiting = self.all()
+        if len(waiting) >= MOST:
+            raise EditRefused(
+                f"{MOST} writes wait for approval already; ask the user to approve or reject some.", kind="queue_full"
+            )
+        self._save((*waiting, staged))
+
+    def drop(self, staged_id: str) -> None:
+        """Take a write out."""
+        self._save(tuple(each for each in self.all() if each.id != staged_id))
+
+    def _save(self, waiting: tuple[Staged, ...]) -> None:
+        files.replace(self._path, json.dumps([_plain(each) for each in waiting], ensure_ascii=False, indent=1))
+
+
+def _plain(staged: Staged) -> dict[str, Any]:
+    return {**attrs.asdict(staged), "when": staged.when.isoformat()}
+
+
+def _staged(plain: dict[str, Any]) -> Staged:
+    return Staged(
+        id=str(plain["id"]),
+        when=datetime.fromisoformat(plain["when"]),
+        target=Target(plain["target"]),
+        operations=tuple(Operation(**each) for each in plain["operations"]),
+    )

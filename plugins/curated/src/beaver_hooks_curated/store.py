@@ -1,0 +1,220 @@
+"""One folder of curated memory: reads without a lock, writes under one, and merges what others wrote.
+
+The order of a write: archive, history, file. Each is durable before the next begins, and the answer comes after the
+last. A crash in between leaves the old file, and a history whose last line never came to be.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import attrs
+
+from beaver_hooks_curated import files
+from beaver_hooks_curated.editing import Edit
+from beaver_hooks_curated.entries import Entries, Page, Target, join, parse
+from beaver_hooks_curated.history import OUTSIDE, UNDO, Change, History
+from beaver_hooks_curated.locking import locked
+from beaver_hooks_curated.merging import restore
+from beaver_hooks_curated.undoing import last_standing, without
+from beaver_hostspecs import Clock
+
+ARCHIVE_FILE = "ARCHIVE.jsonl"
+UNSEEN = 5.0
+"""Seconds before somebody else's write in which a change of ours counts as not seen by them."""
+_ATTEMPTS = 20
+
+Plan = Callable[[Page], Edit]
+
+
+@attrs.frozen(kw_only=True)
+class Reading:
+    """What a target holds.
+
+    Attributes:
+        page: the entries, with what their last writer cannot have seen.
+        outside: the edit by somebody else that is not in the history yet, or `None`.
+    """
+
+    page: Page
+    outside: Change | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Written:
+    """What a write came to.
+
+    Attributes:
+        page: what is in the file now.
+        edit: what the plan made of the state it found.
+        change: what was written down; `None` if there was nothing to change.
+        outside: edits by others that were found on the way.
+    """
+
+    page: Page
+    edit: Edit
+    change: Change | None
+    outside: tuple[Change, ...] = ()
+
+
+class MemoryStore:
+    """The two memories of one folder.
+
+    Args:
+        folder: where the files are; made at the first write.
+        limits: the characters that each target may hold.
+        lock_seconds: how long a write waits for another one.
+        clock: where time comes from.
+    """
+
+    def __init__(self, folder: Path, limits: Mapping[Target, int], *, lock_seconds: float, clock: Clock) -> None:
+        self.folder = folder
+        self._limits = dict(limits)
+        self._lock_seconds = lock_seconds
+        self._clock = clock
+        self._histories = {target: History(folder, target) for target in Target}
+
+    def path(self, target: Target) -> Path:
+        """Return where the target's file is."""
+        return self.folder / target.file_name
+
+    def read(self, target: Target) -> Reading:
+        """Return what the target holds, without a lock and without writing.
+
+        Raises:
+            MemoryUnreadable: the file is there and cannot be read.
+        """
+        _, entries, outside = self._found(target)
+        return Reading(page=self._page(target, entries), outside=outside)
+
+    def write(self, target: Target, plan: Plan, *, action: str) -> Written:
+        """Make the edit that `plan` says for the state found under the lock, durably.
+
+        Raises:
+            EditRefused: raised by `plan`; nothing was written.
+            MemoryLocked: somebody else is writing and does not finish.
+            MemoryUnreadable: the file cannot be read; it is left as it is.
+            MemoryUnwritable: it could not be written; what was there is there still.
+        """
+        with self.locked():
+            return self._write(target, plan, action)
+
+    def adopt(self, target: Target) -> Written:
+        """Write down an edit by somebody else, and put back what they cannot have seen."""
+        return self.write(target, lambda page: Edit(entries=page.entries), action=OUTSIDE)
+
+    def changes(self, target: Target) -> tuple[Change, ...]:
+        """Return the kept changes of a target, the oldest first."""
+        return self._histories[target].changes()
+
+    def undo(self, target: Target) -> Written:
+        """Take back the target's last change that still stands; edits made since stay.
+
+        Raises:
+            UnknownChange: there is none.
+            EditRefused: what it brought was changed again, or what it took away no longer fits.
+        """
+        with self.locked():
+            change = last_standing(self.changes(target), self.read(target).page.entries)
+            return self._write(target, lambda page: without(change, page), UNDO, undoes=change.id)
+
+    def forget_history(self) -> None:
+        """Drop what history and archive keep of entries that are gone."""
+        with self.locked():
+            for history in self._histories.values():
+                history.forget()
+            files.remove(self.folder / ARCHIVE_FILE)
+
+    def sweep(self) -> int:
+        """Remove what killed processes left behind; return how many files that were."""
+        if not any(self.folder.glob(".*.tmp")):
+            return 0
+        with self.locked():
+            return files.sweep(self.folder)
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Hold the folder's lock; the folder is made if need be."""
+        files.make_folder(self.folder)
+        return locked(self.folder, self._lock_seconds)
+
+    # --- Under the lock -----------------------------------------------------------------------------------------
+
+    def _write(self, target: Target, plan: Plan, action: str, *, undoes: str | None = None) -> Written:
+        on_disk, found, outside = self._found(target)
+        edit = plan(self._page(target, found))
+        changes = [outside] if outside else []
+        change = None
+        if edit.entries != found:
+            change = self._change(target, action, found, edit.entries, undoes=undoes)
+            changes.append(change)
+        if not changes:
+            return Written(page=self._page(target, found), edit=edit, change=None)
+        self._archive(target, edit.evicted)
+        self._histories[target].append(changes)
+        slipped = self._put(target, on_disk, edit.entries)
+        entries = slipped[-1].after if slipped else edit.entries
+        others = (*changes[:1], *slipped) if outside else slipped
+        return Written(page=self._page(target, entries), edit=edit, change=change, outside=others)
+
+    def _found(self, target: Target) -> tuple[Entries, Entries, Change | None]:
+        """Return what is in the file, what it comes to with what its writer missed, and the edit that was made."""
+        changes = self._histories[target].changes()
+        found = files.read(self.path(target))
+        if not found.text and changes and changes[-1].after:
+            found = files.read_settled(self.path(target))
+        entries = parse(found.text)
+        last = changes[-1] if changes else None
+        if entries == (last.after if last else ()) or (last and _never_came(last, entries, found)):
+            return entries, entries, None
+        merged = self._restored(target, found)
+        return entries, merged, self._change(target, OUTSIDE, last.after if last else (), merged)
+
+    def _restored(self, target: Target, found: files.Found) -> Entries:
+        """Return what somebody else has written, with the changes that they cannot have seen."""
+        changes, entries = self._histories[target].changes(), parse(found.text)
+        recent = [(each.before, each.after) for each in changes if each.when.timestamp() > found.written - UNSEEN]
+        # Who leaves nothing means it: nobody saves an empty text over a memory that they were editing.
+        return restore(changes[-1].after, entries, recent) if recent and entries else entries
+
+    def _put(self, target: Target, on_disk: Entries, after: Entries) -> tuple[Change, ...]:
+        """Put the entries into the file; what somebody wrote there in the meantime is merged and put again."""
+        slipped: list[Change] = []
+        if on_disk == after and self.path(target).exists():
+            return ()
+        for _ in range(_ATTEMPTS):
+            old = files.replace(self.path(target), join(after))
+            theirs = parse(old.text) if old else ()
+            if not old or not theirs or theirs == on_disk:
+                break
+            merged = self._restored(target, old)
+            if merged == after:
+                break
+            slipped.append(self._change(target, OUTSIDE, after, merged))
+            self._histories[target].append(slipped[-1:])
+            on_disk, after = after, merged
+        return tuple(slipped)
+
+    def _archive(self, target: Target, evicted: Entries) -> None:
+        when = self._clock.now().isoformat()
+        lines = [
+            json.dumps({"when": when, "target": target.value, "action": "add_overflow", "entry": entry},
+                       ensure_ascii=False)
+            for entry in evicted
+        ]  # fmt: skip
+        if lines:
+            files.append(self.folder / ARCHIVE_FILE, lines)
+
+    def _change(
+        self, target: Target, action: str, before: Entries, after: Entries, *, undoes: str | None = None
+    ) -> Change:
+        now = self._clock.now()
+        return Change(when=now, target=target, action=action, before=before, after=after, undoes=undoes)
+
+    def _page(self, target: Target, entries: Entries) -> Page:
+        return Page(target=target, entries=entries, limit=self._limits[target])
+
+
+def _never_came(last: Change, entries: Entries, found: files.Found) -> bool:
+    """Whether a crash between history and file kept the last change from the file: it is older than the change."""
+    return entries == last.before and found.there and found.written <= last.when.timestamp()

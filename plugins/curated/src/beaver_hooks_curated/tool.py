@@ -1,0 +1,152 @@
+"""The tool `memory`: the one way in which a model edits curated memory."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from beaver_hooks_curated import answers
+from beaver_hooks_curated.editing import ACTIONS, Operation
+from beaver_hooks_curated.entries import Page, Target
+from beaver_hooks_curated.errors import CuratedError, EditRefused
+from beaver_hooks_curated.reporting import PLANE, tell_written
+from beaver_hooks_curated.service import MemoryService
+from beaver_hooks_curated.store import Written
+from beaver_hostspecs import OutcomeKind, Report, Tool, Turn
+
+NAME = "memory"
+MOST_FAILURES = 3
+"""Failed tries in one turn after which the answer is to stop."""
+MOST_OPERATIONS = 100
+_MOST_TURNS = 1000
+_COUNTED = frozenset({"overflow", "no_match", "ambiguous", "missing_old_text", "emptied", "stale"})
+
+DESCRIPTION = (
+    "Keep short facts that will matter in later sessions. target=user: who the user is, preferences, how to work with "
+    "them. target=memory: your own notes on environment, projects, conventions and lessons. Add a fact when the user "
+    "states or corrects it; replace (the whole entry) when it changes; remove when it is wrong or no longer true. "
+    "old_text is a unique part of the entry meant. Use operations to do several steps at once, all or nothing: the "
+    "character limit is judged on the final state. Do not keep secrets, task progress, or what is easily found again. "
+    "What is kept shows in the system prompt from the next run on."
+)
+_STEP: Mapping[str, Any] = {
+    "action": {"type": "string", "enum": list(ACTIONS), "description": "what to do"},
+    "content": {"type": "string", "description": "the new entry, for add and replace"},
+    "old_text": {"type": "string", "description": "a unique part of the entry to replace or remove"},
+    "new_text": {"type": "string", "description": "the same as content"},
+}
+PARAMETERS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "target": {"type": "string", "enum": [target.value for target in Target], "description": "which memory"},
+        **_STEP,
+        "operations": {
+            "type": "array",
+            "description": "several steps in order, instead of action, content and old_text",
+            "maxItems": MOST_OPERATIONS,
+            "items": {"type": "object", "properties": _STEP, "required": ["action"], "additionalProperties": False},
+        },
+    },
+    "required": ["target"],
+    "additionalProperties": False,
+}
+
+
+class MemoryTool:
+    """Runs the calls of the tool, and counts the failures of each turn."""
+
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
+        self._failures: OrderedDict[str, int] = OrderedDict()
+
+    @property
+    def tool(self) -> Tool:
+        """The tool as the host offers it."""
+        return Tool(name=NAME, description=DESCRIPTION, parameters=PARAMETERS, run=self.run)
+
+    async def run(self, arguments: Mapping[str, Any], turn: Turn, report: Report) -> answers.Answer:
+        """Do what the model asks, and answer it.
+
+        Raises:
+            CuratedError: a file cannot be read or written, or the lock is not to be had.
+        """
+        target, page = Target.MEMORY, None
+        try:
+            target, operations = read_arguments(arguments)
+            return await self._edit(target, operations, turn, report)
+        except EditRefused as error:
+            report.outcome(PLANE, OutcomeKind.REJECTED, target=target.value, reason=error.kind)
+            if self._is_hopeless(turn, error):
+                return answers.terminal()
+            if error.kind != "invalid":
+                page = await self._page(target, turn)
+            batch = bool(arguments.get("operations"))
+            return answers.failure(error, page, self._service.scan, batch=batch)
+        except CuratedError as error:
+            report.outcome(PLANE, OutcomeKind.FAILED, target=target.value, error=type(error).__name__)
+            raise
+
+    def forget(self, turn: Turn) -> None:
+        """Forget the failures of a turn that is over."""
+        self._failures.pop(turn.id, None)
+
+    async def _edit(
+        self, target: Target, operations: Sequence[Operation], turn: Turn, report: Report
+    ) -> answers.Answer:
+        if self._service.settings.approval:
+            waiting = await asyncio.to_thread(self._service.stage, target, operations, turn.user)
+            report.event("curated_staged", staged=waiting.id, target=target.value, operations=len(operations))
+            report.outcome(PLANE, OutcomeKind.QUEUED, target=target.value, staged=waiting.id)
+            return answers.staged(waiting)
+        written = await asyncio.to_thread(self._service.change, target, operations, turn.user)
+        self.forget(turn)
+        _tell(written, operations, turn, report)
+        return answers.success(written, operations, self._service.scan)
+
+    async def _page(self, target: Target, turn: Turn) -> Page:
+        return await asyncio.to_thread(self._service.page, target, turn.user)
+
+    def _is_hopeless(self, turn: Turn, error: EditRefused) -> bool:
+        """Count the failure, and say whether it was one too many."""
+        if error.kind not in _COUNTED:
+            return False
+        count = self._failures.pop(turn.id, 0) + 1
+        self._failures[turn.id] = count
+        if len(self._failures) > _MOST_TURNS:
+            self._failures.popitem(last=False)
+        return count > MOST_FAILURES
+
+
+def read_arguments(arguments: Mapping[str, Any]) -> tuple[Target, tuple[Operation, ...]]:
+    """Return what a call asks for; several operations come before a single one.
+
+    Raises:
+        EditRefused: it asks for nothing that there is.
+    """
+    target = arguments.get("target") or Target.MEMORY.value
+    if target not in list(Target):
+        raise EditRefused("target must be `memory` or `user`.", kind="invalid")
+    steps = arguments.get("operations") or [arguments]
+    if isinstance(steps, str) or not isinstance(steps, Sequence) or len(steps) > MOST_OPERATIONS:
+        raise EditRefused(f"operations must be a list of at most {MOST_OPERATIONS} steps.", kind="invalid")
+    return Target(target), tuple(_operation(step) for step in steps)
+
+
+def _operation(step: object) -> Operation:
+    if not isinstance(step, Mapping):
+        raise EditRefused("Each of operations must be an object with an action.", kind="invalid")
+    content = step.get("content") if step.get("content") is not None else step.get("new_text")
+    texts = (step.get("action"), content, step.get("old_text"))
+    if not all(text is None or isinstance(text, str) for text in texts):
+        raise EditRefused("action, content and old_text must be texts.", kind="invalid")
+    return Operation(action=texts[0] or "", content=texts[1], old_text=texts[2])
+
+
+def _tell(written: Written, operations: Sequence[Operation], turn: Turn, report: Report) -> None:
+    contents = [operation.content for operation in operations if operation.content]
+    tell_written(written, report, echoes=any(turn.was_injected(content) for content in contents))
+    if written.change is None:
+        kind = OutcomeKind.DUPLICATE
+    else:
+        kind = OutcomeKind.UPDATED if written.change.removed else OutcomeKind.STORED
+    report.outcome(PLANE, kind, target=written.page.target.value)

@@ -1,0 +1,67 @@
+"""The file format: what is parsed, joined, counted."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_hooks_curated.entries import Page, Target, handle, holds_delimiter, join, parse, size, tidy
+
+ENTRIES = st.lists(
+    st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1)
+    .map(str.strip)
+    .filter(lambda text: text and not holds_delimiter(text))
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ()),
+        ("one", ("one",)),
+        ("one\n§\ntwo", ("one", "two")),
+        ("  one \n§\n\n§\n two\n", ("one", "two")),
+        ("one\n§\none", ("one",)),
+        ("price § 3\n§\ntwo", ("price § 3", "two")),
+        ("one\r\n§\r\ntwo", ("one", "two")),
+        ("one\ntwo", ("one\ntwo",)),
+    ],
+)
+def test_parse(text, expected):
+    """Entries are split at the whole delimiter, stripped, without empty ones and duplicates."""
+    assert expected == parse(text)
+
+
+@given(ENTRIES)
+def test_round_trip(entries):
+    """Whatever entries are written, the same ones are read."""
+    assert tidy(entries) == parse(join(tidy(entries)))
+
+
+@given(st.text())
+def test_parse_is_stable(text):
+    """What a hand has written stays the same once it was read and written."""
+    once = parse(text)
+
+    assert once == parse(join(once))
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"), [("one", False), ("a § b", False), ("§", True), ("a\n § \nb", True), ("a\n§", True)]
+)
+def test_delimiter(content, expected):
+    """A line with nothing but the section sign would split an entry."""
+    assert expected is holds_delimiter(content)
+
+
+def test_page():
+    """Usage counts the delimiters, and is never above 100 percent."""
+    page = Page(target=Target.MEMORY, entries=("a" * 500, "b" * 597), limit=2200)
+
+    assert (1100, "50% — 1,100/2,200 chars") == (page.size, page.usage)
+    assert "100% — 3/1 chars" == Page(target=Target.USER, entries=("abc",), limit=1).usage
+
+
+def test_small_things():
+    """Files are named for their targets, handles are short and constant, nothing takes no room."""
+    assert ("MEMORY.md", "USER.md", 0) == (Target.MEMORY.file_name, Target.USER.file_name, size(()))
+    assert (8, True) == (len(handle("x")), handle("x") == handle("x"))

@@ -1,0 +1,175 @@
+"""Files: whole or not at all, private, and unreadable is not empty."""
+
+import os
+import resource
+import stat
+import threading
+import time
+
+import pytest
+
+from beaver_hooks_curated import exchanging, files
+from beaver_hooks_curated.errors import MemoryUnreadable, MemoryUnwritable
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "MEMORY.md"
+
+
+@pytest.fixture
+def tiny_disk():
+    """Lets this process write no file beyond 1,000 bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_read(path):
+    """A file is read with the time of its last write, a missing one is not there."""
+    assert files.Found() == files.read(path)
+    path.write_bytes(b"\xef\xbb\xbfone")
+
+    assert files.Found(text="one", written=path.stat().st_mtime, there=True) == files.read(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [(b"caf\xe9", "is not UTF-8"), (b"one\0two", "holds zero bytes"), (b"\0" * 9, "holds zero bytes")],
+)
+def test_damaged(path, content, problem):
+    """A damaged file is refused with its name and a remedy, and left as it is."""
+    path.write_bytes(content)
+
+    with pytest.raises(MemoryUnreadable) as caught:
+        files.read(path)
+
+    assert str(caught.value) == (
+        f"The memory file {path} {problem}. It was left as it is: mend it by hand or restore it from a backup, "
+        "or move it away to start anew."
+    )
+    assert content == path.read_bytes()
+
+
+def test_no_memory_files(path, tmp_path):
+    """Links, folders, pipes and giants are no memory files."""
+    (tmp_path / "target").write_text("secret")
+    path.symlink_to(tmp_path / "target")
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "giant").open("wb") as giant:
+        giant.truncate(files.LARGEST + 1)
+
+    problems = []
+    for each in (path, tmp_path, tmp_path / "pipe", tmp_path / "giant", tmp_path / "target" / "below"):
+        with pytest.raises(MemoryUnreadable) as caught:
+            files.read(each)
+        problems.append(str(caught.value).split(". ")[0].removeprefix(f"The memory file {each} "))
+
+    none = "is no memory file"
+    assert ["is a symbolic link", none, none, none, "cannot be opened (Not a directory)"] == problems
+
+
+def test_failing_disk(path, monkeypatch):
+    """A disk that fails while it reads makes the file unreadable."""
+    path.write_text("one")
+    monkeypatch.setattr(files, "_whole", _failing)
+
+    with pytest.raises(MemoryUnreadable, match=r"cannot be read \(Input/output error\)"):
+        files.read(path)
+
+
+def _failing(_):
+    raise OSError(5, "Input/output error")
+
+
+def test_replace(path):
+    """What is replaced comes back, the new file is private, and no temporary file stays."""
+    replaced = [files.replace(path, text) for text in ("one", "two", "three")]
+
+    assert [None, "one", "two"] == [each and each.text for each in replaced]
+    assert ("three", 0o600, [path]) == (path.read_text(), stat.S_IMODE(path.stat().st_mode), [*path.parent.iterdir()])
+
+
+def test_replace_without_exchange(path, monkeypatch):
+    """Where names cannot be exchanged, a plain rename does; what was replaced is unknown then."""
+    monkeypatch.setattr(exchanging.ctypes, "CDLL", lambda _: object())
+    exchanging._exchange.cache_clear()
+    path.write_text("one")
+    try:
+        assert (None, "two") == (files.replace(path, "two"), path.read_text())
+    finally:
+        exchanging._exchange.cache_clear()
+
+
+def test_replace_of_something_unreadable(path):
+    """What was replaced and is no text is not handed back."""
+    path.write_bytes(b"\xff")
+
+    assert (None, "two") == (files.replace(path, "two"), path.read_text())
+
+
+def test_full_disk(path, tiny_disk):
+    """A full disk is an error, and what was there is there still; no temporary file stays."""
+    files.replace(path, "one")
+    with pytest.raises(MemoryUnwritable, match="cannot be written"):
+        files.replace(path, "x" * 2000)
+
+    assert ("one", [path]) == (path.read_text(), [*path.parent.iterdir()])
+
+
+def test_append(path):
+    """Lines are appended; a line that a crash has cut off stays by itself."""
+    files.append(path, ["one", "two"])
+    with path.open("a") as file:
+        file.write("torn")
+    files.append(path, ["three"])
+
+    assert ["one", "two", "torn", "three", ""] == files.read_lines(path)
+
+
+def test_append_to_full_disk(path, tiny_disk):
+    """What does not fit is taken back."""
+    files.append(path, ["one"])
+    with pytest.raises(MemoryUnwritable):
+        files.append(path, ["x" * 2000])
+
+    assert "one\n" == path.read_text()
+
+
+def test_sweep_and_remove(tmp_path, path):
+    """Stray temporary files go, others stay."""
+    (tmp_path / ".MEMORY.md.00ff.tmp").touch()
+    path.write_text("one")
+
+    assert (1, [path]) == (files.sweep(tmp_path), [*tmp_path.iterdir()])
+    files.remove(path)
+    files.remove(path)
+    assert [] == [*tmp_path.iterdir()]
+
+
+def test_folders(tmp_path):
+    """A folder is made private; a link in its place, or a file, is refused."""
+    files.make_folder(tmp_path / "a" / "b")
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    (tmp_path / "file").touch()
+
+    assert 0o700 == stat.S_IMODE((tmp_path / "a" / "b").stat().st_mode)
+    for each, problem in (("link", "is a symbolic link"), ("file", "cannot be written")):
+        with pytest.raises(MemoryUnwritable, match=problem):
+            files.make_folder(tmp_path / each)
+
+
+def test_settling(path):
+    """An empty file that is being written gets a moment to be filled; one that was empty for long does not."""
+    path.touch()
+    filler = threading.Timer(0.02, path.write_text, ["one"])
+    filler.start()
+
+    assert "one" == files.read_settled(path).text
+    filler.join()
+    path.write_text("")
+    os.utime(path, (time.time() - 60,) * 2)
+    assert "" == files.read_settled(path).text
+    path.unlink()
+    assert files.Found() == files.read_settled(path)

@@ -1,0 +1,57 @@
+"""The lock: one writer, a deadline, and a name."""
+
+import json
+import os
+import sys
+
+import pytest
+
+from beaver_hooks_curated.errors import MemoryLocked, MemoryUnwritable
+from beaver_hooks_curated.locking import LOCK_FILE, locked
+
+
+def test_one_after_the_other(tmp_path):
+    """The lock is free again once its holder is done, and it is private."""
+    for _ in range(2):
+        with locked(tmp_path, 0.01):
+            note = json.loads((tmp_path / LOCK_FILE).read_text())
+
+    assert (os.getpid(), 0o600) == (note["pid"], (tmp_path / LOCK_FILE).stat().st_mode & 0o777)
+
+
+def test_deadline(tmp_path):
+    """Who waits in vain learns who holds it."""
+    with locked(tmp_path, 0.01):
+        since = json.loads((tmp_path / LOCK_FILE).read_text())["since"]
+        with pytest.raises(MemoryLocked) as caught, locked(tmp_path, 0.02):
+            pass
+
+    assert str(caught.value) == (
+        f"The memory in {tmp_path} is being written by process {os.getpid()} since {since}; it did not finish within "
+        "0.02 seconds. Try again, or end that process if it hangs."
+    )
+
+
+@pytest.mark.parametrize("note", ["", "null", "[1]", '{"pid": "x"}', '{"pid": 1, "since": 2}'])
+def test_unknown_holder(tmp_path, note):
+    """A holder that left no note is another process."""
+    with locked(tmp_path, 0.01):
+        (tmp_path / LOCK_FILE).write_text(note)
+        with pytest.raises(MemoryLocked, match="by another process;"), locked(tmp_path, 0.01):
+            pass
+
+
+def test_link(tmp_path):
+    """A lock file that is a link is refused."""
+    (tmp_path / LOCK_FILE).symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(MemoryUnwritable, match="cannot be written"), locked(tmp_path, 0.01):
+        pass
+
+
+def test_no_locks(tmp_path, monkeypatch):
+    """A system without file locks is told so."""
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+
+    with pytest.raises(MemoryLocked, match="no file locks"), locked(tmp_path, 0.01):
+        pass

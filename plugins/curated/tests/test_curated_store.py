@@ -1,0 +1,413 @@
+"""The store: durable, merged with what others write, and able to take a change back."""
+
+import json
+import os
+import threading
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from beaver_hooks_curated import files, history
+from beaver_hooks_curated.editing import Edit, Operation, apply, prepare
+from beaver_hooks_curated.entries import Target
+from beaver_hooks_curated.errors import EditRefused, MemoryLocked, MemoryUnreadable, MemoryUnwritable, UnknownChange
+from beaver_hooks_curated.history import OUTSIDE, Change
+
+MEMORY = Target.MEMORY
+
+
+def do(store, action, content=None, old_text=None, *, archive=False):
+    steps = prepare([Operation(action=action, content=content, old_text=old_text)])
+    return store.write(MEMORY, lambda page: apply(page, steps, archive=archive), action=action)
+
+
+def entries(store):
+    return store.read(MEMORY).page.entries
+
+
+def by_hand(store, text, clock, *, seconds=0.0):
+    """Write the file as an editor does, some time after the clock."""
+    store.path(MEMORY).parent.mkdir(exist_ok=True)
+    store.path(MEMORY).write_text(text)
+    when = clock.now().timestamp() + seconds
+    os.utime(store.path(MEMORY), (when, when))
+
+
+def actions(store):
+    return [change.action for change in store.changes(MEMORY)]
+
+
+def test_write(store, add):
+    """A write is in the file, in the answer and in the history; other targets stay as they are."""
+    add(store, "one")
+    written = add(store, "two")
+
+    assert "one\n§\ntwo" == store.path(MEMORY).read_text()
+    assert (("one",), ("one", "two"), "add") == (written.change.before, written.change.after, written.change.action)
+    assert (("one", "two"), ()) == (entries(store), store.read(Target.USER).page.entries)
+    assert (("two",), (), ()) == (written.change.added, written.change.removed, written.outside)
+
+
+def test_nothing_to_do(store, add):
+    """A duplicate writes nothing."""
+    add(store, "one")
+    before = store.path(MEMORY).stat()
+
+    assert None is add(store, "one").change
+    assert (before, ["add"]) == (store.path(MEMORY).stat(), actions(store))
+
+
+def test_two_stores_merge(make_store, add):
+    """Every write begins from what is in the file then, whoever wrote it."""
+    one, two = make_store(), make_store()
+    add(one, "one")
+    add(two, "two")
+    add(one, "three")
+
+    assert ("one", "two", "three") == entries(two)
+
+
+def test_file_without_history(store, add, clock):
+    """A file that was there before us is where the history begins."""
+    by_hand(store, "mine", clock)
+
+    assert ("mine",) == store.read(MEMORY).outside.after
+    assert [(OUTSIDE, ("mine",))] == [(each.action, each.after) for each in add(store, "one").outside]
+    assert (("mine", "one"), [OUTSIDE, "add"]) == (entries(store), actions(store))
+
+
+def test_later_hand_wins(store, add, clock):
+    """What a hand has written long after us holds, deletions too, and it is written down."""
+    add(store, "one")
+    by_hand(store, "other\n", clock, seconds=60)
+
+    written = store.adopt(MEMORY)
+
+    assert (("other",), None, ["add", OUTSIDE]) == (entries(store), written.change, actions(store))
+    assert None is store.read(MEMORY).outside
+
+
+def test_hand_that_has_not_seen(store, add, clock):
+    """An editor that saved over a write of moments ago has not seen it: both are there."""
+    add(store, "one")
+    add(store, "two")
+    by_hand(store, "one\n§\nmine", clock, seconds=1)
+
+    assert ("one", "mine", "two") == entries(store)
+    store.adopt(MEMORY)
+    assert "one\n§\nmine\n§\ntwo" == store.path(MEMORY).read_text()
+
+
+def test_emptied(store, add, clock):
+    """A file that was emptied is empty, and the history says so and can bring it back."""
+    add(store, "one")
+    by_hand(store, "", clock, seconds=1)
+
+    (outside,) = store.adopt(MEMORY).outside
+    assert (("one",), ()) == (outside.before, outside.after)
+    store.undo(MEMORY)
+    assert ("one",) == entries(store)
+
+
+def test_missing(store, add, clock):
+    """A file that was deleted counts as emptied, and comes back with the next write."""
+    add(store, "one")
+    store.path(MEMORY).unlink()
+    clock.advance(60)
+
+    assert ("two",) == add(store, "two").page.entries
+
+
+def test_crash_between_history_and_file(store, add, clock, monkeypatch):
+    """A change that is only in the history never was; nobody takes it for an edit by hand."""
+    add(store, "one")
+    monkeypatch.setattr(files, "replace", _crash)
+    with pytest.raises(KeyboardInterrupt):
+        add(store, "two")
+    monkeypatch.undo()
+    by_hand(store, "one", clock, seconds=-1)
+
+    assert (("one",), None) == (entries(store), store.read(MEMORY).outside)
+    add(store, "three")
+    assert ["add", "add", "add"] == actions(store)
+    store.undo(MEMORY)
+    store.undo(MEMORY)
+    assert () == entries(store)
+
+
+def _crash(*_):
+    raise KeyboardInterrupt
+
+
+def test_edit_in_the_middle_of_a_write(store, add, clock, monkeypatch):
+    """An edit that slips in between our reading and our writing is merged, and both are there."""
+    add(store, "one")
+    replace, slips = files.replace, iter(["one\n§\nmine"])
+
+    def slow(path, text):
+        if path == store.path(MEMORY):
+            for slip in slips:
+                by_hand(store, slip, clock)
+        return replace(path, text)
+
+    monkeypatch.setattr(files, "replace", slow)
+    written = add(store, "two")
+
+    assert ("one", "mine", "two") == written.page.entries == entries(store)
+    assert ["add", "add", OUTSIDE] == actions(store)
+    assert [("mine",)] == [change.added for change in written.outside]
+
+
+@pytest.mark.parametrize("slip", ["", "one"])
+def test_nothing_new_in_the_middle_of_a_write(store, add, monkeypatch, slip):
+    """What slips in and brings nothing changes nothing."""
+    add(store, "one")
+    add(store, "two")
+    replace = files.replace
+
+    def slow(path, text):
+        if path == store.path(MEMORY):
+            path.write_text(slip)
+        return replace(path, text)
+
+    monkeypatch.setattr(files, "replace", slow)
+    do(store, "remove", old_text="two")
+
+    assert (("one",), ()) == (entries(store), store.changes(MEMORY)[-1].added)
+
+
+def test_two_in_the_middle_of_a_write(store, add, clock, monkeypatch):
+    """Somebody who never stops writing does not keep us for ever."""
+    add(store, "one")
+    replace, count = files.replace, iter(range(1000))
+
+    def slow(path, text):
+        if path == store.path(MEMORY):
+            by_hand(store, f"{path.read_text()}\n§\nmine {next(count)}", clock)
+        return replace(path, text)
+
+    monkeypatch.setattr(files, "replace", slow)
+    add(store, "two")
+
+    assert {"one", "two", *(f"mine {number}" for number in range(19))} <= set(entries(store))
+
+
+def test_unreadable(store, add):
+    """A file that cannot be read refuses reading and writing, and is left as it is."""
+    add(store, "one")
+    store.path(MEMORY).write_bytes(b"\xff\xfe")
+
+    for call in (lambda: store.read(MEMORY), lambda: add(store, "two"), lambda: store.undo(MEMORY)):
+        with pytest.raises(MemoryUnreadable):
+            call()
+    assert b"\xff\xfe" == store.path(MEMORY).read_bytes()
+
+
+def test_unwritable(store, add, monkeypatch):
+    """If the file cannot be written, what was there is there."""
+    add(store, "one")
+    monkeypatch.setattr(files, "_write", _full)
+    with pytest.raises(MemoryUnwritable):
+        add(store, "two")
+
+    assert ("one",) == entries(store)
+
+
+def _full(*_):
+    raise OSError(28, "No space left on device")
+
+
+def test_locked(store, make_store, add):
+    """A write that waits in vain is refused."""
+    impatient = make_store(lock_seconds=0.01)
+    add(store, "one")
+    with store.locked(), pytest.raises(MemoryLocked):
+        add(impatient, "two")
+
+
+def test_sweep(store, add):
+    """Strays are swept, and a folder without any is not even locked."""
+    assert 0 == store.sweep()
+    add(store, "one")
+    (store.folder / ".MEMORY.md.aa.tmp").write_text("stray")
+
+    assert (1, 0) == (store.sweep(), store.sweep())
+
+
+def test_archive(make_store):
+    """What makes room is in the archive before it is gone."""
+    store = make_store(limit=20)
+    for text in ("a" * 9, "b" * 9, "ü" * 9):
+        do(store, "add", text, archive=True)
+
+    lines = (store.folder / "ARCHIVE.jsonl").read_text().splitlines()
+    assert [("memory", "add_overflow", "a" * 9), ("memory", "add_overflow", "b" * 9)] == [
+        (each["target"], each["action"], each["entry"]) for each in map(json.loads, lines)
+    ]
+    assert ("ü" * 9,) == entries(store)
+
+
+def test_failing_archive(make_store, monkeypatch):
+    """If the archive cannot be written, nothing is evicted."""
+    store = make_store(limit=10)
+    do(store, "add", "a" * 9, archive=True)
+    (store.folder / "ARCHIVE.jsonl").mkdir()
+
+    with pytest.raises(MemoryUnwritable):
+        do(store, "add", "b" * 9, archive=True)
+    assert (("a" * 9,), ["add"]) == (entries(store), actions(store))
+
+
+@pytest.mark.parametrize(
+    ("action", "content", "old_text"), [("add", "three", None), ("replace", "TWO", "two"), ("remove", None, "one")]
+)
+def test_undo(store, add, action, content, old_text):
+    """Undo takes back exactly one change, and the one before it when it is asked again."""
+    add(store, "one")
+    add(store, "two")
+    do(store, action, content, old_text)
+
+    assert ("one", "two") == store.undo(MEMORY).page.entries
+    assert ("one",) == store.undo(MEMORY).page.entries
+    assert () == store.undo(MEMORY).page.entries
+    with pytest.raises(UnknownChange):
+        store.undo(MEMORY)
+
+
+def test_undo_leaves_later_edits(store, add, clock):
+    """What a hand has written since stays when an older change is taken back."""
+    add(store, "one")
+    by_hand(store, "one\n§\nmine", clock, seconds=60)
+    store.adopt(MEMORY)
+    clock.advance(100)
+    store.undo(MEMORY)
+
+    assert ("one",) == entries(store)
+    by_hand(store, "one\n§\nmine", clock, seconds=60)
+    store.undo(MEMORY)
+    assert ("mine",) == entries(store)
+
+
+def test_undo_refuses(make_store, add):
+    """What was changed again, or no longer fits, is not taken back."""
+    store = make_store(limit=10)
+    add(store, "aaaa")
+    do(store, "replace", "bbbb", "aaaa")
+    store.path(MEMORY).write_text("cccc")
+    with pytest.raises(EditRefused) as caught:
+        store.write(MEMORY, lambda page: _undone(store, page), action="undo")
+    assert "stale" == caught.value.kind
+
+    do(store, "replace", "d", "cccc")
+    add(store, "eeee")
+    store.path(MEMORY).write_text("ffffffff")
+    with pytest.raises(EditRefused, match="characters; remove entries first"):
+        store.write(MEMORY, lambda page: _undone(store, page, index=-2), action="undo")
+
+
+def _undone(store, page, index=-1):
+    from beaver_hooks_curated.undoing import without
+
+    change = store.changes(MEMORY)[index]
+    if index == -2:
+        change = Change(when=change.when, target=MEMORY, action="remove", before=("cccc",), after=())
+    return without(change, page)
+
+
+def test_forget_history(make_store):
+    """Nothing of what is gone stays in history and archive, and edits by hand are still recognised."""
+    store = make_store(limit=10)
+    for text in ("a" * 9, "b" * 9):
+        do(store, "add", text, archive=True)
+    store.forget_history()
+
+    assert (["b" * 9], False) == (
+        [entry for change in store.changes(MEMORY) for entry in (*change.before, *change.added)],
+        (store.folder / "ARCHIVE.jsonl").exists(),
+    )
+    assert None is store.read(MEMORY).outside
+
+
+def test_history_is_bounded(store, add, monkeypatch):
+    """A history that grows too long loses its older half, and no more."""
+    monkeypatch.setattr(history, "LARGEST", 2000)
+    for number in range(30):
+        do(store, "replace", f"entry {number}", "entry") if number else add(store, "entry 0")
+
+    changes = store.changes(MEMORY)
+    assert "entry 29" == changes[-1].after[0]
+    assert 2 < len(changes) < 30
+    assert store.folder.joinpath(".MEMORY.md.history.jsonl").stat().st_size <= 2200
+
+
+def test_history_keeps_the_last_change(store, add, monkeypatch):
+    """Even one change that is too long alone is kept: it tells edits by hand from ours."""
+    monkeypatch.setattr(history, "LARGEST", 1)
+    add(store, "one")
+    add(store, "two")
+
+    assert [("one", "two")] == [change.after for change in store.changes(MEMORY)]
+
+
+@pytest.mark.parametrize("line", ["torn", "[]", "{}", '{"id": 1, "when": "x"}', "[" * 100_000, '{"before": "a"}'])
+def test_damaged_history(store, add, line):
+    """A damaged line is skipped: memory does not depend on it."""
+    add(store, "one")
+    path = store.folder / ".MEMORY.md.history.jsonl"
+    path.write_text(f"{line}\n{path.read_text()}{line}")
+    add(store, "two")
+
+    assert (("one", "two"), ["add", "add"]) == (entries(store), actions(store))
+
+
+def test_history_of_wrong_types(store, add):
+    """A line whose entries are no texts is skipped."""
+    add(store, "one")
+    path = store.folder / ".MEMORY.md.history.jsonl"
+    path.write_text(path.read_text().replace('["one"]', '"one"'))
+
+    assert () == store.changes(MEMORY)
+
+
+def test_threads(store, add):
+    """Threads of one process take turns, too."""
+    threads = [threading.Thread(target=add, args=(store, f"entry {number}")) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert {f"entry {number}" for number in range(8)} == set(entries(store))
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["add", "remove", "undo", "hand"]), st.sampled_from(["one", "two", "three", "four"])),
+    max_size=12,
+)
+
+
+@given(STEPS)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_model(make_store, clock, tmp_path_factory, steps):
+    """Whatever happens in whatever order, the file holds what the last answer said."""
+    store = make_store(folder=tmp_path_factory.mktemp("model"))
+    known = ()
+    for step, text in steps:
+        clock.advance(100)
+        try:
+            if step == "hand":
+                known = tuple(dict.fromkeys((*known, f"hand {text}")))
+                by_hand(store, "\n§\n".join(known), clock)
+            elif step == "undo":
+                known = store.undo(MEMORY).page.entries
+            else:
+                known = do(store, step, text, text).page.entries
+        except (EditRefused, UnknownChange):
+            pass
+        assert known == entries(make_store(folder=store.folder))
+
+
+def test_edit_record():
+    """An edit of nothing is nothing."""
+    assert Edit(entries=()) == Edit(entries=(), replaced=(), removed=(), added=0, duplicates=0, evicted=())
