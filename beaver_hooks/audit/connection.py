@@ -1,8 +1,8 @@
-"""Opens the host's SQLite file: apsw, pragmas, migrations, and what goes wrong with them."""
+"""Opens a SQLite file of ours: engine, pragmas, migrations, and what goes wrong with them."""
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
@@ -64,9 +64,9 @@ def faults() -> Iterator[None]:
         raise DatabaseError("corrupt") from error
 
 
-def migrations() -> list[str]:
-    """Return the migrations, oldest first; the version of a database is the number of those it has had."""
-    folder = files("beaver_hooks.audit") / "migrations"
+def migrations(package: str = "beaver_hooks.audit") -> list[str]:
+    """Return a package's migrations, oldest first; the version of a database is the number of those it has had."""
+    folder = files(package) / "migrations"
     scripts = sorted((each for each in folder.iterdir() if each.name.endswith(".sql")), key=lambda each: each.name)
     return [script.read_text("utf-8") for script in scripts]
 
@@ -92,13 +92,18 @@ def prepare_reading(connection: "apsw.Connection") -> None:
         raise DatabaseError("newer")
 
 
-def prepare_writing(connection: "apsw.Connection") -> None:
-    """Make every commit of the connection durable, and bring the database up to date."""
+def prepare_writing(connection: "apsw.Connection", scripts: Sequence[str] | None = None) -> None:
+    """Make every commit of the connection durable, and bring the database up to date.
+
+    Args:
+        connection: what to prepare.
+        scripts: the migrations, oldest first; the trail's own unless given.
+    """
     if connection.readonly("main"):
         raise DatabaseError("read_only")
     connection.pragma("synchronous", "FULL")
     _use_wal(connection)
-    _migrate(connection)
+    _migrate(connection, migrations() if scripts is None else scripts)
 
 
 @contextlib.contextmanager
@@ -133,8 +138,7 @@ def _version(connection: "apsw.Connection") -> int:
     return int(connection.pragma("user_version"))
 
 
-def _migrate(connection: "apsw.Connection") -> None:
-    scripts = migrations()
+def _migrate(connection: "apsw.Connection", scripts: Sequence[str]) -> None:
     if _version(connection) == len(scripts):
         return
     with immediate(connection):

@@ -8,10 +8,12 @@ from typing import Any, Literal, TypeVar
 
 import attrs
 
+from beaver_hooks.config.agent import AgentSettings
 from beaver_hooks.config.claims import Claims, check_claims
 from beaver_hooks.config.kinds import hidden, rest
 from beaver_hooks.config.locating import located_in
 from beaver_hooks.config.paths import child
+from beaver_hooks.config.provider import ProviderSettings
 from beaver_hooks.config.structuring import structure
 from beaver_hostspecs import ConfigurationError
 from beaver_hostspecs.settings import at_least, between, distinct, positive, setting
@@ -98,6 +100,8 @@ class Config:
     schema: str | None = setting(default=None, key="$schema", help="the JSON Schema of this file, for editors")
     memory: Memory | None = setting(default=None, help="the memory mode, and the settings of each memory")
     plugins: Plugins = setting(default=Plugins(), help="third-party plugins: their settings, or not to load them")
+    provider: ProviderSettings = setting(default=ProviderSettings(), help="the language model of the agent")
+    agent: AgentSettings = setting(default=AgentSettings(), help="how the agent runs")
     host: HostSettings = setting(default=HostSettings(), help="how turns are run")
     source: Path | None = hidden(default=None, eq=False)
 

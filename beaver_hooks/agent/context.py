@@ -1,0 +1,101 @@
+"""Builds what the provider gets, in the order of the design. Pure.
+
+1. The system prompt: base, rules of the plugins, their trusted blocks. Left out if it is empty.
+2. Skill activations, role `user`: what the user chose.
+3. Reference messages, role `user`: recalled, untrusted, fenced by the host.
+4. The session's history: what the user and the assistant said. Messages of other roles and empty ones are left out, so
+   that no imported session speaks as the system, and no provider refuses the whole of it for one empty message.
+5. The user's prompt.
+
+Every text passes `presentable`. Nothing is cut: a prompt of 1 MB goes out as it is, and whether it is too long is the
+provider's to say. A prompt of nothing but whitespace and NUL is refused.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Protocol
+
+from beaver_hooks.agent.chat import ChatMessage
+from beaver_hooks.agent.presenting import presentable
+from beaver_hooks.agent.skills import ActiveSkill, activation_text
+from beaver_hostspecs import InvalidTurn, Role
+
+SHOWN: tuple[Role, ...] = ("user", "assistant")
+
+
+class Said(Protocol):
+    """A message of the history: the contract's `Message`, for example."""
+
+    @property
+    def role(self) -> Role:
+        """Who said it."""
+
+    @property
+    def text(self) -> str:
+        """What was said."""
+
+
+class Recalled(Protocol):
+    """A rendered reference message: the host's `ReferenceMessage`, for example."""
+
+    @property
+    def text(self) -> str:
+        """The whole message."""
+
+
+class ContextBuilder:
+    """Puts the messages together."""
+
+    @staticmethod
+    def build_messages(
+        *,
+        system_prompt: str = "",
+        skills: Iterable[ActiveSkill] = (),
+        references: Iterable[Recalled] = (),
+        history: Iterable[Said] = (),
+        prompt: str,
+        merge: bool = False,
+    ) -> tuple[ChatMessage, ...]:
+        """Return the messages for the provider; the same arguments give the same messages.
+
+        Args:
+            system_prompt: base, rules and blocks, as `OpenTurn.system_prompt` gives them.
+            skills: the active skills.
+            references: one message per plugin that recalled something.
+            history: the session's messages before this prompt, oldest first.
+            prompt: what the user says now.
+            merge: join adjacent messages of one role, for a provider that refuses them.
+
+        Raises:
+            InvalidTurn: the prompt says nothing.
+        """
+        messages = [
+            *_texts("system", [system_prompt]),
+            *_texts("user", map(activation_text, skills)),
+            *_texts("user", (each.text for each in references)),
+            *(message for each in history if each.role in SHOWN for message in _texts(each.role, [each.text])),
+            ChatMessage(role="user", text=checked_prompt(prompt)),
+        ]
+        return tuple(_merged(messages) if merge else messages)
+
+
+def checked_prompt(prompt: str) -> str:
+    """Return a prompt as it may go to a provider.
+
+    Raises:
+        InvalidTurn: it is no text, or holds nothing but whitespace and NUL.
+    """
+    if not isinstance(prompt, str):
+        raise InvalidTurn("the prompt is not text; give it as a str")
+    if not prompt.replace("\0", "").strip():
+        raise InvalidTurn("the prompt is empty; say something")
+    return presentable(prompt)
+
+
+def _texts(role: Role, texts: Iterable[str]) -> Iterator[ChatMessage]:
+    return (ChatMessage(role=role, text=presentable(text)) for text in texts if text.strip())
+
+
+def _merged(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
+    for role, group in groupby(messages, key=lambda message: message.role):
+        yield ChatMessage(role=role, text="\n\n".join(message.text for message in group))

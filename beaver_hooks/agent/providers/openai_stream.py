@@ -1,0 +1,113 @@
+"""A streamed chat completion, put together from the data of its events. Pure: no network.
+
+1. Text is given out as it arrives. A fragment of a tool call belongs to the call that its index names; a fragment
+   that brings another id under the same index begins another call, since some servers count all calls as the first.
+2. What a call costs comes in a chunk of its own, without choices, or with any other; the last one counts.
+3. `[DONE]` ends the answer, and so does the end of the stream after a reason to finish was given. Any other end is a
+   cut.
+"""
+
+import attrs
+
+from beaver_hooks.agent.chat import Completion, ToolCall, Usage
+from beaver_hooks.agent.providers.faults import malformed, truncated
+from beaver_hooks.agent.providers.openai_wire import (
+    Json,
+    as_object,
+    read_list,
+    read_number,
+    read_object,
+    read_said,
+    read_text,
+    read_usage,
+    tool_call,
+)
+
+_END = "[DONE]"
+
+
+@attrs.define(kw_only=True)
+class _Call:
+    id: str
+    name: str = ""
+    arguments: list[str] = attrs.field(factory=list)
+
+    def add(self, function: Json) -> None:
+        name = read_text(function, "name")
+        if name and self.name not in {"", name}:
+            raise malformed("a tool call has two names")
+        self.name = name or self.name
+        self.arguments.append(read_text(function, "arguments"))
+
+    def whole(self) -> ToolCall:
+        return tool_call(id=self.id, name=self.name, arguments="".join(self.arguments))
+
+
+class StreamedCompletion:
+    """Takes the events of one answer, then gives the whole of it.
+
+    Attributes:
+        done: whether the provider said that nothing follows.
+    """
+
+    def __init__(self) -> None:
+        self.done = False
+        self._text: list[str] = []
+        self._calls: list[_Call] = []
+        self._open: dict[int, _Call] = {}
+        self._usage: Usage | None = None
+        self._finish_reason: str | None = None
+        self._begun = False
+
+    def feed(self, data: str) -> str:
+        """Take the data of one event and return the text that it adds. What follows the end is ignored.
+
+        Raises:
+            ProviderError: it is no chunk of a completion, or an error.
+        """
+        if self.done or data.strip() == _END:
+            self.done = True
+            return ""
+        chunk = read_object(data)
+        self._usage = read_usage(chunk) or self._usage
+        choices = [as_object(each, "a choice") for each in read_list(chunk, "choices")]
+        return "".join(self._choice(each) for each in choices if read_number(each, "index") == 0)
+
+    def finish(self) -> Completion:
+        """Return the whole answer, once the stream has ended.
+
+        Raises:
+            ProviderError: `truncated` where it was cut, `malformed` where it holds no choice.
+        """
+        if not self.done and self._finish_reason is None:
+            raise truncated()
+        if not self._begun:
+            raise malformed("it holds no choices")
+        return Completion(
+            text="".join(self._text),
+            tool_calls=tuple(each.whole() for each in self._calls),
+            usage=self._usage,
+            finish_reason=self._finish_reason,
+        )
+
+    def _choice(self, choice: Json) -> str:
+        self._begun = True
+        self._finish_reason = read_text(choice, "finish_reason") or self._finish_reason
+        if choice.get("delta") is None:
+            return ""
+        delta = as_object(choice["delta"], "`delta`")
+        for each in read_list(delta, "tool_calls"):
+            self._fragment(as_object(each, "a tool call"))
+        said = read_said(delta)
+        self._text.append(said)
+        return said
+
+    def _fragment(self, fragment: Json) -> None:
+        """Rule 1."""
+        index, id_ = read_number(fragment, "index"), read_text(fragment, "id")
+        call = self._open.get(index)
+        if call is None or id_ not in {"", call.id}:
+            call = self._open[index] = _Call(id=id_)
+            self._calls.append(call)
+        if fragment.get("function") is not None:
+            call.add(as_object(fragment["function"], "`function`"))

@@ -1,0 +1,171 @@
+"""The chat completions format: from our records to a request, and from an answer to our records. Pure: no network.
+
+What is read is checked, and what is not read is ignored: servers that call themselves compatible add fields of
+their own. Every fault is a `ProviderError`.
+
+1. Of several choices the first one counts: only one is asked for.
+2. A refusal is what the model says, and so part of the text.
+3. The arguments of a tool call are text, whatever they hold: the tools answer the model. Its id and its name must be
+   there.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from beaver_hooks.agent.chat import ChatMessage, Completion, ToolCall, Usage
+from beaver_hooks.agent.providers.faults import from_error, malformed
+from beaver_hooks.agent.providers.strict_json import InvalidJson, loads
+from beaver_hostspecs import thaw
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_MOST_TOKENS = 2**53
+
+Json = Mapping[str, Any]
+
+
+def request_body(
+    model: str, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]] = (), *, stream: bool = False
+) -> bytes:
+    """Return the body of a request.
+
+    Lone surrogates, which UTF-8 has none of, become U+FFFD; every other character, NUL included, is sent as it is.
+
+    Raises:
+        ValueError: the parameters of a tool hold NaN or infinity.
+        TypeError: they are no plain data.
+    """
+    body: dict[str, Any] = {"model": model, "messages": [_message(each) for each in messages]}
+    if tools:
+        body["tools"] = [{"type": "function", "function": thaw(each)} for each in tools]
+    if stream:
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+    text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text).encode("utf-8")
+
+
+def parse_completion(body: bytes) -> Completion:
+    """Return the completion that a whole answer holds.
+
+    Raises:
+        ProviderError: it holds none.
+    """
+    answer = read_object(body)
+    choices = read_list(answer, "choices")
+    if not choices:
+        raise malformed("it holds no choices")
+    choice = as_object(choices[0], "a choice")
+    message = as_object(choice.get("message"), "`message`")
+    return Completion(
+        text=read_said(message),
+        tool_calls=tuple(_whole_call(each) for each in read_list(message, "tool_calls")),
+        usage=read_usage(answer),
+        finish_reason=read_text(choice, "finish_reason") or None,
+    )
+
+
+def tool_call(*, id: str, name: str, arguments: str) -> ToolCall:  # noqa: A002 - the name of the field
+    """Return the call, or raise what rule 3 asks for."""
+    if not id or not name:
+        raise malformed(f"a tool call has no {'name' if id else 'id'}")
+    return ToolCall(id=id, name=name, arguments=arguments)
+
+
+def read_object(text: str | bytes) -> Json:
+    """Return the object that an answer or the data of an event holds.
+
+    Raises:
+        ProviderError: it is no strict JSON, no object, or an error in spite of a status that claims success.
+    """
+    try:
+        value = loads(text)
+    except InvalidJson:
+        value = None
+    answer = as_object(value, "it")
+    if answer.get("error"):
+        raise from_error(answer["error"])
+    return answer
+
+
+def as_object(value: object, what: str) -> Json:
+    """Return `value` if it is an object."""
+    if not isinstance(value, dict):
+        raise malformed(f"{what} is not a JSON object")
+    return value
+
+
+def read_list(holder: Json, key: str) -> list[Any]:
+    """Return a list; an empty one where there is none."""
+    value = holder.get(key)
+    if value is not None and not isinstance(value, list):
+        raise malformed(f"`{key}` is not a list")
+    return value or []
+
+
+def read_text(holder: Json, key: str) -> str:
+    """Return a text; an empty one where there is none."""
+    value = holder.get(key)
+    if value is not None and not isinstance(value, str):
+        raise malformed(f"`{key}` is not a string")
+    return value or ""
+
+
+def read_number(holder: Json, key: str) -> int:
+    """Return a whole number; 0 where there is none."""
+    value = holder.get(key)
+    if value is None:
+        return 0
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST_TOKENS:
+        raise malformed(f"`{key}` is not a count")
+    return value
+
+
+def read_said(message: Json) -> str:
+    """Rule 2."""
+    return read_text(message, "content") + read_text(message, "refusal")
+
+
+def read_usage(answer: Json) -> Usage | None:
+    """Return what the answer says it cost, if it says so."""
+    if answer.get("usage") is None:
+        return None
+    usage = as_object(answer["usage"], "`usage`")
+    return Usage(
+        input_tokens=read_number(usage, "prompt_tokens"), output_tokens=read_number(usage, "completion_tokens")
+    )
+
+
+def _whole_call(value: object) -> ToolCall:
+    call = as_object(value, "a tool call")
+    function = as_object(call.get("function"), "`function`")
+    return tool_call(
+        id=read_text(call, "id"), name=read_text(function, "name"), arguments=read_text(function, "arguments")
+    )
+
+
+def _message(message: ChatMessage) -> dict[str, Any]:
+    plain: dict[str, Any] = {"role": message.role, "content": message.text}
+    if message.tool_call_id is not None:
+        plain["tool_call_id"] = message.tool_call_id
+    if message.tool_calls:
+        plain["content"] = message.text or None
+        plain["tool_calls"] = [_sent_call(each) for each in message.tool_calls]
+    return plain
+
+
+def _sent_call(call: ToolCall) -> dict[str, Any]:
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": _sent_arguments(call.arguments)},
+    }
+
+
+def _sent_arguments(arguments: str) -> str:
+    # Many servers parse them, and would refuse every further request of the session. What was wrong with them the
+    # model reads in the tool's answer.
+    try:
+        return arguments if isinstance(loads(arguments), dict) else "{}"
+    except InvalidJson:
+        return "{}"

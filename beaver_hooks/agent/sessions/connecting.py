@@ -1,0 +1,96 @@
+"""Opens the database of sessions, and says what is wrong with it."""
+
+import contextlib
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from beaver_hooks.agent.errors import StorageError
+from beaver_hooks.audit.connection import DatabaseError, connect, faults, immediate, migrations, prepare_writing, sqlite
+from beaver_hooks.files import create_once, sweep
+
+if TYPE_CHECKING:
+    import apsw
+
+DATABASE = "sessions.db"
+PACKAGE = "beaver_hooks.agent.sessions"
+
+_REMEDIES = {
+    "locked": "is locked by another process for too long; end that process or try again",
+    "disk_full": "cannot grow: the disk is full; make room and try again",
+    "read_only": "is read-only; check who owns it and its folder",
+    "cannot_open": "cannot be opened; check who owns it and its folder",
+    "corrupt": "is damaged; move it (with its -wal and -shm files) away, or restore it from a backup",
+    "io_error": "cannot be read or written; check the disk",
+    "not_ours": "is no database of sessions; move it away",
+    "newer": "was written by a newer version of Beaver Hooks; update this one",
+    "missing": "vanished while it was in use; restore it, or try again to start anew",
+    "closed": "is closed; open the store again",
+    "forked": "belongs to the process that opened it; open another store in this one",
+}
+
+
+def storage_error(folder: Path, category: str) -> StorageError:
+    """Return the error for a category, with what to do about it."""
+    remedy = _REMEDIES.get(category, "cannot be used; see `beaver doctor`")
+    return StorageError(f"The session store {folder / DATABASE} {remedy}.")
+
+
+class Connector:
+    """Holds the connection, opens it when it is first needed, and again after a failure. Used by one thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / DATABASE
+        self._connection: apsw.Connection | None = None
+        self._inode = (0, 0)
+
+    def connection(self) -> "apsw.Connection":
+        """Return the open connection.
+
+        Raises:
+            DatabaseError: it cannot be opened or is not ours; it is never replaced by a new one.
+        """
+        if self._connection is None:
+            with faults():
+                self._connection = self._open()
+        return self._connection
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator["apsw.Connection"]:
+        """Hold the write lock for a block; commit at its end, durably, or undo all of it.
+
+        Raises:
+            DatabaseError: nothing of the block was written, or the file no longer has its name.
+        """
+        connection = self.connection()
+        with faults():
+            with immediate(connection):
+                yield connection
+            # Writing to a file that was deleted succeeds, and nobody will ever read it.
+            if self._current_inode() != self._inode:
+                raise DatabaseError("missing")
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with contextlib.suppress(sqlite().Error):
+                connection.close()
+
+    def _open(self) -> "apsw.Connection":
+        sweep(self._path)
+        # Ours to make, so that it is private from its first moment; SQLite gives -wal and -shm its mode.
+        if not self._path.exists():
+            create_once(self._path, b"")
+        connection = connect(self._path, partial(prepare_writing, scripts=migrations(PACKAGE)))
+        # What is deleted is overwritten, not merely unlinked.
+        connection.pragma("secure_delete", 1)
+        self._inode = self._current_inode()
+        return connection
+
+    def _current_inode(self) -> tuple[int, int]:
+        with contextlib.suppress(FileNotFoundError):
+            found = self._path.stat()
+            return found.st_dev, found.st_ino
+        return 0, 0

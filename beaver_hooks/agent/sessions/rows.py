@@ -1,0 +1,80 @@
+"""The SQL of writing a session: its row, its messages and their terms, its events."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from beaver_hooks.agent.sessions.query import session_term, user_term
+from beaver_hooks.agent.sessions.records import HiddenEvent
+from beaver_hooks.agent.sessions.terms import terms
+from beaver_hooks.agent.sessions.texts import encode, opening, optional_encode
+from beaver_hooks.audit.content import body_text, column, stamp
+from beaver_hostspecs import Message
+
+if TYPE_CHECKING:
+    import apsw
+
+
+def find(connection: "apsw.Connection", session: str) -> tuple[int, str | None] | None:
+    """Return the number and the user of a session, or `None` where there is none of that id."""
+    row = connection.execute("SELECT number, user FROM sessions WHERE id = ?", (session,)).fetchone()
+    return (row[0], row[1]) if row else None
+
+
+def add_session(
+    connection: "apsw.Connection", session: str, user: str | None, created: datetime, updated: datetime
+) -> int:
+    """Add a session unless there is one of that id; return its number."""
+    sql = "INSERT INTO sessions (id, user, created, updated) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+    connection.execute(sql, (session, user, stamp(created), stamp(updated)))
+    return int(connection.execute("SELECT number FROM sessions WHERE id = ?", (session,)).get)
+
+
+def add_messages(
+    connection: "apsw.Connection", number: int, user: str | None, messages: list[Message], now: datetime
+) -> None:
+    """Add visible messages to a session, with the terms that find them."""
+    scope = " ".join([session_term(number), *([user_term(user)] if user is not None else [])])
+    for message in messages:
+        connection.execute(
+            "INSERT INTO messages (session, role, text, at, id, speaker) VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                number,
+                message.role,
+                encode(message.text),
+                stamp(message.when or now),
+                optional_encode(message.id),
+                optional_encode(message.speaker),
+            ),
+        )
+        index = (connection.last_insert_rowid(), " ".join(terms(message.text)), scope)
+        connection.execute("INSERT INTO words (rowid, terms, scope) VALUES (?, ?, ?)", index)
+    connection.execute(
+        "UPDATE sessions SET messages = messages + ?, opening = coalesce(opening, ?) WHERE number = ?",
+        (len(messages), optional_encode(opening(messages)), number),
+    )
+
+
+def add_events(connection: "apsw.Connection", number: int, events: Iterable[HiddenEvent]) -> None:
+    """Add hidden events to a session: scrubbed, plain and short, as an audit trail would keep them."""
+    rows = [(number, stamp(event.at), column(event.name), body_text(event.payload)) for event in events]
+    connection.executemany("INSERT INTO events (session, at, name, payload) VALUES (?, ?, ?, ?)", rows)
+    connection.execute("UPDATE sessions SET events = events + ? WHERE number = ?", (len(rows), number))
+
+
+def touch(connection: "apsw.Connection", number: int, now: datetime) -> None:
+    """Say that something was said in a session just now."""
+    connection.execute("UPDATE sessions SET updated = ? WHERE number = ?", (stamp(now), number))
+
+
+def name(connection: "apsw.Connection", number: int, title: str | None) -> None:
+    """Give a session a title; `None` takes it away."""
+    connection.execute("UPDATE sessions SET title = ? WHERE number = ?", (optional_encode(title), number))
+
+
+def delete(connection: "apsw.Connection", number: int) -> None:
+    """Delete a session and all that belongs to it."""
+    connection.execute("DELETE FROM words WHERE rowid IN (SELECT number FROM messages WHERE session = ?)", (number,))
+    for table in ("messages", "events"):
+        connection.execute(f"DELETE FROM {table} WHERE session = ?", (number,))  # noqa: S608 - two names of ours
+    connection.execute("DELETE FROM sessions WHERE number = ?", (number,))

@@ -1,0 +1,200 @@
+"""The store of sessions: one SQLite file in the state folder, used by one thread per store."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from beaver_hooks.agent.errors import StorageError
+from beaver_hooks.agent.sessions.connecting import Connector, storage_error
+from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, SearchHit, Session, SessionInfo
+from beaver_hooks.agent.sessions.texts import checked_id, new_session_id
+from beaver_hooks.agent.sessions.transfer import read_lines, session_lines
+from beaver_hooks.agent.sessions.work import Work
+from beaver_hooks.audit.connection import DatabaseError, faults
+from beaver_hooks.state_folder import make_state_folder
+from beaver_hostspecs import AuditUnavailable, Clock, Message, SystemClock
+
+Answer = TypeVar("Answer")
+MOST_ROWS = 2**31
+
+
+class SessionStore:
+    """Keeps sessions. Several processes may have a store open in the same folder.
+
+    Every method runs its work in the store's one thread, in the order of the calls. What a writing method was
+    given is durable when it returns. If its caller is cancelled meanwhile, the work is done or not begun, never
+    done by half; shield the call to know which.
+
+    Every method raises `StorageError` where the database cannot be used, and says what to do; the next call tries
+    again. Those that take a session raise `UnknownSession` for an id that is not stored.
+    """
+
+    def __init__(self, folder: Path, *, clock: Clock | None = None) -> None:
+        self._folder = folder
+        self._clock = clock or SystemClock()
+        self._connector = Connector(folder)
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="beaver-sessions")
+        self._pid = os.getpid()
+
+    @classmethod
+    def open(cls, folder: Path, *, clock: Clock | None = None) -> "SessionStore":
+        """Open the store in a state folder, and make what is missing there.
+
+        Raises:
+            StorageError: it cannot be used; says why and what to do. Nothing that exists is replaced.
+        """
+        try:
+            store = cls(make_state_folder(folder), clock=clock)
+        except AuditUnavailable as error:
+            raise StorageError(str(error)) from error
+        try:
+            store.submit(lambda work: work.session_count()).result()
+        except BaseException:
+            store._executor.shutdown()
+            raise
+        return store
+
+    async def close(self) -> None:
+        """Finish what was begun and close the database; closing again does nothing."""
+        if os.getpid() == self._pid:
+            await asyncio.to_thread(self._shut)
+
+    # --- One session --------------------------------------------------------------------------------------------
+
+    async def ensure(self, session_id: str | None = None, user_id: str | None = None) -> str:
+        """Return the id of a session that exists from now on: the id given, else a new one.
+
+        Args:
+            session_id: any text of 1 to 512 characters without control characters; used as it is.
+            user_id: whose session it is, if it is new. Whose an existing session is never changes.
+
+        Raises:
+            SessionError: an id does not fit.
+        """
+        session = new_session_id() if session_id is None else checked_id(session_id)
+        user = None if user_id is None else checked_id(user_id, "user")
+        await self._run(lambda work: work.ensure(session, user, self._clock.now()))
+        return session
+
+    async def append_exchange(self, session_id: str, messages: Sequence[Message]) -> None:
+        """Store what stays visible of a turn, in one transaction: what the user said, and the last answer."""
+        given = tuple(messages)
+        await self._run(lambda work: work.append(session_id, given, self._clock.now()))
+
+    async def history(self, session_id: str, limit: int = 50) -> tuple[Message, ...]:
+        """Return the newest `limit` visible messages, in order; the cost does not depend on how many there are."""
+        return await self._run(lambda work: work.history(session_id, _within(limit)))
+
+    async def add_event(self, session_id: str, name: str, payload: Mapping[str, Any]) -> None:
+        """Store a hidden event. The payload is scrubbed, and long texts in it are cut."""
+        await self._run(lambda work: work.add_event(session_id, name, payload, self._clock.now()))
+
+    async def events(self, session_id: str, limit: int = 100) -> tuple[HiddenEvent, ...]:
+        """Return the newest `limit` hidden events, in order."""
+        return await self._run(lambda work: work.events(session_id, _within(limit)))
+
+    async def show(self, session_id: str, *, hidden: bool = False) -> Session:
+        """Return a whole session as it is at one moment, with its hidden events if asked."""
+        return await self._run(lambda work: work.show(session_id, hidden=hidden))
+
+    async def rename(self, session_id: str, title: str | None) -> None:
+        """Give a session a title; `None` goes back to the first words."""
+        await self._run(lambda work: work.rename(session_id, title))
+
+    async def delete(self, session_id: str) -> None:
+        """Delete a session so that none of its content is left in the database's files.
+
+        While another process reads, the write-ahead log may keep it until that process is done and anything else is
+        deleted, or the last process closes the database.
+        """
+        await self._run(lambda work: work.delete(session_id))
+
+    # --- All sessions -------------------------------------------------------------------------------------------
+
+    async def list(self, limit: int = 50, user_id: str | None = None) -> tuple[SessionInfo, ...]:
+        """Return the sessions, of one user or of all, the one used last first."""
+        user = None if user_id is None else checked_id(user_id, "user")
+        return await self._run(lambda work: work.list(_within(limit), user))
+
+    async def search(
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        session_id: str | None = None,
+        user_id: str | None = None,
+        exclude_session: str | None = None,
+    ) -> tuple[SearchHit, ...]:
+        """Return the visible messages that fit a query best, best first. The query is words, never a syntax.
+
+        Args:
+            query: what to look for.
+            limit: how many hits at most.
+            session_id: look in this session only.
+            user_id: look in this user's sessions only.
+            exclude_session: do not look in this session.
+        """
+        find = partial(Work.search, query=query, limit=_within(limit), within=session_id, without=exclude_session)
+        return await self._run(lambda work: find(work, user=user_id))
+
+    async def export(self, session_id: str | None = None) -> AsyncIterator[str]:
+        """Yield one session, or all of them, as JSON lines without line ends; each session as it is at one moment."""
+        chosen = (session_id,) if session_id is not None else await self._run(lambda work: work.session_ids())
+        for each in chosen:
+            session = await self._run(partial(Work.show_if_any, session=each, needed=session_id is not None))
+            for line in session_lines(session) if session else ():
+                yield line
+
+    async def import_(self, lines: Iterable[str], *, replace: bool = False) -> ImportReport:
+        """Store exported sessions, each in one transaction; those that exist are skipped unless `replace`.
+
+        Raises:
+            SessionError: a line is wrong; names its number, and nothing was imported.
+        """
+        incoming = await asyncio.to_thread(read_lines, lines)
+        total = ImportReport()
+        for each in incoming:
+            total = await self._run(partial(Work.take_in, incoming=each, replace=replace, total=total))
+        return total
+
+    async def integrity(self) -> tuple[str, ...]:
+        """Return what SQLite finds wrong with the database; nothing when it is sound."""
+        return await self._run(lambda work: work.integrity())
+
+    # --- The thread ---------------------------------------------------------------------------------------------
+
+    def submit(self, job: Callable[[Work], Answer]) -> "Future[Answer]":
+        """Have something done in the store's thread, from any thread.
+
+        Raises:
+            StorageError: the store is closed, or belongs to another process.
+        """
+        if os.getpid() != self._pid:
+            raise storage_error(self._folder, "forked")
+        try:
+            return self._executor.submit(self._guarded, job)
+        except RuntimeError as error:
+            raise storage_error(self._folder, "closed") from error
+
+    async def _run(self, job: Callable[[Work], Answer]) -> Answer:
+        return await asyncio.wrap_future(self.submit(job))
+
+    def _shut(self) -> None:
+        self._executor.shutdown()
+        self._connector.close()
+
+    def _guarded(self, job: Callable[[Work], Answer]) -> Answer:
+        try:
+            with faults():
+                return job(Work(self._connector))
+        except DatabaseError as error:
+            self._connector.close()
+            raise storage_error(self._folder, error.category) from error
+
+
+def _within(limit: int) -> int:
+    return min(max(0, limit), MOST_ROWS)

@@ -1,0 +1,76 @@
+"""What a term is: the one place that decides it, for stored messages and for queries alike. Pure.
+
+Text is folded (compatibility forms, case, accents). A run of letters and digits is one term. Scripts that are
+written without spaces, and Hangul with its endings, have no words to split at: there every character is a term,
+and every pair of neighbours is one. A symbol such as an emoji is a term by itself.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+
+LONGEST_TERM = 64
+"""Characters of a term that count; what is longer is data, not language."""
+
+_STOP_WORDS = """
+a about after all also am an and any are as at be because been before being but by can could did do does doing
+for from had has have having he her here hers him his how i if in into is it its just me more most my no nor not
+of off on once only or other our ours out over own same she should so some such than that the their theirs them
+then there these they this those through to too under until up us very was we were what when where which while
+who whom why will with would you your yours
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+
+# Thai to Lao, Myanmar, Khmer; kana, ideographs and their extensions, bopomofo, Hangul.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u3400-\u4dbf\u4e00-\u9fff"
+_UNSPACED += "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
+# The vowel signs of the scripts of India are no letters for `\w`, and belong to their words.
+_LETTER = r"[^\W_]|[\u0900-\u0963\u0966-\u0dff]"
+_SYMBOL = "\u2190-\u2bff\U0001f000-\U0001faff"
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    return re.compile(f"([{_UNSPACED}]+)|((?:(?![{_UNSPACED}])(?:{_LETTER}))+)|([{_SYMBOL}])")
+
+
+def terms(text: str) -> Iterator[str]:
+    """Yield the terms to index for a text."""
+    for run, word, symbol in _pattern().findall(fold(text)):
+        if run:
+            yield from run
+            yield from _pairs(run)
+        else:
+            yield (word or symbol)[:LONGEST_TERM]
+
+
+def query_terms(text: str, most: int) -> list[str]:
+    """Return the terms to look for, each once: the first `most`, without stop-words unless there is nothing else.
+
+    Where several characters without spaces come together, their pairs say more than the characters.
+    """
+    found = dict.fromkeys(_asked(text))
+    wanted = [term for term in found if term not in STOP_WORDS] or [*found]
+    return wanted[:most]
+
+
+def fold(text: str) -> str:
+    """Return a text in the form in which texts are compared."""
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    # Only the accents of the European scripts: other scripts write vowels with marks.
+    return unicodedata.normalize("NFC", re.sub("[\u0300-\u036f]", "", decomposed))
+
+
+def _asked(text: str) -> Iterator[str]:
+    for run, word, symbol in _pattern().findall(fold(text)):
+        if len(run) > 1:
+            yield from _pairs(run)
+        else:
+            yield (run or word or symbol)[:LONGEST_TERM]
+
+
+def _pairs(run: str) -> Iterator[str]:
+    return (run[at : at + 2] for at in range(len(run) - 1))

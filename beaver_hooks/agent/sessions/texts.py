@@ -1,0 +1,76 @@
+"""How texts and ids enter the database and come back, and which messages of a turn are kept. Pure."""
+
+import secrets
+import unicodedata
+from collections.abc import Sequence
+
+from beaver_hooks.agent.errors import SessionError
+from beaver_hostspecs import Message
+
+LONGEST_ID = 512
+LONGEST_TITLE = 80
+
+
+def encode(text: str) -> bytes:
+    """Return a text as bytes from which `decode` makes the same text, whatever it holds."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decode(stored: bytes) -> str:
+    """Return the text that was encoded. Bytes that are none of ours become visible escapes."""
+    try:
+        return stored.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return stored.decode("utf-8", "backslashreplace")
+
+
+def optional_encode(text: str | None) -> bytes | None:
+    """Return `encode(text)`, or `None` for `None`."""
+    return None if text is None else encode(text)
+
+
+def optional_decode(stored: bytes | None) -> str | None:
+    """Return `decode(stored)`, or `None` for `None`."""
+    return None if stored is None else decode(stored)
+
+
+def checked_id(given: str, what: str = "session") -> str:
+    """Return an id of a session or a user as it is.
+
+    Raises:
+        SessionError: it is no text, empty, too long, or holds what no terminal should be sent.
+    """
+    if isinstance(given, str) and 0 < len(given) <= LONGEST_ID and not any(map(_unprintable, given)):
+        return given
+    raise SessionError(
+        f"A {what} id is a text of 1 to {LONGEST_ID} characters without control characters; use another one."
+    )
+
+
+def new_session_id() -> str:
+    """Return a new random id."""
+    return f"session-{secrets.token_hex(12)}"
+
+
+def kept(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages of a turn that stay visible: what the user said, and the last answer of the model."""
+    answers = [at for at, message in enumerate(messages) if message.role == "assistant"]
+    return [message for at, message in enumerate(messages) if message.role == "user" or at in answers[-1:]]
+
+
+def opening(messages: Sequence[Message]) -> str | None:
+    """Return the first words of the first prompt that has any, as a title."""
+    titles = (title_of(message.text) for message in messages if message.role == "user")
+    return next(filter(None, titles), None)
+
+
+def title_of(text: str) -> str:
+    """Return the first words of a text on one line that any terminal may be sent."""
+    # A slice before the split: a text may be a megabyte of spaces.
+    line = " ".join(text[: 20 * LONGEST_TITLE].split())
+    shown = "".join("\ufffd" if _unprintable(character) else character for character in line[: LONGEST_TITLE + 1])
+    return shown if len(shown) <= LONGEST_TITLE else shown[: LONGEST_TITLE - 1] + "\u2026"
+
+
+def _unprintable(character: str) -> bool:
+    return unicodedata.category(character) in {"Cc", "Cs"}

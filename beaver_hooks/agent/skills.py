@@ -1,0 +1,205 @@
+"""Skills: folders with a `SKILL.md` that a user activates by name.
+
+    skills/                 a folder of the configuration
+      review/SKILL.md       one skill
+
+A skill that cannot be read keeps no other one from being used; what is wrong with it is said in the list, and raised
+when somebody asks for it.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import attrs
+from attrs import field
+
+from beaver_hooks.agent.errors import SkillError
+from beaver_hooks.agent.front_matter import FrontMatterError, read_front_matter
+from beaver_hooks.agent.presenting import presentable
+from beaver_hooks.config.paths import printable
+from beaver_hooks.config.suggestions import did_you_mean
+
+FILE = "SKILL.md"
+MOST_BYTES = 256 * 1024
+
+
+@attrs.frozen(kw_only=True)
+class Skill:
+    """A skill that can be activated.
+
+    Attributes:
+        name: how it is asked for.
+        description: what it is for, in a line.
+        path: its `SKILL.md`.
+        text: its instructions.
+    """
+
+    name: str
+    description: str
+    path: Path
+    text: str = field(repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class ActiveSkill:
+    """A skill that is in effect."""
+
+    name: str
+    text: str = field(repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class SkillList:
+    """What a library holds.
+
+    Attributes:
+        skills: those that can be activated, by name.
+        problems: one sentence for each that cannot, and why.
+    """
+
+    skills: tuple[Skill, ...]
+    problems: tuple[str, ...] = ()
+
+
+class SkillLibrary:
+    """The skills in some folders. Of two of one name the first folder's wins, and the list says so.
+
+    Each call reads the folders anew, so that a skill that was just written can be used. It reads files: call it in a
+    thread where that matters.
+    """
+
+    def __init__(self, folders: Iterable[Path | str]) -> None:
+        self._folders = tuple(Path(each) for each in folders)
+
+    def list(self) -> SkillList:
+        """Return every skill, by name, and what is wrong with others."""
+        skills: dict[str, Skill] = {}
+        problems: list[str] = []
+        for found in self._found():
+            if isinstance(found, SkillError):
+                problems.append(str(found))
+            elif found.name in skills:
+                first = _shown(skills[found.name].path)
+                problems.append(f"{_shown(found.path)}: its name `{found.name}` is taken by {first}, which is used")
+            else:
+                skills[found.name] = found
+        return SkillList(skills=tuple(skills[name] for name in sorted(skills)), problems=tuple(problems))
+
+    def activate(self, names: Iterable[str]) -> tuple[ActiveSkill, ...]:
+        """Return the skills of these names, in this order, each once.
+
+        Raises:
+            SkillError: there is no such skill; the message lists those that there are and what is wrong with others.
+        """
+        wanted = tuple(dict.fromkeys(names))
+        if not wanted:
+            return ()
+        listed = self.list()
+        skills = {each.name: each for each in listed.skills}
+        for name in wanted:
+            if name not in skills:
+                raise SkillError(_unknown(name, tuple(skills), listed.problems))
+        return tuple(ActiveSkill(name=name, text=skills[name].text) for name in wanted)
+
+    def _found(self) -> Iterator[Skill | SkillError]:
+        for folder in self._folders:
+            try:
+                paths = sorted(each / FILE for each in folder.iterdir() if each.is_dir())
+            except OSError as error:
+                yield SkillError(f"the skill folder {_shown(folder)} cannot be read ({_why(error)}); correct its path")
+                continue
+            for path in paths:
+                if _is_there(path):
+                    yield _load(path, folder)
+
+
+def read_skill(path: Path, folder: Path) -> Skill:
+    """Return the skill whose `SKILL.md` is at `path`, inside `folder`.
+
+    Raises:
+        SkillError: it cannot be read, leads out of the folder or is not written as it should be; names the path.
+    """
+    try:
+        real = path.resolve(strict=True)
+        if not real.is_relative_to(folder.resolve()):
+            raise _fault(path, "leads out of its skill folder and is not followed; copy it there")
+        content = _read(real)
+    except (OSError, RuntimeError) as error:  # a link to itself is a RuntimeError before Python 3.13
+        raise _fault(path, f"cannot be read ({_why(error)}); check its permissions") from None
+    if len(content) > MOST_BYTES:
+        raise _fault(path, f"is larger than {MOST_BYTES} bytes; shorten it")
+    return parse_skill(content, path)
+
+
+def parse_skill(content: bytes, path: Path) -> Skill:
+    """Return the skill that a `SKILL.md` holds; `path` is for the record and the error.
+
+    Raises:
+        SkillError: it is not written as it should be; names the path.
+    """
+    try:
+        values, text = read_front_matter(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise _fault(path, f"is not UTF-8 text (byte {error.start + 1}); save it as UTF-8") from None
+    except FrontMatterError as error:
+        raise _fault(path, str(error)) from None
+    if not text:
+        raise _fault(path, "has no instructions after its front matter; write some")
+    description = presentable(" ".join(values.get("description", "").split()))
+    return Skill(name=values["name"], description=description, path=path, text=text)
+
+
+def activation_text(skill: ActiveSkill) -> str:
+    """Return the message, role `user`, that puts a skill into effect."""
+    return (
+        f"The skill `{skill.name}` is active. These are its instructions; follow them where they apply.\n\n"
+        f"{skill.text}\n\n"
+        f"End of the skill `{skill.name}`."
+    )
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is a file or a link, or what keeps one from knowing."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _load(path: Path, folder: Path) -> Skill | SkillError:
+    try:
+        return read_skill(path, folder)
+    except SkillError as error:
+        return error
+
+
+def _read(path: Path) -> bytes:
+    # Without O_NONBLOCK a named pipe would be waited for.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(0, "it is not a regular file")
+        return file.read(MOST_BYTES + 1)
+
+
+def _unknown(name: str, known: Sequence[str], problems: Sequence[str]) -> str:
+    listed = ", ".join(f"`{each}`" for each in known) or "none"
+    wrong = f"; not usable: {'; '.join(problems)}" if problems else ""
+    return f"there is no skill `{printable(name[:64])}`{did_you_mean(name, known)}; there are: {listed}{wrong}"
+
+
+def _fault(path: Path, problem: str) -> SkillError:
+    return SkillError(f"{_shown(path)} {problem}")
+
+
+def _shown(path: Path) -> str:
+    return printable(str(path))
+
+
+def _why(error: OSError | RuntimeError) -> str:
+    return getattr(error, "strerror", None) or "it cannot be opened"

@@ -1,0 +1,136 @@
+"""Reads the arguments of a tool call as the model wrote them. Pure.
+
+Strict, because a model's slip is better told to the model than guessed at: one JSON object, no key twice, no NaN, no
+infinity, no lone surrogate, at most 50 levels and 256 Ki characters. Nothing at all counts as an empty object: that is
+how many models call a tool without parameters.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any, NoReturn
+
+from beaver_hooks.agent.tools.rendering import one_line
+from beaver_hostspecs import thaw
+
+MOST_CHARACTERS = 256 * 1024
+MOST_DIGITS = 400
+DEEPEST = 50
+MOST_FAULTS = 50
+"""Faults that are looked at to find the one that says most."""
+
+
+class UnfitArgumentsError(Exception):
+    """The arguments cannot be used; the text says why, for the model."""
+
+
+class BrokenSchemaError(Exception):
+    """The tool's own JSON Schema cannot be used."""
+
+
+def parse_arguments(text: str) -> dict[str, Any]:
+    """Return the object that `text` holds.
+
+    Raises:
+        UnfitArgumentsError: it is no strict JSON object.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise UnfitArgumentsError(f"the arguments are longer than {MOST_CHARACTERS} characters")
+    value = _loads(text if text.strip() else "{}")
+    if _is_deep(value):
+        raise UnfitArgumentsError(f"the arguments are nested more than {DEEPEST} levels deep")
+    if not isinstance(value, dict):
+        raise UnfitArgumentsError("the arguments must be one JSON object")
+    return value
+
+
+def check_arguments(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
+    """Check `arguments` against a JSON Schema; references to other documents are never followed.
+
+    Raises:
+        UnfitArgumentsError: names the path of the field and what is wrong with it.
+        BrokenSchemaError: the schema is none.
+    """
+    try:
+        fault = _fault(arguments, thaw(schema))
+    except Exception as error:  # the schema is a plugin's, and a broken one raises whatever it comes to
+        raise BrokenSchemaError("the tool's own JSON Schema cannot be used") from error
+    if fault is not None:
+        raise UnfitArgumentsError(fault)
+
+
+def _fault(arguments: Mapping[str, Any], schema: dict[str, Any]) -> str | None:
+    # Imported late: a conversation without tool calls does not pay for it.
+    import jsonschema  # type: ignore[import-untyped]  # noqa: PLC0415
+    from referencing import Registry  # noqa: PLC0415
+
+    kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    kind.check_schema(schema)
+    # An empty registry, because the default one fetches what a schema refers to.
+    faults = kind(schema, registry=Registry()).iter_errors(arguments)
+    best = jsonschema.exceptions.best_match(islice(faults, MOST_FAULTS))
+    return None if best is None else f"{_path(best.absolute_path)}: {one_line(best.message)}"
+
+
+def _path(parts: Iterable[str | int]) -> str:
+    """Return where a fault is, for example `items[2].name`."""
+    path = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in parts)
+    return one_line(path.removeprefix(".")) or "arguments"
+
+
+def _loads(text: str) -> object:
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_object, parse_int=_integer, parse_float=_number, parse_constant=_constant
+        )
+        # What cannot be written as UTF-8 no tool can store.
+        json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        problem = f"the arguments are not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+    except RecursionError:
+        problem = f"the arguments are nested more than {DEEPEST} levels deep"
+    except UnicodeEncodeError:
+        problem = "the arguments hold a lone surrogate"
+    else:
+        return value
+    raise UnfitArgumentsError(problem)
+
+
+def _is_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [item for each in level for item in _items(each)]
+    return bool(level)
+
+
+def _items(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise UnfitArgumentsError(f"{one_line(twice)}: is given twice")
+    return found
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise UnfitArgumentsError("the arguments hold an absurdly large number")
+    return int(digits)
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise UnfitArgumentsError("the arguments hold an absurdly large number")
+    return number
+
+
+def _constant(name: str) -> NoReturn:
+    raise UnfitArgumentsError(f"the arguments hold {name}, which JSON does not have")

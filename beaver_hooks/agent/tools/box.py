@@ -1,0 +1,179 @@
+"""Offers tools to the model and runs the calls that it asks for. No failure of a tool gets out as an exception."""
+
+import asyncio
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from time import perf_counter
+from typing import Any
+
+import attrs
+
+from beaver_hooks.agent.chat import ToolCall
+from beaver_hooks.agent.tools.arguments import BrokenSchemaError, UnfitArgumentsError, check_arguments, parse_arguments
+from beaver_hooks.agent.tools.outcomes import BuiltInTool, ToolOutcome
+from beaver_hooks.agent.tools.rendering import describe_error, one_line, render_error, render_output
+from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.host import Host
+from beaver_hooks.turns.open_turn import OpenTurn
+from beaver_hostspecs import Tool, thaw
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What providers accept as a tool's name; one that they do not would cost every turn its answer."""
+
+OUTPUT_CHARACTERS = 20_000
+SECONDS = 30.0
+
+AnyTool = BuiltInTool | Tool
+
+
+class ToolBox:
+    """The built-in tools and those of the plugins that are registered now.
+
+    A plugin's tool is refused, loudly and once, if its name is that of a built-in one, if no provider would take its
+    name, or if its parameters are no JSON object.
+
+    Args:
+        host: runs the plugins' tools.
+        built_in: the agent's own tools; their names are reserved.
+        output_characters: how much of a tool's output the model gets.
+        seconds: how long a built-in tool may take; the host has its own deadline for those of plugins.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        built_in: Iterable[BuiltInTool] = (),
+        *,
+        output_characters: int = OUTPUT_CHARACTERS,
+        seconds: float = SECONDS,
+    ) -> None:
+        self._host = host
+        self._built_in = {tool.name: tool for tool in built_in}
+        self._characters = output_characters
+        self._seconds = seconds
+        self._refused: set[tuple[str, str, str]] = set()
+
+    def schemas(self, turn: OpenTurn | None = None) -> tuple[dict[str, Any], ...]:
+        """Return what to offer to the provider: name, description and parameters of each tool."""
+        return tuple(_with_parameters(tool.schema) for tool in self.offered(turn).values())
+
+    def offered(self, turn: OpenTurn | None = None) -> dict[str, AnyTool]:
+        """Return the tools on offer by name, the built-in ones first; in a turn, of the plugins that take part."""
+        members = None if turn is None else {member.name for member in turn.members}
+        offered: dict[str, AnyTool] = dict(self._built_in)
+        refused: set[tuple[str, str, str]] = set()
+        for plugin, tools in self._host.tools.items():
+            for tool in tools if members is None or plugin in members else ():
+                if fault := self._fault(tool):
+                    refused.add((plugin, tool.name, fault))
+                else:
+                    offered[tool.name] = tool
+        self._say(refused)
+        return offered
+
+    async def run_all(self, calls: Sequence[ToolCall], turn: OpenTurn) -> tuple[ToolOutcome, ...]:
+        """Run calls side by side; the outcomes are in the order of the calls. Only cancellation gets out."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self.run(call, turn)) for call in calls]
+        return tuple(task.result() for task in tasks)
+
+    async def run(self, call: ToolCall, turn: OpenTurn) -> ToolOutcome:
+        """Run one call. Every failure but cancellation is an outcome."""
+        started = perf_counter()
+        outcome = await self._attempt(call, turn)
+        return attrs.evolve(outcome, duration=timedelta(seconds=perf_counter() - started))
+
+    async def _attempt(self, call: ToolCall, turn: OpenTurn) -> ToolOutcome:
+        offered = self.offered(turn)
+        tool = offered.get(call.name)
+        if tool is None:
+            return _failed(
+                call, f"there is no such tool{did_you_mean(call.name, offered)}; there are: {_names(offered)}"
+            )
+        try:
+            arguments = parse_arguments(call.arguments)
+            check_arguments(arguments, tool.parameters)
+        except UnfitArgumentsError as error:
+            return _failed(call, str(error))
+        except BrokenSchemaError as error:
+            self._host.record("tool_schema_broken", plugin=self._owner(tool), loudly=True, tool=tool.name)
+            return _failed(call, str(error))
+        return await self._run(call, tool, arguments, turn)
+
+    async def _run(self, call: ToolCall, tool: AnyTool, arguments: dict[str, Any], turn: OpenTurn) -> ToolOutcome:
+        try:
+            value = await self._call(tool, arguments, turn)
+            outcome = ToolOutcome(call=call, text=render_output(value, characters=self._characters))
+        except asyncio.CancelledError:
+            if _is_being_cancelled():
+                raise
+            outcome = _failed(call, "it was cancelled")
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the model is told of it
+            outcome = _failed(call, describe_error(error))
+        outcome = attrs.evolve(outcome, arguments=arguments)
+        if isinstance(tool, BuiltInTool):
+            return attrs.evolve(outcome, external=tool.external, private=tool.private)
+        return outcome
+
+    async def _call(self, tool: AnyTool, arguments: dict[str, Any], turn: OpenTurn) -> object:
+        if not isinstance(tool, BuiltInTool):
+            return await self._host.run_tool(turn.id, tool.name, arguments)
+        limit = asyncio.timeout(self._seconds)
+        try:
+            async with limit:
+                return await tool.run(arguments, turn.turn)
+        except TimeoutError:
+            if limit.expired():
+                raise TimeoutError(f"it took longer than {self._seconds:g} seconds") from None
+            raise
+
+    def _owner(self, tool: AnyTool) -> str | None:
+        return next((name for name, tools in self._host.tools.items() if any(each is tool for each in tools)), None)
+
+    def _fault(self, tool: Tool) -> str | None:
+        if tool.name in self._built_in:
+            return "reserved_name"
+        if NAME.fullmatch(tool.name) is None:
+            return "unusable_name"
+        return None if _is_object(tool.parameters) else "unusable_parameters"
+
+    def _say(self, refused: set[tuple[str, str, str]]) -> None:
+        """Say what is newly refused."""
+        fresh = refused - self._refused
+        self._refused = refused
+        for plugin, name, fault in sorted(fresh):
+            self._host.record("tool_refused", plugin=plugin, loudly=True, tool=name, why=fault)
+
+
+def _with_parameters(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a tool's schema; some providers want to be told that a tool takes nothing."""
+    return {**schema, "parameters": schema["parameters"] or {"type": "object", "properties": {}}}
+
+
+def _is_object(parameters: object) -> bool:
+    """Whether parameters can be sent to a provider at all."""
+    if not isinstance(parameters, Mapping):
+        return False
+    try:
+        json.dumps(thaw(parameters), allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _is_being_cancelled() -> bool:
+    """Whether somebody cancels this task, rather than a tool raising `CancelledError` of its own."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _failed(call: ToolCall, problem: str) -> ToolOutcome:
+    return ToolOutcome(call=call, text=render_error(call.name, problem), error=problem)
+
+
+def _names(offered: Iterable[str]) -> str:
+    return one_line(", ".join(f"`{name}`" for name in offered)) or "none"

@@ -1,0 +1,87 @@
+"""A tool of the agent's own, and what a tool call came to."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import attrs
+from attrs import field
+
+from beaver_hooks.agent.chat import ChatMessage, ToolCall
+from beaver_hostspecs import Turn, freeze, thaw
+
+RunBuiltIn = Callable[[Mapping[str, Any], Turn], Awaitable[object]]
+
+NAMELESS = "nameless"
+"""What stands for a call's name or id where the model gave none."""
+
+
+@attrs.frozen(kw_only=True)
+class BuiltInTool:
+    """A tool of the agent's own. Its name is reserved: no plugin can take it.
+
+    Attributes:
+        name: what the model calls it.
+        description: what it does, for the model.
+        parameters: the JSON Schema of its arguments.
+        run: `async run(arguments, turn)`; what it returns goes to the model.
+        external: its output comes from outside: data that somebody else wrote.
+        private: its output must not be stored or sent anywhere.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any] = field(converter=freeze)
+    run: RunBuiltIn = field(repr=False)
+    external: bool = False
+    private: bool = False
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The tool as providers want it."""
+        return {"name": self.name, "description": self.description, "parameters": thaw(self.parameters)}
+
+
+@attrs.frozen(kw_only=True)
+class ToolOutcome:
+    """What one call came to.
+
+    Attributes:
+        call: the call, as the model asked for it.
+        text: what the model is told, an error with its mark.
+        error: what went wrong, without the mark, or `None`.
+        arguments: what the tool was called with; empty where they could not be read.
+        duration: how long it took, reading the arguments included.
+        external: see `BuiltInTool`.
+        private: see `BuiltInTool`.
+    """
+
+    call: ToolCall
+    text: str = field(repr=False)
+    error: str | None = field(default=None, repr=False)
+    arguments: Mapping[str, Any] = field(factory=dict, converter=freeze, repr=False)
+    duration: timedelta = timedelta()
+    external: bool = False
+    private: bool = False
+
+    @property
+    def message(self) -> ChatMessage:
+        """The message that answers the call."""
+        return ChatMessage(role="tool", text=self.text, tool_call_id=self.call.id)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What to tell the plugins: `await turn.tool_result(**outcome.fields)`.
+
+        The output is the text that the model got, so that nothing in it is a plugin's own object.
+        """
+        return {
+            "tool": self.call.name or NAMELESS,
+            "call_id": self.call.id or NAMELESS,
+            "arguments": self.arguments,
+            "output": None if self.error is not None else self.text,
+            "error": self.error,
+            "duration": self.duration,
+            "external": self.external,
+            "private": self.private,
+        }

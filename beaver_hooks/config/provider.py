@@ -1,0 +1,93 @@
+"""The section `provider`: which language model the agent talks to."""
+
+import re
+from ipaddress import ip_address
+from typing import Literal
+
+import attrs
+
+from beaver_hostspecs import Secret
+from beaver_hostspecs.settings import Check, Unfit, between, not_empty, positive, setting
+
+ProviderKind = Literal["openai", "offline"]
+
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+# Nothing that two readers of URLs could understand differently: no user information, no backslash, no blank.
+_URL = re.compile(
+    rf"(?P<scheme>https?)://(?P<host>{_LABEL}(?:\.{_LABEL})*|\[[0-9a-f:.]+\])"
+    r"(?::(?P<port>[0-9]{1,5}))?(?:/[a-z0-9._~!$&'()*+,;=:%/-]*)?",
+    re.ASCII | re.IGNORECASE,
+)
+_KEY = re.compile(r"[!-~]+")
+_LAST_PORT = 65535
+
+
+def _is_url(url: object) -> bool:
+    found = _URL.fullmatch(url) if isinstance(url, str) else None
+    if found is None or not 1 <= int(found["port"] or 1) <= _LAST_PORT:
+        return False
+    host = found["host"]
+    # What looks like an address must be one.
+    return _is_address(host.strip("[]")) or not re.fullmatch(r"[0-9.]+|\[.*", host)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_key(key: object) -> bool:
+    return isinstance(key, Secret) and _KEY.fullmatch(key.reveal()) is not None
+
+
+def _stays_private(url: str) -> bool:
+    """Whether what is sent to `url` is encrypted, or never leaves this machine."""
+    scheme, host = _URL.fullmatch(url).group("scheme", "host")  # type: ignore[union-attr] # the validator has seen it
+    if scheme.lower() == "https" or host.lower() == "localhost":
+        return True
+    return _is_address(host.strip("[]")) and ip_address(host.strip("[]")).is_loopback
+
+
+@attrs.frozen(kw_only=True)
+class ProviderSettings:
+    """How the agent reaches its model. Without a section nothing is reached: the provider is offline."""
+
+    kind: ProviderKind = setting(
+        default="offline", help="openai (any OpenAI-compatible endpoint) or offline (no network, no model)"
+    )
+    base_url: str | None = setting(
+        default=None,
+        help="where the API is, for example https://api.openai.com/v1",
+        validator=Check(
+            wanted="must be an http or https URL without user name, query and fragment, its host in ASCII",
+            fits=_is_url,
+            keywords={"pattern": "^[hH][tT][tT][pP][sS]?://[^?#@]+$"},
+        ),
+    )
+    model: str | None = setting(default=None, help="the model's name at the provider", validator=not_empty())
+    api_key: Secret | None = setting(
+        default=None,
+        help='the credential, best as {"env": "NAME"}; local servers need none',
+        validator=Check(wanted="must be printable ASCII without blanks", fits=_is_key),
+    )
+    timeout_seconds: float = setting(
+        default=120.0, help="seconds that one answer may take in all, retries included", validator=positive()
+    )
+    max_bytes: int = setting(
+        default=4 * 1024 * 1024, help="bytes that one answer may have", validator=between(1024, 2**30)
+    )
+    max_retries: int = setting(
+        default=2, help="how often a busy provider (HTTP 429 or 503) is asked again", validator=between(0, 10)
+    )
+    allow_insecure_http: bool = setting(
+        default=False, help="whether prompts may leave this machine unencrypted, by plain http"
+    )
+
+    def __attrs_post_init__(self) -> None:
+        if self.kind == "openai" and (self.base_url is None or self.model is None):
+            raise Unfit("needs `baseUrl` and `model` for the kind `openai`")
+        if self.base_url is not None and not self.allow_insecure_http and not _stays_private(self.base_url):
+            raise Unfit("names a `baseUrl` with plain http on another machine; use https, or set `allowInsecureHttp`")

@@ -1,0 +1,157 @@
+"""What breaks is said with a remedy, and nothing acknowledged is lost."""
+
+import asyncio
+import os
+
+import apsw
+import pytest
+
+from beaver_hooks.agent.errors import StorageError
+from beaver_hooks.agent.sessions import connecting
+from beaver_hooks.agent.sessions.connecting import DATABASE
+from beaver_hooks.agent.sessions.store import SessionStore
+from beaver_hooks.audit import connection
+from beaver_hostspecs import Message
+
+ASKED = Message(role="user", text="kept")
+
+
+@pytest.fixture
+async def store(tmp_path):
+    store = SessionStore.open(tmp_path / "state")
+    await store.ensure("a")
+    await store.append_exchange("a", [ASKED])
+    yield store
+    await store.close()
+
+
+async def texts(store):
+    return [message.text for message in await store.history("a")]
+
+
+async def refused(awaitable):
+    with pytest.raises(StorageError) as caught:
+        await awaitable
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("pragma", "sentence"),
+    [
+        ("max_page_count", "cannot grow: the disk is full; make room and try again"),
+        ("query_only", "is read-only; check who owns it and its folder"),
+    ],
+)
+async def test_a_database_that_cannot_be_written(store, tmp_path, monkeypatch, pragma, sentence):
+    """Appending is refused with the remedy, what was kept stays, and it works again by itself."""
+    opened = connecting.connect
+
+    def limited(path, prepare):
+        made = opened(path, prepare)
+        made.pragma(pragma, 1)
+        return made
+
+    with monkeypatch.context() as patched:
+        patched.setattr(connecting, "connect", limited)
+        store._connector.close()
+        said = await refused(store.append_exchange("a", [ASKED, Message(role="assistant", text="x" * 100_000)]))
+    await store.append_exchange("a", [Message(role="user", text="later")])
+
+    assert f"The session store {tmp_path / 'state' / DATABASE} {sentence}." == said
+    assert (["kept", "later"], ()) == (await texts(store), await store.integrity())
+
+
+async def test_a_lock_that_is_held(store, tmp_path, monkeypatch):
+    """Another process that keeps the lock too long is named, and writing works when it lets go."""
+    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.05)
+    store._connector.close()
+    other = apsw.Connection(str(tmp_path / "state" / DATABASE))
+    other.execute("BEGIN IMMEDIATE")
+    said = await refused(store.append_exchange("a", [ASKED]))
+    other.execute("ROLLBACK")
+    await store.append_exchange("a", [ASKED])
+    other.close()
+
+    assert said.endswith("is locked by another process for too long; end that process or try again.")
+    assert ["kept", "kept"] == await texts(store)
+
+
+async def test_a_reader_does_not_keep_a_session_from_being_deleted(store, tmp_path, monkeypatch):
+    """The session is gone at once; the log is emptied by the next one who can."""
+    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.05)
+    store._connector.close()
+    other = apsw.Connection(str(tmp_path / "state" / DATABASE))
+    other.execute("BEGIN")
+    seen = other.execute("SELECT count(*) FROM messages").get
+    await store.delete("a")
+    still = other.execute("SELECT count(*) FROM messages").get
+    other.close()
+
+    assert (1, 1, ()) == (seen, still, await store.list())
+
+
+async def test_a_file_that_vanishes(store, tmp_path):
+    """What cannot be kept is refused; the next call starts anew."""
+    for each in (tmp_path / "state").glob(f"{DATABASE}*"):
+        each.unlink()
+    said = await refused(store.append_exchange("a", [ASKED]))
+
+    assert said.endswith("vanished while it was in use; restore it, or try again to start anew.")
+    assert () == await store.list()
+
+
+@pytest.mark.parametrize(
+    ("harm", "sentence"),
+    [
+        (lambda path: path.write_bytes(b"no database at all" * 100), "is damaged; move it"),
+        (lambda path: apsw.Connection(str(path)).pragma("user_version", 99), "was written by a newer version"),
+        (lambda path: apsw.Connection(str(path)).execute("CREATE TABLE sessions (x)"), "is no database of sessions"),
+    ],
+)
+def test_files_that_are_refused(tmp_path, harm, sentence):
+    """A database that is damaged, newer or somebody else's is refused, and left as it is."""
+    path = tmp_path / "state" / DATABASE
+    path.parent.mkdir(mode=0o700)
+    harm(path)
+    before = path.read_bytes()
+    with pytest.raises(StorageError, match=sentence):
+        SessionStore.open(path.parent)
+
+    # Past the header, in which SQLite notes how the file is written.
+    assert before[100:] == path.read_bytes()[100:]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
+def test_a_folder_that_is_read_only(tmp_path):
+    """Opening a store there is refused with the remedy."""
+    tmp_path.chmod(0o500)
+    with pytest.raises(StorageError, match="make it writable or name another one"):
+        SessionStore.open(tmp_path / "state")
+    tmp_path.chmod(0o700)
+
+
+def test_a_folder_that_is_a_file(tmp_path):
+    """What is no folder is refused with the remedy."""
+    (tmp_path / "state").touch()
+    with pytest.raises(StorageError, match="is not a folder; move it"):
+        SessionStore.open(tmp_path / "state")
+
+
+async def test_a_cancelled_append(store):
+    """It is done or not begun, never done by half, and the store goes on."""
+    task = asyncio.ensure_future(store.append_exchange("a", [ASKED, Message(role="assistant", text="answer")]))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert await texts(store) in (["kept"], ["kept", "kept", "answer"])
+
+
+async def test_many_at_the_same_time(store):
+    """Fifty appends side by side are all kept, each whole."""
+    turns = [[Message(role="user", text=f"p{n}"), Message(role="assistant", text=f"a{n}")] for n in range(50)]
+    await asyncio.gather(*[store.append_exchange("a", turn) for turn in turns])
+    whole = [message.text for message in await store.history("a", 1000)][1:]
+
+    assert {(f"p{n}", f"a{n}") for n in range(50)} == {*zip(whole[::2], whole[1::2], strict=True)}

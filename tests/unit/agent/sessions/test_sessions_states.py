@@ -1,0 +1,85 @@
+"""Whatever is done in whatever order, the store answers as a plain dictionary would."""
+
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+
+from beaver_hooks.agent.sessions.connecting import Connector
+from beaver_hooks.agent.sessions.records import ImportReport
+from beaver_hooks.agent.sessions.transfer import read_lines, session_lines
+from beaver_hooks.agent.sessions.work import Work
+from beaver_hostspecs import Message
+
+WHEN = datetime(2026, 1, 2, tzinfo=UTC)
+TEXT = st.text(st.characters(), max_size=20)
+
+
+class Sessions(RuleBasedStateMachine):
+    """A store beside the dictionary that it should equal."""
+
+    ids = Bundle("ids")
+
+    def __init__(self):
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.connector = Connector(Path(self.folder.name))
+        self.work = Work(self.connector)
+        self.model = {}
+
+    @rule(target=ids, session=st.sampled_from("abcd"), user=st.sampled_from([None, "me"]))
+    def ensure(self, session, user):
+        self.work.ensure(session, user, WHEN)
+        self.model.setdefault(session, ([], []))
+        return session
+
+    @rule(session=ids, prompt=TEXT, answer=TEXT)
+    def append(self, session, prompt, answer):
+        if session in self.model:
+            messages = [Message(role="user", text=prompt, when=WHEN), Message(role="assistant", text=answer, when=WHEN)]
+            self.work.append(session, messages, WHEN)
+            self.model[session][0].extend(messages)
+
+    @rule(session=ids, name=st.sampled_from(["one", "two"]))
+    def happen(self, session, name):
+        if session in self.model:
+            self.work.add_event(session, name, {}, WHEN)
+            self.model[session][1].append(name)
+
+    @rule(session=consumes(ids))
+    def delete(self, session):
+        if self.model.pop(session, None) is not None:
+            self.work.delete(session)
+
+    @rule(session=ids)
+    def replace_by_its_own_export(self, session):
+        if session in self.model:
+            (incoming,) = read_lines(session_lines(self.work.show(session, hidden=True)))
+            self.work.take_in(incoming=incoming, replace=True, total=ImportReport())
+
+    @rule()
+    def reopen(self):
+        self.connector.close()
+        self.work = Work(self.connector)
+
+    @invariant()
+    def equals_the_model(self):
+        shown = {info.id: self.work.show(info.id, hidden=True) for info in self.work.list(100, None)}
+        assert self.model == {
+            session: ([*each.messages], [event.name for event in each.events]) for session, each in shown.items()
+        }
+        assert {session: (len(said), len(happened)) for session, (said, happened) in self.model.items()} == {
+            session: (each.info.messages, each.info.events) for session, each in shown.items()
+        }
+
+    def teardown(self):
+        assert () == self.work.integrity()
+        self.connector.close()
+        self.folder.cleanup()
+
+
+TestSessions = Sessions.TestCase
+TestSessions.settings = settings(max_examples=25, stateful_step_count=15)

@@ -1,0 +1,226 @@
+"""The store keeps sessions, and answers from what it kept."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from beaver_hooks.agent.errors import SessionError, StorageError, UnknownSession
+from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, Session, SessionInfo
+from beaver_hooks.agent.sessions.store import SessionStore
+from beaver_hostspecs import Message, Secret
+
+WHEN = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
+
+
+class Ticking:
+    """Every look at it is a second later."""
+
+    def __init__(self):
+        self.time = WHEN
+
+    def now(self):
+        self.time += timedelta(seconds=1)
+        return self.time
+
+    def monotonic(self):
+        return 0.0
+
+
+@pytest.fixture
+async def store(tmp_path):
+    store = SessionStore.open(tmp_path / ".beaver", clock=Ticking())
+    yield store
+    await store.close()
+
+
+def at(seconds):
+    return WHEN + timedelta(seconds=seconds)
+
+
+def exchange(prompt, answer="yes", **rest):
+    return [Message(role="user", text=prompt, when=WHEN, **rest), Message(role="assistant", text=answer, when=WHEN)]
+
+
+async def filled(store):
+    """Two sessions: one with two exchanges and a hidden event, one empty."""
+    await store.ensure("a", "me")
+    await store.ensure("b")
+    await store.append_exchange("a", exchange("first \ud800 words", id="m\ud800", speaker="Ann"))
+    await store.append_exchange("a", exchange("second"))
+    await store.add_event("a", "turn_opened", {"plugins": 2})
+
+
+async def test_sessions_are_listed(store):
+    """The one used last comes first, with its first words and its counts."""
+    await filled(store)
+    a = SessionInfo(id="a", user="me", title="first \ufffd words", created=at(1), updated=at(4), messages=4, events=1)
+    b = SessionInfo(id="b", created=at(2), updated=at(2))
+
+    assert (a, b) == await store.list()
+    assert (a,) == await store.list(1) == await store.list(user_id="me")
+    assert () == await store.list(-1) == await store.list(user_id="you")
+
+
+async def test_history_is_the_newest_visible_messages(store):
+    """They come in order, as they were given, whatever is in them."""
+    await filled(store)
+    whole = (*exchange("first \ud800 words", id="m\ud800", speaker="Ann"), *exchange("second"))
+
+    assert whole == await store.history("a")
+    assert whole[-3:] == await store.history("a", 3)
+    assert () == await store.history("a", 0) == await store.history("b", 10**30)
+
+
+@pytest.mark.parametrize("text", ["x" * 1_000_000, " \n\t", "", "nul\0nul", "lone \ud800\udfff", "\ufffe\u202e"])
+async def test_any_text_is_kept(store, text):
+    """A megabyte, only white space, NUL and lone surrogates come back as they were."""
+    session = await store.ensure()
+    await store.append_exchange(session, exchange(text, text))
+
+    assert tuple(exchange(text, text)) == await store.history(session)
+    assert () == await store.integrity()
+
+
+async def test_hidden_events_are_hidden(store):
+    """They are in no history and in no search; secrets in them are not stored, and long texts are cut."""
+    await filled(store)
+    secret = Secret("sk-hidden-event-canary")
+    await store.add_event("a", "noted", {"text": secret.reveal(), "long": "x" * 600})
+    noted = HiddenEvent(name="noted", at=at(6), payload={"text": "[redacted]", "long": "x" * 497 + "..."})
+    opened = HiddenEvent(name="turn_opened", at=at(5), payload={"plugins": 2})
+    stored = await store.events("a")
+
+    assert [opened, noted.payload["long"]] == [stored[0], stored[1].payload["long"]]
+    assert secret.reveal() not in str(stored[1].payload)
+    assert stored[1:] == await store.events("a", 1)
+    assert 4 == len(await store.history("a"))
+    assert () == await store.search("turn_opened plugins noted")
+    assert () == (await store.show("a")).events
+    assert stored == (await store.show("a", hidden=True)).events
+
+
+async def test_a_session_is_renamed(store):
+    """A title replaces the first words, on one line, until it is taken away."""
+    await filled(store)
+    await store.rename("a", " My\n\0title ")
+    named = (await store.show("a")).info.title
+    await store.rename("a", None)
+
+    assert ("My \ufffdtitle", "first \ufffd words") == (named, (await store.show("a")).info.title)
+
+
+async def test_a_session_is_whose_it_was_first(store):
+    """Ensuring a session again changes nothing."""
+    await filled(store)
+    before = await store.show("a")
+
+    assert "a" == await store.ensure("a", "somebody else")
+    assert before == await store.show("a")
+
+
+async def test_new_ids_differ(store):
+    """Without an id there is a new session each time."""
+    assert 2 == len({await store.ensure(), await store.ensure()})
+
+
+async def test_unknown_sessions(store):
+    """Every method that takes a session says that there is none."""
+    calls = [
+        lambda: store.append_exchange("x", exchange("p")),
+        lambda: store.history("x"),
+        lambda: store.add_event("x", "n", {}),
+        lambda: store.events("x"),
+        lambda: store.show("x"),
+        lambda: store.rename("x", "t"),
+        lambda: store.delete("x"),
+        lambda: store.search("q", session_id="x"),
+    ]
+    said = []
+    for call in calls:
+        with pytest.raises(UnknownSession) as caught:
+            await call()
+        said.append(str(caught.value))
+
+    assert ["There is no such session; `beaver sessions list` shows those that are stored."] * len(calls) == said
+    with pytest.raises(UnknownSession):
+        [line async for line in store.export("x")]
+    with pytest.raises(SessionError):
+        await store.ensure("a\nb")
+    with pytest.raises(SessionError):
+        await store.history("\ud800")
+
+
+async def test_what_is_exported_can_be_imported(store, tmp_path):
+    """Another store gets the same sessions, hidden events and all; what exists is skipped, or replaced if asked."""
+    await filled(store)
+    lines = [line async for line in store.export()]
+    only = [line async for line in store.export("b")]
+    other = SessionStore.open(tmp_path / "other")
+    reports = [await other.import_(["", *lines]), await other.import_(lines), await other.import_(lines, replace=True)]
+    copies = [await other.show(each, hidden=True) for each in "ab"]
+    copied = [line async for line in other.export()]
+    hits = await other.search("words", user_id="me")
+    await other.close()
+
+    assert [
+        ImportReport(added=2, messages=4),
+        ImportReport(skipped=2),
+        ImportReport(replaced=2, messages=4),
+    ] == reports
+    assert [await store.show(each, hidden=True) for each in "ab"] == copies
+    assert lines == copied
+    assert ["a"] == [hit.session for hit in hits]
+    assert lines[-1:] == only
+
+
+async def test_a_session_that_goes_while_all_are_exported(store):
+    """It is left out; the others come."""
+    await filled(store)
+    lines = store.export()
+    first = await anext(lines)
+    await store.delete("b")
+
+    assert ["a"] == [
+        line.split('"id": ')[1][1] for line in [first, *[line async for line in lines]] if "session" in line
+    ]
+
+
+async def test_a_bad_line_imports_nothing(store):
+    """The line is named, and the good lines before it were not imported."""
+    lines = ['{"type":"session","id":"a","created":"2026-01-01T00:00:00Z","updated":"2026-01-01T00:00:00Z"}', "", "{"]
+    with pytest.raises(SessionError) as caught:
+        await store.import_(lines)
+
+    assert (
+        "Line 3 is no line of an exported session; nothing was imported. Repair or remove it.",
+        (),
+    ) == (str(caught.value), await store.list())
+
+
+async def test_a_closed_store(store):
+    """It says that it is closed; closing again does nothing."""
+    await store.close()
+    await store.close()
+    with pytest.raises(StorageError) as caught:
+        await store.list()
+
+    assert str(caught.value).endswith("sessions.db is closed; open the store again.")
+
+
+async def test_a_store_of_another_process(store, monkeypatch):
+    """In a forked child it is refused, and closing it there touches nothing."""
+    with monkeypatch.context() as forked:
+        forked.setattr("os.getpid", lambda: -1)
+        await store.close()
+        with pytest.raises(StorageError) as caught:
+            await store.list()
+
+    assert str(caught.value).endswith("belongs to the process that opened it; open another store in this one.")
+    assert () == await store.list()
+
+
+async def test_a_whole_session(store):
+    """Showing a session gives its row and its messages."""
+    await filled(store)
+
+    assert Session(info=SessionInfo(id="b", created=at(2), updated=at(2))) == await store.show("b")

@@ -1,0 +1,52 @@
+"""What a term is, in stored messages and in queries."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_hooks.agent.sessions.terms import LONGEST_TERM, query_terms, terms
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Go, R and C++!", ["go", "r", "and", "c"]),
+        ("Café ﬁne ＡＢＣ", ["cafe", "fine", "abc"]),
+        ("snake_case it's", ["snake", "case", "it", "s"]),
+        ("数据库", ["数", "据", "库", "数据", "据库"]),
+        ("用SQLite库", ["用", "sqlite", "库"]),
+        ("한국어", ["한", "국", "어", "한국", "국어"]),
+        ("हिन्दी", ["हिन्दी"]),
+        ("ok🦫", ["ok", "🦫"]),
+        ('\0\ud800 *"-NEAR(', ["near"]),
+        ("x" * 1000, ["x" * LONGEST_TERM]),
+        ("", []),
+    ],
+)
+def test_terms_of_a_text(text, expected):
+    """Words, signs, pairs of signs and symbols are terms; everything else only separates them."""
+    assert expected == [*terms(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Where is the database?", ["database"]),
+        ("who are you", ["who", "are", "you"]),
+        ("数据库 库", ["数据", "据库", "库"]),
+        ("one two one 3", ["one", "two", "3"]),
+        ("aa bb cc dd", ["aa", "bb", "cc"]),
+    ],
+)
+def test_terms_of_a_query(text, expected):
+    """Stop-words are left out unless there is nothing else, each term is asked for once, and not too many."""
+    assert expected == query_terms(text, 3)
+
+
+@given(st.text())
+def test_a_text_is_found_by_itself(text):
+    """Whatever a query asks for is indexed for the same text, and no term holds what FTS5 would interpret."""
+    asked, indexed = {*query_terms(text, 1000)}, {*terms(text)}
+
+    assert asked <= indexed
+    assert not any(character in term for term in indexed for character in ' "\0*:^-+(){}')

@@ -1,0 +1,60 @@
+"""Sessions as JSON lines."""
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_hooks.agent.errors import SessionError
+from beaver_hooks.agent.sessions.transfer import read_lines
+
+TIME = "2026-01-01T00:00:00+00:00"
+SESSION = {"type": "session", "id": "a", "created": TIME, "updated": TIME}
+MESSAGE = {"type": "message", "role": "user", "text": "t", "when": TIME}
+EVENT = {"type": "event", "name": "n", "when": TIME, "payload": {}}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "{",
+        "[]",
+        "7",
+        "null",
+        "[" * 100_000,
+        '{"type": NaN}',
+        "{}",
+        json.dumps({"type": "other"}),
+        json.dumps(SESSION),
+        *[
+            json.dumps({**SESSION, "id": "b", **wrong})
+            for wrong in ({"id": 7}, {"user": ""}, {"title": 7}, {"created": "x"})
+        ],
+        *[
+            json.dumps({**MESSAGE, **wrong})
+            for wrong in ({"role": "tool"}, {"text": 7}, {"when": "2026-01-01"}, {"id": 7})
+        ],
+        *[json.dumps({**EVENT, **wrong}) for wrong in ({"payload": []}, {"name": 7}, {"when": None})],
+    ],
+)
+def test_bad_lines(bad):
+    """A line that is none of ours is named."""
+    with pytest.raises(SessionError) as caught:
+        read_lines([json.dumps(SESSION), bad])
+
+    assert "Line 2 is no line of an exported session; nothing was imported. Repair or remove it." == str(caught.value)
+
+
+def test_a_message_before_any_session():
+    """It belongs nowhere, and is refused."""
+    with pytest.raises(SessionError, match=r"^Line 1 "):
+        read_lines([json.dumps(MESSAGE)])
+
+
+@given(st.lists(st.one_of(st.text(), st.sampled_from([SESSION, MESSAGE, EVENT]).map(json.dumps))))
+def test_only_one_error_gets_out(lines):
+    """Whatever the lines are, they are read or refused with a sentence."""
+    with contextlib.suppress(SessionError):
+        assert {session.id for session in read_lines(lines)} <= {"a"}

@@ -1,0 +1,275 @@
+"""Skills: read strictly, found safely, activated by name."""
+
+import os
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from beaver_hooks.agent.errors import SkillError
+from beaver_hooks.agent.front_matter import FrontMatterError, read_front_matter
+from beaver_hooks.agent.skills import (
+    MOST_BYTES,
+    ActiveSkill,
+    Skill,
+    SkillLibrary,
+    SkillList,
+    activation_text,
+    parse_skill,
+    read_skill,
+)
+
+REVIEW = "---\nname: review\ndescription: How we review.\n---\n\nBe kind.\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "skills"
+    made.mkdir()
+    return made
+
+
+def write(folder, where, content=REVIEW):
+    path = folder / where / "SKILL.md"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def named(name, text="Do it."):
+    return f"---\nname: {name}\n---\n{text}"
+
+
+def fault(function, *arguments, kind=SkillError):
+    with pytest.raises(kind) as caught:
+        function(*arguments)
+    return str(caught.value)
+
+
+# --- Front matter ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["name: review"], {"name": "review"}),
+        (["name:   review  ", "description:"], {"name": "review", "description": ""}),
+        (["", "# a comment", "name: r", "version: 1"], {"name": "r"}),
+        (["name: r", "metadata:", "  author: ada", "\tname: eve", "tools:", "- Bash", "  - Read"], {"name": "r"}),
+        (["name: r", "other: |", "  name: x", "other: twice"], {"name": "r"}),
+        (['name: "r"', 'description: "a: \\"b\\" \\u00fc"'], {"name": "r", "description": 'a: "b" ü'}),
+        (["name: 'r'", "description: 'it''s # \"so\"'"], {"name": "r", "description": 'it\'s # "so"'}),
+        (["name: r", "description: it's fine # so"], {"name": "r", "description": "it's fine # so"}),
+        (["name: 海狸"], {"name": "海狸"}),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_front_matter(lines, expected, end):
+    """Known values are read, others ignored with what belongs to them; every end of line is one."""
+    text = end.join(["---", *lines, "--- ", "", "The text.", "---", "More.", ""])
+
+    assert (expected, "The text.\n---\nMore.") == read_front_matter(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "has no front matter; begin it with a line `---`"),
+        ("name: r", "has no front matter; begin it with a line `---`"),
+        ("\n---\nname: r\n---", "has no front matter; begin it with a line `---`"),
+        ("---\nname: r", "has front matter without an end; close it with a line `---`"),
+        ("---\n---\nx", "has no usable name; add `name: a-word` to its front matter"),
+        ("---\nname: two words\n---", "has no usable name; add `name: a-word` to its front matter"),
+        ("---\nname: -x\n---", "has no usable name; add `name: a-word` to its front matter"),
+        ("---\nname: " + "x" * 65 + "\n---", "has no usable name; add `name: a-word` to its front matter"),
+        ("---\nname: a\nname: b\n---", "gives `name` twice (line 3)"),
+        (
+            "---\nname: a\ndescription: >-\n  more\n---",
+            "has a `description` of several lines (line 3); write it on one",
+        ),
+        ("---\nname: a\ndescription: b\n  more\n---", "has a `description` of several lines (line 4); write it on one"),
+        ("---\nname: a\nother\n---", "has a `name` of several lines (line 3); write it on one"),
+        ("---\nname: a\nv: 1\nother\n---", "has a line that is no `key: value` (line 4)"),
+        ("---\n  name: a\n---", "has a line that is no `key: value` (line 2)"),
+        ("---\nv: 1\nname:a\n---", "has a line that is no `key: value` (line 3)"),
+        ('---\nname: "a\n---', "has a `name` with a quote that does not fit (line 2)"),
+        ('---\nname: "a" b\n---', "has a `name` with a quote that does not fit (line 2)"),
+        ("---\nname: 'a'b'\n---", "has a `name` with a quote that does not fit (line 2)"),
+    ],
+)
+def test_front_matter_that_is_refused(text, problem):
+    """The sentence names the rule and the line."""
+    assert problem == fault(read_front_matter, text, kind=FrontMatterError)
+
+
+@given(st.text() | st.lists(st.sampled_from(["---", "name: a", "x: y", " z", "- q", "'", '"', ""])).map("\n".join))
+@example("---\nname: a\n---")
+def test_front_matter_is_read_or_refused(text):
+    """Whatever a file holds, it is a name and a text, or refused with a sentence."""
+    try:
+        values, rest = read_front_matter(text)
+    except FrontMatterError:
+        return
+    assert ({"name", "description"} | set(values), rest.strip()) == ({"name", "description"}, rest)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"---\nname: \xff\n---\nx", "is not UTF-8 text (byte 11); save it as UTF-8"),
+        (b"nothing", "has no front matter; begin it with a line `---`"),
+        (b"---\nname: r\n---\n \n", "has no instructions after its front matter; write some"),
+    ],
+)
+def test_a_file_that_is_no_skill_is_named(tmp_path, content, problem):
+    """The error names the path."""
+    path = tmp_path / "SKILL.md"
+
+    assert f"{path} {problem}" == fault(parse_skill, content, path)
+
+
+def test_a_file_is_a_skill(tmp_path):
+    """A byte order mark is no part of it; its description is one line that can go anywhere."""
+    path = tmp_path / "SKILL.md"
+    content = b'\xef\xbb\xbf---\r\nname: r\r\ndescription: "a\\nb\\ud800"\r\n---\r\nOne.\r\nTwo.'
+
+    assert Skill(name="r", description="a b\ufffd", path=path, text="One.\nTwo.") == parse_skill(content, path)
+
+
+# --- The library ----------------------------------------------------------------------------------------------
+
+
+def test_skills_are_listed_and_activated(folder, tmp_path):
+    """From all folders, by name; each once, in the order asked for."""
+    other = tmp_path / "more"
+    review, test = write(folder, "one"), write(other, "two", named("test"))
+    (folder / "no skill").mkdir()
+    (folder / "file").write_text("x")
+    library = SkillLibrary([folder, str(other)])
+
+    assert (
+        SkillList(
+            skills=(
+                Skill(name="review", description="How we review.", path=review, text="Be kind."),
+                Skill(name="test", description="", path=test, text="Do it."),
+            )
+        )
+        == library.list()
+    )
+    active = (ActiveSkill(name="test", text="Do it."), ActiveSkill(name="review", text="Be kind."))
+    assert active == library.activate(["test", "review", "test"])
+    assert () == SkillLibrary([tmp_path / "missing"]).activate([])
+
+
+def test_of_two_of_one_name_the_first_wins(folder, tmp_path):
+    """And the list says so."""
+    first, second = write(folder, "one", named("a", "first")), write(tmp_path / "more", "one", named("a", "second"))
+    library = SkillLibrary([folder, tmp_path / "more"])
+
+    assert (f"{second}: its name `a` is taken by {first}, which is used",) == library.list().problems
+    assert (ActiveSkill(name="a", text="first"),) == library.activate(["a"])
+
+
+def test_an_unknown_skill_is_refused(folder, tmp_path):
+    """The error says what was probably meant, what there is, and what cannot be used."""
+    missing = tmp_path / "missing"
+    bad = write(folder, "bad", "nothing")
+    library = SkillLibrary([folder, missing])
+    nothing = fault(library.activate, ["x\x1b"])
+    write(folder, "one")
+    write(folder, "two", named("test"))
+
+    wrong = (
+        f"{bad} has no front matter; begin it with a line `---`; "
+        f"the skill folder {missing} cannot be read (No such file or directory); correct its path"
+    )
+    assert f"there is no skill `x?`; there are: none; not usable: {wrong}" == nothing
+    assert (
+        f"there is no skill `revew`; did you mean `review`?; there are: `review`, `test`; not usable: {wrong}"
+    ) == fault(library.activate, ["test", "revew"])
+    assert "there is no skill `x`; there are: none" == fault(SkillLibrary([]).activate, ["x"])
+
+
+def test_links_that_lead_out_are_not_followed(folder, tmp_path):
+    """Neither that of a file nor that of a folder; one that stays inside is."""
+    outside = write(tmp_path, "outside")
+    (folder / "linked").symlink_to(outside.parent)
+    (folder / "file").mkdir()
+    (folder / "file" / "SKILL.md").symlink_to(outside)
+    inside = write(folder, "inside", named("inside"))
+    (folder / "within").mkdir()
+    (folder / "within" / "SKILL.md").symlink_to(inside)
+    listed = SkillLibrary([folder]).list()
+
+    out = "leads out of its skill folder and is not followed; copy it there"
+    assert ["inside"] == [each.name for each in listed.skills]
+    assert (
+        f"{folder}/file/SKILL.md {out}",
+        f"{folder}/linked/SKILL.md {out}",
+        f"{folder}/within/SKILL.md: its name `inside` is taken by {inside}, which is used",
+    ) == listed.problems
+
+
+def test_a_skill_folder_may_be_a_link_itself(folder, tmp_path):
+    """The configuration names it, so that it is wanted."""
+    write(folder, "one")
+    (tmp_path / "link").symlink_to(folder)
+
+    assert ["review"] == [each.name for each in SkillLibrary([tmp_path / "link"]).list().skills]
+
+
+def test_files_that_cannot_be_read_are_named(folder):
+    """A pipe is not waited for, a folder is no file, a link to itself or to nothing leads nowhere, and size has an end."""
+    pipe = folder / "pipe" / "SKILL.md"
+    pipe.parent.mkdir()
+    os.mkfifo(pipe)
+    (folder / "folder" / "SKILL.md").mkdir(parents=True)
+    for where, target in (("loop", "SKILL.md"), ("dangling", "nothing")):
+        (folder / where).mkdir()
+        (folder / where / "SKILL.md").symlink_to(target)
+    write(folder, "large", b"x" * (MOST_BYTES + 1))
+    write(folder, "fits", named("fits").ljust(MOST_BYTES, "\n"))
+    listed = SkillLibrary([folder]).list()
+
+    said = [problem.removeprefix(f"{folder}/").split("/SKILL.md ") for problem in listed.problems]
+    cannot = "cannot be read ({}); check its permissions"
+    assert [
+        ["dangling", cannot.format("No such file or directory")],
+        ["folder", cannot.format("Is a directory")],
+        ["large", f"is larger than {MOST_BYTES} bytes; shorten it"],
+        ["pipe", cannot.format("it is not a regular file")],
+    ] == [each for each in said if each[0] != "loop"]
+    assert (["loop"], ["fits"]) == (
+        [each[0] for each in said if each[0] == "loop"],
+        [each.name for each in listed.skills],
+    )
+
+
+def test_what_keeps_one_from_looking_is_said(folder, monkeypatch):
+    """A folder that nobody may look into is a problem, and not an empty folder."""
+    path = write(folder, "closed")
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(type(path), "lstat", refuse)
+    monkeypatch.setattr(type(path), "resolve", refuse)
+    problem = f"{path} cannot be read (Permission denied); check its permissions"
+
+    assert SkillList(skills=(), problems=(problem,)) == SkillLibrary([folder]).list()
+
+
+def test_a_link_to_itself_is_a_skill_error(folder):
+    """Whatever Python makes of it, the caller gets the one error."""
+    path = folder / "SKILL.md"
+    path.symlink_to("SKILL.md")
+
+    assert fault(read_skill, path, folder).startswith(f"{path} cannot be read (")
+
+
+def test_the_activation_names_the_skill():
+    """It says what it is, and where it ends."""
+    assert (
+        "The skill `review` is active. These are its instructions; follow them where they apply.\n\n"
+        "Be kind.\n\nEnd of the skill `review`."
+    ) == activation_text(ActiveSkill(name="review", text="Be kind."))
