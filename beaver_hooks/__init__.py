@@ -4,11 +4,40 @@
 loop. Plugins know the contract alone: `beaver_hostspecs`.
 """
 
-from beaver_hooks.host import Host
-from beaver_hooks.record.health import Health
-from beaver_hooks.record.receipts import Receipt
-from beaver_hooks.sync import SyncHost, SyncTurn
-from beaver_hooks.turns.composing import Recall, ReferenceMessage
-from beaver_hooks.turns.open_turn import OpenTurn
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = ["Health", "Host", "OpenTurn", "Recall", "Receipt", "ReferenceMessage", "SyncHost", "SyncTurn"]
+if TYPE_CHECKING:
+    from beaver_hooks.host import Host
+    from beaver_hooks.record.health import Health
+    from beaver_hooks.record.receipts import Receipt
+    from beaver_hooks.sync import SyncHost, SyncTurn
+    from beaver_hooks.turns.composing import Recall, ReferenceMessage
+    from beaver_hooks.turns.open_turn import OpenTurn
+
+__version__ = "0.1.0"
+
+__all__ = ["Health", "Host", "OpenTurn", "Recall", "Receipt", "ReferenceMessage", "SyncHost", "SyncTurn", "__version__"]
+
+_MODULES = {
+    "Health": "beaver_hooks.record.health",
+    "Host": "beaver_hooks.host",
+    "OpenTurn": "beaver_hooks.turns.open_turn",
+    "Recall": "beaver_hooks.turns.composing",
+    "Receipt": "beaver_hooks.record.receipts",
+    "ReferenceMessage": "beaver_hooks.turns.composing",
+    "SyncHost": "beaver_hooks.sync",
+    "SyncTurn": "beaver_hooks.sync",
+}
+"""Where each name is. It is imported when it is asked for: `beaver --version` has no use for a host."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

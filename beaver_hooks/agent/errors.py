@@ -1,12 +1,15 @@
 r"""What goes wrong in the agent.
 
-BeaverError
-└── AgentError
-├── ProviderError            the model did not answer; names a category, never a credential
-├── SessionError             something about one session
-│   └── UnknownSession       no session of that id (also a LookupError)
-├── StorageError             sessions cannot be read or written
-└── SkillError               a skill cannot be found or read
+    BeaverError
+    └── AgentError
+        ├── ProviderError            the model did not answer; names a category, never a credential
+        ├── SessionError             something about one session
+        │   └── UnknownSession       no session of that id (also a LookupError)
+        ├── StorageError             sessions cannot be read or written
+        │   └── AnswerNotStored      there is an answer, in `text`, and the session does not have it
+        └── SkillError               a skill cannot be found or read
+
+What a plugin, a tool or the configuration does wrong is in the tree of the contract.
 """
 
 from beaver_hostspecs import BeaverError
@@ -21,7 +24,7 @@ class ProviderError(AgentError):
 
     Attributes:
         category: `refused`, `unauthorised`, `not_found`, `rate_limited`, `server_error`, `http_error`, `timeout`,
-            `connection`, `malformed`, `too_large` or `truncated`.
+            `connection`, `malformed`, `too_large`, `truncated` or `empty`.
         status: the HTTP status, or `None`.
     """
 
@@ -41,6 +44,18 @@ class UnknownSession(SessionError, LookupError):
 
 class StorageError(AgentError):
     """Sessions cannot be read or written."""
+
+
+class AnswerNotStored(StorageError):
+    """The model answered, and the session could not be written: the turn was dropped.
+
+    Attributes:
+        text: the answer, so that it is not lost.
+    """
+
+    def __init__(self, message: str, *, text: str) -> None:
+        self.text = text
+        super().__init__(message)
 
 
 class SkillError(AgentError):

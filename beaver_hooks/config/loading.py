@@ -91,8 +91,7 @@ def _refuse(path: Path, *, changed: bool) -> None:
     why = "has changed since it was confirmed" if changed else "was found here and nobody has confirmed it"
     raise ConfigurationNotTrusted(
         "",
-        f"the configuration {name} {why}; review it, then call beaver_hooks.config.trust_config({name!r}),"
-        " or give it explicitly by BEAVER_CONFIG",
+        f"the configuration {name} {why}; review it with `beaver trust`, or name it by --config or BEAVER_CONFIG",
     )
 
 

@@ -39,6 +39,7 @@ from beaver_hostspecs.plugins import (
     PluginInfo,
     Services,
     Setup,
+    Shell,
     SmallModel,
     Tool,
 )
@@ -103,6 +104,7 @@ __all__ = [
     "Secret",
     "Services",
     "Setup",
+    "Shell",
     "SmallModel",
     "SystemClock",
     "Tool",

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import attrs
 from attrs import field
@@ -11,6 +11,8 @@ from attrs.validators import gt, instance_of, optional
 from beaver_hostspecs.freezing import freeze, texts, thaw
 from beaver_hostspecs.reports import Report
 from beaver_hostspecs.turns import Scope, Trust, Turn
+
+T = TypeVar("T")
 
 _seconds = optional(gt(0))
 
@@ -121,6 +123,21 @@ class CommandContext:
     user: str | None = None
     scope: Scope = field(default=Scope(), validator=instance_of(Scope))
     trust: Trust = field(default=Trust.PUBLIC, converter=Trust)
+
+
+class Shell(Protocol):
+    """What the command group of a plugin gets from `click.pass_obj`, when `beaver` runs it.
+
+    Such a group is an entry point of the group `beaver_hooks.cli` and has the plugin's name. Its module is imported
+    when it is called, and may import click, which `beaver` brings along.
+    """
+
+    def call(self, function: "Callable[[Any], Awaitable[T]]") -> T:
+        """Return what `await function(plugin)` returns: the plugin, in service in an open host.
+
+        Raises:
+            UnknownPlugin: the plugin is not in service; says why.
+        """
 
 
 RunCommand = Callable[[tuple[str, ...], CommandContext, Report], Awaitable[str]]

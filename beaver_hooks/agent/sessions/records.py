@@ -21,6 +21,7 @@ class SessionInfo:
         title: what it was named, else the first words of its first prompt.
         messages: how many visible messages it has.
         events: how many hidden events it has.
+        paused: whether its memory is off.
     """
 
     id: str
@@ -30,6 +31,7 @@ class SessionInfo:
     updated: datetime
     messages: int = 0
     events: int = 0
+    paused: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -39,6 +41,21 @@ class HiddenEvent:
     name: str
     at: datetime
     payload: Mapping[str, Any] = field(default=MappingProxyType({}), repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class Resumed:
+    """A session as its next turn finds it.
+
+    Attributes:
+        id: the id, given or newly made.
+        history: its newest visible messages, in order.
+        paused: whether its memory is off.
+    """
+
+    id: str
+    history: tuple[Message, ...] = field(default=(), repr=False)
+    paused: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -62,6 +62,16 @@ def add_events(connection: "apsw.Connection", number: int, events: Iterable[Hidd
     connection.execute("UPDATE sessions SET events = events + ? WHERE number = ?", (len(rows), number))
 
 
+def is_paused(connection: "apsw.Connection", number: int) -> bool:
+    """Whether the memory of a session is off."""
+    return bool(connection.execute("SELECT paused FROM sessions WHERE number = ?", (number,)).get)
+
+
+def pause(connection: "apsw.Connection", number: int, paused: bool) -> None:  # noqa: FBT001 - what is stored
+    """Say whether the memory of a session is off."""
+    connection.execute("UPDATE sessions SET paused = ? WHERE number = ?", (int(paused), number))
+
+
 def touch(connection: "apsw.Connection", number: int, now: datetime) -> None:
     """Say that something was said in a session just now."""
     connection.execute("UPDATE sessions SET updated = ? WHERE number = ?", (stamp(now), number))

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.agent.sessions.connecting import Connector, storage_error
-from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, SearchHit, Session, SessionInfo
+from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, Resumed, SearchHit, Session, SessionInfo
 from beaver_hooks.agent.sessions.texts import checked_id, new_session_id
 from beaver_hooks.agent.sessions.transfer import read_lines, session_lines
 from beaver_hooks.agent.sessions.work import Work
@@ -79,6 +79,20 @@ class SessionStore:
         user = None if user_id is None else checked_id(user_id, "user")
         await self._run(lambda work: work.ensure(session, user, self._clock.now()))
         return session
+
+    async def resume(self, session_id: str | None = None, user_id: str | None = None, *, limit: int = 50) -> Resumed:
+        """Return a session as its next turn finds it: one that exists, or a new one as `ensure` makes it.
+
+        Raises:
+            SessionError: an id does not fit, or the session belongs to another user.
+        """
+        session = new_session_id() if session_id is None else checked_id(session_id)
+        user = None if user_id is None else checked_id(user_id, "user")
+        return await self._run(lambda work: work.resume(session, user, _within(limit), self._clock.now()))
+
+    async def pause(self, session_id: str, *, paused: bool = True) -> None:
+        """Turn the memory of a session off, or on again. Whoever runs its turns heeds it."""
+        await self._run(lambda work: work.pause(session_id, paused=paused))
 
     async def append_exchange(self, session_id: str, messages: Sequence[Message]) -> None:
         """Store what stays visible of a turn, in one transaction: what the user said, and the last answer."""

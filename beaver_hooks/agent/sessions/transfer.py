@@ -27,6 +27,7 @@ class Incoming:
     title: str | None = field(repr=False)
     created: datetime
     updated: datetime
+    paused: bool = False
     messages: list[Message] = field(factory=list, repr=False)
     events: list[HiddenEvent] = field(factory=list, repr=False)
 
@@ -70,7 +71,15 @@ def _keep(session: Incoming, sessions: dict[str, Incoming]) -> None:
 
 
 def _session_line(info: SessionInfo) -> str:
-    return _line("session", id=info.id, user=info.user, title=info.title, created=info.created, updated=info.updated)
+    return _line(
+        "session",
+        id=info.id,
+        user=info.user,
+        title=info.title,
+        created=info.created,
+        updated=info.updated,
+        paused=info.paused or None,
+    )
 
 
 def _line(kind: str, **fields: object) -> str:
@@ -106,6 +115,7 @@ def _session(data: Mapping[str, Any]) -> Incoming:
         title=_optional_text(data.get("title")),
         created=_time(data["created"]),
         updated=_time(data["updated"]),
+        paused=data.get("paused") is True,
     )
 
 

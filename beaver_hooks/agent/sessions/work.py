@@ -6,11 +6,11 @@ from datetime import datetime
 
 import attrs
 
-from beaver_hooks.agent.errors import UnknownSession
+from beaver_hooks.agent.errors import SessionError, UnknownSession
 from beaver_hooks.agent.sessions import reading, rows
 from beaver_hooks.agent.sessions.connecting import Connector
 from beaver_hooks.agent.sessions.query import SearchScope, session_term, user_term
-from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, SearchHit, Session, SessionInfo
+from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, Resumed, SearchHit, Session, SessionInfo
 from beaver_hooks.agent.sessions.searching import search
 from beaver_hooks.agent.sessions.texts import checked_id, kept, title_of
 from beaver_hooks.agent.sessions.transfer import Incoming
@@ -41,6 +41,20 @@ class Work:
     def history(self, session: str, limit: int) -> tuple[Message, ...]:
         """Return the newest visible messages."""
         return reading.messages(self._connection, self._find(session)[0], limit)
+
+    def resume(self, session: str, user: str | None, limit: int, now: datetime) -> Resumed:
+        """Return a session as its next turn finds it; add it unless there is one."""
+        self.ensure(session, user, now)
+        number, owner = self._find(session)
+        if user is not None and owner is not None and user != owner:
+            raise SessionError("The session belongs to another user; start one of your own by leaving its id out.")
+        messages = reading.messages(self._connection, number, limit)
+        return Resumed(id=session, history=messages, paused=rows.is_paused(self._connection, number))
+
+    def pause(self, session: str, *, paused: bool) -> None:
+        """Turn the memory of a session off, or on."""
+        with self._connector.writing() as connection:
+            rows.pause(connection, self._find(session)[0], paused)
 
     def add_event(self, session: str, name: str, payload: Mapping[str, object], now: datetime) -> None:
         """Add a hidden event."""
@@ -145,6 +159,7 @@ class Work:
         rows.name(connection, number, title_of(incoming.title or "") or None)
         rows.add_messages(connection, number, incoming.user, incoming.messages, incoming.created)
         rows.add_events(connection, number, incoming.events)
+        rows.pause(connection, number, incoming.paused)
 
     def _find(self, session: str) -> tuple[int, str | None]:
         found = rows.find(self._connection, checked_id(session))

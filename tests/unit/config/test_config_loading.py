@@ -132,8 +132,8 @@ def test_found_is_not_trusted(cwd, config, environment):
         load_config(environment=environment, cwd=cwd)
 
     assert str(caught.value) == (
-        f"the configuration {config} was found here and nobody has confirmed it; review it, then call"
-        f" beaver_hooks.config.trust_config({str(config)!r}), or give it explicitly by BEAVER_CONFIG"
+        f"the configuration {config} was found here and nobody has confirmed it; review it with"
+        " `beaver trust`, or name it by --config or BEAVER_CONFIG"
     )
 
 

@@ -8,6 +8,7 @@ CREATE TABLE sessions (
     user     TEXT,
     title    BLOB,
     opening  BLOB,
+    paused   INTEGER NOT NULL DEFAULT 0,
     created  TEXT NOT NULL,
     updated  TEXT NOT NULL,
     messages INTEGER NOT NULL DEFAULT 0,

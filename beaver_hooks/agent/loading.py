@@ -1,0 +1,180 @@
+"""Puts an agent together from its configuration: host, sessions, tools, skills, provider."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any, Self
+
+import attrs
+
+from beaver_hooks.agent.chat import Provider
+from beaver_hooks.agent.finishing import uninterrupted
+from beaver_hooks.agent.providers import make_provider
+from beaver_hooks.agent.sessions.events import SessionEvents
+from beaver_hooks.agent.sessions.store import SessionStore
+from beaver_hooks.agent.skills import SkillLibrary
+from beaver_hooks.agent.tools import ToolBox, session_search_tool
+from beaver_hooks.audit.events import AuditSink
+from beaver_hooks.config import LoadedConfig, Summary, load_config
+from beaver_hooks.config.agent import AgentSettings
+from beaver_hooks.host import Host
+from beaver_hooks.log import make_log
+from beaver_hooks.record.health import Health
+from beaver_hostspecs import Clock, SystemClock, UnknownPlugin
+
+SKILLS = "skills"
+"""The folder of skills that needs no configuration: in the state folder."""
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@attrs.define(kw_only=True, eq=False)
+class EngineLoadResult:
+    """Everything that an agent runs on, open. Close it, or use it with `async with`.
+
+    Attributes:
+        loaded: the configuration, and where it is from.
+        host: the host, its plugins started.
+        sessions: the stored conversations.
+        events: what stores the host's audit events in them.
+        tools: the tools on offer.
+        skills: the skills that can be activated.
+        provider: the language model.
+        clock: where time comes from.
+    """
+
+    loaded: LoadedConfig
+    host: Host
+    sessions: SessionStore
+    events: SessionEvents
+    tools: ToolBox
+    skills: SkillLibrary
+    provider: Provider
+    clock: Clock
+    _closing: AsyncExitStack = attrs.field(repr=False)
+
+    @property
+    def settings(self) -> AgentSettings:
+        """The section `agent` of the configuration."""
+        return self.loaded.config.agent
+
+    @property
+    def status(self) -> dict[str, Health]:
+        """Each plugin's status: those that are disabled or could not be loaded too."""
+        return self.host.health()
+
+    def plugin(self, name: str) -> object | None:
+        """Return a plugin that is in service, or `None`."""
+        try:
+            return self.host.plugin(name)
+        except UnknownPlugin:
+            return None
+
+    async def close(self) -> None:
+        """Drain and close the host, store what it still said, close the rest. Closing again does nothing."""
+        await self._closing.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+@attrs.frozen(kw_only=True)
+class EngineLoader:
+    """Loads an agent. To change the memory mode or anything else, change the file and load again.
+
+    Attributes:
+        config: the configuration file, which is trusted because it is named; a configuration that is loaded already;
+            or `None` for `BEAVER_CONFIG`, else `.beaver/config.json`, else the defaults.
+        confirm: asks a person about a file that was merely found.
+        plugins: further plugin objects to register, by name.
+        sinks: further places for audit events.
+        clock: where time comes from.
+        environment: the process's environment unless given.
+    """
+
+    config: Path | LoadedConfig | None = attrs.field(default=None, kw_only=False)
+    confirm: Callable[[Summary], bool] | None = None
+    plugins: Mapping[str, object] = NOTHING
+    sinks: Iterable[AuditSink] = ()
+    clock: Clock | None = None
+    environment: Mapping[str, str] | None = None
+
+    async def load(self) -> EngineLoadResult:
+        """Open everything, in the running event loop; on failure nothing is left open.
+
+        Raises:
+            ConfigurationError: a setting is wrong; names its path, never its value.
+            ConfigurationNotTrusted: the file was merely found, and nobody has confirmed it.
+            PluginMissing: a plugin that the mode needs cannot be had; says how to install it.
+            StorageError: the sessions cannot be read or written.
+        """
+        loaded = self._configuration()
+        clock = self.clock or SystemClock()
+        async with AsyncExitStack() as stack:
+            # A thread cannot be cancelled: the store that it opens all the same is closed with the rest.
+            store = await uninterrupted(_open_store(stack, loaded.state_folder, clock))
+            provider = make_provider(loaded.config.provider)
+            stack.push_async_callback(provider.close)
+            events = SessionEvents(store)
+            stack.push_async_callback(_flush, events)
+            host = await stack.enter_async_context(self._host(loaded, events))
+            settings = loaded.config.agent
+            tools = ToolBox(host, [session_search_tool(store)], output_characters=settings.tool_output_characters)
+            return EngineLoadResult(
+                loaded=loaded,
+                host=host,
+                sessions=store,
+                events=events,
+                tools=tools,
+                skills=SkillLibrary(skill_folders(loaded)),
+                provider=provider,
+                clock=clock,
+                closing=stack.pop_all(),
+            )
+
+    def _configuration(self) -> LoadedConfig:
+        if isinstance(self.config, LoadedConfig):
+            return self.config
+        return load_config(self.config, environment=self.environment, confirm=self.confirm)
+
+    def _host(self, loaded: LoadedConfig, events: SessionEvents) -> Host:
+        return Host(
+            self.plugins,
+            entry_points=None,
+            config=loaded.config,
+            state_folder=loaded.state_folder,
+            sinks=[events, *self.sinks],
+            clock=self.clock,
+            environment=self.environment,
+        )
+
+
+def skill_folders(loaded: LoadedConfig) -> tuple[Path, ...]:
+    """Return where skills are looked for: the configured folders, from the file's own, then one beside the state."""
+    base = loaded.path.parent if loaded.path is not None else Path()
+    own = loaded.state_folder / SKILLS
+    given = tuple(base / folder for folder in loaded.config.agent.skill_folders)
+    return (*given, own) if own.is_dir() and own not in given else given
+
+
+async def _open_store(stack: AsyncExitStack, folder: Path, clock: Clock) -> SessionStore:
+    store = await asyncio.to_thread(SessionStore.open, folder, clock=clock)
+    stack.push_async_callback(store.close)
+    return store
+
+
+async def _flush(events: SessionEvents) -> None:
+    """Store what the host said last. Its trail has it too; that a session lacks it is no reason to fail."""
+    try:
+        await events.flush()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the rest is to be closed
+        make_log().error("session_events_lost", error=type(error).__name__)
+    if events.lost:
+        make_log().warning("session_events_lost", count=events.lost)

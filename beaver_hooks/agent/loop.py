@@ -1,0 +1,212 @@
+"""Runs prompts: opens the turn, asks the model, runs tools, stores the exchange, commits."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+import attrs
+
+from beaver_hooks.agent.chat import ChatMessage, Completion, OnDelta, Usage
+from beaver_hooks.agent.context import ContextBuilder, checked_prompt
+from beaver_hooks.agent.errors import AnswerNotStored, ProviderError, StorageError, UnknownSession
+from beaver_hooks.agent.finishing import uninterrupted
+from beaver_hooks.agent.loading import EngineLoadResult
+from beaver_hooks.agent.presenting import presentable
+from beaver_hooks.agent.results import AgentRunResult, Status, summarise_calls
+from beaver_hooks.agent.sessions.records import Resumed
+from beaver_hooks.agent.sessions.texts import checked_id
+from beaver_hooks.agent.skills import ActiveSkill
+from beaver_hooks.agent.tools import ToolOutcome
+from beaver_hooks.turns.ids import new_turn_id
+from beaver_hooks.turns.open_turn import OpenTurn
+from beaver_hostspecs import Answer, AuditUnavailable, Message, Scope, Trust
+
+TOOL_LIMIT = (
+    "I stopped here: this prompt has used up its {rounds} rounds of tool calls. What I found out so far is in this"
+    " conversation; ask me to go on."
+)
+
+
+@attrs.define(kw_only=True)
+class _Progress:
+    """What a run has come to so far.
+
+    Attributes:
+        messages: what the provider gets next.
+        usage: the tokens of all rounds, or `None` while the provider counts none.
+    """
+
+    messages: list[ChatMessage]
+    outcomes: list[ToolOutcome] = attrs.field(factory=list)
+    usage: Usage | None = None
+
+    def heard(self, completion: Completion) -> None:
+        """Take in what the model said."""
+        if completion.usage is not None:
+            self.usage = completion.usage + (self.usage or Usage())
+        if completion.tool_calls:
+            self.messages.append(ChatMessage(role="assistant", text=completion.text, tool_calls=completion.tool_calls))
+
+    def ran(self, outcomes: Iterable[ToolOutcome]) -> None:
+        """Take in what its tool calls came to."""
+        for outcome in outcomes:
+            self.outcomes.append(outcome)
+            self.messages.append(outcome.message)
+
+
+@attrs.frozen(kw_only=True)
+class _Final:
+    """How a run ends."""
+
+    text: str
+    status: Status
+
+
+class AgentLoop:
+    """Runs prompts over what an `EngineLoader` has loaded. Sessions run side by side; runs of one session queue."""
+
+    def __init__(self, engine: EngineLoadResult) -> None:
+        self._engine = engine
+        self._clock = engine.clock
+        self._busy: dict[str, tuple[asyncio.Lock, int]] = {}
+
+    async def run(
+        self,
+        prompt: str,
+        session_id: str | None = None,
+        user_id: str | None = None,
+        *,
+        scope: Scope | None = None,
+        trust: Trust | str = Trust.PUBLIC,
+        skills: Iterable[str] = (),
+        on_delta: OnDelta | None = None,
+    ) -> AgentRunResult:
+        """Return what the agent answers. The exchange is stored and the turn committed by then, not yet learned from.
+
+        Args:
+            prompt: what the user says. NUL and lone surrogates in it become U+FFFD, everywhere.
+            session_id: the session to go on with, or a new one of that id; used as it is. A new id if `None`.
+            user_id: who speaks. A session stays its first user's.
+            scope: where this happens.
+            trust: how far the surroundings are trusted; `full` for a person at the local terminal.
+            skills: names of skills to activate, beside those of the configuration.
+            on_delta: given the answer's text piece by piece, while it arrives.
+
+        Raises:
+            InvalidTurn: the prompt says nothing.
+            SessionError: an id does not fit, or the session belongs to another user.
+            SkillError: there is no such skill.
+            ProviderError: the model did not answer. The turn was dropped, and nothing of it is in the session.
+            AnswerNotStored: it did, and its answer could not be stored. The turn was dropped.
+            StorageError: the session cannot be read.
+            Exception: whatever a fail-closed plugin raised.
+        """
+        prompt = checked_prompt(prompt)
+        async with self._alone(session_id):
+            engine = self._engine
+            active = await self._activated(skills)
+            session = await engine.sessions.resume(session_id, user_id, limit=engine.settings.history_messages)
+            turn_id = new_turn_id()
+            # Before it is opened: its first audit events are part of the session too.
+            engine.events.register(turn_id, session.id)
+            async with engine.host.turn(
+                prompt, session=session.id, id=turn_id, user=user_id, history=session.history, scope=scope or Scope(),
+                trust=trust, fail_open=not session.paused,
+            ) as turn:  # fmt: skip
+                return await self._answer(turn, session, active, on_delta)
+
+    async def _answer(
+        self, turn: OpenTurn, session: Resumed, active: Iterable[ActiveSkill], on_delta: OnDelta | None
+    ) -> AgentRunResult:
+        messages = ContextBuilder.build_messages(
+            system_prompt=turn.system_prompt(self._engine.settings.system_prompt),
+            skills=active,
+            references=turn.references,
+            history=session.history,
+            prompt=turn.prompt,
+        )
+        progress = _Progress(messages=list(messages))
+        final = await self._converse(turn, progress, on_delta)
+        await uninterrupted(self._keep(turn, final.text))
+        return AgentRunResult(
+            text=final.text,
+            status=final.status,
+            session_id=session.id,
+            turn_id=turn.id,
+            tool_calls=summarise_calls(progress.outcomes),
+            usage=progress.usage,
+            receipt_id=self._receipt_id(turn),
+        )
+
+    async def _converse(self, turn: OpenTurn, progress: _Progress, on_delta: OnDelta | None) -> _Final:
+        """Ask the model and run its tools, until it has answered or asked too often."""
+        tools = self._engine.tools.schemas(turn)
+        rounds = self._engine.settings.max_tool_rounds
+        for left in range(rounds, -1, -1):
+            completion = await self._engine.provider.complete(progress.messages, tools=tools, on_delta=on_delta)
+            progress.heard(completion)
+            if not completion.tool_calls:
+                return _Final(text=_said(completion), status="completed")
+            if not left:
+                break
+            outcomes = await self._engine.tools.run_all(completion.tool_calls, turn)
+            progress.ran(outcomes)
+            for outcome in outcomes:
+                await turn.tool_result(**outcome.fields)
+        text = TOOL_LIMIT.format(rounds=rounds)
+        if on_delta is not None:
+            on_delta(text)
+        return _Final(text=text, status="tool_limit")
+
+    async def _keep(self, turn: OpenTurn, text: str) -> None:
+        """Store the exchange in one transaction, then commit the turn."""
+        now = self._clock.now()
+        messages = _exchange(turn, text, now)
+        try:
+            await self._engine.sessions.append_exchange(turn.turn.session, messages)
+        # A session may be deleted while its turn goes on.
+        except (StorageError, UnknownSession) as error:
+            raise AnswerNotStored(
+                f"The answer could not be stored, so the turn was dropped. {error}", text=text
+            ) from error
+        await turn.commit(Answer(text=text, when=now, messages=messages, stored=True))
+
+    async def _activated(self, names: Iterable[str]) -> tuple[ActiveSkill, ...]:
+        wanted = (*self._engine.settings.skills, *names)
+        return await asyncio.to_thread(self._engine.skills.activate, wanted) if wanted else ()
+
+    def _receipt_id(self, turn: OpenTurn) -> str | None:
+        try:
+            return turn.id if self._engine.host.trail else None
+        except AuditUnavailable:
+            return None
+
+    @asynccontextmanager
+    async def _alone(self, session: str | None) -> AsyncIterator[None]:
+        """Wait until no other run of the session is going on. A new session is nobody else's."""
+        if session is None:
+            yield
+            return
+        lock, waiting = self._busy.get(checked_id(session), (asyncio.Lock(), 0))
+        self._busy[session] = (lock, waiting + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, waiting = self._busy.pop(session)
+            if waiting > 1:
+                self._busy[session] = (lock, waiting - 1)
+
+
+def _said(completion: Completion) -> str:
+    if completion.text.strip():
+        return presentable(completion.text)
+    reason = completion.finish_reason or "no reason given"
+    raise ProviderError(f"The model answered nothing ({reason}). Ask again, or ask for less.", category="empty")
+
+
+def _exchange(turn: OpenTurn, text: str, now: datetime) -> tuple[Message, ...]:
+    # A clock may be set back meanwhile.
+    said = Message(role="user", text=turn.prompt, when=turn.turn.when)
+    return (said, Message(role="assistant", text=text, when=max(now, turn.turn.when)))

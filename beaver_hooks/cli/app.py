@@ -1,0 +1,116 @@
+"""The root of the command line: which commands there are, and where."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, cast
+
+import click
+
+from beaver_hooks import __version__
+
+COMMANDS = {
+    "init": "Write a configuration and the folder for state.",
+    "chat": "Talk to the agent.",
+    "run": "Answer one prompt.",
+    "sessions": "List, show, search and move conversations.",
+    "memory": "See how each memory is, turn them off and on, use their commands.",
+    "plugins": "List the plugins and how they are.",
+    "why": "Explain a turn by its receipt.",
+    "audit": "Verify and read the audit trail.",
+    "trust": "Review and confirm a configuration that was found.",
+    "check": "Check the configuration and the environment.",
+    "doctor": "Examine everything that is kept.",
+    "completion": "Print what makes the shell complete `beaver`.",
+}
+"""The commands, in the order of the help, each with its line there. The module of each has its name."""
+
+GROUP = "beaver_hooks.cli"
+"""The entry-point group of the command groups that plugins add."""
+
+CONFIG = "beaver.config"
+"""Under which name a context holds the configuration that was named before the command."""
+
+EXIT_CODES = """
+\b
+Exit codes:
+  0    done
+  1    a problem was found, or something unexpected happened
+  2    the command line is wrong
+  3    the configuration is wrong or nobody has confirmed it
+  4    the model did not answer
+  5    sessions, state or audit trail cannot be read or written
+  6    a plugin failed that cannot be passed over
+  130  interrupted
+"""
+
+
+class Root(click.Group):
+    """Commands that are imported when they are called, the plugins' too."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the signature is click's
+        """Return the names: ours, then those of the plugins."""
+        return [*COMMANDS, *(name for name in sorted(set(_announced())) if name not in COMMANDS)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - see above
+        """Return a command, or `None`."""
+        if cmd_name in COMMANDS:
+            return cast("click.Command", import_module(f"beaver_hooks.cli.{cmd_name}").command)
+        return plugin_group(cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one was probably meant."""
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            from difflib import get_close_matches  # noqa: PLC0415 - only who mistypes pays for it
+
+            close = get_close_matches(args[0], self.list_commands(ctx), n=1)
+            meant = f" Did you mean '{close[0]}'?" if close else " `beaver --help` lists the commands."
+            ctx.fail(f"No such command '{args[0]}'.{meant}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing any of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+        if added := self.list_commands(ctx)[len(COMMANDS) :]:
+            with formatter.section("Commands of plugins"):
+                formatter.write_dl([(name, f"Commands of the plugin `{name}`.") for name in added])
+
+
+def plugin_group(name: str) -> click.Command | None:
+    """Return the command group that a plugin adds under its name, or `None`; only this one is imported."""
+    for found, point in _points():
+        if found == name:
+            from beaver_hooks.cli.shell import PluginShell  # noqa: PLC0415 - only who calls a plugin pays for it
+
+            group = cast("click.Command", point.load())
+            group.context_settings = {**group.context_settings, "obj": PluginShell(name)}
+            return group
+    return None
+
+
+def _announced() -> Iterator[str]:
+    return (name for name, _ in _points())
+
+
+def _points() -> Iterator[tuple[str, Any]]:
+    from importlib.metadata import entry_points  # noqa: PLC0415 - slow, and most commands are ours
+
+    return ((point.name, point) for point in entry_points(group=GROUP))
+
+
+@click.group(
+    cls=Root, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80}
+)
+@click.version_option(__version__, prog_name="beaver", message="%(prog)s %(version)s")
+@click.option("--config", metavar="FILE", help="The configuration file, trusted by naming it.")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
+@click.pass_context
+def beaver(ctx: click.Context, config: str | None) -> None:
+    """Run an agent whose memory is plugins, and look after what it keeps.
+
+    Without a configuration it needs no network and no key. `beaver init` writes one; BEAVER_CONFIG names one.
+    BEAVER_LOG_LEVEL (debug, info, warning, error) says how much is logged to stderr.
+    """
+    ctx.meta[CONFIG] = config

@@ -1,0 +1,78 @@
+"""Opens the agent for a command: which configuration, whom to ask about it, how much to log."""
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from beaver_hooks.agent.loading import EngineLoader, EngineLoadResult
+from beaver_hooks.cli.app import CONFIG
+from beaver_hooks.cli.terminal import harmless, waiting
+from beaver_hooks.config import LoadedConfig, Summary, load_config
+from beaver_hooks.log import LOGGER_NAME
+from beaver_hostspecs import scrub
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+T = TypeVar("T")
+
+LEVELS = ("debug", "info", "warning", "error", "critical")
+
+
+def common(function: Function) -> Function:
+    """Give a command the options that all have: `--config` and `--debug`."""
+    path = click.Path(dir_okay=False, path_type=Path)
+    config = click.option("--config", metavar="FILE", type=path, help="The configuration file, trusted by naming it.")
+    debug = click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
+    return config(debug(function))
+
+
+def configured(config: Path | None) -> LoadedConfig:
+    """Return the configuration that is in effect; a person is asked about one that was merely found."""
+    set_up_log()
+    named = config or click.get_current_context().meta.get(CONFIG)
+    return load_config(
+        None if named is None else Path(named), confirm=_confirm if sys.stdin.isatty() and sys.stderr.isatty() else None
+    )
+
+
+@asynccontextmanager
+async def opened(loaded: LoadedConfig) -> AsyncIterator[EngineLoadResult]:
+    """Give an open agent, and close it."""
+    with waiting("Loading the plugins"):
+        engine = await EngineLoader(loaded).load()
+    try:
+        yield engine
+    finally:
+        with waiting("Waiting for the plugins to keep what was said"):
+            await engine.close()
+
+
+def in_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end. Ctrl-C cancels it."""
+    return asyncio.run(work)
+
+
+def set_up_log() -> None:
+    """Log to stderr, as BEAVER_LOG_LEVEL says."""
+    level = os.environ.get("BEAVER_LOG_LEVEL", "warning").strip().lower()
+    if level not in LEVELS:
+        raise click.UsageError(f"BEAVER_LOG_LEVEL must be one of {', '.join(LEVELS)}.")
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+    logger = logging.getLogger(LOGGER_NAME)
+    logger.handlers = [handler]
+    logger.propagate = False
+    logger.setLevel(level.upper())
+
+
+def _confirm(summary: Summary) -> bool:
+    """Show a person what a configuration would use, and ask."""
+    what = "has changed since it was confirmed" if summary.changed else "was found here"
+    click.echo(f"This configuration {what}:\n{harmless(scrub(str(summary)))}", err=True)
+    return click.confirm("Use it from now on?", err=True)

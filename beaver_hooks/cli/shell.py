@@ -1,0 +1,42 @@
+"""What the command group of a plugin works with: its plugin, in service."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import attrs
+
+from beaver_hooks.agent.loading import EngineLoadResult
+from beaver_hooks.cli.opening import configured, in_loop, opened
+from beaver_hooks.config import LoadedConfig
+from beaver_hostspecs import UnknownPlugin
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class PluginShell:
+    """The shell of the plugin `name`; see `beaver_hostspecs.Shell`."""
+
+    name: str
+
+    def call(self, function: Callable[[Any], Awaitable[T]]) -> T:
+        """Return what `await function(plugin)` returns, in a host that is open for as long as it takes."""
+        return in_loop(self._call(configured(None), function))
+
+    async def _call(self, loaded: LoadedConfig, function: Callable[[Any], Awaitable[T]]) -> T:
+        async with opened(loaded) as engine:
+            return await function(in_service(engine, self.name))
+
+
+def in_service(engine: EngineLoadResult, name: str) -> object:
+    """Return a plugin that is in service.
+
+    Raises:
+        UnknownPlugin: it is not; says why.
+    """
+    plugin = engine.plugin(name)
+    if plugin is not None:
+        return plugin
+    health = engine.status.get(name)
+    why = f"is {health}" if health is not None else "is not installed"
+    raise UnknownPlugin(f"the plugin `{name}` {why}; `beaver plugins` lists those that there are", plugin=name)
