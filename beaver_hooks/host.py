@@ -194,6 +194,11 @@ class Host:
         return {member.name: member.info for member in self._running().registry.members()}
 
     @property
+    def fail_closed(self) -> frozenset[str]:
+        """The registered plugins whose failure in `before_prompt` stops the turn."""
+        return frozenset(member.name for member in self._running().registry.members() if member.fail_closed)
+
+    @property
     def tools(self) -> dict[str, tuple[Tool, ...]]:
         """The tools that each plugin offers to the model."""
         return {member.name: member.tools for member in self._running().registry.members()}

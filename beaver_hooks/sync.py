@@ -168,6 +168,11 @@ class SyncHost:
         return self._ask(lambda: self._host.plugins)
 
     @property
+    def fail_closed(self) -> frozenset[str]:
+        """The registered plugins whose failure in `before_prompt` stops the turn."""
+        return self._ask(lambda: self._host.fail_closed)
+
+    @property
     def tools(self) -> dict[str, tuple[Tool, ...]]:
         """The tools that each plugin offers to the model; `run_tool` runs them."""
         return self._ask(lambda: self._host.tools)

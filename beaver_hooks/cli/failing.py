@@ -46,7 +46,7 @@ def _say(error: Exception, *, debug: bool) -> int:
 
         click.echo(scrub("".join(traceback.format_exception(error))), err=True)
     if isinstance(error, BeaverError):
-        click.echo(f"Error: {_sentence(str(error))}", err=True)
+        click.echo(f"Error: {sentence(error)}", err=True)
         return _code(error)
     click.echo(
         f"Error: something unexpected happened ({type(error).__name__}). Repeat it with {DEBUG} to see where.", err=True
@@ -54,11 +54,11 @@ def _say(error: Exception, *, debug: bool) -> int:
     return FOUND
 
 
-def _sentence(text: str) -> str:
-    """Return an error's text as a sentence that any terminal may be sent."""
+def sentence(error: Exception) -> str:
+    """Return what an error says as a sentence that any terminal may be sent."""
     from beaver_hooks.cli.terminal import harmless  # noqa: PLC0415 - see above
 
-    text = harmless(text)
+    text = harmless(str(error))
     return text if text.endswith((".", "!", "?", ")")) else f"{text}."
 
 

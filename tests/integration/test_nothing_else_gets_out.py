@@ -75,6 +75,7 @@ HOST = {
     "unregister": {"name": "good", "drain": False},
     "plugin": {"name": "good"},
     "plugins": {},
+    "fail_closed": {},
     "tools": {},
     "commands": {},
     "run_tool": BY_ID | {"name": "echo", "arguments": {}},

@@ -90,9 +90,19 @@ def _results(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 def _account(messages: Sequence[ChatMessage], result: ChatMessage) -> str:
     """Return what is said about a tool's answer: the answer itself, which may be that it failed."""
     calls = {call.id: call.name for message in messages for call in message.tool_calls}
-    line = " ".join(result.text.split())
+    line = " ".join(_message(result.text).split())
     shown = line if len(line) <= _LONGEST_RESULT else line[: _LONGEST_RESULT - 3] + "..."
     return f"The tool {calls.get(str(result.tool_call_id), 'that was called')} answered: {shown or 'nothing'}"
+
+
+def _message(text: str) -> str:
+    """Return the sentence in a tool's answer, if it is an object with one, else all of it."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    said = found.get("message") or found.get("error") if isinstance(found, dict) else None
+    return said if isinstance(said, str) else text
 
 
 def _said(messages: Sequence[ChatMessage], text: str) -> Completion:

@@ -181,3 +181,25 @@ async def test_it_never_fails(conversation, with_tool):
     assert answer == await ask(*conversation, tools=tools)
     assert answer.text == "".join(pieces)
     assert bool(answer.text) != bool(answer.tool_calls)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ('{"success": true, "message": "Entry added."}', "Entry added."),
+        ('{"success": false, "error": "It is full."}', "It is full."),
+        ('{"found": []}', '{"found": []}'),
+        ('{"message": 7}', '{"message": 7}'),
+        ('["message"]', '["message"]'),
+        ("[" * 100_000, "[" * 497 + "..."),
+    ],
+)
+async def test_of_a_tool_s_answer_it_says_the_sentence(answer, said):
+    """An object with a message is answered by that; anything else is quoted as it is."""
+    call = ToolCall(id="1", name="memory", arguments="{}")
+    given = [
+        ChatMessage(role="assistant", tool_calls=(call,)),
+        ChatMessage(role="tool", text=answer, tool_call_id="1"),
+    ]
+
+    assert f"The tool memory answered: {said}" == (await OfflineProvider().complete(given)).text

@@ -1,0 +1,122 @@
+"""A conversation as a person has it: prompts, and lines that begin with a slash. No terminal, no printing."""
+
+from collections.abc import Awaitable, Callable
+
+import attrs
+
+from beaver_hooks.agent.chat import OnDelta
+from beaver_hooks.agent.commands import MemoryCommands
+from beaver_hooks.agent.loading import EngineLoadResult
+from beaver_hooks.agent.loop import AgentLoop
+from beaver_hooks.agent.results import AgentRunResult
+from beaver_hooks.agent.sessions.texts import new_session_id
+from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hostspecs import CommandContext, NotOffered, Trust
+
+HELP = {
+    "help": "this list",
+    "memory": "how each memory is; `/memory off`, `/memory on`, `/memory PLUGIN ...`",
+    "skill": "the skills; `/skill NAME` activates one from now on, `/skill off NAME` no longer",
+    "session": "the id of this session, to go on with it later",
+    "new": "begin a new session",
+    "exit": "end (so does Ctrl-D)",
+}
+TROUBLED = ("degraded", "unavailable")
+
+
+class Ended(Exception):
+    """The user wants to end the conversation."""
+
+
+@attrs.define(kw_only=True)
+class Conversation:
+    """One person's conversation with the agent.
+
+    Attributes:
+        engine: what is loaded.
+        session: the id of the session that is going on.
+        user: who speaks, if that is known.
+        skills: the skills that the user has activated.
+        last: what the newest prompt came to.
+    """
+
+    engine: EngineLoadResult
+    session: str = attrs.field(factory=new_session_id)
+    user: str | None = None
+    skills: list[str] = attrs.field(factory=list)
+    last: AgentRunResult | None = None
+
+    async def say(self, prompt: str, on_delta: OnDelta | None = None) -> AgentRunResult:
+        """Return what the agent answers; see `AgentLoop.run`."""
+        self.last = await AgentLoop(self.engine).run(
+            prompt, self.session, self.user, trust=Trust.FULL, skills=self.skills, on_delta=on_delta
+        )
+        return self.last
+
+    async def command(self, line: str) -> str:
+        """Run a line that begins with a slash; return what to show.
+
+        Raises:
+            Ended: the user wants to end it.
+            NotOffered: there is no such command.
+            BeaverError: it cannot be done.
+        """
+        name, *words = line.removeprefix("/").split()
+        commands: dict[str, Callable[[list[str]], Awaitable[str]]] = {
+            "help": self._help,
+            "memory": self._memory,
+            "skill": self._skill,
+            "session": self._session,
+            "new": self._new,
+            "exit": self._exit,
+            "quit": self._exit,
+        }
+        if name not in commands:
+            meant = did_you_mean(name, commands) or "; /help lists them"
+            raise NotOffered(f"there is no command /{name}{meant.rstrip('?')}. To say this to the agent, begin with //")
+        return await commands[name](words)
+
+    async def troubles(self) -> dict[str, str]:
+        """Return what is wrong with each memory that is not well, by the plugin's name."""
+        return {name: str(health) for name, health in self.engine.status.items() if health.state in TROUBLED}
+
+    async def prompts(self, limit: int = 200) -> list[str]:
+        """Return what the user said in this session before, oldest first."""
+        resumed = await self.engine.sessions.resume(self.session, self.user, limit=limit)
+        return [message.text for message in resumed.history if message.role == "user"]
+
+    async def _help(self, _words: list[str]) -> str:
+        return "\n".join(f"/{name:8} {text}" for name, text in HELP.items())
+
+    async def _memory(self, words: list[str]) -> str:
+        context = CommandContext(session=self.session, user=self.user, trust=Trust.FULL)
+        return await MemoryCommands(self.engine).run(words, context)
+
+    async def _skill(self, words: list[str]) -> str:
+        if not words:
+            return self._skills()
+        if words[0] == "off" and words[1:]:
+            self.skills = [name for name in self.skills if name not in words[1:]]
+            return self._active()
+        self.engine.skills.activate(words)
+        self.skills += [name for name in words if name not in self.skills]
+        return self._active()
+
+    async def _session(self, _words: list[str]) -> str:
+        return f"{self.session}\nGo on with it later: beaver chat --session {self.session}"
+
+    async def _new(self, _words: list[str]) -> str:
+        self.session = new_session_id()
+        return f"A new session: {self.session}"
+
+    async def _exit(self, _words: list[str]) -> str:
+        raise Ended
+
+    def _skills(self) -> str:
+        found = self.engine.skills.list()
+        lines = [f"{skill.name:20} {skill.description}".rstrip() for skill in found.skills]
+        return "\n".join([*(lines or ["There are no skills."]), *found.problems, self._active()])
+
+    def _active(self) -> str:
+        names = [*self.engine.settings.skills, *self.skills]
+        return f"Active: {', '.join(dict.fromkeys(names)) or 'none'}"

@@ -1,0 +1,147 @@
+"""`beaver chat`: a conversation at the terminal."""
+
+import contextlib
+import sys
+from pathlib import Path
+
+import click
+
+from beaver_hooks import __version__
+from beaver_hooks.agent.conversation import Conversation, Ended
+from beaver_hooks.agent.errors import AnswerNotStored
+from beaver_hooks.agent.loading import EngineLoader, EngineLoadResult
+from beaver_hooks.agent.sessions.texts import new_session_id
+from beaver_hooks.cli.failing import sentence
+from beaver_hooks.cli.opening import common, configured
+from beaver_hooks.cli.terminal import show, waiting
+from beaver_hooks.loop_thread import LoopThread
+from beaver_hostspecs import BeaverError
+
+PROMPT = "you> "
+MORE = "...> "
+"""What stands before the rest of a prompt whose line ended with a backslash."""
+
+
+@click.command(name="chat")
+@click.option("--session", metavar="ID", help="The session to go on with, or a new one of that id.")
+@click.option("-c", "--continue", "again", is_flag=True, help="Go on with the session used last.")
+@click.option("--user", metavar="ID", help="Who speaks.")
+@click.option("--skill", "skills", metavar="NAME", multiple=True, help="Activate a skill; may be given several times.")
+@common
+def command(
+    *, session: str | None, again: bool, user: str | None, skills: tuple[str, ...], config: Path | None
+) -> None:
+    """Talk to the agent until Ctrl-D or /exit.
+
+    Ctrl-C takes back the prompt that is being answered and keeps the session. /help lists the commands; a line that
+    ends with a backslash goes on in the next one.
+    """
+    if session is not None and again:
+        raise click.UsageError("Give either --session or --continue.")
+    loaded, thread = configured(config), LoopThread()
+    engine: EngineLoadResult | None = None
+    try:
+        with waiting("Loading the plugins"):
+            engine = thread.call(EngineLoader(loaded).load)
+        chosen = session or (thread.call(_newest, engine, user) if again else None) or new_session_id()
+        conversation = Conversation(engine=engine, session=chosen, user=user, skills=list(skills))
+        _Terminal(thread, conversation).talk()
+    finally:
+        with waiting("Waiting for the plugins to keep what was said"):
+            thread.end(_nothing if engine is None else engine.close)
+
+
+class _Terminal:
+    """Reads lines and shows answers, in the thread that gets Ctrl-C; the conversation runs in the other one."""
+
+    def __init__(self, thread: LoopThread, conversation: Conversation) -> None:
+        self._thread = thread
+        self._conversation = conversation
+        self._interactive = sys.stdin.isatty()
+        self._troubles: dict[str, str] = {}
+
+    def talk(self) -> None:
+        """Go on until the user ends it."""
+        # A skill that is not there is said before the first prompt.
+        self._thread.call(self._conversation.command, " ".join(["/skill", *self._conversation.skills]))
+        self._greet()
+        if self._interactive:
+            _offer(self._thread.call(self._conversation.prompts))
+        with contextlib.suppress(Ended):
+            while True:
+                self._show_troubles()
+                self._take_turn()
+
+    def _take_turn(self) -> None:
+        try:
+            line = self._read()
+            if line.strip():
+                self._answer(line)
+        except EOFError:
+            show()
+            raise Ended from None
+        except KeyboardInterrupt:
+            show("\nTaken back. Ctrl-D ends." if self._interactive else "")
+        except AnswerNotStored as error:
+            # It was shown while it arrived.
+            show(f"\n! {sentence(error)}", err=True)
+        except BeaverError as error:
+            show(f"! {sentence(error)}", err=True)
+
+    def _answer(self, line: str) -> None:
+        if line.startswith("/") and not line.startswith("//"):
+            show(self._thread.call(self._conversation.command, line))
+            return
+        prompt = line[1:] if line.startswith("//") else line
+        result = self._thread.call(self._conversation.say, prompt, _print)
+        show()
+        for call in result.tool_calls:
+            show(f"  [{call.name}: {call.outcome}]")
+
+    def _greet(self) -> None:
+        provider = self._conversation.engine.loaded.config.provider
+        show(f"beaver {__version__}, model {provider.model or provider.kind}, session {self._conversation.session}")
+        show("/help lists the commands, Ctrl-D ends.")
+
+    def _show_troubles(self) -> None:
+        """Say what is wrong with a memory, once it is, and once it is no more."""
+        now = self._thread.call(self._conversation.troubles)
+        for name, text in now.items():
+            if name not in self._troubles:
+                show(f"! {name} is {text}")
+        for name in self._troubles.keys() - now.keys():
+            show(f"! {name} is well again")
+        self._troubles = now
+
+    def _read(self) -> str:
+        line = _input(PROMPT if self._interactive else "")
+        while line.endswith("\\"):
+            line = f"{line[:-1]}\n{_input(MORE if self._interactive else '')}"
+        return line
+
+
+def _input(prompt: str) -> str:
+    return input(prompt)
+
+
+def _offer(prompts: list[str]) -> None:
+    """Let the arrow keys bring back what was said in this session before."""
+    with contextlib.suppress(ImportError):  # not every Python has it
+        import readline  # noqa: PLC0415 - only who types needs it
+
+        for prompt in prompts:
+            if "\n" not in prompt:
+                readline.add_history(prompt)
+
+
+def _print(piece: str) -> None:
+    show(piece, end="")
+
+
+async def _newest(engine: EngineLoadResult, user: str | None) -> str | None:
+    sessions = await engine.sessions.list(1, user)
+    return sessions[0].id if sessions else None
+
+
+async def _nothing() -> None:
+    """Nothing was loaded."""

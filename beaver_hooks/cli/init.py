@@ -1,0 +1,84 @@
+"""`beaver init`: writes a configuration and makes the folder for state."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from beaver_hooks.cli.terminal import show
+from beaver_hooks.config import parse_config, trust_config
+from beaver_hooks.config.finding import FILE, FOLDER
+from beaver_hooks.files import replace
+from beaver_hooks.state_folder import make_state_folder
+from beaver_hostspecs import ConfigurationError
+
+KINDS = ("offline", "openai")
+UNSET = "not-set-yet"
+"""Stands for the credential while what was asked for is checked: it need not be in the environment yet."""
+
+
+@click.command(name="init")
+@click.option("--provider", type=click.Choice(KINDS), help="The language model: none, or any OpenAI-compatible API.")
+@click.option("--base-url", metavar="URL", help="Where the API is, for example http://127.0.0.1:11434/v1.")
+@click.option("--model", metavar="NAME", help="The model's name there.")
+@click.option("--api-key-env", metavar="NAME", help="The environment variable that holds the key, if one is needed.")
+@click.option("--force", is_flag=True, help="Overwrite a configuration without asking.")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
+def command(
+    *, provider: str | None, base_url: str | None, model: str | None, api_key_env: str | None, force: bool
+) -> None:
+    """Write .beaver/config.json here, and make the folder for everything that is kept.
+
+    On a terminal it asks what it is not told. The key itself is never written: only the name of the environment
+    variable that holds it. What exists is overwritten only after a question, or with --force.
+    """
+    path = Path.cwd() / FOLDER / FILE
+    _check_free(path, force=force)
+    raw = _configuration(_provider(provider, base_url, model, api_key_env))
+    parse_config(json.dumps(raw), environment={str(api_key_env): UNSET, **_variables(raw)})
+    make_state_folder(path.parent)
+    replace(path, f"{json.dumps(raw, indent=2)}\n".encode())
+    # Who has just written it need not be asked about it.
+    trust_config(path)
+    _tell(path, raw)
+
+
+def _check_free(path: Path, *, force: bool) -> None:
+    if force or not path.exists():
+        return
+    if not sys.stdin.isatty():
+        raise ConfigurationError("", f"there is a configuration at {path} already; overwrite it with --force")
+    click.confirm(f"There is a configuration at {path}. Overwrite it?", abort=True, err=True)
+
+
+def _provider(kind: str | None, base_url: str | None, model: str | None, variable: str | None) -> dict[str, Any]:
+    if kind is None and sys.stdin.isatty() and not (base_url or model or variable):
+        kind = click.prompt("Language model", type=click.Choice(KINDS), default=KINDS[0], err=True)
+    if (kind or ("openai" if base_url or model else "offline")) == "offline":
+        return {"kind": "offline"}
+    if sys.stdin.isatty():
+        base_url = base_url or click.prompt("Where is the API", default="http://127.0.0.1:11434/v1", err=True)
+        model = model or click.prompt("Which model", err=True)
+        variable = variable or click.prompt(
+            "Which environment variable holds the key (nothing if none is needed)", default="", err=True
+        )
+    found = {"kind": "openai", "baseUrl": base_url, "model": model, "apiKey": {"env": variable} if variable else None}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _configuration(provider: dict[str, Any]) -> dict[str, Any]:
+    return {"memory": {"mode": "curated"}, "provider": provider}
+
+
+def _variables(raw: dict[str, Any]) -> dict[str, str]:
+    key = raw["provider"].get("apiKey")
+    return {key["env"]: UNSET} if key else {}
+
+
+def _tell(path: Path, raw: dict[str, Any]) -> None:
+    show(f"Wrote {path}.")
+    if names := _variables(raw):
+        show(f"Before you start, put the key into the environment variable {next(iter(names))}.")
+    show("Now try: beaver chat")

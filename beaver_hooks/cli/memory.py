@@ -1,0 +1,99 @@
+"""`beaver memory`: how each memory is, and the commands of the plugins."""
+
+from pathlib import Path
+
+import click
+
+from beaver_hooks.agent.commands import MemoryCommands
+from beaver_hooks.cli.app import plugin_group
+from beaver_hooks.cli.opening import common, configured, in_loop, opened
+from beaver_hooks.cli.terminal import show
+from beaver_hooks.config import LoadedConfig
+from beaver_hostspecs import CommandContext, Trust
+
+FREE = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+"""The words after a plugin's command are the plugin's, whatever they look like."""
+
+
+class Memory(click.Group):
+    """Ours, and one group per plugin."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command of ours, or the group of a plugin of that name, which need not exist."""
+        return super().get_command(ctx, cmd_name) or PluginCommands(cmd_name)
+
+
+class PluginCommands(click.Group):
+    """What a plugin adds: its own command group, if it has one, and the commands that it offers in conversations."""
+
+    def __init__(self, plugin: str) -> None:
+        # Without options of its own: those would be the plugin's to understand.
+        super().__init__(plugin, invoke_without_command=True, callback=self._list, help=f"Commands of `{plugin}`.")
+        self._plugin = plugin
+        self._group = plugin_group(plugin)
+        self.context_settings = dict(self._group.context_settings) if self._group else {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return what is known without loading the plugin: its command group."""
+        return self._group.list_commands(ctx) if isinstance(self._group, click.Group) else []
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """Return the command of the plugin's group, else the one that it offers in conversations."""
+        found = self._group.get_command(ctx, cmd_name) if isinstance(self._group, click.Group) else None
+        return found or _offered(self._plugin, cmd_name)
+
+    def _list(self) -> None:
+        context = click.get_current_context()
+        if context.invoked_subcommand is None:
+            for name in self.list_commands(context):
+                show(f"{self._plugin} {name}  {self.get_command(context, name).get_short_help_str()}")
+            _run((self._plugin,), None, None, None)
+
+
+@click.group(name="memory", cls=Memory, invoke_without_command=True)
+@common
+@click.pass_context
+def command(ctx: click.Context, *, config: Path | None) -> None:
+    """Show how each memory is: ok, or degraded since when and why.
+
+    `beaver memory PLUGIN` lists the commands of a plugin, and `beaver memory PLUGIN COMMAND ...` runs one, for
+    example `beaver memory curated show`.
+    """
+    ctx.meta["beaver.config"] = config or ctx.meta.get("beaver.config")
+    if ctx.invoked_subcommand is None:
+        _run((), None, None, config)
+
+
+def _switch(name: str, text: str) -> None:
+    @command.command(name=name, help=text)
+    @click.argument("session", metavar="SESSION")
+    @common
+    def switch(session: str, *, config: Path | None) -> None:
+        _run((name,), session, None, config)
+
+
+_switch("off", "Stop recall and capture of the fail-open plugins for SESSION.")
+_switch("on", "Resume recall and capture for SESSION.")
+
+
+def _offered(plugin: str, name: str) -> click.Command:
+    """Return the command that runs one that a plugin offers in conversations."""
+
+    @click.command(name=name, context_settings=FREE, add_help_option=False)
+    @click.option("--session", metavar="ID", help="The session it is about.")
+    @click.option("--user", metavar="ID", help="Whose memory it is about.")
+    @click.argument("words", nargs=-1, type=click.UNPROCESSED)
+    def offered(words: tuple[str, ...], session: str | None, user: str | None) -> None:
+        _run((plugin, name, *words), session, user, None)
+
+    return offered
+
+
+def _run(words: tuple[str, ...], session: str | None, user: str | None, config: Path | None) -> None:
+    context = CommandContext(session=session, user=user, trust=Trust.FULL)
+    show(in_loop(_answer(configured(config), words, context)))
+
+
+async def _answer(loaded: LoadedConfig, words: tuple[str, ...], context: CommandContext) -> str:
+    async with opened(loaded) as engine:
+        return await MemoryCommands(engine).run(words, context)
