@@ -14,7 +14,8 @@ $(STAMP): $(PROJECTS) constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ./hostspecs -e ./plugins/curated -e '.[dev]' -e ./docs/examples/tally
 	@touch $@
 
-demo: $(STAMP) ## one turn through two plugins, one of which fails before your eyes
+demo: $(STAMP) ## two runs of `beaver`, one memory; then a turn with a plugin that fails before your eyes
+	@$(BIN)/python docs/examples/story.py
 	@$(BIN)/python docs/examples/demo.py
 
 test: $(STAMP) ## the test suite with branch coverage
@@ -37,9 +38,12 @@ faults: $(STAMP) ## the killing and cancelling campaigns, ten times what is in `
 	@for round in 1 2 3 4 5 6 7 8 9 10; do \
 		$(BIN)/python -m pytest -q tests/integration/test_audit_processes.py tests/integration/test_cancellation.py || exit 1; \
 	done
+	BEAVER_RUN_KILLS=200 BEAVER_SESSION_KILLS=500 BEAVER_FAULTS=1 $(BIN)/python -m pytest -q -s \
+		tests/integration/test_beaver_kills.py tests/integration/test_session_kills.py plugins/curated/tests/test_curated_faults.py
 
 docs: $(STAMP) ## the generated pages: hooks from the docstrings, the schema from the settings
 	$(BIN)/python docs/make_hooks.py
+	$(BIN)/python docs/make_cli.py
 	$(BIN)/python -m beaver_hooks.config > docs/config.schema.json.new
 	mv docs/config.schema.json.new docs/config.schema.json
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from beaver_hooks.agent.commands import MemoryCommands
-from beaver_hooks.cli.app import plugin_group
+from beaver_hooks.cli.app import CONFIG, plugin_group
 from beaver_hooks.cli.opening import common, configured, in_loop, opened
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.config import LoadedConfig
@@ -28,7 +28,12 @@ class PluginCommands(click.Group):
 
     def __init__(self, plugin: str) -> None:
         # Without options of its own: those would be the plugin's to understand.
-        super().__init__(plugin, invoke_without_command=True, callback=self._list, help=f"Commands of `{plugin}`.")
+        super().__init__(
+            plugin,
+            invoke_without_command=True,
+            callback=self._list,
+            help=f"Commands of `{plugin}`; without one, all of them are listed.",
+        )
         self._plugin = plugin
         self._group = plugin_group(plugin)
         self.context_settings = dict(self._group.context_settings) if self._group else {}
@@ -59,7 +64,7 @@ def command(ctx: click.Context, *, config: Path | None) -> None:
     `beaver memory PLUGIN` lists the commands of a plugin, and `beaver memory PLUGIN COMMAND ...` runs one, for
     example `beaver memory curated show`.
     """
-    ctx.meta["beaver.config"] = config or ctx.meta.get("beaver.config")
+    ctx.meta[CONFIG] = config or ctx.meta.get(CONFIG)
     if ctx.invoked_subcommand is None:
         _run((), None, None, config)
 

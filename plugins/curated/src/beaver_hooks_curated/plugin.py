@@ -4,9 +4,11 @@ import asyncio
 from pathlib import Path
 
 from beaver_hooks_curated.commands import CuratedCommands
-from beaver_hooks_curated.reporting import tell_taken
+from beaver_hooks_curated.entries import Target
+from beaver_hooks_curated.reporting import tell_taken, tell_written
 from beaver_hooks_curated.service import MemoryService
 from beaver_hooks_curated.settings import PATH, CuratedSettings
+from beaver_hooks_curated.store import Written
 from beaver_hooks_curated.tool import MemoryTool
 from beaver_hostspecs import (
     Command,
@@ -53,11 +55,18 @@ class Curated:
         folder = Path(settings.folder) if settings.folder else setup.state_folder
         self.service = MemoryService(folder, settings)
         self._tool = MemoryTool(self.service)
+        self._report = setup.report
 
     @hookimpl
     async def start(self) -> None:
         """Sweep what killed processes left behind."""
         await asyncio.to_thread(self.service.sweep)
+
+    def take_edit(self, target: Target, base: str, text: str, user: str | None) -> Written:
+        """Take what a person made of `base` in an editor, and write down that they did; see `MemoryService.edited`."""
+        written = self.service.edited(target, base, text, user)
+        tell_written(written, self._report)
+        return written
 
     @hookimpl
     def provide_tools(self) -> tuple[Tool, ...]:

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Writes `docs/cli.md` from the help texts of `beaver`. Run it with `make docs`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from beaver_hooks.cli.app import COMMANDS, EXIT_CODES, beaver
+
+PAGE = Path(__file__).with_name("cli.md")
+WIDTH = 80
+INTRODUCTION = """\
+`beaver` runs an agent whose memory is plugins, and looks after what it keeps. It works at once, with no network and no
+key: without a configuration the provider is `offline`, which answers from what it is given and says from where.
+
+`make docs` makes this page from what `--help` prints. A plugin can add a group of commands under its own name; see
+[Writing a plugin](writing-a-plugin.md)."""
+BEFORE_CODES = """\
+## Exit codes
+
+Errors are one sentence and a remedy on stderr; `--debug` shows where they happened."""
+VARIABLES = """\
+## Environment
+
+| variable | what it does |
+|---|---|
+| `BEAVER_CONFIG` | names the configuration file; naming it is trusting it |
+| `BEAVER_LOG_LEVEL` | how much is logged to stderr: `debug`, `info`, `warning` (the default), `error` or `critical` |
+| `NO_COLOR` | no colour on a terminal either |
+| `XDG_STATE_HOME` | where confirmations of configurations are recorded, `~/.local/state` unless set |"""
+
+
+def page() -> str:
+    """Return the page as it has to stand."""
+    codes = "\n".join(line.strip() for line in EXIT_CODES.splitlines() if line.strip()[:1].isdigit())
+    parts = ["# The command `beaver`", INTRODUCTION, *_sections(), BEFORE_CODES, _block(codes), VARIABLES]
+    return "\n\n".join(parts) + "\n"
+
+
+def _sections() -> Iterator[str]:
+    root = click.Context(beaver, info_name="beaver", max_content_width=WIDTH, terminal_width=WIDTH)
+    for name in COMMANDS:
+        command = beaver.get_command(root, name)
+        assert command is not None
+        yield from _of(command, name, root, level=2)
+
+
+def _of(command: click.Command, name: str, parent: click.Context, *, level: int) -> Iterator[str]:
+    context = click.Context(command, info_name=name, parent=parent, max_content_width=WIDTH, terminal_width=WIDTH)
+    yield f"{'#' * level} {context.command_path}\n\n{_block(command.get_help(context))}"
+    if isinstance(command, click.Group):
+        for each in command.list_commands(context):
+            found = command.get_command(context, each)
+            assert found is not None
+            yield from _of(found, each, context, level=level + 1)
+
+
+def _block(text: str) -> str:
+    return f"```text\n{text.rstrip()}\n```"
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
