@@ -14,6 +14,7 @@ import attrs
 
 from beaver_hooks.agent.loading import EngineLoadResult
 from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.record.recorder import HOST
 from beaver_hostspecs import CommandContext, NotOffered
 
 OFF, ON = "off", "on"
@@ -40,6 +41,8 @@ class MemoryCommands:
         plugin, *rest = words
         offered = self._engine.host.commands
         if plugin not in offered:
+            if (health := self._engine.status.get(plugin)) is not None and plugin != HOST:
+                raise NotOffered(f"`{plugin}` is not in service: it is {health}. {self._known()}")
             meant = did_you_mean(plugin, [*offered, OFF, ON]).rstrip("?")
             raise NotOffered(f"there is no `{plugin}` here{meant}. {self._known()}")
         if not rest:
@@ -48,7 +51,7 @@ class MemoryCommands:
 
     async def overview(self, session: str | None = None) -> str:
         """Return how every plugin is, and whether memory is on for a session."""
-        status = {name: health for name, health in self._engine.status.items() if name != "host"}
+        status = {name: health for name, health in self._engine.status.items() if name != HOST}
         width = max(map(len, status), default=0)
         lines = [f"{name:{width}}  {health}" for name, health in status.items()]
         if session is not None:

@@ -61,7 +61,7 @@ class Conversation:
             NotOffered: there is no such command.
             BeaverError: it cannot be done.
         """
-        name, *words = line.removeprefix("/").split()
+        name, *words = line.removeprefix("/").split() or ["help"]
         commands: dict[str, Callable[[list[str]], Awaitable[str]]] = {
             "help": self._help,
             "memory": self._memory,

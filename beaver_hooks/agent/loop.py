@@ -1,9 +1,11 @@
 """Runs prompts: opens the turn, asks the model, runs tools, stores the exchange, commits."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import partial
+from typing import Any
 
 import attrs
 
@@ -26,6 +28,8 @@ TOOL_LIMIT = (
     "I stopped here: this prompt has used up its {rounds} rounds of tool calls. What I found out so far is in this"
     " conversation; ask me to go on."
 )
+
+PARAGRAPH = "\n\n"
 
 
 @attrs.define(kw_only=True)
@@ -141,23 +145,31 @@ class AgentLoop:
 
     async def _converse(self, turn: OpenTurn, progress: _Progress, on_delta: OnDelta | None) -> _Final:
         """Ask the model and run its tools, until it has answered or asked too often."""
-        tools = self._engine.tools.schemas(turn)
-        rounds = self._engine.settings.max_tool_rounds
-        for left in range(rounds, -1, -1):
-            completion = await self._engine.provider.complete(progress.messages, tools=tools, on_delta=on_delta)
-            progress.heard(completion)
-            if not completion.tool_calls:
-                return _Final(text=_said(completion), status="completed")
-            if not left:
-                break
+        rounds = left = self._engine.settings.max_tool_rounds
+        ask = partial(self._ask, progress, self._engine.tools.schemas(turn), on_delta)
+        completion = await ask()
+        while completion.tool_calls and left:
             outcomes = await self._engine.tools.run_all(completion.tool_calls, turn)
             progress.ran(outcomes)
             for outcome in outcomes:
                 await turn.tool_result(**outcome.fields)
+            completion, left = await ask(), left - 1
+        if not completion.tool_calls:
+            return _Final(text=_said(completion), status="completed")
         text = TOOL_LIMIT.format(rounds=rounds)
         if on_delta is not None:
             on_delta(text)
         return _Final(text=text, status="tool_limit")
+
+    async def _ask(
+        self, progress: _Progress, tools: Sequence[Mapping[str, Any]], on_delta: OnDelta | None
+    ) -> Completion:
+        completion = await self._engine.provider.complete(progress.messages, tools=tools, on_delta=on_delta)
+        progress.heard(completion)
+        if on_delta is not None and completion.text and completion.tool_calls:
+            # What it says after its tools is another paragraph.
+            on_delta(PARAGRAPH)
+        return completion
 
     async def _keep(self, turn: OpenTurn, text: str) -> None:
         """Store the exchange in one transaction, then commit the turn."""

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from beaver_hooks.agent.sessions.connecting import Connector
-from beaver_hooks.agent.sessions.records import ImportReport
+from beaver_hooks.agent.sessions.records import ImportReport, Resumed
 from beaver_hooks.agent.sessions.transfer import read_lines, session_lines
 from beaver_hooks.agent.sessions.work import Work
 from beaver_hostspecs import Message
@@ -29,6 +29,7 @@ class Sessions(RuleBasedStateMachine):
         self.connector = Connector(Path(self.folder.name))
         self.work = Work(self.connector)
         self.model = {}
+        self.paused = set()
 
     @rule(target=ids, session=st.sampled_from("abcd"), user=st.sampled_from([None, "me"]))
     def ensure(self, session, user):
@@ -49,8 +50,22 @@ class Sessions(RuleBasedStateMachine):
             self.work.add_event(session, name, {}, WHEN)
             self.model[session][1].append(name)
 
+    @rule(session=ids, paused=st.booleans())
+    def pause(self, session, paused):
+        if session in self.model:
+            self.work.pause(session, paused=paused)
+            (self.paused.add if paused else self.paused.discard)(session)
+
+    @rule(session=ids, limit=st.integers(0, 6))
+    def resume(self, session, limit):
+        messages, _ = self.model.setdefault(session, ([], []))
+        history = tuple(messages[len(messages) - limit :] if limit < len(messages) else messages)
+        expected = Resumed(id=session, history=history, paused=session in self.paused)
+        assert expected == self.work.resume(session, None, limit, WHEN)
+
     @rule(session=consumes(ids))
     def delete(self, session):
+        self.paused.discard(session)
         if self.model.pop(session, None) is not None:
             self.work.delete(session)
 
@@ -74,6 +89,7 @@ class Sessions(RuleBasedStateMachine):
         assert {session: (len(said), len(happened)) for session, (said, happened) in self.model.items()} == {
             session: (each.info.messages, each.info.events) for session, each in shown.items()
         }
+        assert self.paused == {session for session, each in shown.items() if each.info.paused}
 
     def teardown(self):
         assert () == self.work.integrity()

@@ -2,10 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
+import attrs
 import pytest
 
 from beaver_hooks.agent.errors import SessionError, StorageError, UnknownSession
-from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, Session, SessionInfo
+from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, Resumed, Session, SessionInfo
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hostspecs import Message, Secret
 
@@ -118,6 +119,59 @@ async def test_a_session_is_whose_it_was_first(store):
     assert before == await store.show("a")
 
 
+async def test_a_session_is_resumed(store):
+    """The next turn finds its newest messages and whether its memory is off; a new one is made as `ensure` does."""
+    await filled(store)
+    whole = (*exchange("first \ud800 words", id="m\ud800", speaker="Ann"), *exchange("second"))
+    before = await store.show("a")
+    found = [await store.resume("a", "me"), await store.resume("a", limit=1), await store.resume("a", limit=0)]
+    new = [await store.resume("c", "you"), await store.resume()]
+
+    assert [Resumed(id="a", history=whole), Resumed(id="a", history=whole[-1:]), Resumed(id="a")] == found
+    assert [Resumed(id="c"), Resumed(id=new[1].id)] == new
+    assert before == await store.show("a")
+    assert ["c"] == [info.id for info in await store.list(user_id="you")]
+    assert 4 == len(await store.list())
+
+
+async def test_a_session_of_somebody_else_is_not_resumed(store):
+    """Its user, and who gives no name, go on with it; a session of nobody is anybody's and stays nobody's."""
+    await filled(store)
+    before = await store.list()
+    with pytest.raises(SessionError) as caught:
+        await store.resume("a", "you")
+    allowed = [(await store.resume(session, user)).id for session, user in (("a", "me"), ("a", None), ("b", "you"))]
+
+    assert "The session belongs to another user; start one of your own by leaving its id out." == str(caught.value)
+    assert (["a", "a", "b"], before) == (allowed, await store.list())
+
+
+@pytest.mark.parametrize("ids", [("", None), ("a\nb", None), (7, None), ("a", ""), ("a", "x" * 513)])
+async def test_ids_that_do_not_fit_are_not_resumed(store, ids):
+    """They are refused with a sentence, and nothing is made."""
+    with pytest.raises(SessionError, match="without control characters; use another one"):
+        await store.resume(*ids)
+
+    assert () == await store.list()
+
+
+async def test_the_memory_of_a_session_is_paused(store, tmp_path):
+    """It stays off, in another process too, until it is on again; other sessions and its own rest stay as they are."""
+    await filled(store)
+    before = {info.id: info for info in await store.list()}
+    await store.pause("a")
+    await store.pause("a")
+    other = SessionStore.open(tmp_path / ".beaver")
+    paused = {info.id: info for info in await other.list()}
+    resumed = [(await each.resume(session)).paused for each in (store, other) for session in "ab"]
+    await other.pause("a", paused=False)
+    await other.close()
+
+    assert {"a": attrs.evolve(before["a"], paused=True), "b": before["b"]} == paused
+    assert [True, False, True, False] == resumed
+    assert (before["a"], False) == ((await store.show("a")).info, (await store.resume("a")).paused)
+
+
 async def test_new_ids_differ(store):
     """Without an id there is a new session each time."""
     assert 2 == len({await store.ensure(), await store.ensure()})
@@ -133,6 +187,7 @@ async def test_unknown_sessions(store):
         lambda: store.show("x"),
         lambda: store.rename("x", "t"),
         lambda: store.delete("x"),
+        lambda: store.pause("x"),
         lambda: store.search("q", session_id="x"),
     ]
     said = []
@@ -151,8 +206,9 @@ async def test_unknown_sessions(store):
 
 
 async def test_what_is_exported_can_be_imported(store, tmp_path):
-    """Another store gets the same sessions, hidden events and all; what exists is skipped, or replaced if asked."""
+    """Another store gets the same sessions, paused or not; what exists is skipped, or replaced if asked."""
     await filled(store)
+    await store.pause("a")
     lines = [line async for line in store.export()]
     only = [line async for line in store.export("b")]
     other = SessionStore.open(tmp_path / "other")
@@ -160,6 +216,7 @@ async def test_what_is_exported_can_be_imported(store, tmp_path):
     copies = [await other.show(each, hidden=True) for each in "ab"]
     copied = [line async for line in other.export()]
     hits = await other.search("words", user_id="me")
+    paused = [(await other.resume(each)).paused for each in "ab"]
     await other.close()
 
     assert [
@@ -168,7 +225,7 @@ async def test_what_is_exported_can_be_imported(store, tmp_path):
         ImportReport(replaced=2, messages=4),
     ] == reports
     assert [await store.show(each, hidden=True) for each in "ab"] == copies
-    assert lines == copied
+    assert (lines, [True, False]) == (copied, paused)
     assert ["a"] == [hit.session for hit in hits]
     assert lines[-1:] == only
 

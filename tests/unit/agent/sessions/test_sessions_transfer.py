@@ -2,13 +2,15 @@
 
 import contextlib
 import json
+from datetime import datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks.agent.errors import SessionError
-from beaver_hooks.agent.sessions.transfer import read_lines
+from beaver_hooks.agent.sessions.records import Session, SessionInfo
+from beaver_hooks.agent.sessions.transfer import read_lines, session_lines
 
 TIME = "2026-01-01T00:00:00+00:00"
 SESSION = {"type": "session", "id": "a", "created": TIME, "updated": TIME}
@@ -45,6 +47,29 @@ def test_bad_lines(bad):
         read_lines([json.dumps(SESSION), bad])
 
     assert "Line 2 is no line of an exported session; nothing was imported. Repair or remove it." == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("paused", "expected"), [(True, True), (False, False), (None, False), ("true", False), (1, False), ([], False)]
+)
+def test_a_paused_session(paused, expected):
+    """Only a plain `true` turns the memory of a session off; without a word, as in older exports, it is on."""
+    (told,) = read_lines([json.dumps({**SESSION, "paused": paused})])
+    (silent,) = read_lines([json.dumps(SESSION)])
+
+    assert (expected, False) == (told.paused, silent.paused)
+
+
+def test_only_a_paused_session_says_so():
+    """The line of any other is what it was before there was such a thing."""
+    when = datetime.fromisoformat(TIME)
+    lines = [
+        next(session_lines(Session(info=SessionInfo(id="a", created=when, updated=when, paused=paused))))
+        for paused in (False, True)
+    ]
+
+    # A session without a title has an empty one.
+    assert [{**SESSION, "title": ""}, {**SESSION, "title": "", "paused": True}] == [json.loads(each) for each in lines]
 
 
 def test_a_message_before_any_session():

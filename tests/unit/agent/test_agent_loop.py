@@ -1,0 +1,1034 @@
+"""The loop: a prompt becomes an answer that is stored and committed, or it leaves no trace in the session."""
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import deque
+from pathlib import Path
+
+import attrs
+import hypothesis.strategies as st
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from beaver_hooks.agent.chat import ChatMessage, Completion, ToolCall, Usage
+from beaver_hooks.agent.errors import AnswerNotStored, ProviderError, SessionError, SkillError
+from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.agent.loop import TOOL_LIMIT, AgentLoop
+from beaver_hooks.agent.results import AgentRunResult, ToolCallSummary
+from beaver_hooks.agent.sessions.connecting import DATABASE
+from beaver_hooks.agent.skills import ActiveSkill, activation_text
+from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.config import Config
+from beaver_hooks.config.agent import SYSTEM_PROMPT, AgentSettings
+from beaver_hooks.config.loading import LoadedConfig
+from beaver_hooks.config.model import HostSettings, Memory, Plugins
+from beaver_hooks_curated.plugin import RULE
+from beaver_hostspecs import (
+    Contribution,
+    InvalidTurn,
+    Message,
+    PluginInfo,
+    Reference,
+    Scope,
+    Tool,
+    Trust,
+)
+from beaver_hostspecs.rendering import render_references
+from beaver_hostspecs.testing import Fault, FaultError, FaultPlugin, FrozenClock, RecordingPlugin
+from beaver_hostspecs.testing.clocks import NOON
+
+PARAMETERS = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
+REFERENCES = (Reference(text="We met at noon.", id="r1"), Reference(text="The map hangs in the hall.", id="r2"))
+RULED = PluginInfo(version="0", contract="1.0", rules=("Use what you know.",))
+SYSTEM = f"{SYSTEM_PROMPT}\n\n{RULE}"
+YES = Completion(text="yes")
+
+
+@attrs.frozen(kw_only=True)
+class Asked:
+    """What a provider was asked once."""
+
+    messages: tuple[ChatMessage, ...]
+    tools: tuple[str, ...]
+
+
+class Scripted:
+    """A provider that does what it is told: an answer, an error, or a coroutine function that gives one of them."""
+
+    def __init__(self, *script):
+        self.script = deque(script)
+        self.asked = []
+
+    async def complete(self, messages, *, tools=(), on_delta=None):
+        self.asked.append(Asked(messages=(*messages,), tools=tuple(each["name"] for each in tools)))
+        step = self.script.popleft() if self.script else YES
+        answer = await step() if callable(step) else step
+        if isinstance(answer, Exception):
+            raise answer
+        if on_delta is not None and answer.text:
+            on_delta(answer.text)
+        return answer
+
+    @property
+    def texts(self):
+        """What it was last asked, without the system prompt."""
+        return [each.text for each in self.asked[-1].messages if each.role != "system"]
+
+
+class Agent:
+    """A loaded agent with a scripted provider."""
+
+    def __init__(self, engine, *script):
+        self.engine = engine
+        self.provider = engine.provider = Scripted(*script)
+        self.loop = AgentLoop(engine)
+        self.run = self.loop.run
+
+    async def said(self, session="s"):
+        return [each.text for each in (await self.engine.sessions.show(session)).messages]
+
+    async def sql(self, statement):
+        """Do something to the store's own connection."""
+        job = self.engine.sessions.submit(lambda work: work._connection.execute(statement).fetchall())
+        return await asyncio.wrap_future(job)
+
+
+def loaded_config(folder, *, host=None, **agent):
+    config = Config(
+        memory=Memory(mode="curated", explicit=True),
+        plugins=Plugins(disabled=("tally",)),
+        agent=AgentSettings(**agent),
+        host=host or HostSettings(blocked_after_seconds=60),
+    )
+    return LoadedConfig(config=config, path=None, trusted_by=None, state_folder=folder)
+
+
+@pytest.fixture
+async def load(tmp_path):
+    engines = []
+
+    async def make(*script, plugins=None, sinks=(), **options):
+        loader = EngineLoader(
+            loaded_config(tmp_path / ".beaver", **options),
+            plugins=plugins or {},
+            sinks=sinks,
+            clock=FrozenClock(),
+            environment={},
+        )
+        engines.append(await loader.load())
+        return Agent(engines[-1], *script)
+
+    yield make
+    for engine in engines:
+        await engine.close()
+
+
+def message(role, text, **more):
+    return ChatMessage(role=role, text=text, **more)
+
+
+def exchange(prompt, answer="yes"):
+    return (Message(role="user", text=prompt, when=NOON), Message(role="assistant", text=answer, when=NOON))
+
+
+def call(name="echo", arguments='{"n": 1}', number=1):
+    return ToolCall(id=f"call-{number}", name=name, arguments=arguments)
+
+
+def calling(*calls, text="", usage=None):
+    return Completion(text=text, tool_calls=calls, usage=usage)
+
+
+async def echo(arguments, _turn, _report):
+    return f"heard {arguments['n']}"
+
+
+def tool(run=echo, name="echo"):
+    return Tool(name=name, description="d", parameters=PARAMETERS, run=run)
+
+
+def unfenced(text):
+    """Without the boundary, which is random."""
+    return re.sub(r"(?<=<<<beaver-reference )\S+", "B", text)
+
+
+def recalled(plugin, references=REFERENCES):
+    rendered = render_references(plugin, references, boundary="boundary")
+    return message("user", unfenced(rendered.text))
+
+
+def plain(messages):
+    return [attrs.evolve(each, text=unfenced(each.text)) for each in messages]
+
+
+# --- What the provider gets ---------------------------------------------------------------------------------------
+
+
+async def test_the_order_of_messages(load, tmp_path):
+    """System prompt (base, rules, blocks), skills, references, history, prompt; and what comes back says it all."""
+    for name in ("always", "asked"):
+        (tmp_path / "skills" / name).mkdir(parents=True)
+        (tmp_path / "skills" / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: d\n---\nBe {name}.\n")
+    notes = RecordingPlugin(Contribution(blocks=("The user is British.",), references=REFERENCES), info=RULED)
+    more = RecordingPlugin(Contribution(references=REFERENCES[:1]))
+    agent = await load(
+        Completion(text="first"),
+        Completion(text="second", usage=Usage(input_tokens=3, output_tokens=1)),
+        plugins={"notes": notes, "more": more},
+        skills=("always",),
+        skill_folders=(tmp_path / "skills",),
+    )
+    await agent.run("hello", "s")
+    scope = Scope(project="p")
+    result = await agent.run("how are you?", "s", "u", scope=scope, trust="full", skills=["asked", "always"])
+
+    assert [
+        message("system", f"{SYSTEM}\n\nUse what you know.\n\nThe user is British."),
+        *(message("user", activation_text(ActiveSkill(name=n, text=f"Be {n}."))) for n in ("always", "asked")),
+        recalled("notes"),
+        recalled("more", REFERENCES[:1]),
+        message("user", "hello"),
+        message("assistant", "first"),
+        message("user", "how are you?"),
+    ] == plain(agent.provider.asked[-1].messages)
+    assert (
+        AgentRunResult(
+            text="second",
+            session_id="s",
+            turn_id=result.turn_id,
+            usage=Usage(input_tokens=3, output_tokens=1),
+            receipt_id=result.turn_id,
+        )
+        == result
+    )
+    turn = notes.calls_of("before_prompt")[-1].arguments["turn"]
+    assert ("s", "u", scope, Trust.FULL, exchange("hello", "first")) == (
+        turn.session,
+        turn.user,
+        turn.scope,
+        turn.trust,
+        turn.history,
+    )
+
+
+async def test_the_system_prompt_is_the_same_bytes_every_turn(load):
+    """Whatever was said meanwhile, and in another session; so a provider's cache holds."""
+    notes = RecordingPlugin(Contribution(blocks=("The user is British.",), references=REFERENCES), info=RULED)
+    agent = await load(calling(call("nobody")), YES, ProviderError("x", category="x"), plugins={"notes": notes})
+    await agent.run("one", "s")
+    with pytest.raises(ProviderError):
+        await agent.run("two", "s")
+    await agent.run("three", "t", "u", trust="full")
+    await agent.engine.sessions.pause("s")
+    await agent.run("four", "s")
+    system = [each.messages[0] for each in agent.provider.asked]
+
+    whole = message("system", f"{SYSTEM}\n\nUse what you know.\n\nThe user is British.")
+    without_block = message("system", f"{SYSTEM}\n\nUse what you know.")
+    assert [whole] * 4 + [without_block] == system
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(0, 0), (3, 3), (4, 4), (50, 6)])
+async def test_the_history_has_a_limit(load, limit, expected):
+    """The newest messages go to the model and to the plugins; the session keeps all."""
+    plugin = RecordingPlugin()
+    agent = await load(plugins={"p": plugin}, history_messages=limit)
+    for number in range(4):
+        await agent.run(f"p{number}", "s")
+    whole = [text for number in range(3) for text in (f"p{number}", "yes")]
+    shown = whole[len(whole) - expected :]
+
+    assert [*shown, "p3"] == agent.provider.texts
+    assert shown == [each.text for each in plugin.calls_of("before_prompt")[-1].arguments["turn"].history]
+    assert [*whole, "p3", "yes"] == await agent.said()
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("é" * 1_000_000, "é" * 1_000_000),
+        (" \n padded \t", " \n padded \t"),
+        ("nul\0nul", "nul\ufffdnul"),
+        ("lone \ud800\udfff\udfff", "lone \U000103ff\ufffd"),
+    ],
+    ids=["a megabyte", "blanks around", "nul", "surrogates"],
+)
+async def test_a_prompt_is_the_same_text_everywhere(load, prompt, expected):
+    """What is sent, stored and given to plugins is one text, in this turn and in the next one's history."""
+    plugin = RecordingPlugin()
+    agent = await load(plugins={"p": plugin})
+    await agent.run(prompt, "s")
+    sent = agent.provider.texts
+    await agent.run("next", "s")
+    await agent.engine.host.drain()
+    (before, after) = (plugin.calls_of(hook)[0].arguments for hook in ("before_prompt", "after_prompt"))
+
+    assert [expected] == sent
+    assert [expected, "yes", "next"] == agent.provider.texts
+    assert [expected, "yes", "next", "yes"] == await agent.said()
+    assert [expected] * 3 == [before["turn"].prompt, after["turn"].prompt, after["answer"].messages[0].text]
+
+
+@pytest.mark.parametrize("prompt", ["", " \n\t\u2003", "\0\0", " \0 "])
+async def test_a_prompt_that_says_nothing_is_refused(load, prompt):
+    """Before anything is opened, asked or stored."""
+    plugin = RecordingPlugin()
+    agent = await load(plugins={"p": plugin})
+    with pytest.raises(InvalidTurn, match=r"^the prompt is empty; say something$"):
+        await agent.run(prompt, "s")
+
+    assert ([], (), ()) == (
+        agent.provider.asked,
+        await agent.engine.sessions.list(),
+        plugin.calls_of("before_prompt"),
+    )
+
+
+async def test_an_answer_is_text_that_can_be_sent_back(load):
+    """A NUL and a lone surrogate in an answer become U+FFFD, in the result, the session and for the plugins."""
+    plugin = RecordingPlugin()
+    agent = await load(Completion(text="a\0b\ud800"), plugins={"p": plugin})
+    result = await agent.run("hello", "s")
+    (kept,) = await plugin.wait_for("after_prompt")
+
+    assert ["a\ufffdb\ufffd"] * 3 == [result.text, (await agent.said())[1], kept.arguments["answer"].text]
+
+
+async def test_a_new_session_has_an_id(load):
+    """Without an id there is a new session each time, and it can be gone on with."""
+    agent = await load()
+    first, second = [await agent.run("hello") for _ in range(2)]
+    again = await agent.run("and?", first.session_id)
+
+    assert [1, 2] == [len({first.session_id, again.session_id}), len({first.session_id, second.session_id})]
+    assert ["hello", "yes", "and?"] == agent.provider.texts
+
+
+# --- Tools --------------------------------------------------------------------------------------------------------
+
+
+async def test_tools_run_side_by_side_and_go_back_to_the_model(load):
+    """Two tools that wait for each other both end; what failed is marked; the plugins are told of each, in order."""
+    meeting = asyncio.Barrier(2)
+
+    async def meet(arguments, _turn, _report):
+        await meeting.wait()
+        return {"met": arguments["n"]}
+
+    async def fail(_arguments, _turn, _report):
+        raise ValueError("no luck")
+
+    tools = [tool(meet, "meet"), tool(fail, "fail")]
+    plugin = RecordingPlugin(tools=tools)
+    calls = (
+        call("meet", '{"n": 1}', 1),
+        call("meet", '{"n": 2}', 2),
+        call("fail", "{}", 3),
+        call("meet", '{"n": "x"}', 4),
+        call("gone", "{", 5),
+    )
+    usages = [Usage(input_tokens=5, output_tokens=1), None, Usage(input_tokens=9, output_tokens=2)]
+    agent = await load(
+        calling(*calls, text="Let me see. ", usage=usages[0]),
+        calling(call("fail", "", 6), usage=usages[1]),
+        Completion(text="done", usage=usages[2]),
+        plugins={"p": plugin},
+    )
+    heard = []
+    result = await agent.run("go", "s", on_delta=heard.append)
+    told = [each.arguments["result"] for each in await plugin.wait_for("on_tool_result", 6)]
+
+    answers = [
+        '{"met":1}',
+        '{"met":2}',
+        "[tool error] fail: ValueError: no luck",
+        "[tool error] meet: n: 'x' is not of type 'integer'",
+        "[tool error] gone: there is no such tool; there are: `session_search`, `memory`, `meet`, `fail`",
+    ]
+    first = (
+        message("system", SYSTEM),
+        message("user", "go"),
+        message("assistant", "Let me see. ", tool_calls=calls),
+        *(message("tool", text, tool_call_id=f"call-{n}") for n, text in enumerate(answers, 1)),
+    )
+    assert first == agent.provider.asked[1].messages
+    assert (
+        *first,
+        message("assistant", "", tool_calls=(call("fail", "", 6),)),
+        message("tool", answers[2], tool_call_id="call-6"),
+    ) == agent.provider.asked[2].messages
+    assert [("session_search", "memory", "meet", "fail")] * 3 == [each.tools for each in agent.provider.asked]
+    assert [(f"call-{n}", answer.startswith("[")) for n, answer in enumerate([*answers, answers[2]], 1)] == [
+        (each.call_id, each.outcome == "error") for each in told
+    ]
+    assert ("meet", {"n": 1}, '{"met":1}', None) == (told[0].tool, told[0].arguments, told[0].output, told[0].error)
+    assert (["Let me see. ", "\n\n", "done"], ["go", "done"]) == (heard, await agent.said())
+    assert (
+        tuple(
+            ToolCallSummary(id=each.id, name=each.name, outcome=outcome, duration=summary.duration)
+            for each, outcome, summary in zip(
+                [*calls, call("fail", "", 6)],
+                ["success", "success", *["error"] * 4],
+                result.tool_calls,
+                strict=True,
+            )
+        )
+        == result.tool_calls
+    )
+    assert Usage(input_tokens=14, output_tokens=3) == result.usage
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_too_many_rounds_end_normally(load, streamed):
+    """The fallback text is an answer like any other: streamed, stored, committed and learned from."""
+    plugin = RecordingPlugin(tools=[tool()])
+    agent = await load(*[calling(call())] * 3, plugins={"p": plugin}, max_tool_rounds=2)
+    heard = []
+    result = await agent.run("go", "s", on_delta=heard.append if streamed else None)
+    text = TOOL_LIMIT.format(rounds=2)
+    (kept,) = await plugin.wait_for("after_prompt")
+    await agent.run("go on", "s")
+
+    assert ("tool_limit", text, 2) == (result.status, result.text, len(result.tool_calls))
+    assert [text] * streamed == heard
+    assert exchange("go", text) == kept.arguments["answer"].messages
+    assert ["go", text, "go on"] == agent.provider.texts
+    assert (4, 0) == (len(agent.provider.asked), len(plugin.calls_of("on_turn_dropped")))
+
+
+async def test_the_last_round_may_still_be_an_answer(load):
+    """As many rounds as allowed, then an answer: nothing was too much."""
+    agent = await load(*[calling(call())] * 2, YES, plugins={"p": RecordingPlugin(tools=[tool()])}, max_tool_rounds=2)
+    result = await agent.run("go", "s")
+
+    assert ("completed", "yes", 2) == (result.status, result.text, len(result.tool_calls))
+
+
+# --- Stored, then committed, then returned ------------------------------------------------------------------------
+
+
+def ended(log):
+    """Note the end of a transaction that wrote messages; `False` lets it go on."""
+    if log[-1:] == ["row"]:
+        log.append("end")
+    return False
+
+
+async def test_stored_then_committed_then_returned(load):
+    """Both messages are written in one transaction; only then the turn is committed, and only then `run` returns."""
+    log = []
+
+    class Watching:
+        def append(self, event):
+            if event.name in {"turn_committed", "turn_dropped"}:
+                log.append(event.name)
+
+    agent = await load(sinks=[Watching()])
+    await agent.engine.sessions.ensure("s")
+
+    def watch(work):
+        work._connection.set_update_hook(lambda _type, _base, table, _row: table == "messages" and log.append("row"))
+        work._connection.set_commit_hook(lambda: ended(log))
+
+    await asyncio.wrap_future(agent.engine.sessions.submit(watch))
+    await agent.run("hello", "s")
+    log.append("returned")
+    await asyncio.wrap_future(
+        agent.engine.sessions.submit(
+            lambda work: (work._connection.set_update_hook(None), work._connection.set_commit_hook(None))
+        )
+    )
+
+    assert ["row", "row", "end", "turn_committed", "returned"] == log
+
+
+async def test_the_plugins_learn_what_was_stored(load):
+    """The answer that they get says that it is stored, and its messages are those of the session."""
+    plugin = RecordingPlugin()
+    agent = await load(plugins={"p": plugin})
+    result = await agent.run("hello", "s")
+    (kept,) = await plugin.wait_for("after_prompt")
+    answer = kept.arguments["answer"]
+
+    assert ("yes", NOON, True, exchange("hello")) == (answer.text, answer.when, answer.stored, answer.messages)
+    assert exchange("hello") == await agent.engine.sessions.history("s")
+    await agent.engine.host.drain()
+    assert "committed" == (await agent.engine.host.receipt(result.receipt_id))["state"]
+
+
+async def test_without_a_trail_there_is_no_receipt(load, tmp_path):
+    """A trail that cannot be opened costs the receipt's id and nothing else."""
+    (tmp_path / ".beaver").mkdir(mode=0o700)
+    (tmp_path / ".beaver" / "host.db").write_bytes(b"no database at all" * 100)
+    agent = await load()
+    result = await agent.run("hello", "s")
+
+    assert ("yes", None) == (result.text, result.receipt_id)
+
+
+# --- What breaks --------------------------------------------------------------------------------------------------
+
+
+async def failing():
+    raise ProviderError("The provider failed.", category="server_error")
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [
+        (failing, ProviderError),
+        (Completion(text=" \n", finish_reason="length"), ProviderError),
+        (Completion(), ProviderError),
+        (RuntimeError("a bug"), RuntimeError),
+    ],
+)
+@pytest.mark.parametrize("rounds", [0, 1])
+async def test_a_model_that_does_not_answer_leaves_no_trace(load, step, kind, rounds):
+    """The error comes out, the turn is dropped, and the next prompt follows the last answer."""
+    plugin = RecordingPlugin(tools=[tool()])
+    agent = await load(YES, *[calling(call(), text="Let me see.")] * rounds, step, plugins={"p": plugin})
+    await agent.run("hello", "s")
+    with pytest.raises(kind) as caught:
+        await agent.run("lost", "s")
+    await agent.run("next", "s")
+    await agent.engine.host.drain()
+
+    if isinstance(step, Completion):
+        reason = step.finish_reason or "no reason given"
+        expected = f"The model answered nothing ({reason}). Ask again, or ask for less."
+        assert ("empty", expected) == (caught.value.category, str(caught.value))
+    assert ["hello", "yes", "next"] == agent.provider.texts
+    assert ["hello", "yes", "next", "yes"] == await agent.said()
+    assert ["failed"] == [each.arguments["reason"] for each in plugin.calls_of("on_turn_dropped")]
+    assert ["hello", "next"] == [each.arguments["turn"].prompt for each in plugin.calls_of("after_prompt")]
+    assert {} == agent.loop._busy
+
+
+async def test_a_fail_closed_plugin_stops_the_turn(load):
+    """Its error comes out unchanged, the model is not asked, the session is as it was."""
+    plugin, strict = RecordingPlugin(), FaultPlugin(Fault.RAISE, "before_prompt")
+    agent = await load(plugins={"p": plugin})
+    await agent.run("hello", "s")
+    await agent.engine.host.register("strict", strict, fail_closed=True)
+    with pytest.raises(FaultError):
+        await agent.run("lost", "s")
+    await agent.engine.host.unregister("strict")
+    await agent.run("next", "s")
+    await agent.engine.host.drain()
+
+    assert (2, ["hello", "yes", "next"]) == (len(agent.provider.asked), agent.provider.texts)
+    assert ["failed"] == [each.arguments["reason"] for each in plugin.calls_of("on_turn_dropped")]
+
+
+async def test_a_fail_open_plugin_costs_only_itself(load):
+    """It raises in every hook of a turn that goes on without it."""
+    agent = await load(plugins={"p": FaultPlugin(Fault.RAISE, "before_prompt")})
+
+    assert "yes" == (await agent.run("hello", "s")).text
+    assert "degraded" == agent.engine.status["p"].state
+
+
+@pytest.mark.parametrize(
+    ("harm", "sentence"),
+    [
+        ("PRAGMA query_only = 1", "is read-only; check who owns it and its folder"),
+        ("PRAGMA max_page_count = 1", "cannot grow: the disk is full; make room and try again"),
+        (
+            (
+                "CREATE TEMP TRIGGER harm BEFORE INSERT ON main.messages WHEN NEW.role = 'assistant'"
+                " BEGIN SELECT RAISE(ABORT, 'no'); END"
+            ),
+            "is no database of sessions; move it away",
+        ),
+        ("DELETE FROM sessions WHERE id = 's'", None),
+    ],
+    ids=["read-only", "full", "half way", "deleted meanwhile"],
+)
+async def test_an_answer_that_cannot_be_stored(load, tmp_path, harm, sentence):
+    """The error has the answer, the turn is dropped, nothing is half stored; it works again by itself."""
+    answer = "x" * 1_000_000
+
+    async def break_it():
+        await agent.engine.events.flush()  # or writing events would find the harm first, and mend it
+        await agent.sql(harm)
+        return Completion(text=answer)
+
+    plugin = RecordingPlugin()
+    agent = await load(YES, break_it, plugins={"p": plugin})
+    await agent.run("hello", "s")
+    with pytest.raises(AnswerNotStored) as caught:
+        await agent.run("lost", "s")
+    (dropped,) = await plugin.wait_for("on_turn_dropped")
+    await agent.run("next", "s")
+
+    where = f"The session store {tmp_path / '.beaver' / DATABASE} {sentence}."
+    gone = "There is no such session; `beaver sessions list` shows those that are stored."
+    expected = f"The answer could not be stored, so the turn was dropped. {where if sentence else gone}"
+    assert (answer, expected, "failed") == (caught.value.text, str(caught.value), dropped.arguments["reason"])
+    kept = ["hello", "yes"] if sentence else []
+    assert ([*kept, "next"], [*kept, "next", "yes"]) == (agent.provider.texts, await agent.said())
+    assert () == await agent.engine.sessions.integrity()
+
+
+FULL_DISK = """
+import asyncio, json, resource, sys
+from pathlib import Path
+from beaver_hooks.agent.chat import Completion
+from beaver_hooks.agent.errors import StorageError
+from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.agent.loop import AgentLoop
+
+folder = Path(sys.argv[1])
+
+class Provider:
+    async def complete(self, messages, **_):
+        return Completion(text="x" * 3_000_000 if messages[-1].text == "lost" else "yes")
+
+    async def close(self):
+        pass
+
+def grow(size):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, -1))
+
+async def main():
+    said = []
+    async with await EngineLoader(folder / "config.json").load() as engine:
+        engine.provider, loop = Provider(), AgentLoop(engine)
+        await loop.run("hello", "s")
+        await engine.events.flush()
+        await asyncio.to_thread(engine.host.trail.flush)
+        grow(2_000_000)
+        try:
+            await loop.run("lost", "s")
+        except StorageError as error:
+            said += [type(error).__name__, len(error.text), str(error).split(". ")[1]]
+        grow(-1)
+        await loop.run("next", "s")
+        said += [each.text for each in await engine.sessions.history("s")]
+        said += [*await engine.sessions.integrity()]
+    grow(100)
+    try:
+        await EngineLoader(folder / "other.json").load()
+    except StorageError as error:
+        said += [type(error).__name__, str(error)]
+    print(json.dumps(said))
+
+asyncio.run(main())
+"""
+
+
+def test_a_disk_that_is_really_full(tmp_path):
+    """Where the system lets no file grow: a clear error with the answer, nothing lost, nothing half stored."""
+    for name in ("config", "other"):
+        text = json.dumps({"memory": {"mode": "curated"}, "host": {"stateFolder": name}})
+        (tmp_path / f"{name}.json").write_text(text)
+    child = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    store = f"The session store {tmp_path / 'config' / DATABASE} cannot be read or written; check the disk."
+    other = f"The session store {tmp_path / 'other' / DATABASE} cannot be read or written; check the disk."
+    assert [
+        *("AnswerNotStored", 3_000_000, store.removesuffix(".") + "."),
+        *("hello", "yes", "next", "yes"),
+        *("StorageError", other),
+    ] == json.loads(child.stdout), child.stderr
+
+
+@pytest.mark.parametrize(
+    "session", ["", "a\nb", "x" * 513, 7, ["s"], "\ud800"], ids=["empty", "line", "long", "int", "list", "surrogate"]
+)
+async def test_an_id_that_does_not_fit(load, session):
+    """It is refused with a sentence, before anybody is asked."""
+    agent = await load()
+    with pytest.raises(SessionError, match=r"^A session id is a text of 1 to 512 characters"):
+        await agent.run("hello", session)
+
+    assert ([], {}) == (agent.provider.asked, agent.loop._busy)
+
+
+async def test_a_session_is_its_users(load):
+    """Another user is refused and reads nothing; who gives no name goes on with it."""
+    agent = await load()
+    await agent.run("hello", "s", "ann")
+    with pytest.raises(SessionError) as caught:
+        await agent.run("what was said?", "s", "ben")
+    await agent.run("next", "s")
+
+    assert "The session belongs to another user; start one of your own by leaving its id out." == str(caught.value)
+    assert (2, ["hello", "yes", "next"], {}) == (len(agent.provider.asked), agent.provider.texts, agent.loop._busy)
+
+
+async def test_a_skill_that_is_not_there(load):
+    """It is refused before the session is made."""
+    agent = await load()
+    with pytest.raises(SkillError, match="there is no skill `nope`"):
+        await agent.run("hello", "s", skills=["nope"])
+
+    assert ([], ()) == (agent.provider.asked, await agent.engine.sessions.list())
+
+
+async def test_a_listener_that_raises(load):
+    """What `on_delta` raises comes out, and the turn is dropped."""
+
+    def deaf(_text):
+        raise BrokenPipeError
+
+    agent = await load()
+    with pytest.raises(BrokenPipeError):
+        await agent.run("hello", "s", on_delta=deaf)
+
+    assert [] == await agent.said()
+
+
+# --- Cancellation -------------------------------------------------------------------------------------------------
+
+MOST_POINTS = 80
+"""More than a run has points at which it can be cancelled."""
+
+
+class CancelledAt:
+    """Awaits something, and cancels its own task when that suspends for the k-th time (from 1)."""
+
+    def __init__(self, body, point):
+        self.body, self.point, self.suspensions = body, point, 0
+
+    def __await__(self):
+        steps, resume, value = self.body.__await__(), "send", None
+        while True:
+            try:
+                waited_for = getattr(steps, resume)(value)
+            except StopIteration as end:
+                return end.value
+            self.suspensions += 1
+            if self.suspensions == self.point:
+                asyncio.current_task().cancel()
+            try:
+                resume, value = "send", (yield waited_for)
+            except BaseException as error:
+                resume, value = "throw", error
+
+
+async def cancelled_at(body, point):
+    """Cancel the body at its k-th suspension; return whether there was one."""
+    stepping = CancelledAt(body, point)
+
+    async def driven():
+        await stepping
+
+    task = asyncio.create_task(driven())
+    await asyncio.wait([task])
+    assert (stepping.suspensions >= point) == task.cancelled()
+    return task.cancelled()
+
+
+async def test_a_run_cancelled_at_any_point(load):
+    """It comes out; the turn is dropped and left no trace, or is stored and committed; the next run works."""
+
+    async def slowly(arguments, _turn, _report):
+        await asyncio.sleep(0)
+        return arguments["n"]
+
+    async def thinking():
+        await asyncio.sleep(0)
+        return calling(call(), call(number=2))
+
+    plugin = RecordingPlugin(Contribution(references=REFERENCES), tools=[tool(slowly)])
+    agent = await load(plugins={"p": plugin})
+    before = asyncio.all_tasks()
+    seen = []
+    for point in range(1, MOST_POINTS):
+        session = f"s{point}"
+        agent.provider.script = deque([thinking])
+        again = await cancelled_at(agent.run("hello", session, "u"), point)
+        agent.provider.script.clear()
+        await agent.run("next", session, "u")
+        await agent.engine.host.drain()
+        ends = [
+            each.hook
+            for each in plugin.calls
+            if each.hook in {"after_prompt", "on_turn_dropped"}
+            and (each.arguments["turn"].session, each.arguments["turn"].prompt) == (session, "hello")
+        ]
+        seen.append((tuple((await agent.said(session))[:-2]), tuple(ends)))
+        if not again:
+            break
+
+    outcomes = [((), ()), ((), ("on_turn_dropped",)), (("hello", "yes"), ("after_prompt",))]
+    assert [each for each in outcomes for _ in range(seen.count(each))] == seen
+    assert {*outcomes} == {*seen}
+    # Not only the run that was cancelled nowhere was kept: so was the one that was cancelled while it was stored.
+    assert seen.count(outcomes[2]) >= 2
+    assert ({}, 0, before) == (
+        agent.loop._busy,
+        len(agent.engine.host._running().turns.book),
+        asyncio.all_tasks(),
+    )
+
+
+@pytest.fixture
+async def storing(load):
+    """An agent whose run is just being stored once `begun` is set; `gate` lets it go on, after the `harm` if any."""
+    plugin, gate, begun = RecordingPlugin(), threading.Event(), asyncio.Event()
+
+    def wait(work):
+        gate.wait(20)
+        for statement in agent.harm:
+            work._connection.execute(statement)
+
+    async def hold():
+        await agent.engine.events.flush()
+        agent.engine.sessions.submit(wait)
+        asyncio.get_running_loop().call_soon(begun.set)
+        return YES
+
+    agent = await load(YES, hold, plugins={"p": plugin})
+    await agent.run("hello", "s")
+    agent.plugin, agent.gate, agent.begun, agent.harm = plugin, gate, begun, []
+    yield agent
+    gate.set()
+
+
+@pytest.mark.parametrize(
+    ("harm", "kept", "hooks"),
+    [([], ["going", "yes"], {"after_prompt": 2}), (["PRAGMA query_only = 1"], [], {"on_turn_dropped": 1})],
+    ids=["stored", "failed"],
+)
+async def test_cancelling_while_the_answer_is_stored(storing, harm, kept, hooks):
+    """However often it is cancelled, storing ends first; what comes out is the cancellation, and nothing is half done."""
+    storing.harm = harm
+    run = asyncio.create_task(storing.run("going", "s"))
+    await storing.begun.wait()
+    for _ in range(3):
+        run.cancel()
+        await asyncio.sleep(0)
+    waited = run.done()
+    storing.gate.set()
+    await asyncio.wait([run])
+    (hook,) = hooks
+    ended = await storing.plugin.wait_for(hook, hooks[hook])
+    await storing.run("next", "s")
+
+    assert (False, True, 3) == (waited, run.cancelled(), run.cancelling())
+    assert ["hello", "yes", *kept, "next", "yes"] == await storing.said()
+    assert "going" == ended[-1].arguments["turn"].prompt
+    closed = [each for each in storing.plugin.calls if each.hook in {"after_prompt", "on_turn_dropped"}]
+    assert 1 == sum(each.arguments["turn"].prompt == "going" for each in closed)
+
+
+# --- Many at the same time ----------------------------------------------------------------------------------------
+
+
+async def test_runs_of_one_session_queue_and_others_do_not_wait(load):
+    """A second run of a busy session asks nobody until the first is stored; another session comes and goes meanwhile."""
+    gate, begun = asyncio.Event(), asyncio.Event()
+
+    async def hold():
+        begun.set()
+        await gate.wait()
+        return Completion(text="at last")
+
+    agent = await load(hold, Completion(text="elsewhere"), Completion(text="second"))
+    first = asyncio.create_task(agent.run("one", "s"))
+    await begun.wait()
+    second, cancelled = [asyncio.create_task(agent.run(prompt, "s")) for prompt in ("two", "three")]
+    other = await agent.run("hello", "t")
+    cancelled.cancel()
+    await asyncio.wait([cancelled])
+    waiting, asked = {session: count for session, (_, count) in agent.loop._busy.items()}, len(agent.provider.asked)
+    gate.set()
+    results = [each.text for each in await asyncio.gather(first, second)]
+
+    assert ("elsewhere", {"s": 2}, 2, True) == (other.text, waiting, asked, cancelled.cancelled())
+    assert (["at last", "second"], ["one", "at last", "two"]) == (results, agent.provider.texts)
+    assert ({}, ["one", "at last", "two", "second"]) == (agent.loop._busy, await agent.said())
+
+
+async def test_many_sessions_at_once(load):
+    """A hundred runs of ten sessions are all kept, each exchange whole, in the order in which they came."""
+    agent = await load()
+    await asyncio.gather(*[agent.run(f"p{n}", f"s{n % 10}") for n in range(100)])
+
+    expected = [[text for n in range(100) if n % 10 == s for text in (f"p{n}", "yes")] for s in range(10)]
+    assert expected == [await agent.said(f"s{s}") for s in range(10)]
+    assert {} == agent.loop._busy
+
+
+# --- A session whose memory is off --------------------------------------------------------------------------------
+
+
+async def test_a_paused_session_has_no_fail_open_memory(load):
+    """They neither recall nor learn nor offer tools, and the receipt says so; the fail-closed do; then all do again."""
+    loose = RecordingPlugin(Contribution(references=REFERENCES), tools=[tool(name="loose")], info=RULED)
+    strict = RecordingPlugin(Contribution(blocks=("strict",)), tools=[tool(name="strict")])
+    # The model may still know the name of the tool from before.
+    asking = [calling(call("loose"), call("strict", number=2)), YES]
+    agent = await load(*asking, *asking, plugins={"loose": loose})
+    await agent.engine.host.register("strict", strict, fail_closed=True)
+    await agent.engine.sessions.ensure("s")
+    await agent.engine.sessions.pause("s")
+    paused = await agent.run("quietly", "s")
+    await agent.run("elsewhere", "t")
+    await agent.engine.host.drain()
+    quiet, elsewhere = agent.provider.asked[1], agent.provider.asked[-1]
+    hooks = [
+        [each.hook for each in plugin.calls if "turn" in each.arguments and each.arguments["turn"].session == "s"]
+        for plugin in (loose, strict)
+    ]
+    receipt = await agent.engine.host.receipt(paused.receipt_id)
+    await agent.engine.sessions.pause("s", paused=False)
+    await agent.run("again", "s")
+    await agent.engine.host.drain()
+
+    system = f"{SYSTEM}\n\nUse what you know.\n\nstrict"
+    gone = "[tool error] loose: there is no such tool; there are: `session_search`, `memory`, `strict`"
+    assert [system, "quietly", "", gone, "heard 1"] == [each.text for each in quiet.messages]
+    assert ("session_search", "memory", "strict") == quiet.tools
+    assert ("session_search", "memory", "loose", "strict") == elsewhere.tools
+    assert [[], ["before_prompt", "on_tool_result", "on_tool_result", "after_prompt"]] == hooks
+    assert {"loose": ["left_out"], "strict": []} == {
+        name: [each["verdict"] for each in receipt["plugins"][name].get("decisions", ())]
+        for name in ("loose", "strict")
+    }
+    assert [message("system", system), recalled("loose")] == plain(agent.provider.asked[-1].messages)[:2]
+    assert ["again"] == [
+        each.arguments["turn"].prompt
+        for each in loose.calls_of("after_prompt")
+        if each.arguments["turn"].session == "s"
+    ]
+
+
+# --- Audit events -------------------------------------------------------------------------------------------------
+
+
+async def test_audit_events_are_hidden_events_of_their_session(load):
+    """Those of its turns, from the first one on, committed and dropped; in no history, no search, no other session."""
+    sink = MemorySink()
+    agent = await load(YES, YES, failing, plugins={"p": FaultPlugin(Fault.RAISE, "before_prompt")}, sinks=[sink])
+    done = await agent.run("hello", "s")
+    await agent.run("hello", "t")
+    with pytest.raises(ProviderError):
+        await agent.run("lost", "s")
+    await agent.engine.host.drain()
+    await agent.engine.events.flush()
+    shown = await agent.engine.sessions.show("s", hidden=True)
+    hits = await agent.engine.sessions.search("turn_committed hook_failed before_prompt dropped", 20)
+
+    turns = {each.payload["turn"]: None for each in shown.events}
+    expected = [(each.name, each.turn) for each in sink.events if each.turn in turns]
+    assert expected == [(each.name, each.payload["turn"]) for each in shown.events]
+    assert (2, done.turn_id) == (len(turns), next(iter(turns)))
+    assert {"turn_committed", "turn_dropped"} < {each.name for each in shown.events}
+    assert "p" in {each.payload.get("plugin") for each in shown.events}
+    assert (exchange("hello"), ()) == (shown.messages, hits)
+    assert shown.messages == await agent.engine.sessions.history("s")
+
+
+# --- Anything in any order ----------------------------------------------------------------------------------------
+
+ROUNDS = 2
+ENDS = st.sampled_from(["answer", "answer", "error", "empty", "cancel", "cancel while stored"])
+RUN = st.tuples(st.sampled_from("abc"), st.integers(0, ROUNDS + 1), ENDS)
+
+
+class Model:
+    """A provider that does with each prompt what the prompt says: `number rounds end`."""
+
+    async def complete(self, messages, *, tools=(), on_delta=None):
+        at = max(at for at, each in enumerate(messages) if each.role == "user")
+        _, rounds, end = messages[at].text.split(" ", 2)
+        done = sum(each.role == "assistant" for each in messages[at:])
+        await asyncio.sleep(0)
+        if done < int(rounds):
+            return calling(*[call(number=10 * done + n) for n in range(2)])
+        if end == "error":
+            raise ProviderError("The provider failed.", category="server_error")
+        if end.startswith("cancel"):
+            asyncio.current_task().cancel()
+        if end == "cancel":
+            await asyncio.sleep(0)
+        return Completion(text="" if end == "empty" else f"answer to {messages[at].text}")
+
+    async def close(self):
+        pass
+
+
+class Conversations(RuleBasedStateMachine):
+    """A loop beside the dictionary of histories that its sessions should have."""
+
+    def __init__(self):
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.folder = tempfile.TemporaryDirectory()
+        self.plugin = RecordingPlugin(Contribution(references=REFERENCES), tools=[tool()])
+        self.model, self.ends, self.number = {}, [], 0
+        self.runner.run(self.open())
+
+    async def open(self):
+        loaded = loaded_config(Path(self.folder.name), max_tool_rounds=ROUNDS)
+        self.engine = await EngineLoader(loaded, plugins={"p": self.plugin}, environment={}).load()
+        self.engine.provider, self.loop = Model(), AgentLoop(self.engine)
+
+    @rule(runs=st.lists(RUN, min_size=1, max_size=5))
+    def run_side_by_side(self, runs):
+        prompts = [self.expect(*each) for each in runs]
+        self.runner.run(self.run_all([(session, prompt) for (session, *_), prompt in zip(runs, prompts, strict=True)]))
+
+    def expect(self, session, rounds, end):
+        """Return the prompt, and note what it should come to."""
+        self.number += 1
+        prompt = f"{self.number} {rounds} {end}"
+        stored = self.model.setdefault(session, [])
+        if rounds > ROUNDS:
+            stored += [prompt, TOOL_LIMIT.format(rounds=ROUNDS)]
+        elif end in {"answer", "cancel while stored"}:
+            stored += [prompt, f"answer to {prompt}"]
+        kept = rounds > ROUNDS or end in {"answer", "cancel while stored"}
+        self.ends.append((prompt, "after_prompt" if kept else "on_turn_dropped"))
+        return prompt
+
+    async def run_all(self, runs):
+        tasks = [asyncio.create_task(self.loop.run(prompt, session)) for session, prompt in runs]
+        await asyncio.wait(tasks)
+        for task, (_, prompt) in zip(tasks, runs, strict=True):
+            _, rounds, end = prompt.split(" ", 2)
+            cancelled = int(rounds) <= ROUNDS and end.startswith("cancel")
+            assert cancelled == task.cancelled()
+            assert cancelled or isinstance(task.exception(), ProviderError | None)
+        await self.engine.host.drain()
+
+    @precondition(lambda self: self.model)
+    @rule()
+    def load_again(self):
+        self.runner.run(self.engine.close())
+        self.runner.run(self.open())
+
+    @invariant()
+    def the_sessions_are_the_model(self):
+        assert self.model == self.runner.run(self.histories())
+        closed = [
+            (each.arguments["turn"].prompt, each.hook)
+            for each in self.plugin.calls
+            if each.hook in {"after_prompt", "on_turn_dropped"}
+        ]
+        assert sorted(self.ends) == sorted(closed)
+        assert {} == self.loop._busy
+
+    async def histories(self):
+        store = self.engine.sessions
+        return {each.id: [said.text for said in await store.history(each.id, 1000)] for each in await store.list()}
+
+    def teardown(self):
+        self.runner.run(self.engine.close())
+        self.runner.close()
+        self.folder.cleanup()
+
+
+TestConversations = Conversations.TestCase
+TestConversations.settings = settings(max_examples=15, stateful_step_count=6)
