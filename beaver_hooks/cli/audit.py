@@ -1,0 +1,100 @@
+"""`beaver audit`: is the trail whole, and what does it say. Needs no plugin."""
+
+import json
+import re
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+
+from beaver_hooks.audit.chain import ChainedEvent, Head, verify
+from beaver_hooks.audit.reading import TrailReader
+from beaver_hooks.cli.audit_texts import Filter, record_json, record_text, verdict_json, verdict_text
+from beaver_hooks.cli.failing import FOUND
+from beaver_hooks.cli.opening import common, configured
+from beaver_hooks.cli.records import after, newest
+from beaver_hooks.cli.stored import has_trail, nothing_yet, recorded_turns
+from beaver_hooks.cli.terminal import show, waiting
+
+POLL = 0.5
+"""Seconds between two looks at a trail that is followed."""
+
+HEAD = re.compile("[0-9]{1,18}:[0-9a-f]{64}")
+
+
+def _as_head(ctx: click.Context, param: click.Parameter, value: str | None) -> Head | None:
+    if value is None:
+        return None
+    if HEAD.fullmatch(value) is None:
+        raise click.BadParameter(
+            "a head is what `beaver audit verify` prints: a number, a colon and 64 digits.", ctx, param
+        )
+    number, _, mac = value.partition(":")
+    return Head(seq=int(number), mac=mac)
+
+
+@click.group(name="audit")
+def command() -> None:
+    """Verify and read the audit trail: content-free facts, each chained to the one before."""
+
+
+@command.command(name="verify")
+@click.option("--expect", metavar="HEAD", callback=_as_head, help="A head that was printed before and kept elsewhere.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@common
+@click.pass_context
+def verify_command(ctx: click.Context, *, expect: Head | None, as_json: bool, config: Path | None) -> None:
+    """Check the whole trail. The exit code is 1 if anything was changed or is missing.
+
+    That its end was cut off shows only against a head that was printed before and kept elsewhere (--expect).
+    """
+    folder = configured(config).state_folder
+    there = has_trail(folder)
+    with waiting("Verifying the audit trail"):
+        # Where nothing was ever kept, nothing is wrong, unless something is expected.
+        verdict = TrailReader(folder).verify(expected_head=expect) if there else verify((), b"", expected_head=expect)
+    if as_json:
+        show(json.dumps(verdict_json(verdict)))
+    else:
+        show(verdict_text(verdict) if there or expect else nothing_yet(folder))
+    if not verdict.ok:
+        ctx.exit(FOUND)
+
+
+@command.command(name="tail")
+@click.option("-n", "--number", type=click.IntRange(min=1), default=20, show_default=True, help="How many events.")
+@click.option("-f", "--follow", is_flag=True, help="Go on with what is appended, until Ctrl-C.")
+@click.option("--plugin", metavar="NAME", help="Only what is about this plugin.")
+@click.option("--turn", metavar="TURN", help="Only what is about this turn; the beginning of its id is enough.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines, one object per event.")
+@common
+def tail_command(
+    *, number: int, follow: bool, plugin: str | None, turn: str | None, as_json: bool, config: Path | None
+) -> None:
+    """Show the last events, the newest at the end, with their numbers and times in UTC."""
+    folder = configured(config).state_folder
+    wanted = Filter(plugin=plugin, turns=() if turn is None else recorded_turns(folder, turn))
+    with waiting("Reading the audit trail"):
+        last, records = newest(folder, number, wanted.takes if wanted else None) if has_trail(folder) else (0, [])
+    if not records:
+        show("No event fits." if last else nothing_yet(folder), err=as_json or follow)
+    _print(records, as_json=as_json)
+    if follow:
+        for record in _following(folder, last):
+            if wanted.takes(record):
+                _print([record], as_json=as_json)
+
+
+def _following(folder: Path, last: int) -> Iterator[ChainedEvent]:
+    """Yield what is appended after the record `last`, for ever."""
+    while True:
+        time.sleep(POLL)
+        for record in after(folder, last) if has_trail(folder) else ():
+            last = record.seq
+            yield record
+
+
+def _print(records: Iterable[ChainedEvent], *, as_json: bool) -> None:
+    for record in records:
+        show(json.dumps(record_json(record)) if as_json else record_text(record))

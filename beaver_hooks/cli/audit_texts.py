@@ -1,0 +1,125 @@
+"""Audit events and verdicts as people read them, and as programs do. Pure."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from beaver_hooks.audit.chain import ChainedEvent, Head, Verdict
+from beaver_hooks.cli.wording import counted, facts_text, filled
+
+SHORT_TURN = 13
+"""Characters of a turn's id that are shown: a beginning is enough for every command."""
+
+MEANINGS = {
+    "changed": "its content is not what was written: somebody changed it in the database",
+    "forged": "it was not written with the key of this trail: somebody else wrote it, or the key was replaced",
+    "missing": "it is not there: somebody removed it, or the file is older than the trail was",
+    "reordered": "it is not where it was written: somebody moved records",
+    "not the expected head": "it is another one than the head you expect: the trail was written anew or replaced",
+}
+
+BROKEN = """\
+The audit trail is broken at record {bad}: {meaning}.
+{good} From there on it proves nothing.
+Compare host.db with a backup. To go on with a trail that is whole, move host.db
+(with its -wal and -shm files) and audit.key away together, and keep them."""
+
+WHOLE = """\
+The audit trail is whole: {good}, none changed, moved or missing.
+Its head is {head}
+Keep the head elsewhere: only --expect HEAD shows that the end was cut off."""
+
+
+@attrs.frozen(kw_only=True)
+class Filter:
+    """Which records are wanted; all where nothing is said.
+
+    Attributes:
+        plugin: those about this plugin.
+        turns: those about a turn whose recorded id begins with one of these.
+    """
+
+    plugin: str | None = None
+    turns: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.plugin is not None or bool(self.turns)
+
+    def takes(self, record: ChainedEvent) -> bool:
+        """Whether a record is wanted."""
+        _, _, plugin, _, turn, _, _ = record.fields
+        if self.plugin not in (None, plugin):
+            return False
+        return not self.turns or (turn or "").startswith(self.turns)
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """Return what was found, where, and what that means."""
+    good = counted(verdict.checked, "record")
+    if verdict.head is None and verdict.ok:
+        return "The audit trail is whole, and has no records yet."
+    if verdict.ok:
+        return WHOLE.format(good=good, head=_head(verdict.head))
+    before = f"The {good} before it {'is' if verdict.checked == 1 else 'are'} good."
+    meaning = MEANINGS.get(verdict.reason, verdict.reason)
+    text = BROKEN.format(
+        bad=verdict.first_bad, meaning=meaning, good=before if verdict.checked else "No record before it is good."
+    )
+    return "\n".join(map(filled, text.splitlines()))
+
+
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as plain data."""
+    return {
+        "ok": verdict.ok,
+        "checked": verdict.checked,
+        "firstBad": verdict.first_bad,
+        "reason": verdict.reason,
+        "head": _head(verdict.head),
+    }
+
+
+def record_text(record: ChainedEvent) -> str:
+    """Return a record: its number, when, what, and its facts as `name=value`."""
+    at, name, plugin, hook, turn, _, facts = record.fields
+    about = {"plugin": plugin, "hook": hook, "turn": turn and turn[:SHORT_TURN]}
+    known = {key: value for key, value in about.items() if value is not None}
+    line = f"{record.seq:>6}  {_when(at)}  {name} {facts_text({**known, **_facts(facts)})}"
+    return filled(line.rstrip(), indent=" " * 8)
+
+
+def record_json(record: ChainedEvent) -> dict[str, Any]:
+    """Return a record as plain data."""
+    at, name, plugin, hook, turn, session, facts = record.fields
+    return {
+        "seq": record.seq,
+        "at": at,
+        "name": name,
+        "plugin": plugin,
+        "hook": hook,
+        "turn": turn,
+        "session": session,
+        "facts": _facts(facts),
+    }
+
+
+def _head(head: Head | None) -> str | None:
+    return None if head is None else f"{head.seq}:{head.mac}"
+
+
+def _when(at: str) -> str:
+    try:
+        return f"{datetime.fromisoformat(at):%Y-%m-%d %H:%M:%S}"
+    except ValueError:
+        return at
+
+
+def _facts(text: str) -> dict[str, Any]:
+    # Whoever writes past us may have left anything; what is broken is shown as that.
+    try:
+        facts = json.loads(text)
+    except (ValueError, RecursionError):
+        return {"unreadable": True}
+    return facts if isinstance(facts, dict) else {"unreadable": True}

@@ -1,0 +1,173 @@
+"""A receipt in words, for somebody who asks why something was not remembered. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from beaver_hooks.cli.receipt_words import DROPPED, FAILED, LOST, OUTCOMES, STATES
+from beaver_hooks.cli.wording import counted, facts_text, filled, moment
+from beaver_hooks.record.health import from_json
+from beaver_hooks.record.receipts import Failure, Outcome, PluginReceipt, Receipt
+
+LABEL = 12
+"""Columns before what a line says."""
+
+SECOND = 1000
+
+MOST_IDS = 10
+"""Candidates that are named."""
+
+
+def receipt_text(receipt: Receipt, health: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return what a turn was, what each plugin did in it, and which plugins are in trouble now.
+
+    Args:
+        receipt: the receipt.
+        health: the last known health by plugin, as it is kept.
+    """
+    plugins = [f"{name}\n{_part(each, receipt)}" for name, each in receipt.plugins.items()]
+    nobody = ["No plugin had a part in this turn; `beaver plugins` shows which there are."]
+    return "\n\n".join([_turn(receipt), *(plugins or nobody), *_now(health)])
+
+
+def _turn(receipt: Receipt) -> str:
+    reason = [DROPPED[receipt.reason]] if receipt.reason else []
+    lost = [LOST.format(calls=counted(receipt.lost, "background call"))] if receipt.lost else []
+    lines = [
+        _line("When", _when(receipt)),
+        _line("Ended", " ".join([STATES[receipt.state], *reason, *lost])),
+        _line("Prompt", f"{counted(receipt.prompt_characters, 'character')}; memory added {_tokens(receipt.tokens)}"),
+        *_trouble(receipt),
+    ]
+    return "\n".join([f"Turn {receipt.turn}", *lines])
+
+
+def _when(receipt: Receipt) -> str:
+    if receipt.closed is None:
+        return f"{moment(receipt.opened)} UTC"
+    took = (receipt.closed - receipt.opened).total_seconds()
+    return f"{moment(receipt.opened)} UTC, for {_duration(took * 1000)}"
+
+
+def _trouble(receipt: Receipt) -> list[str]:
+    """Name the plugins that failed or were degraded in this turn, at the top."""
+    found = []
+    for name, part in receipt.plugins.items():
+        what = [f"{each.hook} {each.category}" for each in part.failures] + [*part.degraded]
+        if what:
+            found.append(f"{name} ({', '.join(dict.fromkeys(what))})")
+    return [_line("Trouble", "; ".join(found))] if found else []
+
+
+def _part(part: PluginReceipt, receipt: Receipt) -> str:
+    lines = [
+        _line("Recalled", _recalled(part)),
+        *_ids(part),
+        *(_line("Decided", f"{each.gate}: {each.verdict} ({each.reason})") for each in part.decisions),
+        *_kept(part, receipt),
+        *(_line("Cut", f"{each.what}: {each.shown:,} of {each.total:,} shown") for each in part.clipped),
+        *(_line("Failed", _failure(each)) for each in part.failures),
+        *(_line("Degraded", f"it reported {each}") for each in part.degraded),
+    ]
+    if part.milliseconds:
+        times = [f"{hook} {_duration(part.milliseconds[hook])}" for hook in sorted(part.milliseconds, key=_order)]
+        lines.append(_line("Time", ", ".join(times)))
+    return "\n".join(lines)
+
+
+def _recalled(part: PluginReceipt) -> str:
+    given = []
+    if part.blocks:
+        given.append(f"{counted(part.blocks, 'block')} in the system prompt")
+    if part.injected:
+        considered = f" of {part.considered:,} considered" if part.considered else ""
+        given.append(f"{counted(len(part.injected), 'reference')}{considered}")
+    if given:
+        return f"{' and '.join(given)} reached the model, {_tokens(part.tokens)}"
+    return f"nothing: {_nothing(part)}"
+
+
+def _nothing(part: PluginReceipt) -> str:
+    """Say why a plugin gave the model nothing, as far as the receipt knows."""
+    if any(each.hook == "before_prompt" for each in part.failures):
+        return "it failed while it was asked, see below"
+    if any(each.gate == "turn" and each.verdict == "left_out" for each in part.decisions):
+        return "it was left out of this turn (`/memory on` in the session takes it in again)"
+    if part.considered:
+        return f"of {part.considered:,} considered, none was good enough or had room"
+    if "before_prompt" in part.milliseconds:
+        return "it was asked, and had nothing to give"
+    return "it was not asked"
+
+
+def _ids(part: PluginReceipt) -> Iterator[str]:
+    if part.injected:
+        scores = dict(part.candidates)
+        yield _line("Shown", _named([(each, scores.get(each or "")) for each in part.injected]))
+    others = [(each, score) for each, score in part.candidates if each not in part.injected]
+    if others:
+        yield _line("Left out", _named(others, unnamed=max(0, part.considered - len(part.candidates))))
+
+
+def _named(found: Sequence[tuple[str | None, float | None]], *, unnamed: int = 0) -> str:
+    named = [(each or "(no id)") + ("" if score is None else f" {score:.2f}") for each, score in found[:MOST_IDS]]
+    more = len(found) - len(named) + unnamed
+    return ", ".join([*named, *([f"and {more:,} more"] if more else [])])
+
+
+def _kept(part: PluginReceipt, receipt: Receipt) -> Iterator[str]:
+    """Say how each write ended; equal ones share a line."""
+    lines = Counter(map(_outcome, part.outcomes))
+    for text, times in lines.items():
+        yield _line("Kept", text + (f", {times} times" if times > 1 else ""))
+    if not lines:
+        why = "a dropped turn teaches nothing" if receipt.reason else "it reported no write"
+        yield _line("Kept", f"nothing: {why}")
+
+
+def _outcome(outcome: Outcome) -> str:
+    meaning = OUTCOMES.get(outcome.kind, "")
+    facts = f" [{facts_text(outcome.facts)}]" if outcome.facts else ""
+    return f"{outcome.plane}: {outcome.kind}{f', {meaning}' if meaning else ''}{facts}"
+
+
+def _failure(failure: Failure) -> str:
+    meaning = FAILED.get(failure.category, failure.category)
+    error = " at ".join(each for each in (failure.error, failure.at) if each)
+    return f"{failure.hook}: {meaning}{f' ({error})' if error else ''}"
+
+
+def _now(health: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Say who is not well now; whoever is not in service has no part in a receipt."""
+    lines = [_line(name, text) for name, text in _unwell(health)]
+    if lines:
+        yield "\n".join(["Not well now, whatever it was then:", *lines])
+
+
+def _unwell(health: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    for name, body in health.items():
+        try:
+            found = from_json(body)
+        except (TypeError, ValueError):
+            yield name, "its health cannot be read; `beaver doctor` says more"
+        else:
+            if found.state != "ok":
+                yield name, str(found)
+
+
+def _line(label: str, text: str) -> str:
+    lead = f"  {label}".ljust(max(LABEL, len(label) + 4))
+    return filled(f"{lead}{text}", indent=" " * LABEL)
+
+
+def _tokens(tokens: int) -> str:
+    return f"about {counted(tokens, 'token')}" if tokens else "no tokens"
+
+
+def _order(hook: str) -> int:
+    """Return the place of a hook in the life of a turn; tools of the plugin and its `on_tool_result` are in between."""
+    return {"before_prompt": 0, "after_prompt": 2, "on_turn_dropped": 2}.get(hook, 1)
+
+
+def _duration(milliseconds: float) -> str:
+    return f"{milliseconds:.1f} ms" if milliseconds < SECOND else f"{milliseconds / SECOND:,.1f} s"

@@ -1,0 +1,176 @@
+"""`beaver sessions`: the conversations that are stored. Needs no plugin."""
+
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from beaver_hooks.agent.errors import UnknownSession
+from beaver_hooks.agent.sessions.records import SearchHit, Session, SessionInfo
+from beaver_hooks.agent.sessions.store import SessionStore
+from beaver_hooks.cli.opening import common, configured, in_loop
+from beaver_hooks.cli.session_files import export_command, import_command
+from beaver_hooks.cli.session_texts import hit_json, hits_text, info_json, list_text, session_json, session_text
+from beaver_hooks.cli.stored import has_sessions, nothing_yet, session_named, sessions_in
+from beaver_hooks.cli.terminal import show, waiting
+from beaver_hooks.cli.wording import counted, cut
+
+T = TypeVar("T")
+ID = "SESSION"
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+user_option = click.option("--user", metavar="ID", help="Only the sessions of this user.")
+
+
+@click.group(name="sessions")
+def command() -> None:
+    """Look after the conversations that are stored.
+
+    Where a session is asked for, the beginning of its id is enough, as long as only one begins so.
+    """
+
+
+@command.command(name="list")
+@user_option
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many at most.")
+@as_json_option
+@common
+def list_command(*, user: str | None, limit: int, as_json: bool, config: Path | None) -> None:
+    """List the sessions, the one used last first."""
+    folder = configured(config).state_folder
+    there = has_sessions(folder)
+    # One more than is shown tells whether there are more.
+    found = _answer(folder, lambda store: store.list(limit + 1, user)) if there else ()
+    infos, more = found[:limit], len(found) > limit
+    if as_json:
+        show(json.dumps({"sessions": [info_json(each) for each in infos], "more": more}))
+    elif infos:
+        show(list_text(infos) + (f"\nThere are more than {limit:,}; --limit shows them." if more else ""))
+    else:
+        show(_no_session(user) if there else nothing_yet(folder))
+
+
+@command.command(name="show")
+@click.argument("session", metavar=ID)
+@click.option("--hidden", is_flag=True, help="Show the hidden events too: what happened and was never said.")
+@as_json_option
+@common
+def show_command(session: str, *, hidden: bool, as_json: bool, config: Path | None) -> None:
+    """Show a whole session, with times in UTC."""
+
+    async def whole(store: SessionStore) -> Session:
+        return await store.show(await session_named(store, session), hidden=hidden)
+
+    found = _answer(_folder(config), whole)
+    show(json.dumps(session_json(found, hidden=hidden)) if as_json else session_text(found))
+
+
+@command.command(name="search")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--session", metavar=ID, help="Only in this session.")
+@user_option
+@click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="How many hits at most.")
+@as_json_option
+@common
+def search_command(
+    words: tuple[str, ...], *, session: str | None, user: str | None, limit: int, as_json: bool, config: Path | None
+) -> None:
+    """Find what was said, best first.
+
+    Example: beaver sessions search green tea --user ann
+    """
+
+    async def search(store: SessionStore) -> tuple[SearchHit, ...]:
+        within = None if session is None else await session_named(store, session)
+        return await store.search(" ".join(words), limit, session_id=within, user_id=user)
+
+    folder = configured(config).state_folder if session is None else _folder(config)
+    there = has_sessions(folder)
+    hits = _answer(folder, search) if there else ()
+    if as_json:
+        show(json.dumps({"hits": [hit_json(each) for each in hits]}))
+    elif hits:
+        show(hits_text(hits))
+    else:
+        show("Nothing that is stored has these words." if there else nothing_yet(folder))
+
+
+@command.command(name="rename")
+@click.argument("session", metavar=ID)
+@click.argument("title")
+@common
+def rename_command(session: str, title: str, *, config: Path | None) -> None:
+    """Give a session a title; an empty one goes back to its first words."""
+
+    async def rename(store: SessionStore) -> SessionInfo:
+        name = await session_named(store, session)
+        await store.rename(name, title)
+        return (await store.show(name)).info
+
+    renamed = _answer(_folder(config), rename)
+    show(f"The title of {renamed.id} is: {renamed.title or '(none)'}")
+
+
+@command.command(name="delete")
+@click.argument("sessions", metavar=f"{ID}...", nargs=-1, required=True)
+@click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can be asked.")
+@common
+def delete_command(sessions: tuple[str, ...], *, yes: bool, config: Path | None) -> None:
+    """Delete sessions for good, with everything that was said in them.
+
+    What memory plugins learned from them stays; their own commands forget it (`beaver memory`).
+    """
+
+    async def find(store: SessionStore) -> list[SessionInfo]:
+        names = dict.fromkeys([await session_named(store, each) for each in sessions])
+        return [(await store.show(name)).info for name in names]
+
+    async def delete(store: SessionStore) -> None:
+        for each in found:
+            await store.delete(each.id)
+
+    folder = _folder(config)
+    found = _answer(folder, find)
+    _ensure_meant(found, yes=yes)
+    _answer(folder, delete)
+    show(f"Deleted {counted(len(found), 'session')}.")
+
+
+command.add_command(export_command)
+command.add_command(import_command)
+
+
+def _no_session(user: str | None) -> str:
+    return "No session is stored." if user is None else f"No session of `{user}` is stored."
+
+
+def _folder(config: Path | None) -> Path:
+    """Return the folder in which a session is that was named."""
+    folder = configured(config).state_folder
+    if not has_sessions(folder):
+        raise UnknownSession(nothing_yet(folder))
+    return folder
+
+
+def _answer(folder: Path, ask: Callable[[SessionStore], Awaitable[T]]) -> T:
+    """Return what the store in a folder answers."""
+
+    async def asked() -> T:
+        async with sessions_in(folder) as store:
+            return await ask(store)
+
+    with waiting("Working on the sessions"):
+        return in_loop(asked())
+
+
+def _ensure_meant(infos: list[SessionInfo], *, yes: bool) -> None:
+    """Ask whether sessions may be deleted; where nobody can be asked, only --yes says so."""
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.UsageError("Deleting is for good; say --yes where nobody can be asked.")
+    for each in infos:
+        show(f"{each.id}  {counted(each.messages, 'message')}  {cut(each.title, 40)}", err=True)
+    click.confirm(f"Delete {counted(len(infos), 'session')} for good?", abort=True, err=True)

@@ -1,0 +1,84 @@
+"""`beaver why`: one turn, explained by its receipt. Needs no plugin."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from beaver_hooks.audit.database import RECEIPTS_KEPT
+from beaver_hooks.audit.reading import TrailReader
+from beaver_hooks.cli.opening import common, configured
+from beaver_hooks.cli.receipt_reading import read_receipt
+from beaver_hooks.cli.receipt_texts import receipt_text
+from beaver_hooks.cli.stored import ambiguous, has_trail, nothing_yet, recorded_turns
+from beaver_hooks.cli.terminal import show, waiting
+from beaver_hooks.config.paths import printable
+from beaver_hostspecs import AuditUnavailable, UnknownTurn
+
+NEWEST = "last"
+
+Receipt = Mapping[str, Any]
+
+
+@click.command(name="why")
+@click.argument("turn", default=NEWEST)
+@click.option("--json", "as_json", is_flag=True, help="Print the receipt as it is kept, one JSON object.")
+@common
+def command(turn: str, *, as_json: bool, config: Path | None) -> None:
+    """Explain a turn: what was recalled, injected and kept, and why.
+
+    TURN is the id of a turn, or its beginning; without one, the newest turn is explained. Receipts hold no content:
+    what was said is in the session (`beaver sessions show`).
+
+    Example: beaver why turn-8a8df2af
+    """
+    folder = configured(config).state_folder
+    if not has_trail(folder):
+        raise UnknownTurn(nothing_yet(folder))
+    reader = TrailReader(folder)
+    with waiting("Looking for the receipt"):
+        name, receipt = _newest(reader, folder) if turn == NEWEST else _named(reader, folder, turn)
+        health = {} if as_json else reader.health()
+    show(json.dumps(dict(receipt)) if as_json else _text(name, receipt, health))
+
+
+def _text(name: str, receipt: Receipt, health: Mapping[str, Receipt]) -> str:
+    try:
+        read = read_receipt(receipt)
+    except ValueError:
+        raise AuditUnavailable(
+            f"The receipt of {printable(name)} is damaged, or of a newer version; `beaver why --json` shows it as it"
+            " is, and `beaver doctor` examines the database."
+        ) from None
+    return receipt_text(read, health)
+
+
+def _newest(reader: TrailReader, folder: Path) -> tuple[str, Receipt]:
+    for name, receipt in reader.receipts(1).items():
+        return name, receipt
+    raise UnknownTurn(nothing_yet(folder))
+
+
+def _named(reader: TrailReader, folder: Path, given: str) -> tuple[str, Receipt]:
+    """Return the receipt of exactly that turn, else of the one whose id begins so."""
+    for name in recorded_turns(folder, given):
+        receipt = reader.receipt(name)
+        if receipt is not None:
+            return name, receipt
+    kept = reader.receipts(RECEIPTS_KEPT)
+    found = [name for name in kept if name.startswith(given)]
+    if not found:
+        raise UnknownTurn(_not_kept(folder, given))
+    if len(found) > 1:
+        raise UnknownTurn(ambiguous(given, found, "turn"))
+    return found[0], kept[found[0]]
+
+
+def _not_kept(folder: Path, given: str) -> str:
+    return (
+        f"No receipt of the turn `{printable(given)}` is kept in {printable(str(folder))}: it was not run here, is not"
+        f" over yet, or is older than the newest {RECEIPTS_KEPT:,} turns. Where it was run with another"
+        " configuration, name that with --config; `beaver audit tail` shows the turns that were."
+    )

@@ -1,0 +1,125 @@
+"""What all tests of the command line share: a scratch folder, nothing from outside, and a way to run a command."""
+
+import importlib
+import io
+import json
+import logging
+import os
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from beaver_hooks.cli import failing
+from beaver_hooks.log import LOGGER_NAME
+
+
+class Ran(NamedTuple):
+    """What a command came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in an empty folder, whose XDG folders are beside it, without a word from the environment."""
+    for name in [name for name in os.environ if name.startswith(("BEAVER_", "XDG_"))]:
+        monkeypatch.delenv(name)
+    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _own_log() -> Iterator[None]:
+    """Give the logger back as it was: a command sets it up for its process."""
+    logger = logging.getLogger(LOGGER_NAME)
+    before = logger.handlers, logger.propagate, logger.level
+    yield
+    logger.handlers, logger.propagate = before[:2]
+    logger.setLevel(before[2])
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Return what runs `beaver` with the given words in this process.
+
+    `stdin` is what is typed or piped; `terminal` makes all three streams look like one.
+    """
+
+    def run(*words: object, stdin: str | bytes = b"", terminal: bool = False) -> Ran:
+        capsys.readouterr()
+        typed = stdin.encode() if isinstance(stdin, str) else stdin
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed), encoding="utf-8"))
+            for stream in (sys.stdin, sys.stdout, sys.stderr):
+                patch.setattr(stream, "isatty", lambda: terminal, raising=False)
+            code = failing.run([str(word) for word in words])
+        return Ran(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Return what installs a distribution of one plugin, for this process and those that it starts.
+
+    `code` is its module; `plugin` and `group` name what is in it: the factory of the plugin, and its command group.
+    """
+    site, modules = tmp_path / "site", []
+    site.mkdir()
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.setenv("PYTHONPATH", str(site))
+
+    def write(name: str, code: str, *, plugin: str | None = "Plugin", group: str | None = None) -> None:
+        modules.append(f"installed_{name}")
+        (site / f"installed_{name}.py").write_text(textwrap.dedent(code))
+        info = site / f"beaver_hooks_{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: beaver-hooks-{name}\nVersion: 1.0\n")
+        points = [("beaver_hooks", plugin), ("beaver_hooks.cli", group)]
+        lines = [f"[{where}]\n{name} = installed_{name}:{what}\n" for where, what in points if what]
+        (info / "entry_points.txt").write_text("".join(lines))
+        importlib.invalidate_caches()
+
+    yield write
+    for module in modules:
+        sys.modules.pop(module, None)
+
+
+@pytest.fixture
+def configured(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Return what writes a configuration and names it by BEAVER_CONFIG; state is kept in `.beaver` of the folder.
+
+    Whatever else is installed on this machine is left out, but for what a test installs; or the test gives the section
+    `plugins`.
+    """
+
+    def write(**sections: object) -> Path:
+        points = metadata.entry_points(group="beaver_hooks")
+        installed = {point.name for point in points if not point.value.startswith("installed_")}
+        raw = {
+            "memory": {"mode": "curated"},
+            "plugins": {"disabled": sorted(installed - {"curated"})},
+            "host": {"stateFolder": ".beaver"},
+        }
+        path = scratch / "config.json"
+        path.write_text(json.dumps(raw | sections))
+        monkeypatch.setenv("BEAVER_CONFIG", str(path))
+        return path
+
+    return write

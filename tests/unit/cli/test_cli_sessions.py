@@ -1,0 +1,489 @@
+"""`beaver sessions`: what is stored is found, shown, moved and deleted."""
+
+import asyncio
+import json
+import os
+import pty
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from beaver_hooks.agent.sessions.store import SessionStore
+from beaver_hostspecs import Message
+
+WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+ISO = "2026-01-02T03:04:05+00:00"
+MICROS = "2026-01-02T03:04:05.000000+00:00"
+
+
+class Frozen:
+    def now(self):
+        return WHEN
+
+    def monotonic(self):
+        return 0.0
+
+
+async def remember(folder, session, texts, *, user, event, title, paused):
+    store = SessionStore.open(folder, clock=Frozen())
+    await store.ensure(session, user)
+    for text in texts:
+        said = Message(role="user", text=text, when=WHEN - timedelta(seconds=1), speaker=user)
+        await store.append_exchange(session, [said, Message(role="assistant", text=f"Heard: {text}", when=WHEN)])
+    if event:
+        await store.add_event(session, event, {"count": 2})
+        await store.add_event(session, "bare", {})
+    if title:
+        await store.rename(session, title)
+    if paused:
+        await store.pause(session)
+    await store.close()
+
+
+@pytest.fixture
+def folder(scratch):
+    return scratch / ".beaver"
+
+
+@pytest.fixture
+def stored(folder, monkeypatch):
+    """Return what stores a session."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def store(session, *texts, user=None, event=None, title=None, paused=False):
+        asyncio.run(remember(folder, session, texts, user=user, event=event, title=title, paused=paused))
+
+    return store
+
+
+def ids(cli):
+    return [each["id"] for each in cli("sessions", "list", "--json").json["sessions"]]
+
+
+NAMED = [
+    ("show", "x"),
+    ("rename", "x", "y"),
+    ("delete", "x", "--yes"),
+    ("export", "x"),
+    ("search", "w", "--session", "x"),
+]
+
+
+@pytest.mark.parametrize("words", NAMED)
+def test_naming_a_session_where_nothing_is_stored(cli, folder, words):
+    """Whoever names a session where there is none is told so, and nothing is made."""
+    ran = cli("sessions", *words)
+
+    assert (5, "", f"Error: Nothing is stored here yet: {folder} is where `beaver run` will keep it.\n") == (
+        ran.code,
+        ran.out,
+        ran.err,
+    )
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "json_out"), [(("list",), {"sessions": [], "more": False}), (("search", "tea"), {"hits": []})]
+)
+def test_looking_where_nothing_is_stored(cli, folder, words, json_out):
+    """Nothing to show is said in a sentence, or as empty JSON, and nothing is made."""
+    said = cli("sessions", *words)
+
+    assert (0, f"Nothing is stored here yet: {folder} is where `beaver run` will keep it.\n") == (said.code, said.out)
+    assert json_out == cli("sessions", *words, "--json").json
+    assert not folder.exists()
+
+
+def test_list(cli, stored):
+    """Sessions are listed with the last used first, in columns; users only where there are some."""
+    stored("s1", "green tea")
+    stored("s2", "A long prompt about nothing in particular that goes on and on for a while")
+
+    ran = cli("sessions", "list")
+
+    assert (
+        "ID  LAST USED (UTC)   MESSAGES  TITLE\n"
+        "s2  2026-01-02 03:04  2         A long prompt about nothing in particular that …\n"
+        "s1  2026-01-02 03:04  2         green tea\n"
+    ) == ran.out
+
+
+def test_list_of_a_user(cli, stored):
+    """A user's sessions are told apart, and that there are none is said."""
+    stored("s1", "green tea", user="ann")
+    stored("s2", "black tea")
+
+    assert ("ID  USER  LAST USED (UTC)   MESSAGES  TITLE\ns1  ann   2026-01-02 03:04  2         green tea\n") == cli(
+        "sessions", "list", "--user", "ann"
+    ).out
+    assert "No session of `bob` is stored.\n" == cli("sessions", "list", "--user", "bob").out
+
+
+def test_list_is_limited(cli, stored):
+    """That there is more than what is shown is said."""
+    stored("s1", "a")
+    stored("s2", "b")
+
+    assert cli("sessions", "list", "--limit", 1).out.endswith("There are more than 1; --limit shows them.\n")
+    assert {
+        "sessions": [
+            {
+                "id": "s2",
+                "user": None,
+                "title": "b",
+                "created": ISO,
+                "updated": ISO,
+                "messageCount": 2,
+                "eventCount": 0,
+                "paused": False,
+            }
+        ],
+        "more": True,
+    } == cli("sessions", "list", "--limit", 1, "--json").json
+
+
+def test_list_after_the_last_was_deleted(cli, stored):
+    """An empty store says so."""
+    stored("s1")
+    cli("sessions", "delete", "s1", "--yes")
+
+    assert "No session is stored.\n" == cli("sessions", "list").out
+
+
+def test_show(cli, stored):
+    """A session is shown with what was said; its texts are indented."""
+    stored("s1", "green\ntea", user="ann", event="gateway_recall_failed", paused=True)
+
+    assert (
+        "session s1, of ann, 2 messages, 2 hidden events, begun 2026-01-02 03:04:05 UTC,\n"
+        "  memory is off\n"
+        "  green tea\n"
+        "\n"
+        "user (ann), 2026-01-02 03:04:04 UTC\n"
+        "  green\n"
+        "  tea\n"
+        "\n"
+        "assistant, 2026-01-02 03:04:05 UTC\n"
+        "  Heard: green\n"
+        "  tea\n"
+    ) == cli("sessions", "show", "s1").out
+
+
+def test_show_hidden_events(cli, stored):
+    """Hidden events stand where they happened, and only if asked for."""
+    stored("s1", "tea", event="gateway_recall_failed")
+
+    assert [
+        "user, 2026-01-02 03:04:04 UTC",
+        "assistant, 2026-01-02 03:04:05 UTC",
+        "hidden, 2026-01-02 03:04:05 UTC: gateway_recall_failed\n  count=2",
+        "hidden, 2026-01-02 03:04:05 UTC: bare\n",
+    ] == [
+        part.split("\n  tea")[0].split("\n  Heard")[0]
+        for part in cli("sessions", "show", "s1", "--hidden").out.split("\n\n")[1:]
+    ]
+
+
+def test_show_json(cli, stored):
+    """As JSON a session is one object; the hidden events are in it only if asked for."""
+    stored("s1", "tea", event="gateway_recall_failed", title="Tea")
+    expected = {
+        "id": "s1",
+        "user": None,
+        "title": "Tea",
+        "created": ISO,
+        "updated": ISO,
+        "messageCount": 2,
+        "eventCount": 2,
+        "paused": False,
+        "messages": [
+            {"role": "user", "text": "tea", "when": "2026-01-02T03:04:04+00:00", "id": None, "speaker": None},
+            {"role": "assistant", "text": "Heard: tea", "when": ISO, "id": None, "speaker": None},
+        ],
+    }
+    events = [
+        {"name": "gateway_recall_failed", "when": ISO, "contextVisible": False, "payload": {"count": 2}},
+        {"name": "bare", "when": ISO, "contextVisible": False, "payload": {}},
+    ]
+
+    assert expected == cli("sessions", "show", "s1", "--json").json
+    assert {**expected, "events": events} == cli("sessions", "show", "s1", "--json", "--hidden").json
+
+
+def test_show_an_empty_session(cli, stored):
+    """A session in which nothing was said says so."""
+    stored("s1")
+
+    assert (
+        "session s1, 0 messages, 0 hidden events, begun 2026-01-02 03:04:05 UTC\n\nNo messages.\n"
+        == cli("sessions", "show", "s1").out
+    )
+
+
+def test_beginnings_of_ids(cli, stored):
+    """The beginning of an id is enough, an exact id wins, and an ambiguous one names the candidates."""
+    stored("se")
+    stored("session-1")
+    stored("session-22")
+
+    assert "se" == cli("sessions", "show", "se", "--json").json["id"]
+    assert "session-22" == cli("sessions", "show", "session-2", "--json").json["id"]
+    assert (
+        5,
+        "Error: `session` begins the ids of 2 sessions: session-22, session-1; give more of it.\n",
+    ) == (cli("sessions", "show", "session").code, cli("sessions", "show", "session").err)
+    assert (
+        "Error: There is no session `x`; `beaver sessions list` shows those that are stored.\n"
+        == cli("sessions", "show", "x").err
+    )
+
+
+def test_many_candidates(cli, stored):
+    """Of many candidates some are named, and the others counted."""
+    for number in range(10):
+        stored(f"s-{number}")
+
+    assert "s-3, s-2, and 2 more; give more of it.\n" in cli("sessions", "show", "s").err.replace("s-9, ", "")
+
+
+def test_an_empty_id_is_no_beginning(cli, stored):
+    """An empty word, an unset variable for example, names nothing; least of all for deleting."""
+    stored("s1", "tea")
+
+    ran = cli("sessions", "delete", "", "--yes")
+
+    assert (5, ["s1"]) == (ran.code, ids(cli))
+
+
+def test_search(cli, stored):
+    """What was said is found in all sessions, or in those of a user or in one."""
+    stored("session-1", "green tea", user="ann")
+    stored("session-2", "green leaves")
+
+    found = cli("sessions", "search", "green", "tea", "--session", "session-1", "--limit", 1)
+    assert "session-1  user, 2026-01-02 03:04:04 UTC\n  green tea\n" == found.out
+    assert {"session-1"} == {
+        each["sessionId"] for each in cli("sessions", "search", "green", "--user", "ann", "--json").json["hits"]
+    }
+    (hit,) = cli("sessions", "search", "leaves", "--limit", 1, "--json").json["hits"]
+    assert {
+        "sessionId": "session-2",
+        "role": "user",
+        "when": "2026-01-02T03:04:04+00:00",
+        "snippet": "green leaves",
+    } == {key: value for key, value in hit.items() if key != "score"}
+    assert "Nothing that is stored has these words.\n" == cli("sessions", "search", "coffee").out
+
+
+def test_rename(cli, stored):
+    """A session gets a title, and its first words again."""
+    stored("s1", "green tea")
+    stored("s2")
+
+    assert "The title of s1 is: Tea\n" == cli("sessions", "rename", "s1", "Tea").out
+    assert "The title of s1 is: green tea\n" == cli("sessions", "rename", "s1", "").out
+    assert "The title of s2 is: (none)\n" == cli("sessions", "rename", "s2", "").out
+
+
+def test_delete_needs_a_word(cli, stored):
+    """Where nobody can be asked, nothing is deleted without --yes."""
+    stored("s1", "tea")
+
+    ran = cli("sessions", "delete", "s1")
+
+    assert (2, ["s1"]) == (ran.code, ids(cli))
+    assert "say --yes where nobody can be asked" in ran.err
+
+
+def test_delete(cli, stored):
+    """With --yes the sessions are gone, each named once; one that is unknown keeps all of them."""
+    for each in ("s1", "s2", "t"):
+        stored(each, "tea")
+
+    assert 5 == cli("sessions", "delete", "s1", "x", "--yes").code
+    assert "Deleted 2 sessions.\n" == cli("sessions", "delete", "s1", "s2", "s1", "--yes").out
+    assert ["t"] == ids(cli)
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [("y\n", 0, []), ("n\n", 130, ["s1"])])
+def test_delete_asks_on_a_terminal(cli, stored, answer, code, left):
+    """On a terminal it shows what would be gone, and heeds the answer."""
+    stored("s1", "tea")
+
+    ran = cli("sessions", "delete", "s1", stdin=answer, terminal=True)
+
+    assert (code, left) == (ran.code, ids(cli))
+    assert "s1  2 messages  tea\nDelete 1 session for good? [y/N]: " in ran.err
+
+
+def test_export_and_import(cli, stored, scratch, folder):
+    """What was exported comes back as it was, in another folder too."""
+    stored("s1", "green tea", user="ann", event="turn_committed", title="Tea", paused=True)
+    stored("s2", "black tea")
+    before = [cli("sessions", "show", each, "--json", "--hidden").json for each in ("s1", "s2")]
+
+    assert "Exported 2 sessions to out.jsonl.\n" == cli("sessions", "export", "-o", "out.jsonl").out
+    folder.rename(scratch / "moved")
+    assert "Would add 2 sessions (4 messages).\n" == cli("sessions", "import", "out.jsonl", "--dry-run").out
+    assert not folder.exists()
+    assert "Added 2 sessions (4 messages).\n" == cli("sessions", "import", "out.jsonl").out
+    assert before == [cli("sessions", "show", each, "--json", "--hidden").json for each in ("s1", "s2")]
+
+
+def test_export_to_stdout(cli, stored):
+    """Lines go to stdout, of one session or of all, and come in again from stdin."""
+    stored("session-1", "tea \u2028 caf\u00e9")
+    stored("session-2", "tea")
+
+    exported = cli("sessions", "export", "session-1").out
+
+    assert ["session", "message", "message"] == [json.loads(line)["type"] for line in exported.splitlines()]
+    assert exported == cli("sessions", "export", "session-1", "-o", "-").out
+    assert 6 == len(cli("sessions", "export").out.splitlines())
+    cli("sessions", "delete", "session-1", "--yes")
+    assert "Added 1 session (2 messages).\n" == cli("sessions", "import", "-", stdin=exported).out
+
+
+def test_export_keeps_a_file(cli, stored, scratch):
+    """A file that is there is kept without --force; its folder has nothing else in it afterwards."""
+    stored("s1", "tea")
+    (scratch / "out").mkdir()
+    path = scratch / "out" / "sessions.jsonl"
+    path.write_text("mine")
+
+    ran = cli("sessions", "export", "-o", path)
+    assert (2, "mine") == (ran.code, path.read_text())
+    assert "overwrite it with --force" in ran.err
+    assert 0 == cli("sessions", "export", "-o", path, "--force").code
+    assert ([path], 0o600, 3) == (
+        [*path.parent.iterdir()],
+        path.stat().st_mode & 0o777,
+        len(path.read_text().splitlines()),
+    )
+
+
+def test_export_to_a_folder_that_is_not_there(cli, stored):
+    """What cannot be written is one sentence."""
+    stored("s1", "tea")
+
+    ran = cli("sessions", "export", "-o", "no/such/file")
+
+    assert (5, "Error: The file no/such/file cannot be written (No such file or directory); name another one.\n") == (
+        ran.code,
+        ran.err,
+    )
+
+
+def test_export_where_nothing_is_stored(cli, scratch):
+    """Nothing is written, and that is said beside the output."""
+    ran = cli("sessions", "export", "-o", "out.jsonl")
+
+    assert (0, "", True) == (ran.code, ran.out, ran.err.startswith("Nothing is stored here yet"))
+    assert [] == [*scratch.iterdir()]
+
+
+def test_import_of_what_is_there(cli, stored, scratch):
+    """Sessions that are stored are skipped, or replaced if asked; a dry run foresees both."""
+    stored("s1", "tea")
+    cli("sessions", "export", "-o", "one.jsonl")
+    stored("s1", "more tea")
+    stored("s2", "tea")
+    cli("sessions", "export", "s2", "-o", "two.jsonl")
+    cli("sessions", "delete", "s2", "--yes")
+    lines = "".join((scratch / each).read_text() for each in ("one.jsonl", "two.jsonl"))
+
+    def both(*options):
+        foreseen = cli("sessions", "import", "-", "--dry-run", *options, stdin=lines).out
+        return foreseen, cli("sessions", "import", "-", *options, stdin=lines).out
+
+    assert (
+        "Would add 1 session (2 messages), skipped 1 stored already (--replace replaces them).\n",
+        "Added 1 session (2 messages), skipped 1 stored already (--replace replaces them).\n",
+    ) == both()
+    assert (
+        "Would add 0 sessions, would replace 2 (4 messages).\n",
+        "Added 0 sessions, replaced 2 (4 messages).\n",
+    ) == both("--replace")
+    assert 2 == len(cli("sessions", "show", "s1", "--json").json["messages"])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"{}\n", "Line 1 is no line of an exported session; nothing was imported. Repair or remove it."),
+        (b"\xff\xfe\n", "This is no exported session (not UTF-8); nothing was imported. Export it again."),
+    ],
+)
+@pytest.mark.parametrize("options", [[], ["--dry-run"]])
+def test_import_of_something_else(cli, scratch, content, said, options):
+    """What is no export is refused with a sentence."""
+    (scratch / "file").write_bytes(content)
+
+    ran = cli("sessions", "import", "file", *options)
+
+    assert (5, "", f"Error: {said}\n") == (ran.code, ran.out, ran.err)
+
+
+def test_import_of_a_file_that_is_not_there(cli):
+    """That there is no file is one sentence."""
+    ran = cli("sessions", "import", "missing")
+
+    assert (5, "Error: The file missing cannot be read (No such file or directory); nothing was imported.\n") == (
+        ran.code,
+        ran.err,
+    )
+
+
+def test_import_into_an_export_that_was_made_meanwhile(cli, stored, scratch, monkeypatch):
+    """A file that somebody makes while we read is kept as well."""
+    stored("s1", "tea")
+    path = scratch / "out.jsonl"
+    monkeypatch.setattr(os.path, "lexists", lambda each, seen=os.path.lexists: each != path and seen(each))
+    path.write_text("mine")
+
+    assert (2, "mine") == (cli("sessions", "export", "-o", path).code, path.read_text())
+
+
+def test_a_folder_that_cannot_be_looked_at(cli, scratch, monkeypatch):
+    """Where a folder cannot be, the error says so, and not that it is empty."""
+    (scratch / "config.json").write_text(json.dumps({"host": {"stateFolder": "x" * 300}}))
+    monkeypatch.setenv("BEAVER_CONFIG", str(scratch / "config.json"))
+
+    ran = cli("sessions", "list")
+
+    assert (5, "", True) == (ran.code, ran.out, "File name too long" in ran.err)
+
+
+def test_a_database_that_is_damaged(cli, stored, folder):
+    """A damaged database is named, with what to do."""
+    stored("s1", "tea")
+    for each in folder.glob("sessions.db*"):
+        each.write_bytes(b"x" * 8192)
+
+    ran = cli("sessions", "list")
+
+    assert (
+        5,
+        f"Error: The session store {folder}/sessions.db is damaged; move it (with its -wal and -shm files) away, or restore it from a backup.\n",
+    ) == (ran.code, ran.err)
+
+
+def test_on_a_real_terminal(stored, scratch):
+    """A real terminal is asked, gets no escapes from stored text, and a no keeps the session."""
+    stored("s1", "tea \x1b[31mred\x1b[0m")
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "beaver_hooks.cli", "sessions", "delete", "s1"],
+        cwd=scratch, stdin=theirs, stdout=theirs, stderr=theirs,
+    ) as process:  # fmt: skip
+        os.close(theirs)
+        said = b""
+        while b"[y/N]: " not in said:
+            said += os.read(ours, 1024)
+        os.write(ours, b"n\n")
+        assert 130 == process.wait()
+    os.close(ours)
+    assert b"\x1b" not in said
+    assert b"s1  2 messages  tea" in said

@@ -1,0 +1,301 @@
+"""`beaver why`: a turn, explained."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_hooks.audit.trail import Trail
+from beaver_hooks.cli.receipt_reading import read_receipt
+from beaver_hooks.cli.receipt_texts import receipt_text
+from beaver_hooks.record.receipts import Clip, Decision, Failure, Outcome, PluginReceipt, Receipt, to_json
+from beaver_hostspecs import DropReason
+
+WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+TURN = f"turn-{'0123456789ab' * 2}"
+OTHER = f"turn-{'01fedcba9876' * 2}"
+
+
+def receipt(turn=TURN, **rest):
+    fields = {"closed": WHEN + timedelta(milliseconds=1500), "state": "committed", **rest}
+    return Receipt(turn=turn, session="h:1", prompt="h:2", prompt_characters=30, opened=WHEN, **fields)
+
+
+@pytest.fixture
+def folder(scratch):
+    return scratch / ".beaver"
+
+
+@pytest.fixture
+def trail(folder):
+    trail = Trail.open(folder, on_state=lambda _: None)
+    yield trail
+    trail.close()
+
+
+def keep(trail, *receipts):
+    for number, each in enumerate(receipts):
+        trail.put_receipt(each.turn, WHEN + timedelta(seconds=number), to_json(each))
+    trail.flush()
+
+
+def said(**parts):
+    """Return what is said of a plugin with that part in a turn, without the lines about the turn."""
+    return receipt_text(receipt(plugins={"p": PluginReceipt(**parts)}), {}).split("\n\np\n")[1].splitlines()
+
+
+def test_nothing_is_stored(cli, folder):
+    """Where nothing was ever kept, that is said, and nothing is made."""
+    ran = cli("why")
+
+    assert (1, "", f"Error: Nothing is stored here yet: {folder} is where `beaver run` will keep it.\n") == (
+        ran.code,
+        ran.out,
+        ran.err,
+    )
+    assert not folder.exists()
+
+
+def test_a_trail_without_receipts(cli, trail):
+    """A host that ran no turn has none to explain."""
+    assert (1, True) == (cli("why").code, "Nothing is stored here yet" in cli("why").err)
+
+
+def test_the_newest_turn(cli, trail):
+    """Without a word the newest turn is explained, `last` is the same, and as JSON it is the receipt as kept."""
+    keep(trail, receipt(OTHER), receipt())
+
+    assert cli("why").out == cli("why", "last").out == cli("why", TURN).out
+    assert json.loads(json.dumps(to_json(receipt()))) == cli("why", "--json").json
+
+
+def test_a_turn_by_its_beginning(cli, trail):
+    """The beginning of an id is enough; an ambiguous one names the candidates; one of no turn says where to look."""
+    keep(trail, receipt(OTHER), receipt())
+
+    assert TURN == cli("why", "turn-0123", "--json").json["turn"]
+    assert (
+        f"Error: `turn-01` begins the ids of 2 turns: {TURN}, {OTHER}; give more of it.\n" == cli("why", "turn-01").err
+    )
+    missing = cli("why", "turn-7")
+    assert (1, "") == (missing.code, missing.out)
+    assert "is older than the newest 10,000 turns" in missing.err
+    assert "--config" in missing.err
+
+
+def test_a_turn_of_another_host(cli, trail):
+    """An id that is not ours is kept as its keyed hash, and found by the id all the same."""
+    keep(trail, receipt(trail.identify("ticket 7")))
+
+    assert trail.identify("ticket 7") == cli("why", "ticket 7", "--json").json["turn"]
+
+
+def test_a_whole_story(cli, trail):
+    """Everything that a receipt knows is told, in words and within 80 columns."""
+    gateway = PluginReceipt(
+        candidates=(("a", 0.9), ("b", None), ("c", 0.4)),
+        considered=14,
+        injected=("a", None),
+        blocks=1,
+        tokens=1200,
+        decisions=(Decision(gate="budget", verdict="cut", reason="a reference is longer than what is left"),),
+        outcomes=(
+            Outcome(plane="turns", kind="stored", facts={"messages": 2}),
+            Outcome(plane="turns", kind="stored", facts={"messages": 2}),
+            Outcome(plane="facts", kind="duplicate"),
+        ),
+        clipped=(Clip(what="references", shown=2, total=5),),
+        failures=(Failure(hook="after_prompt", category="raised", error="OSError", at="gateway.client:88"),),
+        degraded=("history_not_written",),
+        milliseconds={"after_prompt": 1234.5, "before_prompt": 9.44, "tool:memory": 1},
+    )
+    keep(trail, receipt(tokens=1200, plugins={"gateway": gateway, "tally": PluginReceipt()}))
+    trail.put_health("gateway", {"state": "degraded", "since": WHEN.isoformat(), "faults": {"after_prompt": "raised"}})
+    trail.put_health("curated", {"state": "ok"})
+    trail.put_health("local", {"state": "no"})
+    trail.flush()
+
+    ran = cli("why")
+
+    assert (
+        f"Turn {TURN}\n"
+        "  When      2026-01-02 03:04:05 UTC, for 1.5 s\n"
+        "  Ended     It was answered, and the plugins are done with it.\n"
+        "  Prompt    30 characters; memory added about 1,200 tokens\n"
+        "  Trouble   gateway (after_prompt raised, history_not_written)\n"
+        "\n"
+        "gateway\n"
+        "  Recalled  1 block in the system prompt and 2 references of 14 considered\n"
+        "            reached the model, about 1,200 tokens\n"
+        "  Shown     a 0.90, (no id)\n"
+        "  Left out  b, c 0.40, and 11 more\n"
+        "  Decided   budget: cut (a reference is longer than what is left)\n"
+        "  Kept      turns: stored [messages=2], 2 times\n"
+        "  Kept      facts: duplicate, it was there already\n"
+        "  Cut       references: 2 of 5 shown\n"
+        "  Failed    after_prompt: it raised an error (OSError at gateway.client:88)\n"
+        "  Degraded  it reported history_not_written\n"
+        "  Time      before_prompt 9.4 ms, tool:memory 1.0 ms, after_prompt 1.2 s\n"
+        "\n"
+        "tally\n"
+        "  Recalled  nothing: it was not asked\n"
+        "  Kept      nothing: it reported no write\n"
+        "\n"
+        "Not well now, whatever it was then:\n"
+        "  gateway   degraded since 2026-01-02 03:04:05 UTC: after_prompt: raised\n"
+        "  local     its health cannot be read; `beaver doctor` says more\n"
+    ) == ran.out
+    assert max(map(len, ran.out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("parts", "why"),
+    [
+        ({"milliseconds": {"before_prompt": 1}}, "it was asked, and had nothing to give"),
+        ({"considered": 3}, "of 3 considered, none was good enough or had room"),
+        ({"failures": (Failure(hook="before_prompt", category="timeout"),)}, "it failed while it was asked, see below"),
+        (
+            {"decisions": (Decision(gate="turn", verdict="left_out", reason="x"),)},
+            "it was left out of this turn (`/memory on` in the session",
+        ),
+        ({"failures": (Failure(hook="after_prompt", category="new"),)}, "it was not asked"),
+    ],
+)
+def test_why_nothing_was_recalled(parts, why):
+    """What kept a plugin from recalling anything is said."""
+    assert f"  Recalled  nothing: {why}" == said(**parts)[0]
+
+
+def test_references_that_nobody_said_were_considered():
+    """A plugin may inject without a word about candidates."""
+    assert "  Recalled  1 reference reached the model, no tokens" == said(injected=("a",))[0]
+
+
+def test_many_candidates():
+    """Of many candidates the first are named, and the others counted."""
+    candidates = tuple((f"c{number}", None) for number in range(12))
+
+    assert "  Left out  c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, and 2 more" == said(candidates=candidates)[1]
+
+
+@pytest.mark.parametrize(
+    ("failure", "text"),
+    [
+        (Failure(hook="h", category="new"), "  Failed    h: new"),
+        (Failure(hook="h", category="timeout", error="E"), "  Failed    h: it was not done in time (E)"),
+    ],
+)
+def test_failures(failure, text):
+    """A failure says its hook, what it was, and as much of the error as is known."""
+    assert text == said(failures=(failure,))[2]
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"state": "open", "closed": None}, "It is still going on."),
+        ({"state": "pending"}, "plugins were still at work on it when this was written. Ask again in a moment"),
+        ({"state": "dropped", "reason": DropReason.CANCELLED}, "the memories learn nothing from it. It was cancelled."),
+        ({"lost": 2}, "2 background calls never ran (a full queue,"),
+    ],
+)
+def test_how_it_ended(fields, text):
+    """How a turn ended, and what that means for the memories, is said."""
+    assert text in " ".join(receipt_text(receipt(**fields), {}).split())
+
+
+def test_a_turn_that_is_open():
+    """A turn that is open took no time yet."""
+    assert "  When      2026-01-02 03:04:05 UTC\n" in receipt_text(receipt(state="open", closed=None), {})
+
+
+def test_a_dropped_turn_teaches_nothing():
+    """Of a plugin that kept nothing of a dropped turn that is no fault."""
+    dropped = receipt(state="dropped", reason=DropReason.FAILED, plugins={"p": PluginReceipt()})
+
+    assert "  Kept      nothing: a dropped turn teaches nothing" in receipt_text(dropped, {})
+
+
+def test_nobody_took_part():
+    """A turn without plugins says so, and who is not in service now."""
+    text = receipt_text(receipt(), {"gateway": {"state": "unavailable", "reason": "no key"}})
+
+    assert "No plugin had a part in this turn; `beaver plugins` shows which there are.\n" in text
+    assert text.endswith("Not well now, whatever it was then:\n  gateway   unavailable: no key")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"unreadable": True},
+        to_json(receipt()) | {"reason": "bored"},
+        to_json(receipt()) | {"state": "no"},
+        to_json(receipt()) | {"opened": "2026-01-02T03:04:05"},
+    ],
+)
+def test_a_damaged_receipt(cli, trail, body):
+    """What cannot be read is said to be damaged; as JSON it is shown as it is."""
+    trail.put_receipt(TURN, WHEN, body)
+    trail.flush()
+
+    ran = cli("why")
+
+    assert (5, "", True) == (ran.code, ran.out, ran.err.startswith(f"Error: The receipt of {TURN} is damaged"))
+    assert 0 == cli("why", "--json").code
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+def changed(body, data):
+    """Return plain data with any part of it replaced by anything."""
+    if isinstance(body, dict) and body and data.draw(st.booleans()):
+        key = data.draw(st.sampled_from(sorted(body)))
+        return body | {key: changed(body[key], data)}
+    if isinstance(body, list) and body and data.draw(st.booleans()):
+        return [changed(body[0], data), *body[1:]]
+    return data.draw(JSON)
+
+
+FULL = json.loads(
+    json.dumps(
+        to_json(
+            receipt(
+                plugins={
+                    "p": PluginReceipt(
+                        candidates=(("a", 0.5),),
+                        injected=("a",),
+                        decisions=(Decision(gate="g", verdict="v", reason="r"),),
+                        outcomes=(Outcome(plane="p", kind="stored", facts={"n": 1}),),
+                        clipped=(Clip(what="w", shown=1, total=2),),
+                        failures=(Failure(hook="h", category="raised"),),
+                        milliseconds={"before_prompt": 1.0},
+                    )
+                }
+            )
+        )
+    )
+)
+
+
+@given(st.data())
+def test_any_receipt_is_told_or_refused(data):
+    """Whatever stands where a receipt should, it is explained or refused as damaged, and nothing else."""
+    body = changed(FULL, data)
+    try:
+        read = read_receipt(body)
+    except ValueError:
+        return
+    assert receipt_text(read, {}).startswith("Turn")
+
+
+def test_what_is_kept_reads_back():
+    """A receipt is read as it was written."""
+    assert FULL == json.loads(json.dumps(to_json(read_receipt(FULL))))

@@ -1,0 +1,55 @@
+"""How commands say things."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_hooks.cli.wording import counted, cut, facts_text, filled, moment, table
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"), [(0, "0 sessions"), (1, "1 session"), (2, "2 sessions"), (2000, "2,000 sessions")]
+)
+def test_counting(number, expected):
+    """One is one, and all other numbers are many."""
+    assert expected == counted(number, "session")
+
+
+def test_moments():
+    """Times are shown in UTC, wherever they are from."""
+    at = datetime(2026, 1, 2, 1, 4, 5, tzinfo=timezone(timedelta(hours=2)))
+
+    assert ("2026-01-01 23:04:05", "2026-01-01 23:04") == (moment(at), moment(at, seconds=False))
+    assert "2026-01-02 03:04:05" == moment(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+
+
+def test_a_table_fits_the_terminal(monkeypatch):
+    """Columns are aligned, the last one is cut, and a long cell pushes its own row only."""
+    monkeypatch.setenv("COLUMNS", "24")
+
+    shown = table([("A", "B"), ("long-name", "x"), ("y", "z" * 40)], widest=5)
+
+    assert "A      B\nlong-name  x\ny      zzzzzzzzzzzzzzzz…" == shown
+
+
+@given(st.text(), st.integers(min_value=1, max_value=100))
+def test_cutting(text, width):
+    """What is cut is never longer than asked, and what is short stays."""
+    shown = cut(text, width)
+
+    assert len(shown) <= width
+    assert shown == text or (len(text) > width and shown.endswith("…"))
+
+
+def test_filled_lines_keep_words_whole():
+    """A text is wrapped between words only, and goes on with an indent."""
+    assert "one two\n  three-four-five" == filled("one two three-four-five", indent="  ", width=9)
+
+
+def test_facts():
+    """Facts are names with values; what could be misread is quoted."""
+    facts = {"a": 1, "b": "x", "c": None, "d": "two words", "e": "", "f": [1, "x"], "g": True}
+
+    assert 'a=1 b=x c=null d="two words" e="" f="[1, \\"x\\"]" g=true' == facts_text(facts)
