@@ -2,25 +2,28 @@
 
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from beaver_hooks import __version__
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 COMMANDS = {
     "init": "Write a configuration and the folder for state.",
     "chat": "Talk to the agent.",
     "run": "Answer one prompt.",
-    "sessions": "List, show, search and move conversations.",
+    "sessions": "Look after the conversations that are stored.",
     "memory": "See how each memory is, turn them off and on, use their commands.",
-    "plugins": "List the plugins and how they are.",
-    "why": "Explain a turn by its receipt.",
+    "plugins": "List the installed plugins and how they are.",
+    "why": "Explain a turn: what was recalled, injected and kept.",
     "audit": "Verify and read the audit trail.",
     "trust": "Review and confirm a configuration that was found.",
     "check": "Check the configuration and the environment.",
     "doctor": "Examine everything that is kept.",
-    "completion": "Print what makes the shell complete `beaver`.",
+    "completion": "Print the script by which a shell completes `beaver`.",
 }
 """The commands, in the order of the help, each with its line there. The module of each has its name."""
 
@@ -69,6 +72,18 @@ class Root(click.Group):
             ctx.fail(f"No such command '{args[0]}'.{meant}")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> None:
+        """Run the command. What a plugin's command returns is no exit code, so nothing is returned."""
+        super().invoke(ctx)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """Complete the names of commands without importing any of them, and the options."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only a shell that completes pays for it
+
+        names = [CompletionItem(name, help=COMMANDS.get(name)) for name in self.list_commands(ctx)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(each for each in names if each.value.startswith(incomplete)), *options]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing any of them."""
         with formatter.section("Commands"):
@@ -79,15 +94,33 @@ class Root(click.Group):
 
 
 def plugin_group(name: str) -> click.Command | None:
-    """Return the command group that a plugin adds under its name, or `None`; only this one is imported."""
+    """Return the command group that a plugin adds under its name, or `None`; only this one is imported.
+
+    Raises:
+        PluginFailed: it cannot be imported, or is no command.
+    """
     for found, point in _points():
         if found == name:
             from beaver_hooks.cli.shell import PluginShell  # noqa: PLC0415 - only who calls a plugin pays for it
 
-            group = cast("click.Command", point.load())
+            group = _loaded(name, point)
             group.context_settings = {**group.context_settings, "obj": PluginShell(name)}
             return group
     return None
+
+
+def _loaded(name: str, point: Any) -> click.Command:
+    from beaver_hostspecs import PluginFailed  # noqa: PLC0415 - see above
+
+    why, cause = "they are no click command", None
+    try:
+        found = point.load()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is raised below
+        found, why, cause = None, type(error).__name__, error
+    if isinstance(found, click.Command):
+        return found
+    text = f"the commands of the plugin `{name}` cannot be loaded ({why}); update or remove its distribution"
+    raise PluginFailed(text, plugin=name) from cause
 
 
 def _announced() -> Iterator[str]:

@@ -1,6 +1,7 @@
 """`beaver chat`: a conversation at the terminal."""
 
 import contextlib
+import io
 import sys
 from pathlib import Path
 
@@ -11,9 +12,9 @@ from beaver_hooks.agent.conversation import Conversation, Ended
 from beaver_hooks.agent.errors import AnswerNotStored
 from beaver_hooks.agent.loading import EngineLoader, EngineLoadResult
 from beaver_hooks.agent.sessions.texts import new_session_id
-from beaver_hooks.cli.failing import sentence
+from beaver_hooks.cli.failing import UNEXPECTED, sentence
 from beaver_hooks.cli.opening import common, configured
-from beaver_hooks.cli.terminal import show, waiting
+from beaver_hooks.cli.terminal import printing, show, waiting
 from beaver_hooks.loop_thread import LoopThread
 from beaver_hostspecs import BeaverError
 
@@ -31,10 +32,10 @@ MORE = "...> "
 def command(
     *, session: str | None, again: bool, user: str | None, skills: tuple[str, ...], config: Path | None
 ) -> None:
-    """Talk to the agent until Ctrl-D or /exit.
+    """Talk to the agent.
 
-    Ctrl-C takes back the prompt that is being answered and keeps the session. /help lists the commands; a line that
-    ends with a backslash goes on in the next one.
+    Ctrl-D or /exit ends it. Ctrl-C takes back the prompt that is being answered and keeps the session. /help lists the
+    commands; a line that ends with a backslash goes on in the next one.
     """
     if session is not None and again:
         raise click.UsageError("Give either --session or --continue.")
@@ -58,6 +59,9 @@ class _Terminal:
         self._thread = thread
         self._conversation = conversation
         self._interactive = sys.stdin.isatty()
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            # What is not UTF-8 is no reason to end: the agent replaces it.
+            sys.stdin.reconfigure(errors="surrogateescape")
         self._troubles: dict[str, str] = {}
 
     def talk(self) -> None:
@@ -69,31 +73,42 @@ class _Terminal:
             _offer(self._thread.call(self._conversation.prompts))
         with contextlib.suppress(Ended):
             while True:
-                self._show_troubles()
                 self._take_turn()
 
     def _take_turn(self) -> None:
         try:
+            self._show_troubles()
             line = self._read()
             if line.strip():
-                self._answer(line)
+                self._try(line)
         except EOFError:
             show()
             raise Ended from None
         except KeyboardInterrupt:
             show("\nTaken back. Ctrl-D ends." if self._interactive else "")
+
+    def _try(self, line: str) -> None:
+        """Answer a line, or say why that cannot be done: the conversation goes on."""
+        try:
+            self._answer(line)
+        except (Ended, BrokenPipeError):
+            raise
         except AnswerNotStored as error:
             # It was shown while it arrived.
             show(f"\n! {sentence(error)}", err=True)
         except BeaverError as error:
             show(f"! {sentence(error)}", err=True)
+        except Exception as error:  # noqa: BLE001 - whatever a plugin raised
+            known = "`beaver audit tail` shows what is known of it."
+            show(f"! {UNEXPECTED.format(type(error).__name__)} {known}", err=True)
 
     def _answer(self, line: str) -> None:
         if line.startswith("/") and not line.startswith("//"):
             show(self._thread.call(self._conversation.command, line))
             return
         prompt = line[1:] if line.startswith("//") else line
-        result = self._thread.call(self._conversation.say, prompt, _print)
+        with waiting("Thinking") as over:
+            result = self._thread.call(self._conversation.say, prompt, printing(over))
         show()
         for call in result.tool_calls:
             show(f"  [{call.name}: {call.outcome}]")
@@ -132,10 +147,6 @@ def _offer(prompts: list[str]) -> None:
         for prompt in prompts:
             if "\n" not in prompt:
                 readline.add_history(prompt)
-
-
-def _print(piece: str) -> None:
-    show(piece, end="")
 
 
 async def _newest(engine: EngineLoadResult, user: str | None) -> str | None:

@@ -1,6 +1,5 @@
 """Runs the command line. What goes wrong becomes one sentence with a remedy on stderr, and an exit code."""
 
-import os
 import sys
 from collections.abc import Sequence
 
@@ -10,6 +9,7 @@ from beaver_hooks.cli.app import beaver
 
 FOUND, USAGE, CONFIGURATION, PROVIDER, STORAGE, PLUGIN, INTERRUPTED = 1, 2, 3, 4, 5, 6, 130
 DEBUG = "--debug"
+UNEXPECTED = "something unexpected happened ({})."
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -17,16 +17,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
     Args:
         arguments: the command line, this process's unless given.
+
+    Raises:
+        SystemExit: whoever read stdout has enough; click leaves, with code 1.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        # Commands return nothing (see `Root.invoke`): a number is what one of them exited with.
         return int(beaver.main(given, prog_name="beaver", standalone_mode=False) or 0)
-    except click.exceptions.Exit as done:
-        return done.exit_code
-    except BrokenPipeError:
-        # Whoever read us has enough. Python would complain about it once more while it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FOUND
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
         return INTERRUPTED
@@ -48,9 +46,7 @@ def _say(error: Exception, *, debug: bool) -> int:
     if isinstance(error, BeaverError):
         click.echo(f"Error: {sentence(error)}", err=True)
         return _code(error)
-    click.echo(
-        f"Error: something unexpected happened ({type(error).__name__}). Repeat it with {DEBUG} to see where.", err=True
-    )
+    click.echo(f"Error: {UNEXPECTED.format(type(error).__name__)} Repeat it with {DEBUG} to see where.", err=True)
     return FOUND
 
 
@@ -64,10 +60,10 @@ def sentence(error: Exception) -> str:
 
 def _code(error: Exception) -> int:
     from beaver_hooks.agent.errors import ProviderError, SessionError, StorageError  # noqa: PLC0415 - see above
-    from beaver_hostspecs import AuditError, ConfigurationError, InvalidTurn, PluginError  # noqa: PLC0415
+    from beaver_hostspecs import AuditError, ConfigurationError, InvalidTurn, NotOffered, PluginError  # noqa: PLC0415
 
     kinds: dict[int, tuple[type[Exception], ...]] = {
-        USAGE: (InvalidTurn,),
+        USAGE: (InvalidTurn, NotOffered),
         CONFIGURATION: (ConfigurationError,),
         PROVIDER: (ProviderError,),
         STORAGE: (StorageError, SessionError, AuditError),

@@ -1,6 +1,7 @@
 """`beaver init`: writes a configuration and makes the folder for state."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import click
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.config import parse_config, trust_config
 from beaver_hooks.config.finding import FILE, FOLDER
+from beaver_hooks.config.paths import shown_variable
 from beaver_hooks.files import replace
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import ConfigurationError
@@ -29,15 +31,16 @@ UNSET = "not-set-yet"
 def command(
     *, provider: str | None, base_url: str | None, model: str | None, api_key_env: str | None, force: bool
 ) -> None:
-    """Write .beaver/config.json here, and make the folder for everything that is kept.
+    """Write a configuration and the folder for state.
 
-    On a terminal it asks what it is not told. The key itself is never written: only the name of the environment
-    variable that holds it. What exists is overwritten only after a question, or with --force.
+    Both are .beaver in this folder. On a terminal it asks what it is not told. The key itself is never written: only
+    the name of the environment variable that holds it. What exists is overwritten only after a question, or with
+    --force.
     """
     path = Path.cwd() / FOLDER / FILE
     _check_free(path, force=force)
     raw = _configuration(_provider(provider, base_url, model, api_key_env))
-    parse_config(json.dumps(raw), environment={str(api_key_env): UNSET, **_variables(raw)})
+    parse_config(json.dumps(raw), environment=_variables(raw))
     make_state_folder(path.parent)
     replace(path, f"{json.dumps(raw, indent=2)}\n".encode())
     # Who has just written it need not be asked about it.
@@ -54,9 +57,12 @@ def _check_free(path: Path, *, force: bool) -> None:
 
 
 def _provider(kind: str | None, base_url: str | None, model: str | None, variable: str | None) -> dict[str, Any]:
-    if kind is None and sys.stdin.isatty() and not (base_url or model or variable):
+    details = base_url or model or variable
+    if kind is None and sys.stdin.isatty() and not details:
         kind = click.prompt("Language model", type=click.Choice(KINDS), default=KINDS[0], err=True)
-    if (kind or ("openai" if base_url or model else "offline")) == "offline":
+    if (kind or ("openai" if details else "offline")) == "offline":
+        if details:
+            raise click.UsageError("Only --provider openai takes --base-url, --model and --api-key-env.")
         return {"kind": "offline"}
     if sys.stdin.isatty():
         base_url = base_url or click.prompt("Where is the API", default="http://127.0.0.1:11434/v1", err=True)
@@ -64,6 +70,8 @@ def _provider(kind: str | None, base_url: str | None, model: str | None, variabl
         variable = variable or click.prompt(
             "Which environment variable holds the key (nothing if none is needed)", default="", err=True
         )
+    if variable and not shown_variable(variable) and variable not in os.environ:
+        raise click.UsageError("The name of an environment variable is wanted, in capital letters, and never the key.")
     found = {"kind": "openai", "baseUrl": base_url, "model": model, "apiKey": {"env": variable} if variable else None}
     return {key: value for key, value in found.items() if value is not None}
 

@@ -59,10 +59,10 @@ class PluginCommands(click.Group):
 @common
 @click.pass_context
 def command(ctx: click.Context, *, config: Path | None) -> None:
-    """Show how each memory is: ok, or degraded since when and why.
+    """See how each memory is, turn them off and on, use their commands.
 
-    `beaver memory PLUGIN` lists the commands of a plugin, and `beaver memory PLUGIN COMMAND ...` runs one, for
-    example `beaver memory curated show`.
+    Without a command it shows how they are: ok, or degraded since when and why. `beaver memory PLUGIN` lists the
+    commands of a plugin, and `beaver memory PLUGIN COMMAND ...` runs one, for example `beaver memory curated show`.
     """
     ctx.meta[CONFIG] = config or ctx.meta.get(CONFIG)
     if ctx.invoked_subcommand is None:

@@ -10,7 +10,7 @@ from beaver_hooks.agent.errors import AnswerNotStored
 from beaver_hooks.agent.loop import AgentLoop
 from beaver_hooks.agent.results import AgentRunResult
 from beaver_hooks.cli.opening import common, configured, in_loop, opened
-from beaver_hooks.cli.terminal import show, waiting
+from beaver_hooks.cli.terminal import printing, show, waiting
 from beaver_hooks.config import LoadedConfig
 from beaver_hostspecs import Trust
 
@@ -33,7 +33,9 @@ def command(
     stream: bool | None,
     config: Path | None,
 ) -> None:
-    """Answer one prompt; `-` reads it from stdin.
+    """Answer one prompt.
+
+    `-` reads it from stdin, for example: git diff | beaver run - --skill review
 
     The answer is printed once it is stored, before the plugins learn from it. With --json the only thing on stdout is
     an object with text, status, sessionId, turnId, toolCalls, usage and receiptId.
@@ -56,9 +58,10 @@ async def _run(
 ) -> None:
     async with opened(loaded) as engine:
         try:
-            with waiting("Thinking"):
+            with waiting("Thinking") as over:
+                on_delta = printing(over) if streamed else None
                 result = await AgentLoop(engine).run(
-                    prompt, session, user, trust=Trust.FULL, skills=skills, on_delta=_print if streamed else None
+                    prompt, session, user, trust=Trust.FULL, skills=skills, on_delta=on_delta
                 )
         except AnswerNotStored as error:
             if not as_json and not streamed:
@@ -72,7 +75,3 @@ def _show(result: AgentRunResult, *, as_json: bool, streamed: bool) -> None:
         show(json.dumps(result.to_json()))
     else:
         show("" if streamed else result.text)
-
-
-def _print(piece: str) -> None:
-    show(piece, end="")

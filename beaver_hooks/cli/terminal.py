@@ -2,11 +2,14 @@
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from unicodedata import category
+from typing import TYPE_CHECKING
 
 from beaver_hostspecs.neutralising import neutralise
+
+if TYPE_CHECKING:
+    from rich.status import Status
 
 PATIENCE = 1.0
 """Seconds without a word before something is said."""
@@ -14,8 +17,7 @@ PATIENCE = 1.0
 
 def harmless(text: str) -> str:
     """Return `text` as any terminal may be sent: no control character, no lone surrogate, nothing that hides text."""
-    lines = neutralise(text.replace("\r\n", "\n"))
-    return "".join("\ufffd" if each not in "\n\t" and category(each) in {"Cc", "Cs"} else each for each in lines)
+    return neutralise(text)
 
 
 def show(text: str = "", *, end: str = "\n", err: bool = False) -> None:
@@ -27,20 +29,37 @@ def show(text: str = "", *, end: str = "\n", err: bool = False) -> None:
 
 
 @contextmanager
-def waiting(text: str) -> Iterator[None]:
-    """Say on a terminal what is being waited for, once it takes longer than a second."""
+def waiting(text: str) -> Iterator[Callable[[], None]]:
+    """Say on a terminal what is being waited for, once it takes longer than a second.
+
+    Gives what ends the waiting before the block does. Call it before anything is written to stdout meanwhile.
+    """
     if not sys.stderr.isatty():
-        yield
+        yield _nothing
         return
     shown = _Status(text)
     timer = threading.Timer(PATIENCE, shown.start)
     timer.daemon = True
     timer.start()
     try:
-        yield
+        yield shown.stop
     finally:
         timer.cancel()
         shown.stop()
+
+
+def printing(over: Callable[[], None]) -> Callable[[str], None]:
+    """Return what shows an answer piece by piece, after it has ended the waiting by `over`."""
+
+    def show_piece(piece: str) -> None:
+        over()
+        show(piece, end="")
+
+    return show_piece
+
+
+def _nothing() -> None:
+    """There is no waiting to end."""
 
 
 class _Status:
@@ -49,7 +68,7 @@ class _Status:
     def __init__(self, text: str) -> None:
         self._text = text
         self._lock = threading.Lock()
-        self._live: object | None = None
+        self._live: Status | None = None
         self._over = False
 
     def start(self) -> None:
@@ -66,4 +85,5 @@ class _Status:
         with self._lock:
             self._over = True
             if self._live is not None:
-                self._live.stop()  # type: ignore[attr-defined]
+                self._live.stop()
+                self._live = None

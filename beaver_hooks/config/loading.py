@@ -61,6 +61,8 @@ def load_config(
     found = find_config(explicit, environment, cwd)
     if found is None:
         return LoadedConfig(config=Config(), path=None, trusted_by=None, state_folder=cwd / FOLDER)
+    if not found.given:
+        refuse_link(found.path)
     # What is confirmed and what takes effect come from the same bytes: the file may change at any time.
     raw = read_json(found.path)
     config = build_config(raw, environment=environment, source=found.path)
@@ -72,6 +74,23 @@ def load_config(
         trusted_by="given" if found.given else "confirmed",
         state_folder=_state_folder(config, found.path, cwd),
     )
+
+
+def refuse_link(path: Path) -> None:
+    """Refuse a configuration that was merely found and is a symbolic link, to a confirmed one too.
+
+    What is relative in a configuration starts from where it lies. A link in somebody's folder to a configuration of
+    yours would lead what you confirmed into their folder: their skills, their state.
+
+    Raises:
+        ConfigurationNotTrusted: it is a link.
+    """
+    if path.is_symlink():
+        raise ConfigurationNotTrusted(
+            "",
+            f"the configuration {printable(str(path))} is a symbolic link, and a confirmation holds for no link;"
+            " put the file itself there, or name it by --config or BEAVER_CONFIG",
+        )
 
 
 def _ensure_trust(

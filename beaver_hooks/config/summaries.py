@@ -15,7 +15,10 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _HOST = re.compile(r"[A-Za-z0-9.:-]{1,253}")
 _WORD = re.compile(r"[A-Za-z0-9._/~+-]{1,200}")
 _ADDRESS_KEYS = ("url", "uri", "address", "host", "endpoint", "server")
-_PROGRAM_KEYS = ("command", "program", "executable")
+_PROGRAM_KEYS = ("command", "program", "executable", "cmd", "exec")
+# As whole words only: a `transcript` is no script, and of what is taken for a program the first word is shown.
+_PROGRAM_WORDS = frozenset({"bin", "binary", "entrypoint", "interpreter", "run", "script", "shell"})
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 @attrs.frozen(kw_only=True)
@@ -78,7 +81,7 @@ def _entries(value: object, path: str, key: str) -> Iterator[Entry]:
 
 
 def _text(value: str, path: str, key: str) -> Entry:
-    if _is_program(key):
+    if _is_program(key) or _is_programs(key):
         word = (value.split() or [""])[0]
         return Entry(path=path, kind="program", name=word if _WORD.fullmatch(word) else "")
     if _SCHEME.match(value) or key.casefold().endswith(_ADDRESS_KEYS):
@@ -97,7 +100,14 @@ def _host(value: str) -> str:
 
 
 def _is_program(key: str) -> bool:
-    return key.casefold().endswith(_PROGRAM_KEYS)
+    """Whether what stands at `key` is started: a `cmd` is, a `buildScript` and a `run-cmd`."""
+    words = [word.casefold() for word in _WORDS.findall(key)]
+    return key.casefold().endswith(_PROGRAM_KEYS) or (bool(words) and words[-1] in _PROGRAM_WORDS)
+
+
+def _is_programs(key: str) -> bool:
+    """Whether each of what stands at `key` is started by itself: `commands`, `preRunScripts`."""
+    return key.casefold().endswith("s") and _is_program(key[:-1])
 
 
 def _kind(value: object) -> str:

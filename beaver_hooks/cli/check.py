@@ -1,0 +1,87 @@
+"""`beaver check`: whether configuration and environment are as an agent needs them."""
+
+import os
+from pathlib import Path
+
+import click
+
+from beaver_hooks.agent.errors import SkillError
+from beaver_hooks.agent.loading import EngineLoadResult, skill_folders
+from beaver_hooks.agent.skills import SkillLibrary
+from beaver_hooks.cli.examining import health, settings, versions
+from beaver_hooks.cli.examining.findings import Finding, exit_code, from_error, ok, problem, report, warning
+from beaver_hooks.cli.failing import CONFIGURATION
+from beaver_hooks.cli.opening import common, in_loop, opened, set_up_log
+from beaver_hooks.cli.wording import counted
+from beaver_hooks.config import LoadedConfig
+from beaver_hooks.config.paths import printable
+from beaver_hostspecs import BeaverError, ConfigurationError
+
+
+@click.command(name="check")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: ok, and the findings.")
+@common
+@click.pass_context
+def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
+    """Check the configuration and the environment.
+
+    Opens the agent as `beaver run` would, with its plugins, and closes it again; the model is asked nothing. What it
+    finds is ok, a warning or a problem, and says what to do. The exit code is 0, or 1 where there is a problem, or 3
+    where the configuration is wrong or nobody has confirmed it. Nobody is asked to confirm it here.
+    """
+    set_up_log()
+    looked = settings.look(config)
+    findings = [*versions.engines(), *looked.findings]
+    code = CONFIGURATION
+    if looked.loaded is not None:
+        loaded = looked.loaded
+        findings += [*settings.provider(loaded), *_skills(loaded), state_folder(loaded.state_folder)]
+        opening, code = in_loop(_open(loaded, frozenset(looked.sections)))
+        findings += opening
+    report(findings, as_json=as_json)
+    ctx.exit(code or exit_code(findings))
+
+
+def state_folder(folder: Path) -> Finding:
+    """Return whether a state folder can be written, or made where it is missing."""
+    there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    if os.access(there, os.W_OK | os.X_OK):
+        return ok("state folder", printable(str(folder)))
+    text = f"{printable(str(there))} cannot be written"
+    return problem("state folder", text, "make it writable, or name another one in `host.stateFolder`")
+
+
+async def _open(loaded: LoadedConfig, wanted: frozenset[str]) -> tuple[list[Finding], int]:
+    """Return how every plugin is, once all that can be are started, and the exit code if it is clear by now."""
+    try:
+        async with opened(loaded) as engine:
+            return _plugins(engine, wanted), 0
+    except ConfigurationError as error:
+        return [from_error("configuration", error, "correct it there")], CONFIGURATION
+    except BeaverError as error:
+        return [from_error("agent", error, "see `beaver doctor`")], 0
+
+
+def _plugins(engine: EngineLoadResult, wanted: frozenset[str]) -> list[Finding]:
+    return [
+        health.examine(name, each, wanted=name in wanted, degraded="warning") for name, each in engine.status.items()
+    ]
+
+
+def _skills(loaded: LoadedConfig) -> list[Finding]:
+    """Return whether the skills can be read, and those exist that are active in every run."""
+    subject, folders = "skills", skill_folders(loaded)
+    library = SkillLibrary(folders)
+    listed = library.list()
+    findings = [warning(subject, *_parted(each)) for each in listed.problems]
+    try:
+        library.activate(loaded.config.agent.skills)
+    except SkillError as error:
+        findings.append(from_error(subject, error, "correct `agent.skills`"))
+    where = counted(len(folders), "folder")
+    return findings or [ok(subject, f"{counted(len(listed.skills), 'skill')} in {where}")]
+
+
+def _parted(sentence: str) -> tuple[str, str]:
+    text, found, remedy = sentence.rpartition("; ")
+    return (text, remedy) if found else (sentence, "correct it, or take it out of its folder")

@@ -1,0 +1,45 @@
+"""`beaver completion`: the script by which a shell completes `beaver`."""
+
+import os
+from pathlib import PurePath
+
+import click
+from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
+
+from beaver_hooks.cli.terminal import show
+
+PROGRAM, VARIABLE = "beaver", "_BEAVER_COMPLETE"
+"""Whom the script completes, and how it asks: click answers, before any command runs, where the variable is set."""
+
+SHELLS: dict[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
+
+
+WHERE = """
+\b
+Where to put it:
+  bash   add to ~/.bashrc:   eval "$(beaver completion bash)"
+  zsh    add to ~/.zshrc, after compinit:
+                             eval "$(beaver completion zsh)"
+  fish   run once:
+         beaver completion fish > ~/.config/fish/completions/beaver.fish
+"""
+
+
+@click.command(name="completion", epilog=WHERE)
+@click.argument("shell", required=False, type=click.Choice(tuple(SHELLS)))
+@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
+@click.pass_context
+def command(ctx: click.Context, shell: str | None) -> None:
+    """Print the script by which a shell completes `beaver`.
+
+    It is the script for your own shell, as SHELL says it, unless you name another one.
+    """
+    made = SHELLS[shell or _own_shell()](ctx.find_root().command, {}, PROGRAM, VARIABLE)
+    show(made.source(), end="")
+
+
+def _own_shell() -> str:
+    name = PurePath(os.environ.get("SHELL", "")).name
+    if name not in SHELLS:
+        raise click.UsageError(f"SHELL does not say which shell is yours; name one: {', '.join(SHELLS)}.")
+    return name

@@ -1,0 +1,85 @@
+"""`beaver doctor`: whether everything that is kept is sound, private and in use."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import click
+
+from beaver_hooks.audit.database import DATABASE as TRAIL
+from beaver_hooks.cli.examining import databases, files, health, settings, versions
+from beaver_hooks.cli.examining.findings import Finding, exit_code, from_error, ok, report
+from beaver_hooks.cli.opening import common, set_up_log
+from beaver_hooks.cli.stored import is_there
+from beaver_hooks.cli.terminal import waiting
+from beaver_hooks.cli.wording import counted
+from beaver_hooks.config.confirmations import read_record, record_path
+from beaver_hooks.config.paths import printable
+from beaver_hostspecs import ConfigurationError
+
+
+@click.command(name="doctor")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: ok, and the findings.")
+@common
+@click.pass_context
+def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
+    """Examine everything that is kept.
+
+    That is the databases, the audit chain, the health of the plugins, files and who else can read them, confirmations,
+    free space. Loads no plugin, repairs nothing and makes nothing; each finding says what to do. A plugin that is
+    degraded is a problem here. The exit code is 0, or 1 where there is a problem.
+    """
+    set_up_log()
+    looked = settings.look(config)
+    findings = [*versions.engines(), *versions.distributions(), *looked.findings, *confirmations(os.environ)]
+    findings += _kept(looked)
+    findings.append(files.free_space(looked.folder))
+    report(findings, as_json=as_json)
+    ctx.exit(exit_code(findings))
+
+
+def confirmations(environment: Mapping[str, str]) -> list[Finding]:
+    """Return whether the record of confirmed configurations can be read, and is nobody else's to change."""
+    path = record_path(environment)
+    if not is_there(path):
+        return [ok("confirmations", "no configuration was ever confirmed")]
+    try:
+        count = len(read_record(path))
+    except ConfigurationError as error:
+        return [from_error("confirmations", error, "move it away")]
+    found = [each for each in files.entries(path.parent, private=True) if each.path != path.parent]
+    examined = files.examine(found, what="confirmations", root=path.parent)
+    return [ok("confirmations", f"{counted(count, 'configuration')} in {printable(str(path))}"), *examined]
+
+
+def _kept(looked: settings.Looked) -> Iterator[Finding]:
+    folder = looked.folder
+    if (fault := files.folder_fault(folder)) is not None:
+        yield fault
+        return
+    yield ok("state folder", printable(str(folder)))
+    with waiting("Looking at the files"):
+        yield from files.examine(files.entries(folder), what="the state folder", root=folder)
+        yield from _elsewhere(looked)
+    with waiting("Examining the conversations"):
+        yield databases.sessions(folder)
+    with waiting("Examining the audit trail"):
+        yield from _trail(folder)
+    yield from health.kept(folder, looked.sections)
+
+
+def _elsewhere(looked: settings.Looked) -> Iterator[Finding]:
+    """Yield what is wrong with files that are not in the state folder: the configuration, and folders it names."""
+    path = looked.loaded.path if looked.loaded is not None else None
+    if path is not None:
+        yield from files.examine(files.entry(path, private=False), what="the configuration", root=path)
+    for name, folder in looked.plugin_folders.items():
+        yield from files.examine(files.entries(folder, private=True), what=f"plugin {name}", root=folder)
+
+
+def _trail(folder: Path) -> Iterator[Finding]:
+    database = databases.trail(folder)
+    yield database
+    # A chain in a database that is damaged or not there cannot be followed.
+    if database.level == "ok" and is_there(folder / TRAIL):
+        yield databases.chain(folder)

@@ -1,0 +1,118 @@
+"""Whether the databases of a state folder are sound, and the audit trail's chain whole."""
+
+import contextlib
+import shlex
+import stat
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from beaver_hooks.agent.errors import StorageError
+from beaver_hooks.agent.sessions import reading
+from beaver_hooks.agent.sessions.connecting import DATABASE as SESSIONS
+from beaver_hooks.agent.sessions.connecting import PACKAGE, storage_error
+from beaver_hooks.audit.connection import DatabaseError, connect, faults, migrations
+from beaver_hooks.audit.database import DATABASE as TRAIL
+from beaver_hooks.audit.key import KEY_FILE
+from beaver_hooks.audit.reading import TrailReader
+from beaver_hooks.cli.examining.findings import Finding, from_error, ok, problem
+from beaver_hooks.cli.stored import is_there
+from beaver_hooks.cli.wording import counted
+from beaver_hooks.config.paths import printable
+from beaver_hostspecs import AuditUnavailable
+
+if TYPE_CHECKING:
+    import apsw
+
+BACKUP = "move it away, with its -wal and -shm files, and restore a backup"
+
+
+def sessions(folder: Path) -> Finding:
+    """Return whether the conversations are sound."""
+    path, subject = folder / SESSIONS, "sessions"
+    if not is_there(path):
+        return ok(subject, "no conversation is stored")
+    return _unusable(subject, path) or _examined(subject, path, lambda: _sessions_integrity(folder))
+
+
+def trail(folder: Path) -> Finding:
+    """Return whether the database of the audit trail is sound."""
+    path, subject = folder / TRAIL, "audit trail"
+    if not is_there(path):
+        return _no_trail(subject, folder)
+    return _unusable(subject, path) or _examined(subject, path, TrailReader(folder).integrity)
+
+
+def chain(folder: Path) -> Finding:
+    """Return whether the records of the audit trail are whole, as their keyed hashes say."""
+    subject = "audit chain"
+    if _is_loose(folder / KEY_FILE):
+        # Reading the key in the usual way would tighten it, and nothing is repaired here.
+        text = f"not verified: others may read {KEY_FILE}, so they could forge it"
+        return problem(subject, text, f"run: chmod 600 {shlex.quote(printable(str(folder / KEY_FILE)))}")
+    try:
+        verdict = TrailReader(folder).verify()
+    except AuditUnavailable as error:
+        return from_error(subject, error, BACKUP)
+    if verdict.ok:
+        return ok(subject, f"{counted(verdict.checked, 'record')}, whole")
+    text = f"record {verdict.first_bad} is wrong ({verdict.reason}) after {counted(verdict.checked, 'good record')}"
+    return problem(subject, text, "find out who writes to it; keep a copy of it, and restore a backup")
+
+
+def _no_trail(subject: str, folder: Path) -> Finding:
+    if not is_there(folder / KEY_FILE):
+        return ok(subject, "nothing is recorded")
+    text = f"its key {KEY_FILE} is there, and {TRAIL} is gone"
+    return problem(subject, text, "restore it from a backup; the next start begins a new one")
+
+
+def _unusable(subject: str, path: Path) -> Finding | None:
+    """Return why a database is not even opened, or `None`. A pipe would be waited for; a link leads anywhere."""
+    try:
+        found = path.lstat()
+    except OSError as error:
+        return problem(subject, f"{path} cannot be looked at ({error.strerror})", "check the permissions of its folder")
+    if not stat.S_ISREG(found.st_mode):
+        return problem(subject, f"{path} is no plain file and was not opened", "put the file itself in its place")
+    if not found.st_size:
+        return problem(subject, f"{path} is empty", "restore a backup; the next start makes a new one of it")
+    return None
+
+
+def _examined(subject: str, path: Path, integrity: Callable[[], Iterable[str]]) -> Finding:
+    try:
+        faulty = list(integrity())
+    except (AuditUnavailable, StorageError) as error:
+        return from_error(subject, error, BACKUP)
+    if faulty:
+        return problem(subject, f"{path} is damaged: {'; '.join(faulty[:3])}", BACKUP)
+    return ok(subject, f"{path} is sound")
+
+
+def _sessions_integrity(folder: Path) -> list[str]:
+    """Return what SQLite finds wrong with the sessions.
+
+    Raises:
+        StorageError: they cannot be read.
+    """
+    try:
+        with faults(), contextlib.closing(connect(folder / SESSIONS, _prepare)) as connection:
+            connection.execute("SELECT count(*) FROM sessions").fetchall()
+            return reading.integrity(connection)
+    except DatabaseError as error:
+        raise storage_error(folder, error.category) from error
+
+
+def _prepare(connection: "apsw.Connection") -> None:
+    connection.pragma("query_only", 1)
+    if int(connection.pragma("user_version")) > len(migrations(PACKAGE)):
+        raise DatabaseError("newer")
+
+
+def _is_loose(path: Path) -> bool:
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and bool(stat.S_IMODE(found.st_mode) & 0o077)

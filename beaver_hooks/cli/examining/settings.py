@@ -1,0 +1,105 @@
+"""Which configuration is in effect, and what can be said of it without a value; nobody is asked about it."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import attrs
+import click
+
+from beaver_hooks.cli.app import CONFIG
+from beaver_hooks.cli.examining.files import is_folder
+from beaver_hooks.cli.examining.findings import Finding, from_error, ok, problem, warning
+from beaver_hooks.config import LoadedConfig, load_config
+from beaver_hooks.config.environment import is_reference
+from beaver_hooks.config.finding import FOLDER
+from beaver_hooks.config.paths import printable, shown_variable
+from beaver_hooks.config.reading import read_json
+from beaver_hostspecs import ConfigurationError, ConfigurationNotTrusted
+
+SUBJECT = "configuration"
+
+
+@attrs.frozen(kw_only=True)
+class Looked:
+    """What is known of the configuration.
+
+    Attributes:
+        loaded: it, or `None` where it cannot take effect.
+        folder: the state folder; the one that needs no configuration where there is none.
+        findings: how it is.
+    """
+
+    loaded: LoadedConfig | None
+    folder: Path
+    findings: tuple[Finding, ...]
+
+    @property
+    def sections(self) -> dict[str, Mapping[str, Any]]:
+        """The raw settings that the configuration has for plugins, by the name that is probably the plugin's."""
+        if self.loaded is None:
+            return {}
+        config = self.loaded.config
+        return {**(config.memory.sections if config.memory else {}), **config.plugins.sections}
+
+    @property
+    def plugin_folders(self) -> dict[str, Path]:
+        """The folders of their own that plugins are given by a setting `folder`, as far as they are there."""
+        named = {name: section.get("folder") for name, section in self.sections.items()}
+        folders = {name: Path(folder) for name, folder in named.items() if isinstance(folder, str)}
+        return {name: folder for name, folder in folders.items() if folder.is_absolute() and is_folder(folder)}
+
+
+def look(given: Path | None) -> Looked:
+    """Return how the configuration is: the one that is named here or before the command, else the one that is found."""
+    named = given or click.get_current_context().meta.get(CONFIG)
+    try:
+        loaded = load_config(None if named is None else Path(named))
+    except ConfigurationError as error:
+        return Looked(loaded=None, folder=Path.cwd() / FOLDER, findings=(_wrong(error),))
+    return Looked(loaded=loaded, folder=loaded.state_folder, findings=(_source(loaded), _mode(loaded)))
+
+
+def provider(loaded: LoadedConfig, environment: Mapping[str, str] = os.environ) -> list[Finding]:
+    """Return where prompts would be sent, and whether the credential for it is there."""
+    settings, subject = loaded.config.provider, "provider"
+    if settings.base_url is None or loaded.path is None:
+        return [ok(subject, f"{settings.kind}; nothing is sent anywhere")]
+    raw = read_json(loaded.path).get("provider", {})
+    where = ok(subject, f"{settings.kind}, at {urlsplit(settings.base_url).netloc}")
+    return [where, _key(raw, environment)]
+
+
+def _key(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Finding:
+    subject, key = "provider.apiKey", raw.get("apiKey")
+    if key is None:
+        return ok(subject, "none is configured, and none is sent")
+    if not is_reference(key):
+        remedy = 'put it into an environment variable, and {"env": "NAME"} in its place'
+        return warning(subject, "the credential stands in the configuration file itself", remedy)
+    name = shown_variable(key["env"])
+    variable = f"the environment variable {name}" if name else "its environment variable"
+    if environment.get(key["env"]):
+        return ok(subject, f"{variable} is set")
+    return problem(subject, f"{variable} is not set, so requests go without a credential", f"set {name or 'it'}")
+
+
+def _wrong(error: ConfigurationError) -> Finding:
+    if isinstance(error, ConfigurationNotTrusted):
+        return from_error(SUBJECT, error, "review it with `beaver trust`")
+    return from_error(SUBJECT, error, "correct it there; docs/configuration.md describes every setting")
+
+
+def _source(loaded: LoadedConfig) -> Finding:
+    if loaded.path is None:
+        return ok(SUBJECT, "there is no file, so the defaults are in effect; `beaver init` writes one")
+    who = "somebody named it" if loaded.trusted_by == "given" else "it was found here and has been confirmed"
+    return ok(SUBJECT, f"{printable(str(loaded.path))}; {who}")
+
+
+def _mode(loaded: LoadedConfig) -> Finding:
+    config = loaded.config
+    how = "explicit" if config.explicit else "the default, as the configuration names none"
+    return ok("memory mode", f"{config.mode}, {how}")

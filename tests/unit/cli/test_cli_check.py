@@ -1,0 +1,232 @@
+"""`beaver check`, and what it looks at."""
+
+import json
+import os
+import socket
+
+import pytest
+
+from beaver_hooks.cli.examining import versions
+from beaver_hooks.cli.examining.findings import Finding, from_error, ok, warning
+from beaver_hooks.registry.catalog import Rivals
+from beaver_hostspecs import AuditUnavailable
+
+
+def findings(ran) -> dict[str, tuple[str, str]]:
+    """Return level and text of each finding by its subject."""
+    return {each["subject"]: (each["level"], each["text"]) for each in ran.json["findings"]}
+
+
+@pytest.fixture
+def openai(configured, scratch):
+    """Return what configures a provider with the given key."""
+
+    def configure(**key: object) -> None:
+        provider = {"kind": "openai", "baseUrl": "http://localhost:9/v1", "model": "canary-model", **key}
+        configured(provider=provider)
+
+    return configure
+
+
+def test_all_is_well(cli, configured, monkeypatch):
+    """A sound configuration is described without a value, nothing is sent, and the exit code is 0."""
+    path = configured()
+    monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("something was sent"))
+    ran = cli("check", "--json")
+    found = findings(ran)
+
+    assert (0, True) == (ran.code, ran.json["ok"])
+    assert ("ok", f"{path}; somebody named it") == found["configuration"]
+    assert ("ok", "curated, explicit") == found["memory mode"]
+    assert ("ok", "offline; nothing is sent anywhere") == found["provider"]
+    assert ("ok", "0 skills in 0 folders") == found["skills"]
+    assert ("ok", "ok") == found["plugin curated"]
+    assert ("ok", "ok") == found["host"]
+
+
+def test_lines(cli, configured):
+    """People get one paragraph for each finding, at most 80 columns wide, and the sum of them."""
+    configured(memory={"mode": "hybrid"}, agent={"skills": ["nothing"]})
+    ran = cli("check")
+
+    assert 1 == ran.code
+    assert ran.out.endswith("2 problems, 0 warnings.\n")
+    assert "problem  skills: there is no skill `nothing`" in ran.out
+    assert "         -> there are: none" in ran.out
+    assert [] == [line for line in ran.out.splitlines() if len(line) > 80 and "/" not in line]
+
+
+def test_defaults(cli, scratch):
+    """Without a configuration the defaults are checked, and where to write one is said."""
+    ran = cli("check")
+
+    assert 0 == ran.code
+    assert "there is no file, so the defaults are in effect; `beaver\n         init` writes one" in ran.out
+    assert "hybrid, the default, as the configuration names none" in ran.out
+    assert ran.out.endswith("No problem found.\n")
+
+
+@pytest.mark.parametrize(
+    ("key", "variable", "code", "expected"),
+    [
+        ({}, "", 0, ("ok", "none is configured, and none is sent")),
+        ({"apiKey": "canary-key"}, "", 0, ("warning", "the credential stands in the configuration file itself")),
+        ({"apiKey": {"env": "A_KEY"}}, "canary-key", 0, ("ok", "the environment variable A_KEY is set")),
+        (
+            {"apiKey": {"env": "A_KEY"}},
+            "",
+            1,
+            ("problem", "the environment variable A_KEY is not set, so requests go without a credential"),
+        ),
+        (
+            {"apiKey": {"env": "sk_canary"}},
+            "",
+            1,
+            ("problem", "its environment variable is not set, so requests go without a credential"),
+        ),
+    ],
+)
+def test_the_providers_key(cli, openai, monkeypatch, *, key, variable, code, expected):
+    """Whether the credential is there is said, and never what it is; nor is any other value but the host."""
+    monkeypatch.setenv("A_KEY", variable)
+    openai(**key)
+    ran = cli("check", "--json")
+
+    assert code == ran.code
+    assert ("ok", "openai, at localhost:9") == findings(ran)["provider"]
+    assert expected == findings(ran)["provider.apiKey"]
+    assert "canary" not in ran.out + ran.err
+
+
+def test_wrong_configuration(cli, configured):
+    """A configuration that is wrong is a problem that names the place, and the exit code says so."""
+    configured(memory={"mode": "canary"})
+    ran = cli("check", "--json")
+
+    assert (3, False) == (ran.code, ran.json["ok"])
+    assert findings(ran)["configuration"][1].startswith("memory.mode: must be one of")
+    assert "canary" not in ran.out
+
+
+def test_wrong_settings_of_a_plugin(cli, configured):
+    """Settings that only their plugin can judge are judged too."""
+    configured(memory={"mode": "curated", "curated": {"memoryCharLimit": "canary"}})
+    ran = cli("check", "--json")
+
+    assert 3 == ran.code
+    assert findings(ran)["configuration"][1].startswith("memory.curated.memoryCharLimit: must be an integer")
+    assert "canary" not in ran.out
+
+
+def test_unconfirmed(cli, scratch):
+    """A configuration that nobody has confirmed is not used, and `beaver trust` is named."""
+    (scratch / ".beaver").mkdir()
+    (scratch / ".beaver" / "config.json").write_text("{}")
+    ran = cli("check", "--json")
+
+    assert 3 == ran.code
+    (found,) = (each for each in ran.json["findings"] if each["level"] == "problem")
+    assert "review it with `beaver trust`, or name it by --config or BEAVER_CONFIG" == found["remedy"]
+
+
+def test_named_before_the_command(cli, scratch):
+    """The configuration may be named before the command as well."""
+    (scratch / "a.json").write_text("{}")
+
+    assert ("ok", f"{scratch}/a.json; somebody named it") == findings(
+        cli("--config", scratch / "a.json", "check", "--json")
+    )["configuration"]
+
+
+def test_skills(cli, configured, scratch):
+    """Skills that cannot be read are warnings, whatever else there is."""
+    (scratch / "skills" / "good").mkdir(parents=True)
+    (scratch / "skills" / "good" / "SKILL.md").write_text("---\nname: good\ndescription: x\n---\nDo it.")
+    configured(agent={"skillFolders": ["skills"], "skills": ["good"]})
+
+    assert ("ok", "1 skill in 1 folder") == findings(cli("check", "--json"))["skills"]
+    (scratch / "skills" / "bad").mkdir()
+    (scratch / "skills" / "bad" / "SKILL.md").write_text("nothing")
+    assert "warning" == findings(cli("check", "--json"))["skills"][0]
+    configured(agent={"skillFolders": ["nowhere"]})
+    ran = cli("check", "--json")
+    assert (0, "warning") == (ran.code, findings(ran)["skills"][0])
+    assert "nowhere cannot be read" in findings(ran)["skills"][1]
+
+
+def test_state_folder_that_cannot_be_used(cli, configured, scratch):
+    """An agent that cannot be opened is one problem among the findings, not the end of them."""
+    (scratch / "taken").write_text("")
+    configured(host={"stateFolder": "taken"})
+    ran = cli("check", "--json")
+
+    assert 1 == ran.code
+    assert "problem" == findings(ran)["agent"][0]
+    assert f"{scratch}/taken" in findings(ran)["agent"][1]
+
+
+def test_state_folder_that_cannot_be_written(cli, configured, scratch, monkeypatch):
+    """A state folder that would have to be made where nobody may write is named."""
+    configured(host={"stateFolder": "not/yet"})
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    ran = cli("check", "--json")
+
+    assert ("problem", f"{scratch} cannot be written") == findings(ran)["state folder"]
+
+
+@pytest.mark.parametrize(("section", "level", "code"), [({}, "warning", 0), ({"broken": {"a": 1}}, "problem", 1)])
+def test_unavailable_plugin(cli, configured, tmp_path, monkeypatch, *, section, level, code):
+    """A plugin that cannot be loaded is a warning; a problem, where the configuration has settings for it."""
+    folder = tmp_path / "site" / "broken_dist-1.0.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-dist\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text("[beaver_hooks]\nbroken = no_such_module:Plugin\n")
+    disabled = json.loads(configured().read_text())["plugins"]["disabled"]
+    configured(plugins={"disabled": disabled, **section})
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    ran = cli("check", "--json")
+
+    assert (code, level) == (ran.code, findings(ran)["plugin broken"][0])
+
+
+def test_damaged_key_of_the_trail(cli, configured, scratch):
+    """A host that cannot write its trail goes on, and is not well."""
+    (scratch / ".beaver").mkdir()
+    (scratch / ".beaver" / "audit.key").write_text("no key")
+    configured()
+
+    assert "warning" == findings(cli("check", "--json"))["host"][0]
+
+
+def test_versions_of_sqlite():
+    """A version that can spoil a database is a warning with a remedy."""
+    assert ok("SQLite", "3.51.3") == versions.sqlite_version("3.51.3")
+    assert (
+        warning("SQLite", "3.50.0 can spoil a database; 3.51.3 cannot", "run: pip install --upgrade apsw")
+        == versions.sqlite_version("3.50.0")
+    )  # fmt: skip
+
+
+def test_rival_plugins(monkeypatch):
+    """Two distributions that announce one plugin are a warning; one that nobody knows is said to be so."""
+    rivals = Rivals(name="a", targets=("x:A", "y:A"))
+    monkeypatch.setattr(versions, "installed", lambda: {"a": rivals})
+    (_, found) = versions.distributions()
+
+    assert (
+        warning(
+            "distribution of a",
+            "several installed distributions announce a plugin named `a` (x:A and y:A)",
+            "uninstall all but one of them",
+        )
+        == found
+    )
+    assert "from an unknown distribution" == versions.distribution(None)
+
+
+def test_findings_hold_no_secret(canary):
+    """Whatever a finding says has passed the scrubber, and an error without a remedy gets one."""
+    found = from_error("x", AuditUnavailable(f"It is gone: {canary.reveal()}"), f"find {canary.reveal()}")
+
+    canary.assert_clean(json.dumps(found.to_json()))
+    assert Finding(subject="x", level="problem", text="a", remedy="b") == from_error("x", AuditUnavailable("a; b"), "c")

@@ -1,0 +1,348 @@
+"""`beaver doctor`, and what it examines."""
+
+import asyncio
+import json
+import os
+import shutil
+import stat
+from typing import NamedTuple
+
+import apsw
+import pytest
+
+from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.agent.loop import AgentLoop
+from beaver_hooks.audit.trail import Trail
+from beaver_hooks.cli.examining import databases, files
+from beaver_hooks.cli.examining.findings import ok, problem, warning
+from beaver_hooks.config import LoadedConfig, parse_config, trust_config
+
+CONFIG = '{"memory": {"mode": "curated"}, "plugins": {"disabled": ["tally", "gateway", "local", "server"]}}'
+
+
+class Usage(NamedTuple):
+    """How much room there is on a disk."""
+
+    free: int
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory):
+    """A state folder in which an agent has run once."""
+    folder = tmp_path_factory.mktemp("used") / ".beaver"
+
+    async def run() -> None:
+        config = LoadedConfig(config=parse_config(CONFIG), path=None, trusted_by=None, state_folder=folder)
+        async with await EngineLoader(config).load() as engine:
+            await AgentLoop(engine).run("remember that I like tea")
+
+    asyncio.run(run())
+    return folder
+
+
+@pytest.fixture
+def state(used, scratch):
+    """A copy of that folder where one is looked for."""
+    return shutil.copytree(used, scratch / ".beaver")
+
+
+def findings(ran) -> dict[str, tuple[str, str]]:
+    """Return level and text of each finding by its subject; of several on one subject the worst."""
+    order = ["ok", "warning", "problem"]
+    found = sorted(ran.json["findings"], key=lambda each: order.index(each["level"]))
+    return {each["subject"]: (each["level"], each["text"]) for each in found}
+
+
+def problems(ran) -> list[tuple[str, str]]:
+    return [(each["subject"], each["text"]) for each in ran.json["findings"] if each["level"] == "problem"]
+
+
+def contents(folder) -> dict[str, object]:
+    """Return everything in a folder: names, modes, bytes."""
+    return {
+        str(path): (stat.S_IMODE(path.lstat().st_mode), path.read_bytes() if path.is_file() else None)
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def test_all_is_well(cli, state, tmp_path):
+    """What an agent leaves behind is sound, and examining it changes nothing at all."""
+    before = contents(tmp_path)
+    ran = cli("doctor", "--json")
+
+    assert (0, True, []) == (ran.code, ran.json["ok"], problems(ran))
+    found = findings(ran)
+    assert ("ok", "no configuration was ever confirmed") == found["confirmations"]
+    assert ("ok", f"{state}/sessions.db is sound") == found["sessions"]
+    assert ("ok", f"{state}/host.db is sound") == found["audit trail"]
+    assert "ok" == found["audit chain"][0]
+    assert ("ok", "ok") == found["host"]
+    assert before == contents(tmp_path)
+
+
+def test_nothing_is_kept(cli, scratch, tmp_path):
+    """Where nothing is kept that is said, and nothing is made."""
+    ran = cli("doctor")
+
+    assert 0 == ran.code
+    assert f"{scratch}/.beaver is not there yet: nothing is kept" in ran.out.replace("\n         ", " ")
+    assert [scratch] == list(tmp_path.rglob("*"))
+
+
+def test_empty_state_folder(cli, scratch):
+    """A folder without databases is as it should be: nothing was said yet."""
+    (scratch / ".beaver").mkdir(mode=0o700)
+    found = findings(cli("doctor", "--json"))
+
+    assert ("ok", "no conversation is stored") == found["sessions"]
+    assert ("ok", "nothing is recorded") == found["audit trail"]
+    assert "audit chain" not in found
+
+
+@pytest.mark.parametrize("name", ["sessions.db", "host.db"])
+@pytest.mark.parametrize("damage", ["overwritten", "cut", "emptied", "a folder", "a pipe"])
+def test_damaged_databases(cli, state, name, damage):
+    """A damaged database is a problem with a remedy, and the rest is examined all the same."""
+    path, content = state / name, (state / name).read_bytes()
+    path.unlink()
+    {
+        "overwritten": lambda: path.write_bytes(b"garbage " * 1000),
+        "cut": lambda: path.write_bytes(content[: len(content) // 2 // 4096 * 4096]),
+        "emptied": lambda: path.write_bytes(b""),
+        "a folder": lambda: path.mkdir(mode=0o700),
+        "a pipe": lambda: os.mkfifo(path, 0o600),
+    }[damage]()
+    ran = cli("doctor", "--json")
+    subject, other = ("sessions", "audit trail") if name == "sessions.db" else ("audit trail", "sessions")
+
+    assert 1 == ran.code
+    assert "problem" == findings(ran)[subject][0]
+    assert "ok" == findings(ran)[other][0]
+
+
+def test_damage_inside(cli, state):
+    """What SQLite finds inside a file is said."""
+    connection = apsw.Connection(str(state / "sessions.db"))
+    connection.execute(
+        "PRAGMA writable_schema = 1; UPDATE sqlite_schema"
+        " SET sql = 'CREATE INDEX sessions_by_user ON sessions (id, updated)' WHERE name = 'sessions_by_user'"
+    )
+    connection.close()
+    ran = cli("doctor", "--json")
+
+    assert 1 == ran.code
+    text = f"{state}/sessions.db is damaged: row 1 missing from index sessions_by_user"
+    assert ("problem", text) == findings(ran)["sessions"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [("PRAGMA user_version = 99", "newer version"), ("DROP TABLE sessions", "no database of sessions")],
+)
+def test_sessions_that_are_not_ours(cli, state, statement, expected):
+    """A database of a newer version or of somebody else is a problem, and is not called damaged."""
+    connection = apsw.Connection(str(state / "sessions.db"))
+    connection.execute(statement)
+    connection.close()
+
+    assert expected in findings(cli("doctor", "--json"))["sessions"][1]
+
+
+def test_forged_chain(cli, state):
+    """A record that was changed is named."""
+    connection = apsw.Connection(str(state / "host.db"))
+    connection.execute("DROP TRIGGER audit_keeps_what_it_has; UPDATE audit SET name = 'nothing' WHERE seq = 1")
+    connection.close()
+    ran = cli("doctor", "--json")
+
+    assert [("audit chain", "record 1 is wrong (changed) after 0 good records")] == problems(ran)
+
+
+def test_lost_key(cli, state):
+    """A trail without its key cannot be verified, which is a problem; so is a key without its trail."""
+    key = (state / "audit.key").read_bytes()
+    (state / "audit.key").unlink()
+    assert "problem" == findings(cli("doctor", "--json"))["audit chain"][0]
+
+    (state / "audit.key").touch(0o600)
+    (state / "audit.key").write_bytes(key)
+    (state / "host.db").unlink()
+    assert ("problem", "its key audit.key is there, and host.db is gone") == findings(cli("doctor", "--json"))[
+        "audit trail"
+    ]
+
+
+def test_loose_permissions(cli, state):
+    """What others can read or change is named with the command that mends it, and left as it is."""
+    memory = state / "plugins" / "curated" / "USER.md"
+    for path, mode in ((state, 0o755), (state / "audit.key", 0o644), (memory, 0o666), (state / ".gitignore", 0o644)):
+        path.chmod(mode)
+    ran = cli("doctor", "--json")
+
+    assert [
+        ("files of the state folder", f"others can change them: {memory}"),
+        ("files of the state folder", f"others can read them: {state}, {state}/audit.key, {memory}"),
+        ("audit chain", "not verified: others may read audit.key, so they could forge it"),
+    ] == problems(ran)
+    assert f"run: chmod -R go= {state}" in [each["remedy"] for each in ran.json["findings"]]
+    assert 0o644 == stat.S_IMODE((state / "audit.key").stat().st_mode)
+
+
+def test_links_and_owners(cli, state, scratch, monkeypatch):
+    """A symbolic link in place of a file, files of somebody else and files that cannot be read are problems."""
+    (scratch / "elsewhere").write_bytes((state / "audit.key").read_bytes())
+    (state / "audit.key").unlink()
+    (state / "audit.key").symlink_to(scratch / "elsewhere")
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    texts = [text for subject, text in problems(cli("doctor", "--json")) if subject == "files of the state folder"]
+
+    assert f"symbolic links where files belong: {state}/audit.key" == texts[0]
+    assert ["they belong to another user", "you cannot read them"] == [each.partition(":")[0] for each in texts[1:]]
+    assert texts[1].endswith(" more")
+
+
+def test_systems_without_owners(cli, state, monkeypatch):
+    """Where files have no owners that could be compared nothing is said of them."""
+    monkeypatch.delattr(os, "geteuid")
+
+    assert [] == problems(cli("doctor", "--json"))
+
+
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_state_folder_that_is_none(cli, scratch, tmp_path, kind):
+    """A state folder that is a link or a file is a problem, and nothing behind it is examined."""
+    (tmp_path / "target").mkdir()
+    if kind == "link":
+        (scratch / ".beaver").symlink_to(tmp_path / "target")
+    else:
+        (scratch / ".beaver").write_text("")
+    ran = cli("doctor", "--json")
+
+    what = "a symbolic link" if kind == "link" else "no folder"
+    assert [("state folder", f"{scratch}/.beaver is {what}")] == problems(ran)
+    assert "sessions" not in findings(ran)
+
+
+def test_temporary_files(cli, state):
+    """What a killed process left is a warning once it is old enough to be nobody's."""
+    (state / ".host.db.0123.tmp").touch(0o600)
+    assert 0 == cli("doctor", "--json").json["findings"].count("warning")
+    os.utime(state / ".host.db.0123.tmp", (0, 0))
+    ran = cli("doctor", "--json")
+
+    text = f"a killed process left temporary files: {state}/.host.db.0123.tmp"
+    assert (0, ("warning", text)) == (ran.code, findings(ran)["files of the state folder"])
+
+
+def test_plugin_health(cli, state, configured):
+    """What was kept of each plugin's health is told without loading it: since when it is degraded, and why."""
+    configured(memory={"mode": "curated", "gateway": {}})
+    trail = Trail.open(state, on_state=lambda _: None)
+    bodies = {
+        "curated": {"state": "degraded", "since": "2026-01-02T03:04:05+00:00", "faults": {"before_prompt": "timeout"}},
+        "elsewhere": {"state": "degraded", "since": "2026-01-02T03:04:05+00:00"},
+        "gone": {"state": "ok"},
+        "gateway": {"state": "unavailable", "reason": "no credentials"},
+        "tally": {"state": "disabled", "reason": "`plugins.disabled` names it"},
+        "odd": {"state": "canary"},
+    }
+    for name, body in bodies.items():
+        trail.put_health(name, body)
+    trail.close()
+    ran = cli("doctor", "--json")
+    found = {name: findings(ran)[f"plugin {name}"] for name in bodies}
+
+    assert 1 == ran.code
+    assert ("problem", "degraded since 2026-01-02 03:04:05 UTC: before_prompt: timeout") == found["curated"]
+    assert ("warning", "degraded since 2026-01-02 03:04:05 UTC") == found["elsewhere"]
+    assert ("ok", "is not installed any more") == found["gone"]
+    assert ("warning", "what was kept of its health cannot be read") == found["odd"]
+
+
+def test_configuration_that_is_wrong(cli, state, scratch):
+    """A configuration that nobody has confirmed or that is wrong is a problem; what is kept is examined all the same."""
+    (state / "config.json").write_text("{}")
+    ran = cli("doctor", "--json")
+
+    assert (1, ["configuration"]) == (ran.code, [subject for subject, _ in problems(ran)])
+    assert "ok" == findings(ran)["sessions"][0]
+
+
+def test_confirmed_configuration(cli, state, tmp_path):
+    """A confirmed configuration is as it should be; one that anybody can change is not, wherever it is."""
+    (state / "config.json").write_text("{}")
+    trust_config(state / "config.json")
+    (state / "config.json").chmod(0o666)
+    ran = cli("doctor", "--json")
+
+    text = f"others can change them: {state}/config.json"
+    assert [("files of the state folder", text), ("files of the configuration", text)] == problems(ran)
+    assert "ok" == findings(ran)["configuration"][0]
+    assert "ok" == findings(ran)["files of confirmations"][0]
+
+
+def test_record_of_confirmations(cli, state, tmp_path):
+    """A record that cannot be read is a problem; so is one that others can change."""
+    (state / "config.json").write_text("{}")
+    trust_config(state / "config.json")
+    record = tmp_path / "xdg_state_home" / "beaver-hooks" / "trusted.json"
+    record.chmod(0o622)
+    assert ("files of confirmations", f"others can change them: {record}") in problems(cli("doctor", "--json"))
+    record.write_text("canary")
+    ran = cli("doctor", "--json")
+
+    assert "problem" == findings(ran)["confirmations"][0]
+    assert "canary" not in ran.out
+
+
+def test_folder_of_a_plugin(cli, state, configured, tmp_path):
+    """A folder of its own that a plugin was given is private like the rest."""
+    (tmp_path / "notes" / "users").mkdir(parents=True)
+    (tmp_path / "notes").chmod(0o700)
+    (tmp_path / "notes" / "users").chmod(0o750)
+    configured(memory={"mode": "curated", "curated": {"folder": str(tmp_path / "notes")}})
+
+    assert [("files of plugin curated", f"others can read them: {tmp_path}/notes/users")] == problems(
+        cli("doctor", "--json")
+    )
+
+
+def test_free_space(monkeypatch, tmp_path):
+    """Little room is a warning, hardly any a problem; a folder need not exist to be asked about."""
+    remedy = "make room on the disk of the state folder"
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: Usage(free=2**30) if folder == tmp_path else None)
+
+    assert ok("free space", "1,024 MiB") == files.free_space(tmp_path / "not" / "yet")
+    assert warning("free space", "511 MiB", remedy) == files.free_bytes(2**29 - 1)
+    assert problem("free space", "31 MiB", remedy) == files.free_bytes(2**25 - 1)
+
+
+def test_files_that_cannot_be_looked_at(cli, configured, tmp_path):
+    """What vanishes while it is examined is passed over; what cannot be looked at is a problem and no crash."""
+    long = tmp_path / ("x" * 300)
+    configured(host={"stateFolder": str(long)})
+
+    assert [] == list(files.entry(tmp_path / "gone", private=True))
+    assert [("state folder", f"{long} cannot be looked at (File name too long)")] == problems(cli("doctor", "--json"))
+    remedy = "check the permissions of its folder"
+    text = f"{long}/sessions.db cannot be looked at (File name too long)"
+    assert problem("sessions", text, remedy) == databases.sessions(long)
+
+
+def test_text(cli, state):
+    """People get lines, the remedy under what is wrong, and the sum of it at the end."""
+    (state / "audit.key").chmod(0o644)
+    ran = cli("doctor")
+
+    assert 1 == ran.code
+    assert f"         -> run: chmod -R go= {state}\n" in ran.out
+    assert ran.out.endswith("\n2 problems, 0 warnings.\n")
+
+
+def test_json_is_one_object(cli, state):
+    """Nothing but the object is on stdout, with one finding for each subject and what to do."""
+    ran = cli("doctor", "--json")
+
+    assert {"ok", "findings"} == set(json.loads(ran.out))
+    assert [{"subject", "level", "text", "remedy"}] == [*{frozenset(each) for each in ran.json["findings"]}]

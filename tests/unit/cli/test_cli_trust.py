@@ -1,0 +1,150 @@
+"""`beaver trust`, and what counts as confirmed."""
+
+import io
+import json
+import os
+
+import pytest
+
+from beaver_hooks.cli import failing
+from beaver_hooks.config import is_trusted, load_config
+
+TEXT = {"plugins": {"tally": {"cmd": "/bin/tool --token canary", "url": "https://user:canary@a.example/x", "n": 1}}}
+
+
+@pytest.fixture
+def found(scratch):
+    """A configuration that lies in the working directory."""
+    path = scratch / ".beaver" / "config.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(TEXT))
+    return path
+
+
+def summary(path) -> str:
+    return (
+        f"{path}\n"
+        "  plugins.tally.cmd: program /bin/tool\n"
+        "  plugins.tally.url: address a.example\n"
+        "  plugins.tally.n: number\n"
+    )
+
+
+class Terminal(io.StringIO):
+    """Stands for a terminal, as far as anybody asks."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def answering(monkeypatch):
+    """Return what runs `beaver` at a terminal with somebody who answers."""
+
+    def run(answer: str, *words: str) -> tuple[int, str]:
+        terminal = Terminal()
+        monkeypatch.setattr("sys.stdin", Terminal(answer))
+        monkeypatch.setattr("sys.stderr", terminal)
+        return failing.run(list(words)), terminal.getvalue()
+
+    return run
+
+
+def test_yes(cli, found):
+    """A configuration is shown without its values and confirmed; again, it says that it is."""
+    ran = cli("trust", "--yes")
+
+    assert (0, f"{summary(found)}\nThis configuration is not confirmed.\nIt is confirmed from now on.\n", "") == (
+        ran.code,
+        ran.out,
+        ran.err,
+    )
+    assert is_trusted(found) is True
+    assert (0, f"{summary(found)}\nThis configuration is confirmed.\n") == (cli("trust").code, cli("trust").out)
+
+
+def test_show(cli, found):
+    """Whether it is confirmed can be asked, by a script too, and changes nothing."""
+    before = cli("trust", "--show")
+    cli("trust", found, "--yes")
+    after = cli("trust", "--show")
+    found.write_text(json.dumps(TEXT | {"host": {"background": False}}))
+    changed = cli("trust", "--show")
+
+    assert (1, "This configuration is not confirmed.") == (before.code, before.out.splitlines()[-1])
+    assert (0, "This configuration is confirmed.") == (after.code, after.out.splitlines()[-1])
+    assert (1, "This configuration has changed since it was confirmed.") == (changed.code, changed.out.splitlines()[-1])
+
+
+def test_forget(cli, found):
+    """A confirmation can be taken back, of a file too that is there no more."""
+    cli("trust", "--yes")
+    found.unlink()
+
+    assert "The confirmation is taken back.\n" == cli("trust", "--forget").out
+    assert "There was no confirmation to take back.\n" == cli("trust", "--forget").out
+
+
+def test_asked(answering, found, capsys):
+    """At a terminal a person is asked, and only a yes confirms it."""
+    assert (1, "Use it from now on? [y/N]: ") == answering("n\n", "trust")
+    assert is_trusted(found) is False
+    assert (0, "Use it from now on? [y/N]: ") == answering("y\n", "trust")
+    assert is_trusted(found) is True
+    assert capsys.readouterr().out.endswith("It is confirmed from now on.\n")
+
+
+def test_nobody_to_ask(cli, found):
+    """Without a terminal nothing is confirmed, and the way to do it is named."""
+    ran = cli("trust")
+
+    assert 2 == ran.code
+    assert ran.err.endswith("Error: Nobody can be asked without a terminal; review it, and repeat this with --yes.\n")
+    assert is_trusted(found) is False
+
+
+def test_one_thing_at_a_time(cli, found):
+    """Confirming and taking back at once is refused."""
+    ran = cli("trust", "--yes", "--forget")
+
+    assert 2 == ran.code
+    assert ran.err.endswith("Error: Give only one of --yes, --forget and --show.\n")
+
+
+@pytest.mark.parametrize("text", [None, "{", '{"memory": {"mode": "canary"}}'])
+def test_what_cannot_be_confirmed(cli, found, text):
+    """A file that is missing or wrong is not confirmed; what is wrong is said without a value."""
+    found.unlink()
+    if text is not None:
+        found.write_text(text)
+    ran = cli("trust", "--yes")
+
+    assert (3, "") == (ran.code, ran.out)
+    assert str(found) in ran.err
+    assert "canary" not in ran.err
+
+
+def test_a_link_to_a_confirmed_file_is_not_confirmed(cli, found, tmp_path):
+    """In somebody else's folder a link to what was confirmed leads to their skills and state, so it does not count."""
+    cli("trust", "--yes")
+    theirs = tmp_path / "theirs" / ".beaver"
+    theirs.mkdir(parents=True)
+    (theirs / "config.json").symlink_to(found)
+    os.chdir(theirs.parent)
+    expected = (
+        f"Error: the configuration {theirs}/config.json is a symbolic link, and a confirmation holds for no link;"
+        " put the file itself there, or name it by --config or BEAVER_CONFIG.\n"
+    )
+
+    assert (3, expected) == (cli("trust", "--yes").code, cli("trust", "--yes").err)
+    assert (3, expected) == (cli("run", "hello").code, cli("run", "hello").err)
+    assert "given" == load_config(theirs / "config.json").trusted_by
+
+
+def test_a_link_to_the_folder_is_confirmed_with_it(cli, found, tmp_path):
+    """What is relative in a configuration of a linked folder starts where it was confirmed, so it counts."""
+    cli("trust", "--yes")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / ".beaver").symlink_to(found.parent)
+
+    assert "confirmed" == load_config(cwd=tmp_path / "other").trusted_by
