@@ -41,9 +41,7 @@ def page() -> str:
 def _sections() -> Iterator[str]:
     root = click.Context(beaver, info_name="beaver", max_content_width=WIDTH, terminal_width=WIDTH)
     for name in COMMANDS:
-        command = beaver.get_command(root, name)
-        assert command is not None
-        yield from _of(command, name, root, level=2)
+        yield from _of(_found(beaver, root, name), name, root, level=2)
 
 
 def _of(command: click.Command, name: str, parent: click.Context, *, level: int) -> Iterator[str]:
@@ -51,9 +49,14 @@ def _of(command: click.Command, name: str, parent: click.Context, *, level: int)
     yield f"{'#' * level} {context.command_path}\n\n{_block(command.get_help(context))}"
     if isinstance(command, click.Group):
         for each in command.list_commands(context):
-            found = command.get_command(context, each)
-            assert found is not None
-            yield from _of(found, each, context, level=level + 1)
+            yield from _of(_found(command, context, each), each, context, level=level + 1)
+
+
+def _found(group: click.Group, context: click.Context, name: str) -> click.Command:
+    command = group.get_command(context, name)
+    if command is None:
+        raise LookupError(f"{context.command_path} lists {name} and does not have it")
+    return command
 
 
 def _block(text: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 STORY = (
     ("A configuration, with a provider that needs no network and no key", "init --provider offline"),
-    ("The first run is told something; its model uses the tool `memory`", "run 'Remember that we release on Thursday.'"),
+    ("The first run is told something, and uses the tool `memory`", "run 'Remember that we release on Thursday.'"),
     ("The second run, another process and another session, knows it", "run 'When do we release?'"),
     ("Where it is kept: a file that people can read and edit", "memory curated show"),
     ("How each memory is", "memory"),

@@ -74,3 +74,22 @@ def test_it_leaves_nothing(tmp_path):
     )
 
     assert [] == list(tmp_path.iterdir())
+
+
+def test_the_story_of_two_runs(tmp_path):
+    """The second process answers from what the first was told, says so, and its receipt shows the block."""
+    story = subprocess.run(
+        [sys.executable, ROOT / "docs" / "examples" / "story.py"],
+        cwd=tmp_path, text=True, capture_output=True, check=True, timeout=60,
+    )  # fmt: skip
+    parts = dict(re.findall(r"^\$ beaver (\w+)(?:.*?)\n(.*?)(?=^==|\Z)", story.stdout, re.MULTILINE | re.DOTALL))
+    runs = re.findall(r"^\$ beaver run .*\n  (.+)$", story.stdout, re.MULTILINE)
+
+    assert [
+        "The tool memory answered: Entry added.",
+        "From the blocks in the system prompt: we release on Thursday.",
+    ] == runs
+    assert "1 block in the system prompt reached the model" in parts["why"]
+    assert "The audit trail is whole" in parts["audit"]
+    assert ("", []) == (story.stderr, [line for line in story.stdout.splitlines() if len(line) > 80])
+    assert [] == list(tmp_path.iterdir())
