@@ -25,13 +25,17 @@ def test_importing_the_host_imports_nothing_that_it_may_not_need():
 
 def test_importing_the_host_imports_no_plugin():
     """The only distributions of the family are the host and its contract."""
-    ours = {name.partition(".")[0] for name in modules_after("from beaver_hooks import Host") if name.startswith("beaver_")}
+    ours = {
+        name.partition(".")[0] for name in modules_after("from beaver_hooks import Host") if name.startswith("beaver_")
+    }
 
     assert ours == {"beaver_hooks", "beaver_hostspecs"}
 
 
 def test_the_testing_kit_is_imported_by_those_who_test_only():
     """Neither host nor contract imports the kit."""
-    kit = [name for name in modules_after("from beaver_hooks import Host") if name.startswith("beaver_hostspecs.testing")]
+    kit = [
+        name for name in modules_after("from beaver_hooks import Host") if name.startswith("beaver_hostspecs.testing")
+    ]
 
     assert kit == []

@@ -1031,4 +1031,4 @@ class Conversations(RuleBasedStateMachine):
 
 
 TestConversations = Conversations.TestCase
-TestConversations.settings = settings(max_examples=15, stateful_step_count=6)
+TestConversations.settings = settings(max_examples=8, stateful_step_count=6)

@@ -70,9 +70,14 @@ def scan(text: str) -> tuple[str, ...]:
 
 
 class Scanner:
-    """Scans, and remembers what it found for the entries that stand in every prompt."""
+    """Scans, and remembers what it found for the entries that stand in every prompt.
 
-    def __init__(self) -> None:
+    Args:
+        most: how many it remembers.
+    """
+
+    def __init__(self, most: int = _MOST_KNOWN) -> None:
+        self._most = most
         self._known: OrderedDict[str, tuple[str, ...]] = OrderedDict()
 
     def __call__(self, text: str) -> tuple[str, ...]:
@@ -83,7 +88,7 @@ class Scanner:
         found = self._known.get(text)
         if found is None:
             found = self._known[text] = scan(text)
-            if len(self._known) > _MOST_KNOWN:
+            if len(self._known) > self._most:
                 self._known.popitem(last=False)
         return found
 

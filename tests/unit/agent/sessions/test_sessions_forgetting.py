@@ -30,11 +30,11 @@ async def fill(store, session, words):
 async def test_no_byte_of_a_deleted_session_is_left(tmp_path):
     """Neither texts, titles, ids, events nor index terms of it are in any file; the others are found as before."""
     chance = random.Random(1)
-    gone, stays = [word(chance) for _ in range(1204)], [word(chance) for _ in range(404)]
+    gone, stays = [word(chance) for _ in range(304)], [word(chance) for _ in range(104)]
     store = SessionStore.open(tmp_path / "state")
-    await fill(store, "a", gone[:604])
+    await fill(store, "a", gone[:154])
     await fill(store, "b", stays)
-    await fill(store, word(chance), gone[604:])
+    await fill(store, word(chance), gone[154:])
     before = left(tmp_path / "state", gone)
     for session in await store.list():
         if session.id != "b":
@@ -45,4 +45,4 @@ async def test_no_byte_of_a_deleted_session_is_left(tmp_path):
     problems = await store.integrity()
     await store.close()
 
-    assert ({*gone}, set(), ["b"] * 400, ()) == (before, after, hits, problems)
+    assert ({*gone}, set(), ["b"] * 100, ()) == (before, after, hits, problems)
