@@ -39,7 +39,7 @@ def page() -> str:
 
 
 def _sections() -> Iterator[str]:
-    root = click.Context(beaver, info_name="beaver", max_content_width=WIDTH, terminal_width=WIDTH)
+    root = click.Context(beaver, info_name="beaver", terminal_width=WIDTH, **beaver.context_settings)
     for name in COMMANDS:
         yield from _of(_found(beaver, root, name), name, root, level=2)
 

@@ -6,6 +6,7 @@ with many short steps is not blocked, however long it takes to get through them.
 """
 
 import asyncio
+import gc
 import sys
 import threading
 import time
@@ -20,7 +21,7 @@ Blame = Callable[[Call | None, str | None, float], None]
 """Called in the watching thread with the blocking call (or the plugin, if only that is known) and the seconds."""
 
 LOOKS = 4
-"""Looks at the loop per patience: a blocking is named at most a quarter of the patience late."""
+"""Looks at the loop per patience: a blocking is named at most half of the patience late."""
 
 
 class Watchdog:
@@ -53,6 +54,7 @@ class Watchdog:
         self._log = log
         self._loop_thread = threading.get_ident()
         self._stopping = threading.Event()
+        self._answered = True
         self._thread = threading.Thread(target=self._watch, name="beaver-hooks-watchdog", daemon=True)
 
     def start(self) -> None:
@@ -69,7 +71,7 @@ class Watchdog:
         seen: object = None
         since: float | None = None
         while not self._stopping.wait(self._patience / LOOKS):
-            step = self._step()
+            step = self._step() if self._overdue() else None
             now = time.monotonic()
             if step is not seen:
                 seen, since = step, now
@@ -77,9 +79,23 @@ class Watchdog:
                 self._accuse(now - since)
                 since = None  # once; the next step begins anew
 
+    def _overdue(self) -> bool:
+        """Whether the loop has not answered since the last look; if it has, it is asked again."""
+        if not self._answered:
+            return True
+        self._answered = False
+        try:
+            self._loop.call_soon_threadsafe(self._answer)
+        except RuntimeError:  # the loop was closed, and nothing can block it any more
+            self._stopping.set()
+        return False
+
+    def _answer(self) -> None:
+        self._answered = True
+
     def _step(self) -> object:
         """Return what stands for the step that the loop is in: the frame of the callback it runs, or its task."""
-        frame = sys._current_frames().get(self._loop_thread)  # noqa: SLF001 - the one way to see another thread's stack
+        frame = _frame_of(self._loop_thread)
         while frame is not None:
             if frame.f_code is asyncio.Handle._run.__code__:  # noqa: SLF001 - made anew for every step
                 return frame
@@ -101,11 +117,23 @@ class Watchdog:
         if call is not None:
             call.blocked = True
             return call, call.plugin
-        plugin = owner(sys._current_frames().get(self._loop_thread), self._packages())  # noqa: SLF001 - as above
+        plugin = owner(_frame_of(self._loop_thread), self._packages())
         for each in tuple(self._calls.running.values()):
             # What it does elsewhere is its own too: a call that runs meanwhile proves nothing.
             each.blocked = each.blocked or each.plugin == plugin
         return None, plugin
+
+
+def _frame_of(thread: int) -> FrameType | None:
+    """Return what another thread is doing now."""
+    # Before CPython 3.11.9 and 3.12.3 a garbage collection that begins in there can stop the process for ever.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames().get(thread)  # noqa: SLF001 - the one way to see another thread's stack
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def owner(frame: FrameType | None, packages: Mapping[str, str]) -> str | None:

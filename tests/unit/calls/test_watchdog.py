@@ -1,6 +1,7 @@
 """The watchdog names who blocks the event loop, while it is blocked, and nobody else."""
 
 import asyncio
+import gc
 import sys
 import threading
 import time
@@ -9,7 +10,7 @@ import attrs
 import pytest
 
 from beaver_hooks.calls.calls import Calls
-from beaver_hooks.calls.watchdog import Watchdog, owner
+from beaver_hooks.calls.watchdog import Watchdog, _frame_of, owner
 from beaver_hooks.log import make_log
 from beaver_hooks.record.reports import HostReport
 from beaver_hooks.registry.registry import Implementation, Member
@@ -223,3 +224,43 @@ def test_the_innermost_code_of_a_plugin_owns_the_stack(names, expected):
 def test_real_frames_can_be_asked():
     """A real stack has its modules' names."""
     assert "me" == owner(sys._getframe(), {__name__.partition(".")[0]: "me"})
+
+
+async def test_a_loop_that_answers_is_not_looked_at(make_watchdog, monkeypatch):
+    """The stack of another thread is read only while the loop owes an answer: reading it is not without risk."""
+    looks = []
+    monkeypatch.setattr(Watchdog, "_step", lambda _: looks.append(1))
+    watchdog = make_watchdog()
+    for _ in range(20):
+        watchdog._answered = True
+        await asyncio.sleep(PATIENCE / 20)
+        watchdog._answered = True
+
+    assert [] == looks
+
+
+def test_a_loop_that_was_closed_ends_the_watching():
+    """Nothing can block it any more."""
+    loop = asyncio.new_event_loop()
+    watchdog = Watchdog(
+        loop=loop, calls=Calls(loop), patience=PATIENCE, blame=None, packages=dict, log=make_log()
+    )  # fmt: skip
+    loop.close()
+    watchdog.start()
+    watchdog._thread.join(SAFETY)
+
+    assert not watchdog._thread.is_alive()
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_collecting_is_as_it_was(collecting):
+    """No garbage is collected while a stack is read, and collecting goes on afterwards if it did before."""
+    seen = []
+    (gc.enable if collecting else gc.disable)()
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "_current_frames", lambda: seen.append(gc.isenabled()) or {})
+            _frame_of(0)
+        assert ([False], collecting) == (seen, gc.isenabled())
+    finally:
+        gc.enable()

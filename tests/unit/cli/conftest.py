@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import pytest
 
@@ -61,13 +61,14 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     `stdin` is what is typed or piped; `terminal` makes all three streams look like one.
     """
 
-    def run(*words: object, stdin: str | bytes = b"", terminal: bool = False) -> Ran:
+    def run(*words: object, stdin: str | bytes | TextIO = b"", terminal: bool = False) -> Ran:
         capsys.readouterr()
         typed = stdin.encode() if isinstance(stdin, str) else stdin
+        stream = io.TextIOWrapper(io.BytesIO(typed), encoding="utf-8") if isinstance(typed, bytes) else typed
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed), encoding="utf-8"))
-            for stream in (sys.stdin, sys.stdout, sys.stderr):
-                patch.setattr(stream, "isatty", lambda: terminal, raising=False)
+            patch.setattr(sys, "stdin", stream)
+            for each in (sys.stdin, sys.stdout, sys.stderr):
+                patch.setattr(each, "isatty", lambda: terminal)
             code = failing.run([str(word) for word in words])
         return Ran(code, *capsys.readouterr())
 

@@ -1,0 +1,154 @@
+"""What a user asks of memory: how it is, off and on, and the commands of the plugins."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from beaver_hooks.agent.commands import MemoryCommands
+from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.config import Config, LoadedConfig, Memory, Plugins
+from beaver_hostspecs import Command, CommandContext, NotOffered, Trust
+from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingPlugin
+
+IN_SESSION = CommandContext(session="s", user="u", trust=Trust.FULL)
+ON = "Memory is on for this session."
+OFF = "Memory is off for this session: nothing is recalled or kept. `/memory on` resumes. Always on: curated."
+
+
+async def say(words, context, _report):
+    return f"{'+'.join(words)} {context.session} {context.user} {context.trust.value}"
+
+
+async def fail(_words, _context, _report):
+    raise ValueError("of the plugin")
+
+
+SAY = Command(name="say", summary="say it", run=say)
+FAIL = Command(name="failing", summary="fail", run=fail)
+
+
+@pytest.fixture
+async def load(tmp_path):
+    engines = []
+
+    async def make(**plugins):
+        config = Config(memory=Memory(mode="curated", explicit=True), plugins=Plugins(disabled=("tally",)))
+        folder = tmp_path / ".beaver"
+        loaded = LoadedConfig(config=config, path=None, trusted_by=None, state_folder=folder)
+        engines.append(await EngineLoader(loaded, plugins=plugins, clock=FrozenClock(), environment={}).load())
+        return MemoryCommands(engines[-1])
+
+    yield make
+    for engine in engines:
+        await engine.close()
+
+
+async def refusal(commands, *words, context=IN_SESSION):
+    with pytest.raises(NotOffered) as error:
+        await commands.run(words, context)
+    return str(error.value)
+
+
+async def test_the_overview_shows_every_plugin(load):
+    """Each plugin's health in a column, what memory is in this session, and what can be asked for."""
+    commands = await load(p=RecordingPlugin(commands=[SAY]), longer_name=RecordingPlugin())
+    lines = (await commands.run([], IN_SESSION)).splitlines()
+
+    shown = [line for line in lines if not line.startswith("tally")]
+    assert {"curated      ok", "p            ok", "longer_name  ok"} == {*shown[:3]}
+    assert [ON] == shown[3:-1]
+    assert shown[-1].startswith("Commands: off, on, and for their commands: ")
+    assert {"p", "curated"} == {*shown[-1].removesuffix(".").rpartition(": ")[2].split(", ")}
+
+
+async def test_outside_of_a_session_nothing_is_said_of_one(load):
+    """Without a session the overview says how the plugins are, and no more."""
+    commands = await load()
+
+    assert ON not in await commands.run([], CommandContext())
+
+
+async def test_a_degraded_plugin_is_shown_with_since_when(load):
+    """A fault shows in the overview, with the hook it happened in."""
+    commands = await load(p=FaultPlugin(Fault.RAISE, "before_prompt"))
+    async with commands._engine.host.turn("hello", session="s", trust="full") as turn:
+        await turn.commit("yes")
+    (line,) = [line for line in (await commands.overview()).splitlines() if line.startswith("p ")]
+
+    assert ("p", "degraded since 2026-01-02 12:00:00 UTC: before_prompt: raised") == tuple(line.split(maxsplit=1))
+
+
+async def test_a_host_that_is_not_well_is_no_plugin(load):
+    """The host's own health is not in the list of memories."""
+    commands = await load()
+
+    assert "host" not in {line.split()[0] for line in (await commands.overview()).splitlines()}
+
+
+async def test_off_and_on(load):
+    """Memory is off for the session until it is on again, said before the first word too."""
+    commands = await load()
+
+    assert [OFF, ON] == [await commands.run([word], IN_SESSION) for word in ("off", "on")]
+    await commands.run(["off"], IN_SESSION)
+    assert OFF in await commands.overview("s")
+    assert ON in await commands.overview("other")
+
+
+async def test_off_without_a_session_is_refused(load):
+    """Off and on are for a session, and the error says so."""
+    commands = await load()
+
+    said = "memory is turned off and on for a session; name one"
+    assert [said, said] == [await refusal(commands, word, context=CommandContext()) for word in ("off", "on")]
+
+
+async def test_the_commands_of_a_plugin_are_listed(load):
+    """The name of a plugin alone lists its commands in columns, or says that it has none."""
+    commands = await load(p=RecordingPlugin(commands=[SAY, FAIL]), silent=RecordingPlugin())
+
+    assert "p say      say it\np failing  fail" == await commands.run(["p"], IN_SESSION)
+    assert "`silent` has no commands. It is ok." == await commands.run(["silent"], IN_SESSION)
+
+
+async def test_a_command_gets_the_rest_of_the_words(load):
+    """The words after a command's name and the context are the command's; its answer is what is shown."""
+    commands = await load(p=RecordingPlugin(commands=[SAY]))
+
+    assert "a+--b+off s u full" == await commands.run(["p", "say", "a", "--b", "off"], IN_SESSION)
+
+
+async def test_what_a_command_raises_comes_out(load):
+    """An error of a plugin's command passes unchanged."""
+    commands = await load(p=RecordingPlugin(commands=[FAIL]))
+
+    with pytest.raises(ValueError, match="of the plugin"):
+        await commands.run(["p", "failing"], IN_SESSION)
+
+
+async def test_unknown_names_are_refused(load):
+    """A name that there is not is refused with the one that was probably meant, and those that there are."""
+    commands = await load(notes=RecordingPlugin())
+    known = "Commands: off, on, and for their commands: curated."
+
+    assert f"there is no `nots` here; did you mean `notes`. {known}" == await refusal(commands, "nots")
+    assert f"there is no `xyzzy` here. {known}" == await refusal(commands, "xyzzy")
+    assert f"there is no `host` here. {known}" == await refusal(commands, "host")
+    assert "the plugin `notes` offers no such command; there are: none" == await refusal(commands, "notes", "sya")
+
+
+async def test_a_plugin_out_of_service_is_refused_with_the_reason(load):
+    """One that is there and not in service is not called unknown."""
+    commands = await load()
+    await commands._engine.host.register("p", FaultPlugin(Fault.RAISE, "stop"))
+    await commands._engine.host.unregister("p")
+
+    said = "`p` is not in service: it is degraded since 2026-01-02 12:00:00 UTC: stop: raised. "
+    assert (await refusal(commands, "p")).startswith(said)
+
+
+async def test_without_any_plugin_the_overview_says_so():
+    """Where no plugin is installed, that is what is said."""
+    bare = SimpleNamespace(status={}, host=SimpleNamespace(commands={}))
+
+    assert "No memory plugin is installed.\nCommands: off, on." == await MemoryCommands(bare).overview()

@@ -1,0 +1,218 @@
+"""A conversation: prompts are answered in its session, lines with a slash are commands, and it knows how memory is."""
+
+import re
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from beaver_hooks.agent.conversation import HELP, Conversation, Ended
+from beaver_hooks.agent.errors import SkillError
+from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.agent.providers.offline import NOTHING
+from beaver_hooks.config import Config, LoadedConfig, Memory, Plugins
+from beaver_hooks.config.agent import AgentSettings
+from beaver_hostspecs import Command, NotOffered, SystemClock, Trust
+from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingPlugin
+
+
+async def say(words, context, _report):
+    return f"{'+'.join(words)} {context.session} {context.user} {context.trust.value}"
+
+
+SAY = Command(name="say", summary="say it", run=say)
+
+
+@pytest.fixture
+async def load(tmp_path):
+    engines = []
+
+    async def make(*, skills=(), clock=None, **plugins):
+        config = Config(
+            memory=Memory(mode="curated", explicit=True),
+            plugins=Plugins(disabled=("tally",)),
+            agent=AgentSettings(skills=skills),
+        )
+        loaded = LoadedConfig(config=config, path=None, trusted_by=None, state_folder=tmp_path / ".beaver")
+        loader = EngineLoader(loaded, plugins=plugins, clock=clock or FrozenClock(), environment={})
+        engines.append(await loader.load())
+        return Conversation(engine=engines[-1], session="s", user="u")
+
+    yield make
+    for engine in engines:
+        await engine.close()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The folder of skills beside the state, with three of them, one of which cannot be read."""
+    for name, text in {"one": "Be one.", "two": "Be two.", "bad": ""}.items():
+        (tmp_path / ".beaver" / "skills" / name).mkdir(parents=True)
+        skill = f"---\nname: {name}\ndescription: about {name}\n---\n{text}\n"
+        (tmp_path / ".beaver" / "skills" / name / "SKILL.md").write_text(skill)
+    return tmp_path / ".beaver" / "skills"
+
+
+async def test_what_is_said_is_answered_in_the_session(load):
+    """The answer is the newest one, its pieces arrive, and the turn is the owner's at the terminal."""
+    plugin, pieces = RecordingPlugin(), []
+    talk = await load(p=plugin)
+    result = await talk.say("hello", pieces.append)
+    turn = plugin.calls_of("before_prompt")[0].arguments["turn"]
+
+    assert (NOTHING, NOTHING, result) == (result.text, "".join(pieces), talk.last)
+    assert ("s", "u", "hello", Trust.FULL) == (turn.session, turn.user, turn.prompt, turn.trust)
+
+
+async def test_a_conversation_goes_on(load):
+    """What was said before is known, and offered to be said again, oldest first, the answers left out."""
+    talk = await load(clock=SystemClock())
+    nothing = await talk.prompts()
+    await talk.say("the map hangs in the hall")
+    second = await talk.say("where hangs the map?")
+
+    assert [] == nothing
+    assert "the map hangs in the hall" in second.text
+    assert ["the map hangs in the hall", "where hangs the map?"] == await talk.prompts()
+
+
+async def test_without_a_session_there_is_a_new_one(load):
+    """A conversation that names no session has one of its own."""
+    engine = (await load()).engine
+    one, other = Conversation(engine=engine), Conversation(engine=engine)
+
+    assert (True, None, None, []) == (one.session != other.session, one.user, one.last, one.skills)
+
+
+@pytest.mark.parametrize("line", ["/help", "/", "  /  ", "/help me", "/\t"])
+async def test_help_lists_every_command(load, line):
+    """A slash alone helps too; every command has its line."""
+    talk = await load()
+    listed = [each.split()[0] for each in (await talk.command(line.strip())).splitlines()]
+
+    assert [f"/{name}" for name in HELP] == listed
+
+
+@pytest.mark.parametrize("line", ["/exit", "/quit", "/exit now"])
+async def test_exit_ends_the_conversation(load, line):
+    """Who asks to end it, ends it."""
+    talk = await load()
+
+    with pytest.raises(Ended):
+        await talk.command(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [("/memroy", "; did you mean `memory`"), ("/xyzzy", "; /help lists them"), ("/Help", "; did you mean `help`")],
+)
+async def test_an_unknown_command_is_refused(load, line, meant):
+    """The error names what was probably meant, and how to say it to the agent."""
+    talk = await load()
+    with pytest.raises(NotOffered) as error:
+        await talk.command(line)
+
+    assert f"there is no command {line}{meant}. To say this to the agent, begin with //" == str(error.value)
+
+
+async def test_memory_is_that_of_this_session_and_user(load):
+    """`/memory` reaches the commands of the plugins with the session, the user and full trust."""
+    talk = await load(p=RecordingPlugin(commands=[SAY]))
+
+    assert "a+b s u full" == await talk.command("/memory p say a b")
+    assert "Memory is on for this session." in await talk.command("/memory")
+
+
+async def test_memory_off_keeps_plugins_out_of_the_conversation(load):
+    """After `/memory off` no fail-open plugin is called, after `/memory on` it is again."""
+    plugin = RecordingPlugin()
+    talk = await load(p=plugin)
+    for line in ("/memory off", "one", "/memory on", "two"):
+        await (talk.command(line) if line.startswith("/") else talk.say(line))
+
+    assert ["two"] == [each.arguments["turn"].prompt for each in plugin.calls_of("before_prompt")]
+
+
+async def test_the_session_can_be_gone_on_with(load):
+    """`/session` shows the id and the command line; `/new` begins another one, and only its prompts are offered."""
+    talk = await load()
+    await talk.say("hello")
+    shown, begun = await talk.command("/session"), await talk.command("/new")
+
+    assert "s\nGo on with it later: beaver chat --session s" == shown
+    assert re.fullmatch("A new session: session-[0-9a-f]{24}", begun)
+    assert (begun.split()[-1], []) == (talk.session, await talk.prompts())
+
+
+async def test_skills_are_listed(load, folder):
+    """`/skill` lists what can be activated, what is wrong with others, and what is active."""
+    talk = await load()
+    *listed, problem, active = (await talk.command("/skill")).splitlines()
+
+    assert ["one                  about one", "two                  about two"] == listed
+    assert (True, "Active: none") == ("bad" in problem and "no instructions" in problem, active)
+
+
+async def test_without_skills_the_list_says_so(load):
+    """There is nothing to list, and that is said."""
+    talk = await load()
+
+    assert "There are no skills.\nActive: none" == await talk.command("/skill")
+
+
+async def test_skills_are_activated_and_put_away(load, folder):
+    """A skill is active from now on, each once, beside those of the configuration, until it is put away."""
+    talk = await load(skills=("two",))
+    said = [await talk.command(line) for line in ("/skill one one", "/skill one", "/skill off one bad", "/skill two")]
+
+    assert ["Active: two, one", "Active: two, one", "Active: two", "Active: two"] == said
+    assert ["two"] == talk.skills
+
+
+async def test_an_unknown_skill_is_refused(load, folder):
+    """A skill that there is not activates nothing, not even those that are named with it."""
+    talk = await load()
+    with pytest.raises(SkillError):
+        await talk.command("/skill one absent")
+    with pytest.raises(SkillError):
+        await talk.command("/skill off")
+
+    assert [] == talk.skills
+
+
+async def test_an_active_skill_reaches_the_model(load, folder):
+    """What a skill says is among what the model is given."""
+    talk = await load()
+    await talk.command("/skill one")
+
+    assert "Be one." in (await talk.say("be one, be what?")).text
+
+
+async def test_troubles_are_those_that_are_not_well(load):
+    """A degraded memory is a trouble, named with since when and why; one that is disabled by will is none."""
+    talk = await load(p=FaultPlugin(Fault.RAISE, "before_prompt"), good=RecordingPlugin())
+    before = await talk.troubles()
+    await talk.say("hello")
+
+    assert ({}, {"p": "degraded since 2026-01-02 12:00:00 UTC: before_prompt: raised"}) == (
+        before,
+        await talk.troubles(),
+    )
+
+
+@pytest.fixture
+async def talk(load):
+    """One conversation, for all examples of a test."""
+    return await load()
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(line=st.text() | st.sampled_from([*HELP, "quit", "skill off", "memory on", "memory off"]))
+async def test_any_line_with_a_slash_is_answered_or_refused(talk, line):
+    """Whatever follows the slash, there is a text to show, an error of the tree, or the end."""
+    try:
+        shown = await talk.command(f"/{line}")
+    except (NotOffered, SkillError, Ended):
+        return
+
+    assert isinstance(shown, str)

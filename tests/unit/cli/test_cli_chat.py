@@ -1,0 +1,323 @@
+"""`beaver chat`: a conversation, typed or piped, that Ctrl-C and failures do not end."""
+
+import asyncio
+import builtins
+import contextlib
+import io
+import os
+import pty
+import readline
+import subprocess
+import sys
+
+import pytest
+from integration.openai_server import serve, streamed
+
+from beaver_hooks import __version__
+from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.agent.providers.offline import NOTHING
+
+FLAKY = """
+    from pathlib import Path
+    import apsw
+    from beaver_hostspecs import Command, hookimpl
+
+    async def fail(words, context, report):
+        raise EOFError("a value that nobody should see")
+
+    class Plugin:
+        @hookimpl
+        def provide_commands(self):
+            return [Command(name="fail", summary="fails", run=fail)]
+
+        @hookimpl
+        async def before_prompt(self, turn):
+            if turn.prompt == "lose it":
+                connection = apsw.Connection(".beaver/sessions.db")
+                connection.set_busy_timeout(10_000)
+                connection.execute("DELETE FROM sessions")
+                connection.close()
+            if turn.prompt == "break" or Path("broken").exists():
+                raise ValueError("content")
+"""
+
+GREETING = "beaver {}, model offline, session {}\n/help lists the commands, Ctrl-D ends.\n"
+# A process of its own takes the pseudo-terminal as the one that Ctrl-C is typed at.
+ON_TERMINAL = (
+    "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from beaver_hooks.cli import main; main()"
+)
+
+
+@pytest.fixture(autouse=True)
+def _own_history():
+    """Leave no line behind that the arrow keys would bring back."""
+    yield
+    readline.clear_history()
+
+
+def greeting(session="s"):
+    return GREETING.format(__version__, session)
+
+
+async def said(path, session="s"):
+    async with await EngineLoader(path).load() as engine:
+        return [each.text for each in (await engine.sessions.show(session)).messages]
+
+
+def test_a_piped_conversation(cli, configured):
+    """Without a terminal each line is a prompt, blank ones are passed over, and the end of the input ends it."""
+    configured()
+    ran = cli("chat", "--session", "s", stdin="remember that I like tea\n\n  \nwhat do I like?\n")
+    answers = ran.out.removeprefix(greeting()).splitlines()
+
+    assert (0, "") == (ran.code, ran.err)
+    assert ["The tool memory answered: Entry added.", "  [memory: success]"] == answers[:2]
+    assert "I like tea" in answers[2]
+
+
+def test_a_new_session_is_named(cli, configured):
+    """Without `--session` a new one is begun, and its id is shown."""
+    configured()
+    ran = cli("chat", stdin="/exit\nnever read\n")
+
+    assert (0, True) == (ran.code, ran.out.startswith(f"beaver {__version__}, model offline, session session-"))
+    assert 2 == ran.out.count("\n")
+
+
+async def test_lines_that_go_on(cli, configured):
+    """A backslash at the end of a line goes on in the next one; two slashes at the beginning are one for the agent."""
+    path = configured()
+    ran = await asyncio.to_thread(cli, "chat", "--session", "s", stdin="one\\\ntwo\n//help\n")
+
+    assert (0, ["one\ntwo", NOTHING, "/help", NOTHING]) == (ran.code, await said(path))
+
+
+async def test_bytes_that_are_no_text(cli, configured):
+    """What is no UTF-8 is replaced, and the conversation goes on."""
+    path = configured()
+    ran = await asyncio.to_thread(cli, "chat", "--session", "s", stdin=b"caf\xe9\nxyzzy\n")
+
+    assert (0, ["caf\ufffd", NOTHING, "xyzzy", NOTHING]) == (ran.code, await said(path))
+
+
+def test_a_stdin_in_memory(cli, configured):
+    """A stream of text in place of stdin is read as it is."""
+    configured()
+
+    assert (0, greeting()) == cli("chat", "--session", "s", stdin=io.StringIO("/exit\nnever read\n"))[:2]
+
+
+def test_slash_commands(cli, configured):
+    """They are run and shown; one that there is not is said on stderr, and the conversation goes on."""
+    configured()
+    ran = cli("chat", "--session", "s", stdin="/help\n/memory off\n/nope\n/\n/session\n/new\n/quit\n")
+
+    assert (0, 2) == (ran.code, ran.out.count("/help     this list\n"))
+    assert "Memory is off for this session: nothing is recalled or kept." in ran.out
+    assert "s\nGo on with it later: beaver chat --session s\nA new session: session-" in ran.out
+    assert "! there is no command /nope; /help lists them. To say this to the agent, begin with //.\n" == ran.err
+
+
+def test_continue_goes_on_with_the_session_used_last(cli, configured):
+    """`--continue` takes the newest session, of the user who speaks; with none there is a new one."""
+    configured()
+    first = cli("chat", "--continue", stdin="")
+    cli("run", "hello", "--session", "older", "--user", "ada")
+    cli("run", "hello", "--session", "newer")
+    one, other = cli("chat", "-c", stdin=""), cli("chat", "-c", "--user", "ada", stdin="")
+
+    assert "session session-" in first.out
+    assert (f"{greeting('newer')}\n", f"{greeting('older')}\n") == (one.out, other.out)
+
+
+def test_skills(cli, scratch, configured):
+    """`--skill` activates one from the start; one that there is not is said before the first prompt."""
+    (scratch / ".beaver" / "skills" / "one").mkdir(parents=True)
+    (scratch / ".beaver" / "skills" / "one" / "SKILL.md").write_text("---\nname: one\ndescription: d\n---\nBe one.\n")
+    configured()
+
+    assert "Active: one\n" in cli("chat", "--skill", "one", stdin="/skill\n").out
+    assert (1, "", True) == ((ran := cli("chat", "--skill", "two")).code, ran.out, "there is no skill `two`" in ran.err)
+
+
+def test_a_memory_that_is_not_well_is_said(cli, install, configured, scratch):
+    """A memory that an earlier process left degraded is said at once, and once more when it is well again."""
+    install("flaky", FLAKY)
+    configured()
+    (scratch / "broken").touch()
+    cli("run", "hello")
+    (scratch / "broken").unlink()
+    ran = cli("chat", "--session", "s", stdin="hello\nbreak\nagain\n")
+    lines = ran.out.removeprefix(greeting()).splitlines()
+
+    since = "! flaky is degraded since "
+    assert [since, NOTHING, "! flaky is well again", NOTHING, since, NOTHING, "! flaky is well again", ""] == [
+        line[: len(since)] if line.startswith(since) else line for line in lines
+    ]
+
+
+def test_failures_do_not_end_the_conversation(cli, install, configured):
+    """A plugin's command that raises, and an answer that cannot be stored, are said; the next prompt is answered."""
+    install("flaky", FLAKY)
+    configured()
+    ran = cli("chat", "--session", "s", stdin="hello\n/memory flaky fail\nlose it\nagain\n")
+
+    unexpected, lost = [line for line in ran.err.splitlines() if line.startswith("! ")]
+    first, degraded, *rest = ran.out.removeprefix(greeting()).splitlines()
+    assert (0, NOTHING, [f"{NOTHING}{NOTHING}", ""]) == (ran.code, first, rest)
+    assert (True, False) == (degraded.startswith("! flaky is degraded since "), "nobody" in ran.err + ran.out)
+    assert "! something unexpected happened (EOFError). `beaver audit tail` shows what is known of it." == unexpected
+    assert lost.startswith("! The answer could not be stored, so the turn was dropped. ")
+
+
+def test_a_provider_that_fails_is_said(cli, configured):
+    """A model that cannot be reached is said, and the conversation goes on until the input ends."""
+    configured(provider={"kind": "openai", "baseUrl": "http://127.0.0.1:1/v1", "model": "m", "maxRetries": 0})
+    ran = cli("chat", stdin="one\ntwo\n")
+
+    assert (0, 2, True) == (ran.code, ran.err.count("! "), ", model m, session " in ran.out)
+
+
+def test_a_reader_that_has_enough_ends_it(configured):
+    """Where nobody reads what is said any more, the conversation ends without a word, though there is more to read."""
+    configured()
+    command = [sys.executable, "-m", "beaver_hooks.cli", "chat"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        greeted = [process.stdout.readline(), process.stdout.readline()]
+        process.stdout.close()
+        process.stdin.write("/help\n")
+        process.stdin.flush()
+        said = process.stderr.read()
+
+    assert ("/help lists the commands, Ctrl-D ends.\n", 1, "") == (greeted[1], process.returncode, said)
+
+
+def test_what_cannot_be_loaded_is_said(cli, configured):
+    """Where the agent cannot be loaded there is no conversation, and nothing is left running."""
+    configured(plugins={"disabled": ["curated"]})
+    ran = cli("chat", stdin="hello\n")
+
+    assert (6, "") == (ran.code, ran.out)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_ctrl_c_at_the_prompt_keeps_the_conversation(cli, configured, monkeypatch, terminal):
+    """Ctrl-C while a line is being read takes nothing but the line; a person is told how to end."""
+    configured()
+    lines = iter([KeyboardInterrupt, "hello", EOFError])
+
+    def typed(_prompt):
+        line = next(lines)
+        if isinstance(line, str):
+            return line
+        raise line
+
+    monkeypatch.setattr(builtins, "input", typed)
+    ran = cli("chat", "--session", "s", terminal=terminal)
+
+    taken = "\nTaken back. Ctrl-D ends.\n" if terminal else "\n"
+    assert (0, f"{greeting()}{taken}{NOTHING}\n\n") == (ran.code, ran.out)
+
+
+def test_what_was_said_before_is_offered(cli, configured, monkeypatch):
+    """The arrow keys bring back the prompts of the session, but for those of several lines; the prompts say where."""
+    configured()
+    cli("chat", "--session", "s", stdin="first\none\\\ntwo\nlast\n")
+    prompts = []
+    lines = iter(["a\\", "b"])
+
+    def typed(prompt):
+        prompts.append(prompt)
+        try:
+            return next(lines)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr(builtins, "input", typed)
+    readline.clear_history()
+    ran = cli("chat", "--session", "s", terminal=True)
+    offered = [readline.get_history_item(at + 1) for at in range(readline.get_current_history_length())]
+
+    assert (0, ["first", "last"]) == (ran.code, offered)
+    assert ["you> ", "...> ", "you> "] == prompts
+
+
+def test_a_python_without_readline_is_enough(cli, configured, monkeypatch):
+    """Where the module is missing there are no arrow keys, and everything else."""
+    configured()
+    monkeypatch.setitem(sys.modules, "readline", None)
+
+    assert 0 == cli("chat", stdin="/exit\n", terminal=True).code
+
+
+class Typist:
+    """The other end of a terminal."""
+
+    def __init__(self, end):
+        self._end = end
+        self.seen = ""
+        self._more = asyncio.Event()
+        asyncio.get_running_loop().add_reader(end, self._read)
+
+    def _read(self):
+        # Where nobody has the terminal open any more, Linux reports an error.
+        with contextlib.suppress(OSError):
+            if piece := os.read(self._end, 4096):
+                self.seen += piece.decode("utf-8", "replace")
+                self._more.set()
+                return
+        asyncio.get_running_loop().remove_reader(self._end)
+
+    def type(self, text):
+        os.write(self._end, text.encode())
+
+    async def until(self, text):
+        """Wait until `text` is on the screen; forget what is up to its end."""
+        while text not in self.seen:
+            self._more.clear()
+            await asyncio.wait_for(self._more.wait(), 30)
+        before, _, self.seen = self.seen.partition(text)
+        return before
+
+
+@contextlib.asynccontextmanager
+async def at_terminal(*words):
+    """Start `beaver` at a terminal of its own; give the process and who types there."""
+    outer, inner = pty.openpty()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", ON_TERMINAL, *words, stdin=inner, stdout=inner, stderr=inner, start_new_session=True,
+        env=os.environ | {"TERM": "dumb", "INPUTRC": os.devnull},
+    )  # fmt: skip
+    os.close(inner)
+    typist = Typist(outer)
+    try:
+        yield process, typist
+    finally:
+        asyncio.get_running_loop().remove_reader(outer)
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        os.close(outer)
+
+
+async def test_ctrl_c_takes_back_the_turn_and_keeps_the_session(configured):
+    """At a real terminal: while the model is silent Ctrl-C takes the prompt back; the next one is answered without it."""
+    async with serve(streamed("Hel", end="hang"), streamed("Good ", "morning")) as server:
+        path = configured(provider={"kind": "openai", "baseUrl": server.base_url, "model": "m", "maxRetries": 0})
+        async with at_terminal("chat", "--session", "s") as (process, typist):
+            await typist.until("you> ")
+            typist.type("lost\n")
+            await typist.until("Hel")
+            typist.type("\x03")
+            await typist.until("Taken back. Ctrl-D ends.")
+            await server.gone.wait()
+            await typist.until("you> ")
+            typist.type("hello\n")
+            await typist.until("Good morning")
+            await typist.until("you> ")
+            typist.type("\x04")
+            code = await asyncio.wait_for(process.wait(), 30)
+
+    second = [each["content"] for each in server.requests[1].json["messages"] if each["role"] != "system"]
+    assert (0, ["hello"], ["hello", "Good morning"]) == (code, second, await said(path))

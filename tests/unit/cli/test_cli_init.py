@@ -1,0 +1,156 @@
+"""`beaver init`: writes a configuration that is trusted and works at once, and never a key."""
+
+import json
+import stat
+
+import pytest
+
+from beaver_hooks.agent.providers.offline import NOTHING
+from beaver_hooks.config import is_trusted
+
+OFFLINE = {"memory": {"mode": "curated"}, "provider": {"kind": "offline"}}
+URL = "http://127.0.0.1:11434/v1"
+
+
+def openai(**more):
+    return {"memory": {"mode": "curated"}, "provider": {"kind": "openai", "baseUrl": URL, "model": "m"} | more}
+
+
+@pytest.fixture
+def path(scratch):
+    """Where the configuration is written."""
+    return scratch / ".beaver" / "config.json"
+
+
+def written(path):
+    return json.loads(path.read_text())
+
+
+def test_what_is_written_works_at_once(cli, path):
+    """Without a word it is the offline provider; the file is trusted and `beaver run` takes it without a question."""
+    ran = cli("init")
+
+    assert (0, f"Wrote {path}.\nNow try: beaver chat\n", "") == ran
+    assert (OFFLINE, True) == (written(path), is_trusted(path))
+    assert (0, f"{NOTHING}\n", "") == cli("run", "hello")
+
+
+def test_the_folder_is_private(cli, path):
+    """The state folder is the owner's alone, and hidden from git."""
+    cli("init")
+
+    assert (0o700, "*\n") == (stat.S_IMODE(path.parent.stat().st_mode), (path.parent / ".gitignore").read_text())
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--provider", "offline"], OFFLINE),
+        (["--base-url", URL, "--model", "m"], openai()),
+        (["--provider", "openai", "--base-url", URL, "--model", "m", "--api-key-env", "MY_KEY"],
+         openai(apiKey={"env": "MY_KEY"})),
+    ],
+)  # fmt: skip
+def test_options_say_what_is_written(cli, path, words, expected):
+    """Without a terminal the options alone decide; an address or a model stands for the provider that takes it."""
+    assert 0 == cli("init", *words).code
+    assert expected == written(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--provider", "openai"], 3, "needs `baseUrl` and `model`"),
+        (["--api-key-env", "MY_KEY"], 3, "needs `baseUrl` and `model`"),
+        (["--base-url", "ftp://x", "--model", "m"], 3, "provider.baseUrl"),
+        (["--base-url", "http://example.com/v1", "--model", "m"], 3, "allowInsecureHttp"),
+        (["--provider", "offline", "--model", "m"], 2, "Only --provider openai takes --base-url"),
+        (["--provider", "other"], 2, "'other' is not one of"),
+    ],
+)
+def test_what_cannot_work_is_not_written(cli, path, *, words, code, said):
+    """A configuration that could not be loaded is refused with the field, and nothing is there afterwards."""
+    ran = cli("init", *words)
+
+    assert (code, "", True, False) == (ran.code, ran.out, said in ran.err, path.parent.exists())
+
+
+@pytest.mark.parametrize("key", ["sk-proj-0123456789", "sk_live_0123456789abcdef", "AKIAIOSFODNN70123456"])
+def test_a_key_in_the_place_of_a_name_is_refused(cli, path, key):
+    """What looks like a credential is neither written nor shown."""
+    ran = cli("init", "--base-url", URL, "--model", "m", "--api-key-env", key)
+
+    assert (2, "", False, False) == (ran.code, ran.out, key in ran.err, path.exists())
+    assert "The name of an environment variable is wanted" in ran.err
+
+
+def test_an_unusual_name_that_is_set_is_a_name(cli, path, monkeypatch):
+    """A variable in small letters is taken where there is one of that name."""
+    monkeypatch.setenv("my_key_2024_05", "set")
+
+    assert 0 == cli("init", "--base-url", URL, "--model", "m", "--api-key-env", "my_key_2024_05").code
+    assert openai(apiKey={"env": "my_key_2024_05"}) == written(path)
+
+
+def test_no_key_is_ever_written(cli, scratch, monkeypatch, canary):
+    """The key in the environment is neither written nor shown; only the name of its variable is."""
+    monkeypatch.setenv("MY_KEY", canary.reveal())
+    ran = cli("init", "--base-url", URL, "--model", "m", "--api-key-env", "MY_KEY")
+
+    files = [each.read_bytes() for each in scratch.parent.rglob("*") if each.is_file()]
+    canary.assert_clean(ran.out, ran.err, *files)
+    assert "put the key into the environment variable MY_KEY.\n" in ran.out
+
+
+def test_what_exists_is_not_overwritten(cli, path):
+    """Without a terminal an existing configuration is kept, and the error names `--force`, which overwrites it."""
+    cli("init")
+    path.write_text("precious")
+    refused = cli("init", "--base-url", URL, "--model", "m")
+    kept = path.read_text()
+    forced = cli("init", "--base-url", URL, "--model", "m", "--force")
+
+    said = f"Error: there is a configuration at {path} already; overwrite it with --force.\n"
+    assert ((3, "", said), "precious") == (refused, kept)
+    assert (0, openai(), True) == (forced.code, written(path), is_trusted(path))
+
+
+def test_a_link_is_not_followed(cli, scratch, path):
+    """A state folder that leads elsewhere is refused, and nothing is written there."""
+    (scratch / "elsewhere").mkdir()
+    path.parent.symlink_to(scratch / "elsewhere")
+    ran = cli("init")
+
+    assert (5, "", []) == (ran.code, ran.out, [*(scratch / "elsewhere").iterdir()])
+
+
+@pytest.mark.parametrize(
+    ("typed", "words", "expected"),
+    [
+        ("\n", [], OFFLINE),
+        ("openai\n\nm\n\n", [], openai()),
+        ("openai\nhttps://example.com/v1\nm\nMY_KEY\n", [],
+         openai(baseUrl="https://example.com/v1", apiKey={"env": "MY_KEY"})),
+        ("\n", ["--base-url", URL, "--model", "m"], openai()),
+        ("nonsense\noffline\n", [], OFFLINE),
+        ("", ["--provider", "offline"], OFFLINE),
+        ("", ["--base-url", URL, "--model", "m", "--api-key-env", "MY_KEY"], openai(apiKey={"env": "MY_KEY"})),
+    ],
+)  # fmt: skip
+def test_on_a_terminal_it_asks_what_it_is_not_told(cli, path, typed, words, expected):
+    """What the options leave open is asked, on stderr; an empty answer takes the default."""
+    ran = cli("init", *words, stdin=typed, terminal=True)
+
+    assert (0, expected) == (ran.code, written(path))
+    assert ran.out.lstrip().startswith("Wrote ")
+
+
+@pytest.mark.parametrize(("typed", "code", "kept"), [("n\n", 130, True), ("", 130, True), ("y\n\n", 0, False)])
+def test_on_a_terminal_it_asks_before_it_overwrites(cli, path, *, typed, code, kept):
+    """Only a yes overwrites what is there."""
+    cli("init")
+    path.write_text("precious")
+    ran = cli("init", stdin=typed, terminal=True)
+
+    assert (code, kept) == (ran.code, path.read_text() == "precious")
+    assert f"There is a configuration at {path}. Overwrite it?" in ran.err

@@ -1,0 +1,198 @@
+"""`beaver memory`: how each memory is, off and on, and the commands of the plugins."""
+
+import subprocess
+import sys
+
+import pytest
+
+BOTH = """
+    import click
+    from pathlib import Path
+    from beaver_hostspecs import Command, hookimpl
+
+    async def say(words, context, report):
+        return f"{words} {context.session} {context.user} {context.trust.value}"
+
+    async def fail(words, context, report):
+        raise ValueError("a value that nobody should see")
+
+    class Plugin:
+        @hookimpl
+        def provide_commands(self):
+            return [Command(name="say", summary="say the words", run=say), Command(name="ask", summary="a", run=fail)]
+
+        @hookimpl
+        async def before_prompt(self, turn):
+            with Path("recalled").open("a") as file:
+                file.write(f"{turn.prompt}\\n")
+
+        @hookimpl
+        async def after_prompt(self, turn):
+            with Path("kept").open("a") as file:
+                file.write(f"{turn.prompt}\\n")
+
+    class Silent:
+        @hookimpl
+        async def start(self):
+            pass
+
+    class Absent:
+        @hookimpl
+        def configure(self, setup):
+            raise ValueError("no")
+
+    @click.group()
+    def group():
+        "What the plugin adds."
+
+    @group.command()
+    @click.option("--loud", is_flag=True)
+    @click.pass_obj
+    def ask(shell, loud):
+        "Ask the plugin."
+        async def asked(plugin):
+            return type(plugin).__name__
+        click.echo(f"{shell.call(asked)} {loud}")
+
+    @click.command()
+    def single():
+        "Not a group."
+"""
+
+
+def test_the_overview(cli, install, configured):
+    """Each plugin is shown with its health, those that are out of service too, and what can be asked for."""
+    install("both", BOTH)
+    install("absent", BOTH, plugin="Absent")
+    configured()
+    ran = cli("memory")
+    *shown, known = ran.out.splitlines()
+    health = dict(line.split(maxsplit=1) for line in shown)
+
+    assert ("ok", "ok", "unavailable since") == (health["curated"], health["both"], health["absent"][:17])
+    assert (0, "Commands: off, on, and for their commands") == (ran.code, known.rpartition(": ")[0])
+    assert {"both", "curated"} == {*known.rpartition(": ")[2].removesuffix(".").split(", ")}
+
+
+def test_the_configuration_may_stand_in_three_places(cli, scratch):
+    """`--config` is taken before `memory`, behind it, and behind its commands."""
+    (scratch / "a.json").write_text('{"host": {"stateFolder": "elsewhere"}}')
+    for words in (
+        ["--config", "a.json", "memory", "off", "s"],
+        ["memory", "--config", "a.json", "on", "s"],
+        ["memory", "off", "s", "--config", "a.json"],
+    ):
+        assert 0 == cli(*words).code
+
+    assert (True, False) == ((scratch / "elsewhere").is_dir(), (scratch / ".beaver").exists())
+
+
+def test_off_and_on_hold_for_a_session_across_processes(cli, install, configured, scratch):
+    """What one process turns off is off in the next ones, for that session alone, until one turns it on again."""
+    install("both", BOTH)
+    configured()
+    command = [sys.executable, "-m", "beaver_hooks.cli", "memory", "off", "quiet"]
+    off = subprocess.run(command, capture_output=True, text=True, check=True)
+    cli("run", "one", "--session", "quiet")
+    cli("run", "two", "--session", "loud")
+    on = cli("memory", "on", "quiet")
+    cli("run", "three", "--session", "quiet")
+
+    said = "Memory is off for this session: nothing is recalled or kept. `/memory on` resumes. Always on: curated.\n"
+    assert (said, "") == (off.stdout, off.stderr)
+    assert (0, "Memory is on for this session.\n", "") == on
+    assert ["two\nthree\n"] * 2 == [(scratch / name).read_text() for name in ("recalled", "kept")]
+
+
+def test_the_commands_of_a_plugin(cli, configured):
+    """`beaver memory PLUGIN` lists them with their lines, and `beaver memory PLUGIN COMMAND` runs one."""
+    configured()
+    cli("run", "remember that the map hangs in the hall")
+    listed, shown = cli("memory", "curated"), cli("memory", "curated", "show")
+
+    assert (0, True) == (listed.code, "\ncurated undo " in listed.out)
+    assert (0, True) == (shown.code, "the map hangs in the hall" in shown.out)
+
+
+def test_words_and_context_reach_the_command(cli, install, configured):
+    """Session and user are ours; the words are the plugin's, whatever they look like; the terminal is trusted."""
+    install("both", BOTH)
+    configured()
+
+    assert (0, "('a', '--b', '--help') None None full\n", "") == cli("memory", "both", "say", "a", "--b", "--help")
+    assert (0, "('--x',) s u full\n", "") == cli("memory", "both", "say", "--session", "s", "--user", "u", "--x")
+
+
+def test_a_group_of_its_own_is_merged_with_the_commands(cli, install, configured):
+    """Both are listed and run; of two of one name the group's wins, and it has its shell and its options."""
+    install("both", BOTH, group="group")
+    configured()
+    listed = cli("memory", "both")
+
+    assert (0, "both ask  Ask the plugin.\nboth say  say the words\nboth ask  a\n", "") == listed
+    assert (0, "Plugin True\n", "") == cli("memory", "both", "ask", "--loud")
+    assert (0, "('a',) None None full\n", "") == cli("memory", "both", "say", "a")
+
+
+def test_a_single_command_is_no_group(cli, install, configured):
+    """A plugin whose entry point is one command has under `memory` what it offers in conversations."""
+    install("both", BOTH, group="single")
+    configured()
+
+    assert (0, "both say  say the words\nboth ask  a\n", "") == cli("memory", "both")
+    assert (0, "() None None full\n", "") == cli("memory", "both", "say")
+
+
+def test_the_help_of_a_plugins_commands(cli, install):
+    """`beaver memory PLUGIN --help` shows its group without loading the plugin."""
+    install("both", BOTH, group="group")
+    ran = cli("memory", "both", "--help")
+
+    assert (0, True, True) == (ran.code, "Commands of `both`" in ran.out, "ask  Ask the plugin." in ran.out)
+
+
+def test_a_plugin_without_commands_says_so(cli, install, configured):
+    """There is nothing to list, and it is said how the plugin is."""
+    install("silent", BOTH, plugin="Silent")
+    configured()
+
+    assert (0, "`silent` has no commands. It is ok.\n", "") == cli("memory", "silent")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["curatd"], 2, "Error: there is no `curatd` here; did you mean `curated`. Commands: off, on"),
+        (["curated", "shwo"], 2, "Error: "),
+        (["off"], 2, "Missing argument 'SESSION'"),
+        (["off", "a\x1b"], 5, "Error: A session id is a text"),
+    ],
+)
+def test_unknown_names_are_refused(cli, configured, *, words, code, said):
+    """An unknown plugin, an unknown command and a missing session are errors of usage that say what there is."""
+    configured()
+    ran = cli("memory", *words)
+
+    assert (code, "", True) == (ran.code, ran.out, said in ran.err)
+
+
+def test_a_plugin_that_is_out_of_service_is_no_unknown_one(cli, install, configured):
+    """The error says since when it is unavailable, not that there is none."""
+    install("absent", BOTH, plugin="Absent")
+    configured()
+    ran = cli("memory", "absent", "say")
+
+    assert (2, "", True) == (
+        ran.code,
+        ran.out,
+        "Error: `absent` is not in service: it is unavailable since " in ran.err,
+    )
+
+
+def test_a_command_that_raises_is_unexpected(cli, install, configured):
+    """What a plugin's command raises is named by its type, and its text is not shown."""
+    install("both", BOTH)
+    configured()
+    ran = cli("memory", "both", "ask")
+
+    assert (1, "", True, False) == (ran.code, ran.out, "(ValueError)" in ran.err, "nobody" in ran.err)

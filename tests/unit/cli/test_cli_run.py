@@ -1,0 +1,211 @@
+"""`beaver run`: one prompt, one answer, and nothing else on stdout."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+
+import pytest
+from integration.openai_server import Reply, Server, serve, whole
+
+from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.agent.providers.offline import NOTHING, OfflineProvider
+
+KEYS = {"text", "status", "sessionId", "turnId", "toolCalls", "usage", "receiptId"}
+
+DELETING = """
+    import apsw
+    from beaver_hostspecs import hookimpl
+
+    class Plugin:
+        @hookimpl
+        async def before_prompt(self, turn):
+            if turn.prompt == "lose it":
+                connection = apsw.Connection(".beaver/sessions.db")
+                connection.set_busy_timeout(10_000)
+                connection.execute("DELETE FROM sessions")
+                connection.close()
+"""
+
+WAITING = """
+    import asyncio
+    from pathlib import Path
+    from beaver_hostspecs import Deadlines, PluginInfo, hookimpl
+
+    class Plugin:
+        @hookimpl
+        def describe(self):
+            return PluginInfo(version="1", contract="1.0", deadlines=Deadlines(after_prompt=60))
+
+        @hookimpl
+        async def after_prompt(self, answer):
+            said = await asyncio.to_thread(Path("gate").read_text)
+            Path("learned").write_text(f"{answer.text} {said}")
+"""
+
+
+def openai(server: Server) -> dict[str, object]:
+    return {"kind": "openai", "baseUrl": server.base_url, "model": "m", "maxRetries": 0}
+
+
+async def started(*words):
+    """Start `beaver` as a process of its own."""
+    pipe = asyncio.subprocess.PIPE
+    command = (sys.executable, "-m", "beaver_hooks.cli", *words)
+    return await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe)
+
+
+async def stored(path, session="s"):
+    """Return what was said in a session, and the names of its hidden events."""
+    async with await EngineLoader(path).load() as engine:
+        shown = await engine.sessions.show(session, hidden=True)
+    return [each.text for each in shown.messages], {each.name for each in shown.events}
+
+
+def test_the_answer_alone_is_on_stdout(cli, configured):
+    """Without a terminal the answer is printed with a line end, and nothing is said on stderr."""
+    configured()
+
+    assert (0, f"{NOTHING}\n", "") == cli("run", "hello")
+
+
+def test_json_is_one_object_with_the_documented_keys(cli, configured):
+    """`--json` prints exactly the documented keys, on a terminal and with `--stream` too."""
+    configured()
+    ran = cli("run", "remember that I like tea", "--json", "--session", "s", "--stream", terminal=True)
+
+    (line,) = ran.out.splitlines()
+    result = json.loads(line)
+    (called,) = result["toolCalls"]
+    assert (0, "", KEYS) == (ran.code, ran.err, {*result})
+    assert ("completed", "s", "memory", "success") == (
+        result["status"],
+        result["sessionId"],
+        called["name"],
+        called["outcome"],
+    )
+    assert {"inputTokens", "outputTokens"} == {*result["usage"]}
+    assert result["turnId"] == result["receiptId"]
+
+
+def test_the_help_names_the_keys(cli):
+    """The keys that are printed are the keys that the help documents."""
+    assert [] == [key for key in KEYS if key not in cli("run", "--help").out]
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"), [(b"two\nlines\n", "two\nlines\n"), (b"caf\xe9\0", "caf\ufffd\ufffd"), ("日本".encode(), "日本")]
+)
+async def test_a_dash_reads_the_prompt_from_stdin(cli, configured, typed, kept):
+    """`-` takes all of stdin as the prompt, bytes that are no UTF-8 among them."""
+    path = configured()
+    ran = await asyncio.to_thread(cli, "run", "-", "--session", "s", stdin=typed)
+
+    assert (0, [kept, NOTHING]) == (ran.code, (await stored(path))[0])
+
+
+@pytest.mark.parametrize("session", ["s", "Ünï/../cörn", " a 'b' ", "--session"])
+def test_the_session_is_used_as_it_is(cli, configured, session):
+    """The id given is the id of the session, and the next run goes on with it."""
+    configured()
+    first = cli("run", "the map hangs in the hall", f"--session={session}", "--json")
+    second = cli("run", "where hangs the map?", f"--session={session}", "--json")
+
+    assert [session, session] == [first.json["sessionId"], second.json["sessionId"]]
+    assert "the map hangs in the hall" in second.json["text"]
+
+
+def test_a_session_stays_its_users(cli, configured):
+    """`--user` is who speaks: another one cannot go on with the session."""
+    configured()
+
+    assert 0 == cli("run", "hello", "--session", "s", "--user", "ada").code
+    assert (5, "") == cli("run", "hello", "--session", "s", "--user", "bob")[:2]
+
+
+async def test_skills_reach_the_model(cli, scratch, configured):
+    """`--skill` puts the instructions of each named skill into what the model is given."""
+    for name in ("one", "two", "three"):
+        folder = scratch / ".beaver" / "skills" / name
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: d\n---\nBe {name}.\n")
+    async with serve(whole("yes")) as server:
+        configured(provider=openai(server))
+        ran = await asyncio.to_thread(cli, "run", "hello", "--skill", "one", "--skill", "two")
+
+    sent = json.dumps(server.requests[0].json["messages"])
+    assert (0, "yes\n", "") == ran
+    assert [True, True, False] == [f"Be {name}." in sent for name in ("one", "two", "three")]
+
+
+@pytest.mark.parametrize(
+    ("words", "terminal", "streamed"),
+    [
+        ([], False, False),
+        ([], True, True),
+        (["--stream"], False, True),
+        (["--no-stream"], True, False),
+        (["--stream", "--json"], True, False),
+    ],
+)
+def test_the_answer_is_streamed_on_a_terminal_or_when_asked(cli, configured, monkeypatch, *, words, terminal, streamed):
+    """The provider is asked to stream where the answer is shown while it arrives; what is printed is the same."""
+    configured()
+    asked, complete = [], OfflineProvider.complete
+
+    async def spied(self, messages, *, tools=(), on_delta=None):
+        asked.append(on_delta is not None)
+        return await complete(self, messages, tools=tools, on_delta=on_delta)
+
+    monkeypatch.setattr(OfflineProvider, "complete", spied)
+    ran = cli("run", "hello", *words, terminal=terminal)
+
+    assert [streamed] == asked
+    assert "--json" in words or f"{NOTHING}\n" == ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "out"), [([], f"{NOTHING}\n"), (["--stream"], NOTHING), (["--json"], "")], ids=["plain", "stream", "json"]
+)
+def test_an_answer_that_cannot_be_stored_is_not_lost(cli, install, configured, words, out):
+    """It is printed, or was while it arrived; the error says what happened; with --json stdout stays empty."""
+    install("deleting", DELETING)
+    configured()
+    cli("run", "hello", "--session", "s")
+    ran = cli("run", "lose it", "--session", "s", *words)
+
+    assert (5, out) == ran[:2]
+    assert "Error: The answer could not be stored, so the turn was dropped. " in ran.err
+
+
+async def test_the_answer_is_printed_before_the_plugins_learn(install, configured, scratch):
+    """A reader has the answer while a plugin still waits to learn from it; the process ends after the plugin."""
+    install("patient", WAITING)
+    configured()
+    os.mkfifo(scratch / "gate")
+    process = await started("run", "hello")
+    answer = await asyncio.wait_for(process.stdout.readline(), 30)
+    before = (scratch / "learned").exists()
+    # Opening it waits for the plugin, which has the answer by now or soon.
+    await asyncio.to_thread((scratch / "gate").write_text, "opened by the reader")
+    rest = await process.communicate()
+
+    assert (f"{NOTHING}\n", False) == (answer.decode(), before)
+    assert (0, (b"", b"")) == (process.returncode, rest)
+    assert f"{NOTHING} opened by the reader" == (scratch / "learned").read_text()
+
+
+async def test_ctrl_c_drops_the_turn(configured):
+    """Ctrl-C while the model is silent: exit code 130, the turn is dropped, and the session is without the prompt."""
+    async with serve(Reply(parts=(b"{",), end="hang")) as server:
+        path = configured(provider=openai(server))
+        process = await started("run", "lost", "--session", "s")
+        await asyncio.wait_for(server.arrived.wait(), 30)
+        process.send_signal(signal.SIGINT)
+        out, err = await process.communicate()
+        await server.gone.wait()
+    messages, events = await stored(path)
+
+    assert (130, b"", ["Interrupted."]) == (process.returncode, out, err.decode().split("\n")[-2:-1])
+    assert ([], True, False) == (messages, "turn_dropped" in events, "turn_committed" in events)

@@ -1,0 +1,96 @@
+"""The shell: a plugin's commands reach their plugin in service, or are told why not."""
+
+import asyncio
+
+import click
+import pytest
+
+from beaver_hooks.cli.app import beaver
+from beaver_hooks.cli.shell import PluginShell
+from beaver_hostspecs import Shell, UnknownPlugin
+
+PLUGIN = """
+    from beaver_hostspecs import PluginUnavailable, hookimpl
+
+    class Plugin:
+        started = stopped = False
+
+        @hookimpl
+        async def start(self):
+            self.started = True
+
+        @hookimpl
+        async def stop(self):
+            self.stopped = True
+
+    class Absent:
+        @hookimpl
+        def configure(self, setup):
+            raise PluginUnavailable("its server is not configured")
+"""
+
+
+def call(name, function):
+    """Call a function through the shell of a plugin, within a command."""
+    shell: Shell = PluginShell(name)
+    with click.Context(beaver):
+        return shell.call(function)
+
+
+def test_the_plugin_is_in_service_for_as_long_as_the_call_takes(install, configured):
+    """The function gets the plugin, started; it is stopped when the function has returned."""
+    install("lent", PLUGIN)
+    configured()
+    seen = []
+
+    async def look(plugin):
+        seen.append(plugin)
+        await asyncio.sleep(0)
+        return plugin.started, plugin.stopped
+
+    assert (True, False) == call("lent", look)
+    assert [True] == [plugin.stopped for plugin in seen]
+
+
+def test_what_the_function_raises_comes_out(install, configured):
+    """An error of the function is the caller's, and the plugin is stopped all the same."""
+    install("lent", PLUGIN)
+    configured()
+    seen = []
+
+    async def fail(plugin):
+        seen.append(plugin)
+        raise LookupError("nothing of that name")
+
+    with pytest.raises(LookupError, match="nothing of that name"):
+        call("lent", fail)
+    assert [True] == [plugin.stopped for plugin in seen]
+
+
+async def never(_plugin):
+    """Fail the test: this plugin is in service."""
+    raise AssertionError
+
+
+def message(name):
+    with pytest.raises(UnknownPlugin) as error:
+        call(name, never)
+    return error.value.plugin, str(error.value)
+
+
+def test_a_plugin_that_is_not_installed_is_named(configured):
+    """The error says that it is not installed, and which command lists the plugins."""
+    configured()
+
+    said = "the plugin `absent` is not installed; `beaver plugins` lists those that there are"
+    assert ("absent", said) == message("absent")
+
+
+def test_a_plugin_that_is_out_of_service_is_named_with_the_reason(install, configured):
+    """The error says since when a plugin is unavailable or disabled, and why."""
+    install("lent", PLUGIN, plugin="Absent")
+    configured()
+    name, said = message("lent")
+
+    assert ("lent", "the plugin `lent` is unavailable since ") == (name, said[: said.index("since ") + 6])
+    assert said.endswith(": its server is not configured; `beaver plugins` lists those that there are")

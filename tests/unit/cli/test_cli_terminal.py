@@ -1,0 +1,168 @@
+"""What a terminal is sent: harmless text, and a sign of life that leaves the answer alone."""
+
+import contextlib
+import io
+import os
+import pty
+import sys
+from unicodedata import category
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_hooks.cli import terminal
+from beaver_hooks.cli.terminal import harmless, printing, show, waiting
+
+HOSTILE = "a\x1b[31mred\x1b]0;title\x07\u202ereversed\u200b\0b"
+HARMLESS = "a[31mred]0;titlereversedb"
+
+
+class Screen(io.StringIO):
+    """A stream that is a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain\ttext\nüñ 日本 🎉", "plain\ttext\nüñ 日本 🎉"),
+        (HOSTILE, HARMLESS),
+        ("one\r\ntwo\rthree", "one\ntwo\nthree"),
+        ("\ud800", "\ufffd"),
+        ("\x9b31m", "31m"),
+    ],
+)
+def test_harmless_text(text, expected):
+    """Escape sequences, bidirectional controls and lone surrogates are disarmed, what people write stays."""
+    assert expected == harmless(text)
+
+
+@given(st.text() | st.text(alphabet="\x1b[]m;\r\n\t\x07\u202e\u2066\u200b\ud800\x9ba"))
+def test_harmless_text_holds_nothing_that_a_terminal_obeys(text):
+    """Whatever the text, no control character but line ends and tabs, no surrogate and no override is left."""
+    shown = harmless(text)
+
+    assert set() == {each for each in shown if each not in "\n\t" and category(each) in {"Cc", "Cs"}}
+    assert set() == {*shown} & {*"\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f"}
+    assert shown == harmless(shown)
+
+
+def test_a_terminal_gets_harmless_text_and_a_program_gets_all(monkeypatch):
+    """What is shown on a terminal is disarmed; in a pipe it is as it is; each goes to its own stream."""
+    screen, pipe = Screen(), io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    monkeypatch.setattr(sys, "stdout", pipe)
+    monkeypatch.setattr(sys, "stderr", screen)
+    show(HOSTILE)
+    show(HOSTILE, err=True, end="")
+    show(err=True)
+
+    assert (f"{HOSTILE}\n", f"{HARMLESS}\n") == (pipe.buffer.getvalue().decode(), screen.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text", "expected"),
+    [("ascii", "é \ud800", b"? ?\n"), ("utf-8", "é \ud800", "é ?\n".encode()), ("latin-1", "é €", b"\xe9 ?\n")],
+)
+def test_what_a_stream_cannot_encode_is_replaced(monkeypatch, encoding, text, expected):
+    """Text that the stream's encoding lacks is shown with question marks, and raises nothing."""
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
+    monkeypatch.setattr(sys, "stdout", stream)
+    show(text)
+
+    assert expected == stream.buffer.getvalue()
+
+
+def test_a_stream_without_an_encoding_takes_anything(monkeypatch):
+    """A stream in memory names no encoding; what UTF-8 cannot say is replaced there too."""
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", stream)
+    show("é \ud800")
+
+    assert "é ?\n" == stream.getvalue()
+
+
+def test_without_a_terminal_waiting_says_nothing(monkeypatch, capsys):
+    """In a pipe nothing is said, however long it takes, and ending it does nothing."""
+    monkeypatch.setattr(terminal, "PATIENCE", 0.0)
+    with waiting("Thinking") as over:
+        over()
+
+    assert ("", "") == capsys.readouterr()
+
+
+def test_what_is_quick_says_nothing(monkeypatch):
+    """On a terminal nothing is said about what is over before the patience is."""
+    monkeypatch.setattr(terminal, "PATIENCE", 3600.0)
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with waiting("Thinking"):
+        pass
+
+    assert "" == screen.getvalue()
+
+
+def test_what_is_over_is_not_started_any_more(monkeypatch):
+    """A sign of life that comes too late, while the waiting ends, is not shown."""
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    status = terminal._Status("Thinking")
+    status.stop()
+    status.start()
+
+    assert "" == screen.getvalue()
+
+
+@contextlib.contextmanager
+def screen():
+    """Make stdout and stderr a real pseudo-terminal; give its other end."""
+    outer, inner = pty.openpty()
+    with os.fdopen(inner, "w", encoding="utf-8") as stream, pytest.MonkeyPatch.context() as patch:
+        for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+            patch.delenv(name, raising=False)
+        patch.setenv("TERM", "xterm")
+        patch.setattr(terminal, "PATIENCE", 0.0)
+        # Not by a fixture: pytest sets the streams between a fixture and its test.
+        patch.setattr(sys, "stdout", stream)
+        patch.setattr(sys, "stderr", stream)
+        yield outer
+    os.close(outer)
+
+
+def read_until(outer, text):
+    """Return everything up to where `text` is seen on the terminal."""
+    seen = b""
+    while text.encode() not in seen:
+        seen += os.read(outer, 1024)
+    return seen.decode()
+
+
+def test_on_a_terminal_it_says_what_is_being_waited_for():
+    """After the patience is over, a line says what is being waited for; at the end it is taken away."""
+    with screen() as outer:
+        with waiting("Thinking hard"):
+            read_until(outer, "Thinking hard")
+        show("the end")
+        after = read_until(outer, "the end")
+
+    # Erased, and the cursor is shown again.
+    assert (True, True) == ("\x1b[2K" in after, "\x1b[?25h" in after)
+
+
+def test_an_answer_ends_the_waiting_and_reaches_stdout_in_pieces():
+    """The first piece takes the line away, and the pieces follow each other on one line of the real stdout."""
+    with screen() as outer:
+        stdout = sys.stdout
+        with waiting("Thinking hard") as over:
+            read_until(outer, "Thinking hard")
+            show_piece = printing(over)
+            show_piece("one ")
+            first = sys.stdout
+            show_piece("two")
+            seen = read_until(outer, "two")
+
+    assert (True, True) == (stdout is first, seen.endswith("one two"))
