@@ -1,5 +1,6 @@
 """`beaver audit`: whether the trail is whole, and what it says."""
 
+import contextlib
 import json
 import os
 import signal
@@ -253,7 +254,8 @@ def test_follow_begins_before_there_is_a_trail(cli, folder, monkeypatch):
 
     def has_trail(each):
         if len(opened) == 2:
-            put(Trail.open(folder, on_state=lambda _: None), "one")
+            with contextlib.closing(Trail.open(folder, on_state=lambda _: None)) as made:
+                put(made, "one")
         opened.append(each)
         return real(each)
 
