@@ -18,8 +18,8 @@ demo: $(STAMP) ## two runs of `beaver`, one memory; then a turn with a plugin th
 	@$(BIN)/python docs/examples/story.py
 	@$(BIN)/python docs/examples/demo.py
 
-test: $(STAMP) ## the test suite with branch coverage
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term
+test: $(STAMP) ## the test suite with branch coverage; four workers, as many tests wait for processes
+	$(BIN)/python -m pytest -n 4 --cov --cov-report=term
 
 lint: $(STAMP) ## ruff, mypy strict, import contracts
 	$(BIN)/ruff check .
