@@ -1,7 +1,7 @@
 # `make install` needs Python 3.11+ and make, nothing else. PYTHON chooses the interpreter.
 PYTHON ?= python3
 BIN := .venv/bin
-PROJECTS := pyproject.toml hostspecs/pyproject.toml plugins/curated/pyproject.toml docs/examples/tally/pyproject.toml
+PROJECTS := pyproject.toml hostspecs/pyproject.toml plugins/curated/pyproject.toml plugins/gateway/pyproject.toml docs/examples/tally/pyproject.toml
 STAMP := .venv/.installed
 
 .PHONY: install demo test lint format bench faults docs clean
@@ -11,7 +11,7 @@ install: $(STAMP) ## everything, editable, into .venv; a second run does nothing
 
 $(STAMP): $(PROJECTS) constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ./hostspecs -e ./plugins/curated -e '.[dev]' -e ./docs/examples/tally
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ./hostspecs -e ./plugins/curated -e ./plugins/gateway -e '.[dev]' -e ./docs/examples/tally
 	@touch $@
 
 demo: $(STAMP) ## two runs of `beaver`, one memory; then a turn with a plugin that fails before your eyes

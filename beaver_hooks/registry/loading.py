@@ -22,6 +22,7 @@ from beaver_hooks.state_folder import plugin_folder
 from beaver_hostspecs import (
     AuditUnavailable,
     Command,
+    Deadlines,
     HostNotOpen,
     PluginError,
     PluginFailed,
@@ -180,8 +181,10 @@ class Loader:
             member.info = self._info(describe)
         if configure is not None:
             answer = ask(configure, {"setup": self._setup(member)})
-            if answer is not None:
-                raise misanswered(configure, f"a {type_name(answer)}", "nothing")
+            if type(answer) is Deadlines:
+                member.info = attrs.evolve(member.info, deadlines=answer)
+            elif answer is not None:
+                raise misanswered(configure, f"a {type_name(answer)}", "`Deadlines` or nothing")
         member.tools = self._unclaimed(member, "tool", several(self._registry.of(member, "provide_tools"), Tool))
         commands = several(self._registry.of(member, "provide_commands"), Command)
         member.commands = self._unclaimed(member, "command", commands)

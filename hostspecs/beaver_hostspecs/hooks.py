@@ -20,7 +20,7 @@ from collections.abc import Iterable
 
 from beaver_hostspecs.contributions import Contribution
 from beaver_hostspecs.markers import hookspec
-from beaver_hostspecs.plugins import Command, PluginInfo, Setup, Tool
+from beaver_hostspecs.plugins import Command, Deadlines, PluginInfo, Setup, Tool
 from beaver_hostspecs.reports import Report
 from beaver_hostspecs.turns import Answer, DropReason, ToolResult, Turn
 
@@ -44,7 +44,7 @@ def describe() -> PluginInfo:  # type: ignore[empty-body]
 
 
 @hookspec
-def configure(setup: Setup) -> None:
+def configure(setup: Setup) -> Deadlines | None:
     """Take your settings and your state folder, and build what you need, without waiting for anything.
 
     Called once per host, after `describe` and before `start`. No network here, and nothing that takes long.
@@ -57,6 +57,9 @@ def configure(setup: Setup) -> None:
 
     On failure: `ConfigurationError` fails loading with its sanitised message. `PluginUnavailable` leaves the plugin
     out with one warning. Anything else makes it `unavailable`, or fails loading if it is required.
+
+    Returns:
+        The deadlines that follow from the settings, in place of those of `describe`; `None` to leave those.
     """
 
 

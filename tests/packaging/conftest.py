@@ -21,6 +21,7 @@ DISTRIBUTIONS = {
     "beaver_hostspecs": ROOT / "hostspecs",
     "beaver_hooks": ROOT,
     "beaver_hooks_curated": ROOT / "plugins" / "curated",
+    "beaver_hooks_gateway": ROOT / "plugins" / "gateway",
     "beaver_tally": ROOT / "docs" / "examples" / "tally",
 }
 """Where each distribution is built from, by the name that its wheel begins with."""

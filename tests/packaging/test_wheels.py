@@ -12,6 +12,7 @@ SOURCES = {
     "beaver_hostspecs": ROOT / "hostspecs",
     "beaver_hooks": ROOT,
     "beaver_hooks_curated": ROOT / "plugins" / "curated" / "src",
+    "beaver_hooks_gateway": ROOT / "plugins" / "gateway" / "src",
     "beaver_tally": ROOT / "docs" / "examples" / "tally" / "src",
 }
 EVERY_WHEEL = pytest.mark.parametrize("package", SOURCES)

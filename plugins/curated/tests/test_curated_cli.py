@@ -14,6 +14,8 @@ ENTRY = "The release is on Thursday."
 @pytest.fixture
 def beaver(tmp_path):
     """Return what runs `beaver` in a folder of its own, with an editor that runs `edits` over the file."""
+    config = tmp_path / "config.json"
+    config.write_text('{"memory": {"mode": "curated"}}')
 
     def run(*arguments, edits=""):
         editor = tmp_path / "editor"
@@ -22,7 +24,7 @@ def beaver(tmp_path):
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "COV"))}
         done = subprocess.run(
             [sys.executable, "-m", "beaver_hooks.cli", "memory", "curated", *arguments],
-            cwd=tmp_path, env={**kept, "EDITOR": str(editor), "VISUAL": str(editor), "XDG_STATE_HOME": str(tmp_path)},
+            cwd=tmp_path, env={**kept, "BEAVER_CONFIG": str(config), "EDITOR": str(editor), "VISUAL": str(editor), "XDG_STATE_HOME": str(tmp_path)},
             capture_output=True, text=True, timeout=30, check=False,
         )  # fmt: skip
         return done.stdout, done.stderr, done.returncode
@@ -39,7 +41,7 @@ def test_edit_show_history_and_undo(beaver, tmp_path):
     after = beaver("show")[0]
     audit = subprocess.run(
         [sys.executable, "-m", "beaver_hooks.cli", "audit", "tail", "--json"],
-        cwd=tmp_path, env={**os.environ, "XDG_STATE_HOME": str(tmp_path)}, capture_output=True, text=True, check=True,
+        cwd=tmp_path, env={**os.environ, "BEAVER_CONFIG": str(tmp_path / "config.json"), "XDG_STATE_HOME": str(tmp_path)}, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     named = [json.loads(line) for line in audit.splitlines()]
 
@@ -71,6 +73,6 @@ def test_an_edit_that_is_too_long(beaver):
     """It is refused with a sentence, and nothing is written."""
     out, err, code = beaver("edit", edits="path.write_text('x' * 3000)")
 
-    assert ("", 1) == (out, code)
+    assert ("", 6) == (out, code)
     assert err.startswith("Error: This would be 3,000 of 2,200 characters; shorten it")
     assert "(empty)" in beaver("show")[0]

@@ -105,18 +105,28 @@ def case(tmp_path):
     return Case(tmp_path).write()
 
 
+def announce(folder, monkeypatch, points):
+    """Install the distribution of the gateway: first on the path, it hides another one of its name."""
+    info = folder / "beaver_hooks_gateway-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: beaver-hooks-gateway\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(points)
+    monkeypatch.syspath_prepend(folder)
+    importlib.invalidate_caches()
+
+
+@pytest.fixture
+def no_gateway(tmp_path, monkeypatch):
+    """No plugin `gateway` is installed."""
+    announce(tmp_path / "nothing", monkeypatch, "[beaver_hooks]\n")
+
+
 @pytest.fixture
 def gateway(tmp_path, monkeypatch):
     """An installed distribution that announces a plugin `gateway`; returns its module's name."""
-    site = tmp_path / "site"
-    info = site / "fake_gateway-1.0.dist-info"
-    info.mkdir(parents=True)
     module = f"fake_gateway_{os.urandom(6).hex()}"
-    (site / f"{module}.py").write_text(GATEWAY)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fake-gateway\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[beaver_hooks]\ngateway = {module}:Gateway\n")
-    monkeypatch.syspath_prepend(site)
-    importlib.invalidate_caches()
+    announce(tmp_path / "site", monkeypatch, f"[beaver_hooks]\ngateway = {module}:Gateway\n")
+    (tmp_path / "site" / f"{module}.py").write_text(GATEWAY)
     yield module
     sys.modules.pop(module, None)
 
@@ -183,6 +193,7 @@ async def test_every_mode(case, gateway, memory, expected):
         assert there["gateway"] == (gateway in sys.modules)
 
 
+@pytest.mark.usefixtures("no_gateway")
 async def test_an_implicit_hybrid_needs_no_gateway(case):
     """Where none is installed, the curated memory alone is enough."""
     async with await case.load() as engine:
@@ -262,6 +273,7 @@ INSTALL = (
 )
 
 
+@pytest.mark.usefixtures("no_gateway")
 @pytest.mark.parametrize("mode", ["hybrid", "memory_gateway"])
 async def test_a_plugin_that_the_mode_needs(case, mode):
     """Loading fails with the command that installs it, and leaves nothing open."""

@@ -94,7 +94,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: beaver-hooks-{name}\nVersion: 1.0\n")
         points = [("beaver_hooks", plugin), ("beaver_hooks.cli", group)]
         lines = [f"[{where}]\n{name} = installed_{name}:{what}\n" for where, what in points if what]
-        (info / "entry_points.txt").write_text("".join(lines))
+        (info / "entry_points.txt").write_text("".join(lines) or "[beaver_hooks]\n")
         importlib.invalidate_caches()
 
     yield write

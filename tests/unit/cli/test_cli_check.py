@@ -56,8 +56,9 @@ def test_lines(cli, configured):
     assert [] == [line for line in ran.out.splitlines() if len(line) > 80 and "/" not in line]
 
 
-def test_defaults(cli, scratch):
+def test_defaults(cli, install):
     """Without a configuration the defaults are checked, and where to write one is said."""
+    install("gateway", "", plugin=None)
     ran = cli("check")
 
     assert 0 == ran.code

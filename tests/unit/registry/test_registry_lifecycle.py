@@ -11,6 +11,7 @@ from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
 from beaver_hostspecs import (
     Command,
+    Deadlines,
     HostNotOpen,
     PluginFailed,
     PluginInfo,
@@ -299,7 +300,25 @@ async def test_configure_answers_nothing(tmp_path):
         with pytest.raises(PluginRefused) as caught:
             await host.register("odd", Chatty())
 
-    assert str(caught.value) == "plugin `odd` was refused: hook `configure` returned a str; it must return nothing"
+    assert str(caught.value) == (
+        "plugin `odd` was refused: hook `configure` returned a str; it must return `Deadlines` or nothing"
+    )
+
+
+async def test_configure_answers_deadlines(tmp_path):
+    """Deadlines that follow from the settings take the place of those that were declared before them."""
+
+    class Patient:
+        @hookimpl
+        def describe(self):
+            return PluginInfo(version="1", contract="1.0", deadlines=Deadlines(start=1.0, after_prompt=2.0))
+
+        @hookimpl
+        def configure(self):
+            return Deadlines(after_prompt=7.0)
+
+    async with Host({"patient": Patient()}, state_folder=tmp_path / "state") as host:
+        assert Deadlines(after_prompt=7.0) == host.plugins["patient"].deadlines
 
 
 class Patience(MemorySink):

@@ -1,6 +1,6 @@
 r"""What goes wrong in curated memory.
 
-    BeaverError
+    PluginError
     └── CuratedError
         ├── MemoryUnreadable     a memory file is there and cannot be read; it is never taken for an empty one
         ├── MemoryUnwritable     a memory file, its history or its archive cannot be written
@@ -11,10 +11,10 @@ r"""What goes wrong in curated memory.
 `EditRefused` is answered to the model by the tool; the others are the host's.
 """
 
-from beaver_hostspecs import BeaverError
+from beaver_hostspecs import PluginError
 
 
-class CuratedError(BeaverError):
+class CuratedError(PluginError):
     """The root of this tree; never raised itself."""
 
 

@@ -1,0 +1,41 @@
+"""`beaver gateway`: whether the Memory Gateway answers, what it would recall, how it is configured. Never the key."""
+
+from collections.abc import Awaitable, Callable
+
+import click
+
+from beaver_hooks_gateway.inspecting import SESSION, ping, search, status
+from beaver_hooks_gateway.plugin import Gateway
+from beaver_hostspecs import Shell
+
+
+@click.group(name="gateway")
+def group() -> None:
+    """Ask the Memory Gateway. Another configuration: beaver --config FILE gateway ..."""
+
+
+@group.command("ping")
+@click.pass_obj
+def ping_command(shell: Shell) -> None:
+    """Check that it answers and accepts the credentials."""
+    _show(shell, lambda plugin: ping(plugin.settings))
+
+
+@group.command("search")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--session", metavar="ID", default=SESSION, help="The session to search in, for the scope current_chat.")
+@click.pass_obj
+def search_command(shell: Shell, words: tuple[str, ...], session: str) -> None:
+    """Print what a turn with this prompt would be given. Nothing is added to the gateway."""
+    _show(shell, lambda plugin: search(plugin.settings, " ".join(words), session=session))
+
+
+@group.command("status")
+@click.pass_obj
+def status_command(shell: Shell) -> None:
+    """Print its settings, and whether it is left alone after failures. Asks nobody."""
+    _show(shell, lambda plugin: status(plugin.settings, plugin.folder))
+
+
+def _show(shell: Shell, ask: Callable[[Gateway], Awaitable[str]]) -> None:
+    click.echo(shell.call(ask))

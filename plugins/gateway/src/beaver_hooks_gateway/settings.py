@@ -1,0 +1,136 @@
+"""What the section `memory.gateway` of the configuration may hold."""
+
+import ipaddress
+import re
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import SplitResult, urlsplit
+
+import attrs
+
+from beaver_hostspecs import Secret
+from beaver_hostspecs.settings import Check, Unfit, between, distinct, not_empty, positive, setting
+
+PATH = "memory.gateway"
+
+MiB = 1024 * 1024
+
+SearchScope = Literal["current_chat", "resources", "all_user_memory"]
+
+REQUIRED = {"base_url": "baseUrl", "user_id": "userId", "user_key": "userKey"}
+"""The fields without which there is no gateway, with their names in the file."""
+
+# A label is at most 63 characters long; other alphabets are written in punycode. Or an IPv6 address.
+_LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+_HOST = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
+# Printable ASCII without quotes, brackets, backslashes, and what starts a query or a fragment.
+_URL = re.compile(r"""[!$&'()*+,\-./0-9:;=@A-Z\[\]_a-z~%]+""")
+
+_not_blank = Check(
+    wanted="must not be blank", fits=lambda value: isinstance(value, str) and bool(value.strip()),
+    keywords={"minLength": 1},
+)  # fmt: skip
+_no_blank_secret = Check(wanted="must not be blank", fits=lambda value: bool(value.reveal().strip()))
+_url = Check(
+    wanted="must be an http or https address without user, query or fragment",
+    fits=lambda value: isinstance(value, str) and split(value) is not None,
+)
+
+
+@attrs.frozen(kw_only=True)
+class BreakerSettings:
+    """When a gateway that does not answer is left alone for a while."""
+
+    enabled: bool = setting(default=True, help="whether a gateway that does not answer is left alone for a while")
+    failures: int = setting(
+        default=5, help="how many searches in a row must fail before the next ones are skipped",
+        validator=between(1, 1000),
+    )  # fmt: skip
+    seconds: float = setting(
+        default=30.0, help="how long searches are skipped before one is tried", validator=between(0.05, 86_400)
+    )
+
+
+@attrs.frozen(kw_only=True)
+class GatewaySettings:
+    """The settings of the plugin; camelCase in the file."""
+
+    base_url: str | None = setting(
+        default=None, help="the address of the gateway; a path is kept", validator=[_not_blank, _url]
+    )
+    user_id: str | None = setting(default=None, help="the gateway's user", validator=_not_blank)
+    user_key: Secret | None = setting(
+        default=None, help="the credential of that user; a secret", validator=_no_blank_secret
+    )
+    app_id: str = setting(default="default", help="the gateway's app", validator=_not_blank)
+    project_id: str = setting(default="default", help="the gateway's project", validator=_not_blank)
+    scope: tuple[SearchScope, ...] = setting(
+        default=("current_chat", "resources"), help="where to search", validator=[not_empty(), distinct()]
+    )
+    top_k: int = setting(default=8, help="how many results to ask for", validator=between(1, 100))
+    timeout_seconds: float = setting(
+        default=10.0, help="the most seconds a search or an add may take in all", validator=positive()
+    )
+    flush_timeout_seconds: float | None = setting(
+        default=None, help="the same for a flush, which runs a model; timeoutSeconds unless given", validator=positive()
+    )
+    recall: bool = setting(default=True, help="whether to search before the prompt")
+    persist: bool = setting(default=True, help="whether to add completed turns")
+    allow_insecure_http: bool = setting(
+        default=False, help="whether plain http may go to another machine, where the key can be read on the way"
+    )
+    ca_bundle: Path | None = setting(default=None, help="a file of certificates to trust instead of the usual ones")
+    proxy: str | None = setting(
+        default=None, help="the address of a proxy; the environment's are ignored", validator=[_not_blank, _url]
+    )
+    max_bytes: int = setting(default=4 * MiB, help="the most bytes of an answer", validator=between(1024, 64 * MiB))
+    breaker: BreakerSettings = setting(
+        default=BreakerSettings(), help="when to leave a gateway alone that does not answer"
+    )
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse to send the key over a network in the clear, unless told to."""
+        if self.base_url is not None and not self.allow_insecure_http and is_exposed(self.base_url):
+            raise Unfit(
+                "`baseUrl` is plain http to another machine, so `userKey` can be read on the way; use https, or set"
+                " `allowInsecureHttp` to true"
+            )
+
+    @property
+    def flush_seconds(self) -> float:
+        """How long a flush may take."""
+        return self.timeout_seconds if self.flush_timeout_seconds is None else self.flush_timeout_seconds
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The required fields that are not given, by their names in the file."""
+        return tuple(key for name, key in REQUIRED.items() if getattr(self, name) is None)
+
+
+def split(url: str) -> SplitResult | None:
+    """Return the parts of an address that a gateway may have, or `None`."""
+    if not _URL.fullmatch(url):
+        return None
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None
+    host = parts.hostname or ""
+    plain = _HOST.fullmatch(host) is not None and "@" not in parts.netloc and port != 0
+    return parts if parts.scheme in {"http", "https"} and plain else None
+
+
+def is_exposed(url: str) -> bool:
+    """Whether what is sent to `url` can be read on a network."""
+    parts: Any = split(url)
+    return parts is not None and parts.scheme == "http" and not _is_loopback(parts.hostname)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,246 @@
+"""What goes to a gateway and what comes back. Pure: no network.
+
+1. The three request bodies have exactly the fields that a gateway expects, in a fixed order.
+2. The credential stays a `Secret` until `encode` writes the bytes.
+3. Texts are sent as they are. Only half a surrogate pair, which no JSON in UTF-8 can hold, becomes U+FFFD.
+4. One session id serves for searching and adding: what is added under `chat:<id>` is what `current_chat` finds. An id
+   that a gateway's 128 characters do not hold is sent as a hash of it, always the same.
+5. Of a result six fields are read; whatever else a gateway sends is dropped. A field of another type counts as absent.
+6. A result without a text that says anything is no result. Whether that happened is counted.
+7. NaN, a field that is given twice and half a surrogate pair make the whole answer malformed: nobody guesses.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import attrs
+from attrs import field
+
+from beaver_hooks_gateway.strict_json import InvalidJson, is_text, loads, repeated
+from beaver_hostspecs import Answer, Secret, Turn
+
+CHAT = "chat:"
+LONGEST_SESSION = 128
+"""Characters of a session id that a gateway holds, the prefix included."""
+
+ASSISTANT = "beaver"
+"""Who answers, as the gateway is told."""
+
+MOST_CHARACTERS = 500_000
+"""Characters of all results together; a host refuses a contribution of twice as many."""
+
+LONGEST_VALUE = 500
+"""Characters of a field that is no text."""
+
+_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+_FIELDS = frozenset({"id", "session_id", "text", "score", "source_scope", "resource_uri"})
+
+Body = Mapping[str, Any]
+
+
+class MalformedError(ValueError):
+    """An answer is not what a gateway sends.
+
+    Attributes:
+        category: `invalid_json` or `invalid_shape`.
+    """
+
+    def __init__(self, category: str) -> None:
+        self.category = category
+        super().__init__(category)
+
+
+@attrs.frozen(kw_only=True)
+class Identity:
+    """Who asks."""
+
+    user_id: str
+    user_key: Secret
+    app_id: str
+    project_id: str
+
+
+@attrs.frozen(kw_only=True)
+class Result:
+    """One result, reduced to the fields that are used."""
+
+    text: str = field(repr=False)
+    id: str | None = None
+    session_id: str | None = None
+    score: float | None = None
+    source_scope: str | None = None
+    resource_uri: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Found:
+    """What a search found.
+
+    Attributes:
+        results: those that can be used, as many as were asked for, in the gateway's order.
+        total: how many the gateway sent.
+    """
+
+    results: tuple[Result, ...]
+    total: int
+
+
+# --- Requests -----------------------------------------------------------------------------------------------------
+
+
+def search_body(identity: Identity, *, session: str, query: str, scope: Sequence[str], top_k: int) -> Body:
+    """Return the body of a search in a host's session."""
+    return {
+        "user_id": identity.user_id,
+        "user_key": identity.user_key,
+        "conversation_id": mapped(session),
+        "query": query,
+        "scope": list(scope),
+        "top_k": top_k,
+        "app_id": identity.app_id,
+        "project_id": identity.project_id,
+    }
+
+
+def add_body(identity: Identity, turn: Turn, answer: Answer) -> Body:
+    """Return the body that adds a completed turn: its prompt and its answer, and nothing else of it."""
+    asked = max(1, milliseconds(turn.when))
+    answered = max(asked + 1, milliseconds(answer.when))
+    messages = [
+        {"sender_id": identity.user_id, "role": "user", "timestamp": asked, "content": turn.prompt},
+        {"sender_id": ASSISTANT, "role": "assistant", "timestamp": answered, "content": answer.text},
+    ]
+    return {**flush_body(identity, session=turn.session), "messages": messages}
+
+
+def flush_body(identity: Identity, *, session: str) -> Body:
+    """Return the body of a flush of a host's session."""
+    return {
+        "user_id": identity.user_id,
+        "user_key": identity.user_key,
+        "session_id": chat(session),
+        "app_id": identity.app_id,
+        "project_id": identity.project_id,
+    }
+
+
+def encode(body: Body) -> bytes:
+    """Return the bytes of a body, with the credential in them."""
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=_revealed)
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode("utf-8")
+
+
+def mapped(session: str) -> str:
+    """Return a host's session id as the gateway gets it."""
+    if len(CHAT) + len(session) <= LONGEST_SESSION and is_text(session):
+        return session
+    return f"sha256-{hashlib.sha256(session.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def chat(session: str) -> str:
+    """Return the gateway's id of the chat that a host's session is."""
+    return CHAT + mapped(session)
+
+
+def milliseconds(when: datetime) -> int:
+    """Return a time as UTC milliseconds since 1970."""
+    return (when - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _revealed(value: object) -> str:
+    if isinstance(value, Secret):
+        return value.reveal()
+    raise TypeError(f"a body holds no {type(value).__name__}")
+
+
+# --- Answers ------------------------------------------------------------------------------------------------------
+
+
+def parse_done(body: bytes) -> None:
+    """Take the answer to an add or a flush: a JSON object, whatever is in it.
+
+    Raises:
+        MalformedError: it is something else.
+    """
+    _object(body)
+
+
+def parse_found(body: bytes, *, most: int) -> Found:
+    """Return what a search found, at most `most` results.
+
+    Raises:
+        MalformedError: it is not strict JSON, or holds no list `results` at its top.
+    """
+    answer = _object(body)
+    items = answer.get("results")
+    if not isinstance(items, list) or "results" in repeated(answer):
+        raise MalformedError("invalid_shape")
+    usable = [result for item in items if (result := _result(item)) is not None]
+    return Found(results=_fitting(usable[:most]), total=len(items))
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        value = loads(body)
+    except InvalidJson:
+        raise MalformedError("invalid_json") from None
+    if not isinstance(value, dict):
+        raise MalformedError("invalid_shape")
+    return value
+
+
+def _result(item: object) -> Result | None:
+    """Rules 5 to 7."""
+    if not isinstance(item, dict):
+        return None
+    if repeated(item) & _FIELDS:
+        raise MalformedError("invalid_shape")
+    found = {name: item.get(name) for name in _FIELDS}
+    if any(isinstance(value, str) and not is_text(value) for value in found.values()):
+        raise MalformedError("invalid_json")
+    text = found["text"]
+    if not isinstance(text, str) or not text.strip():
+        return None
+    return Result(
+        text=text,
+        id=_name(found["id"]),
+        session_id=_name(found["session_id"]),
+        score=_score(found["score"]),
+        source_scope=_name(found["source_scope"]),
+        resource_uri=_name(found["resource_uri"]),
+    )
+
+
+def _name(value: object) -> str | None:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
+        return str(value)
+    return value[:LONGEST_VALUE] if isinstance(value, str) and value.strip() else None
+
+
+def _score(value: object) -> float | None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _fitting(results: Sequence[Result]) -> tuple[Result, ...]:
+    """Return the results that fit a contribution; the first one that does not is cut, and ends it."""
+    fitting: list[Result] = []
+    left = MOST_CHARACTERS
+    for result in results:
+        if left <= 0:
+            break
+        fitting.append(result if len(result.text) <= left else attrs.evolve(result, text=result.text[:left]))
+        left -= len(result.text)
+    return tuple(fitting)

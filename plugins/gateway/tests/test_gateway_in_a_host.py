@@ -1,0 +1,391 @@
+"""The plugin in a host: recall in its place, add and flush once, in every memory mode."""
+
+import asyncio
+import logging
+from collections import Counter
+
+import pytest
+
+from beaver_hooks.agent.context import ContextBuilder
+from beaver_hooks.agent.skills import ActiveSkill
+from beaver_hooks_curated import Operation, Target
+from beaver_hooks_gateway.plugin import RULE
+from beaver_hooks_gateway.testing import Fault
+from beaver_hostspecs import ConfigurationError, Message
+from beaver_hostspecs.testing import RecordingPlugin
+
+RESULT = {
+    "id": "ep_1",
+    "session_id": "chat:s0",
+    "text": "We chose PostgreSQL.",
+    "score": 0.5,
+    "source_scope": "current_chat",
+    "resource_uri": None,
+    "raw": {"internal": "never shown"},
+}
+
+
+class Events:
+    """Keeps the audit events of the gateway."""
+
+    def __init__(self):
+        self.all = []
+
+    def append(self, event):
+        self.all.append(event)
+
+    @property
+    def gateway(self):
+        return [(each.name, dict(each.facts)) for each in self.all if each.name.startswith("memory_gateway")]
+
+
+@pytest.fixture
+def events():
+    return Events()
+
+
+async def run_turn(host, prompt="What did we choose?", answer="PostgreSQL.", session="s1"):
+    async with host.turn(prompt, session=session) as turn:
+        await turn.commit(answer)
+    await host.drain()
+    return turn
+
+
+async def test_recall_add_and_flush(gateway, make_host, events):
+    """A hybrid turn is searched for before the prompt, and added and flushed once after the answer, in this order."""
+    gateway.results = [RESULT]
+    async with make_host(gateway, sinks=[events]) as host:
+        turn = await run_turn(host)
+        health = str(host.health()["gateway"])
+
+    (message,) = turn.references
+    assert ("gateway", "ok") == (message.plugin, health)
+    assert "| We chose PostgreSQL." in message.text
+    assert "never shown" not in message.text
+    assert ["search", "add", "flush"] == gateway.operations
+    assert [
+        ("memory_gateway_recall_succeeded", {"scope": ["current_chat", "resources"], "result_count": 1}),
+        ("memory_gateway_add_succeeded", {"session_id": events.gateway[1][1]["session_id"], "message_count": 2}),
+        ("memory_gateway_flush_succeeded", {"session_id": events.gateway[1][1]["session_id"]}),
+    ] == events.gateway
+    assert "s1" not in events.gateway[1][1]["session_id"]
+
+
+async def test_recalled_text_stands_outside_the_system_prompt(gateway, make_host):
+    """The system prompt holds the rule and the curated snapshot; what was recalled is a message of its own."""
+    gateway.results = [RESULT]
+    async with make_host(gateway) as host:
+        host.plugin("curated").service.change(Target.USER, [Operation(action="add", content="Likes tea.")])
+        async with host.turn("What did we choose?", session="s1") as turn:
+            system = turn.system_prompt("Base.")
+
+    assert (True, True, False) == (RULE in system, "Likes tea." in system, "PostgreSQL" in system)
+    assert 1 == len(turn.references)
+
+
+async def test_the_place_of_what_was_recalled(gateway, make_host):
+    """The search comes before the model is asked; its message stands after skills, before history and the prompt."""
+    gateway.results = [RESULT]
+    skill = ActiveSkill(name="maps", text="Draw maps.")
+    async with make_host(gateway) as host:
+        host.plugin("curated").service.change(Target.USER, [Operation(action="add", content="Likes tea.")])
+        async with host.turn("What did we choose?", session="s1") as turn:
+            assert ["search"] == gateway.operations
+            messages = ContextBuilder.build_messages(
+                system_prompt=turn.system_prompt("Base."),
+                skills=[skill],
+                references=turn.references,
+                history=[Message(role="user", text="Hello."), Message(role="assistant", text="Hello!")],
+                prompt=turn.prompt,
+            )
+
+    texts = [message.text for message in messages]
+    assert ["system", "user", "user", "user", "assistant", "user"] == [message.role for message in messages]
+    assert [False, False, True, False, False, False] == ["PostgreSQL" in text for text in texts]
+    assert (True, True) == ("Likes tea." in texts[0], "Draw maps." in texts[1])
+
+
+async def test_both_memories_load_in_the_explicit_hybrid_mode(gateway, make_host):
+    """An explicit hybrid mode has both memories, and the tool of the curated one."""
+    async with make_host(gateway) as host:
+        assert ["curated", "gateway"] == [*host.plugins]
+        assert ["memory"] == [tool.name for tool in host.tools["curated"]]
+
+
+async def test_the_exclusive_mode_has_no_curated_memory(gateway, make_host):
+    """The mode `memory_gateway` has neither the tool `memory` nor a curated block; recall and persistence go on."""
+    gateway.results = [RESULT]
+    async with make_host(gateway, mode="memory_gateway") as host:
+        turn = await run_turn(host)
+        assert ["gateway"] == [*host.plugins]
+        assert [] == [tool for offered in host.tools.values() for tool in offered]
+        assert f"Base.\n\n{RULE}" == turn.system_prompt("Base.")
+
+    assert 1 == len(turn.references)
+    assert ["search", "add", "flush"] == gateway.operations
+
+
+async def test_the_curated_mode_ignores_the_gateway(gateway, make_host):
+    """In the mode `curated` the section may stay, nothing of it is read, and no request is made."""
+    async with make_host(gateway, mode="curated", topK=0, nonsense=True) as host:
+        turn = await run_turn(host)
+        assert ["curated"] == [*host.plugins]
+        assert ["memory"] == [tool.name for tool in host.tools["curated"]]
+        assert RULE not in turn.system_prompt()
+
+    assert (0, ()) == (gateway.connections, turn.references)
+
+
+async def test_an_implicit_hybrid_without_credentials(make_host, caplog):
+    """Without a mode and without credentials the gateway is left out with one warning, and curated memory goes on."""
+    with caplog.at_level(logging.WARNING):
+        async with make_host(mode=None) as host:
+            turn = await run_turn(host)
+            health = host.health()["gateway"]
+            assert ["curated"] == [*host.plugins]
+            assert ["memory"] == [tool.name for tool in host.tools["curated"]]
+
+    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert 1 == len(warnings)
+    assert "memory.gateway lacks `baseUrl`, `userId`, `userKey`" in warnings[0]
+    assert ("unavailable", False) == (health.state, RULE in turn.system_prompt())
+
+
+@pytest.mark.parametrize("missing", ["baseUrl", "userId", "userKey"])
+async def test_an_implicit_hybrid_that_lacks_one_credential(gateway, make_host, missing, caplog, canary):
+    """One missing field is enough to be left out; the warning names it, and shows no credential."""
+    with caplog.at_level(logging.DEBUG):
+        async with make_host(gateway, mode=None, **{missing: None}) as host:
+            await run_turn(host)
+            reason = host.health()["gateway"].reason
+
+    assert f"lacks `{missing}`;" in reason
+    assert 0 == gateway.connections
+    canary.assert_clean(reason, caplog.text)
+
+
+async def test_an_implicit_hybrid_with_credentials_uses_them(gateway, make_host):
+    """Credentials without a mode are used."""
+    async with make_host(gateway, mode=None) as host:
+        await run_turn(host)
+
+    assert ["search", "add", "flush"] == gateway.operations
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "memory_gateway"])
+@pytest.mark.parametrize("missing", ["baseUrl", "userId", "userKey"])
+async def test_a_chosen_gateway_needs_its_credentials(gateway, make_host, mode, missing, canary):
+    """A mode that was chosen fails loading over a missing field, and names it without a value."""
+    with pytest.raises(ConfigurationError) as caught:
+        await make_host(gateway, mode=mode, **{missing: None}).open()
+
+    error = caught.value
+    assert (f"memory.gateway.{missing}", "is missing; the Memory Gateway cannot be used without it") == (
+        error.path,
+        error.problem,
+    )
+    canary.assert_clean(str(error), repr(error), repr(error.__cause__))
+
+
+@pytest.mark.parametrize(
+    ("section", "expected"),
+    [
+        ({"scope": []}, "memory.gateway.scope: must not be empty"),
+        ({"scope": ["current_chat", "current_chat"]}, "memory.gateway.scope: must not name anything twice"),
+        (
+            {"scope": ["everything"]},
+            "memory.gateway.scope[0]: must be one of `current_chat`, `resources`, `all_user_memory`",
+        ),
+        ({"topK": 0}, "memory.gateway.topK: must be between 1 and 100"),
+        ({"topK": 101}, "memory.gateway.topK: must be between 1 and 100"),
+        ({"timeoutSeconds": 0}, "memory.gateway.timeoutSeconds: must be a number above 0"),
+        ({"timeoutSeconds": -1}, "memory.gateway.timeoutSeconds: must be a number above 0"),
+        ({"userId": " "}, "memory.gateway.userId: must not be blank"),
+        ({"userKey": ""}, "memory.gateway.userKey: must not be empty"),
+        ({"userKey": "  "}, "memory.gateway.userKey: must not be blank"),
+        ({"baseUrl": ""}, "memory.gateway.baseUrl: must not be blank"),
+        ({"apiKey": "x"}, "memory.gateway.apiKey: is not a setting"),
+    ],
+)
+async def test_a_wrong_value_fails_loading_in_every_mode(gateway, make_host, section, expected, canary):
+    """A value that is present and wrong fails loading, in the implicit mode too, and is not shown."""
+    for mode in (None, "hybrid", "memory_gateway"):
+        with pytest.raises(ConfigurationError) as caught:
+            await make_host(gateway, mode=mode, **section).open()
+
+        assert expected == f"{caught.value.path}: {caught.value.problem}".partition(" (in ")[0]
+        canary.assert_clean(str(caught.value), repr(caught.value))
+
+
+async def test_an_unknown_mode_fails_loading(gateway, make_host, canary):
+    """A mode that does not exist fails loading."""
+    with pytest.raises(ConfigurationError) as caught:
+        make_host(gateway, mode="gateway")
+
+    assert "memory.mode" == caught.value.path
+    canary.assert_clean(str(caught.value))
+
+
+async def test_unregistered_in_a_live_session(gateway, make_host):
+    """From the next turn on neither recall nor persistence happens, the rule is gone, and curated memory is untouched."""
+    gateway.results = [RESULT]
+    async with make_host(gateway) as host:
+        host.plugin("curated").service.change(Target.USER, [Operation(action="add", content="Likes tea.")])
+        before = await run_turn(host)
+        await host.unregister("gateway")
+        after = await run_turn(host)
+        tools = [tool.name for tool in host.tools["curated"]]
+
+    assert (1, 0) == (len(before.references), len(after.references))
+    assert before.system_prompt().replace(f"{RULE}\n\n", "") == after.system_prompt()
+    assert ["memory"] == tools
+    assert ["search", "add", "flush"] == gateway.operations
+    assert 0 == gateway.open
+
+
+@pytest.mark.parametrize("reason", ["failed", "cancelled", "blocked", "abandoned"])
+async def test_a_turn_without_an_answer_is_not_added(gateway, make_host, reason):
+    """Turns that end in an error are not persisted."""
+    async with make_host(gateway) as host:
+        turn = await host.open_turn("What did we choose?", session="s1")
+        await turn.drop(reason)
+        await host.drain()
+
+    assert ["search"] == gateway.operations
+
+
+async def test_every_completed_answer_is_added(gateway, make_host):
+    """A fallback that the user got, for example at a tool limit, is persisted as any answer is."""
+    async with make_host(gateway) as host:
+        await run_turn(host, answer="I have reached the limit of tool calls.")
+
+    assert "I have reached the limit of tool calls." == gateway.bodies("add")[0]["messages"][1]["content"]
+
+
+async def test_nothing_but_prompt_and_answer_is_sent(gateway, make_host):
+    """No tool, no system prompt, no curated block, no history and nothing recalled is in what is added."""
+    gateway.results = [RESULT]
+    async with make_host(gateway) as host:
+        host.plugin("curated").service.change(Target.USER, [Operation(action="add", content="Likes tea.")])
+        async with host.turn("Hello?", session="s1") as turn:
+            await turn.tool_result(tool="search", call_id="c1", arguments={"q": "tool input"}, output="tool output")
+            await turn.commit("Hello.")
+        await host.drain()
+
+    (added,) = [each.raw.decode() for each in gateway.received if each.operation == "add"]
+    assert ["Hello?", "Hello."] == [each["content"] for each in gateway.bodies("add")[0]["messages"]]
+    assert [] == [each for each in ("tea", "tool", "PostgreSQL", "Memory Gateway", "never shown") if each in added]
+
+
+async def test_text_that_quotes_recall_is_sent_verbatim(gateway, make_host):
+    """Prompt and answer are the user's record, even where they repeat what was recalled."""
+    gateway.results = [RESULT]
+    async with make_host(gateway) as host:
+        for _ in range(2):
+            await run_turn(host, prompt=RESULT["text"], answer=RESULT["text"])
+
+    sent = [each["content"] for body in gateway.bodies("add") for each in body["messages"]]
+    assert [RESULT["text"]] * 4 == sent
+
+
+async def test_the_memory_tool_makes_no_request(gateway, make_host):
+    """The curated tool writes its files and never calls the gateway."""
+    async with make_host(gateway) as host:
+        turn = await host.open_turn("Remember tea.", session="s1")
+        before = gateway.operations
+        await host.run_tool(turn.id, "memory", {"action": "add", "target": "user", "content": "Likes tea."})
+        assert before == gateway.operations == ["search"]
+        await turn.drop()
+
+
+async def test_persisting_changes_no_curated_file(gateway, make_host, tmp_path):
+    """Recall and persistence touch neither MEMORY.md nor USER.md."""
+    folder = tmp_path / "state" / "plugins" / "curated"
+    async with make_host(gateway) as host:
+        host.plugin("curated").service.change(Target.USER, [Operation(action="add", content="Likes tea.")])
+        before = {path.name: path.read_bytes() for path in folder.iterdir()}
+        await run_turn(host)
+        assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    assert ["search", "add", "flush"] == gateway.operations
+
+
+async def test_what_plugins_see_after_the_answer_holds_nothing_recalled(gateway, make_host):
+    """What was recalled is ephemeral: no plugin gets it with the answer."""
+    gateway.results = [RESULT]
+    witness = RecordingPlugin()
+    async with make_host(gateway) as host:
+        await host.register("witness", witness)
+        await run_turn(host, answer="It is decided.")
+
+    (call,) = witness.calls_of("after_prompt")
+    assert "PostgreSQL" not in repr((call.arguments["answer"].messages, call.arguments["turn"].history))
+
+
+async def test_a_thousand_turns_at_once(gateway, make_host):
+    """A thousand turns at once are all recalled, added and flushed, and leave neither a connection nor a task."""
+    gateway.results = [RESULT]
+    tasks = asyncio.all_tasks()
+
+    async def one(host, number):
+        async with host.turn("What did we choose?", session=f"s{number}") as turn:
+            await turn.commit("PostgreSQL.")
+        return len(turn.references)
+
+    async with make_host(gateway, timeoutSeconds=60) as host:
+        recalled = await asyncio.gather(*[one(host, number) for number in range(1000)])
+        await host.drain()
+        assert "ok" == str(host.health()["gateway"])
+
+    assert [1] * 1000 == recalled
+    assert {"search": 1000, "add": 1000, "flush": 1000} == Counter(gateway.operations)
+    assert 1000 == len({body["session_id"] for body in gateway.bodies("add")})
+    assert set() == asyncio.all_tasks() - tasks - {*gateway._open}
+    await asyncio.gather(*filter(None, gateway._open))
+    assert 0 == gateway.open
+
+
+async def test_one_shot_processes_share_the_breaker(gateway, make_host, events):
+    """Hosts that live for one turn count together, and the one after the last failure asks nobody."""
+    gateway.misbehave("search", Fault.STATUS_503)
+    for _ in range(4):
+        async with make_host(gateway, sinks=[events], breaker={"failures": 3}) as host:
+            turn = await run_turn(host)
+            health = str(host.health()["gateway"])
+
+    assert 3 == gateway.operations.count("search")
+    assert 4 == gateway.operations.count("add")
+    names = [name for name, _ in events.gateway if "recall" in name or "breaker" in name]
+    assert [
+        *["memory_gateway_recall_failed"] * 3,
+        "memory_gateway_breaker_opened",
+        "memory_gateway_recall_skipped",
+    ] == names
+    (decision,) = turn.receipt.plugins["gateway"].decisions
+    assert ("breaker", "skipped", "server_error") == (decision.gate, decision.verdict, decision.reason)
+    assert "reported: breaker_open" in health
+
+
+async def test_recovering(gateway, make_host):
+    """A gateway that is back makes the plugin healthy again, each plane by its own success."""
+    async with make_host(gateway) as host:
+        for operation in ("search", "add", "flush"):
+            gateway.misbehave(operation, Fault.STATUS_500)
+            await run_turn(host)
+            broken = host.health()["gateway"].state
+            gateway.behave()
+            await run_turn(host)
+            assert ("degraded", "ok") == (broken, host.health()["gateway"].state)
+
+
+async def test_a_small_deadline_cap_is_kept_to(gateway, make_host, tmp_path):
+    """Where the host's cap is below the timeout, the client still ends first, and it is what reports."""
+    gateway.misbehave("search", Fault.READ_TIMEOUT)
+    host = make_host(gateway, timeoutSeconds=60)
+    config = tmp_path / "config.json"
+    config.write_text(config.read_text().replace('"host": {', '"host": {"deadlineCapSeconds": 0.4, '))
+    async with type(host).from_config(config, environment={}) as host:
+        turn = await host.open_turn("What?", session="s1")
+        degraded, failures = turn.receipt.plugins["gateway"].degraded, turn.receipt.plugins["gateway"].failures
+
+    assert (("recall_timeout",), ()) == (degraded, failures)

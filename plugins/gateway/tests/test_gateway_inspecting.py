@@ -1,0 +1,111 @@
+"""What the command line shows of a gateway."""
+
+import re
+
+import pytest
+
+from beaver_hooks_gateway import BreakerSettings, GatewayRefused, GatewaySettings
+from beaver_hooks_gateway.breaker import State
+from beaver_hooks_gateway.gate import write
+from beaver_hooks_gateway.inspecting import ping, search, status
+from beaver_hooks_gateway.testing import Fault
+from beaver_hostspecs import ConfigurationError
+from beaver_hostspecs.testing import FrozenClock
+
+
+@pytest.fixture
+def settings(gateway, make_client):
+    return make_client(gateway)._settings
+
+
+async def test_ping(gateway, settings, canary):
+    """A gateway that answers is said to, with the time it took, after one small search."""
+    line = await ping(settings)
+
+    expected = rf"{gateway.base_url} answers and accepts the credentials of gateway_test_user \(\d+ ms\)\."
+    assert re.fullmatch(expected, line)
+    assert [("ping", 1)] == [(body["query"], body["top_k"]) for body in gateway.bodies("search")]
+    canary.assert_clean(line)
+
+
+async def test_a_ping_that_fails(gateway, settings, canary):
+    """One that does not is an error with a remedy."""
+    gateway.misbehave("search", Fault.STATUS_401)
+    with pytest.raises(GatewayRefused, match=r"Set memory\.gateway\.userId and userKey") as caught:
+        await ping(settings)
+
+    canary.assert_clean(str(caught.value))
+
+
+async def test_without_credentials():
+    """Without credentials there is nobody to ask."""
+    with pytest.raises(ConfigurationError) as caught:
+        await ping(GatewaySettings())
+
+    assert ("memory.gateway.baseUrl", "is missing") == (caught.value.path, caught.value.problem)
+
+
+async def test_search(gateway, settings, canary):
+    """A search shows what a turn would get, fence and all, and what holds the key is masked."""
+    gateway.results = [{"text": f"We chose PostgreSQL. {canary.reveal()}", "id": "r1"}]
+    text = await search(settings, "What?", session="s1")
+
+    assert 'by the memory plugin "gateway": 1 of 1 items' in text
+    assert "| We chose PostgreSQL. [secret]" in text
+    assert "s1" == gateway.bodies("search")[0]["conversation_id"]
+    canary.assert_clean(text)
+
+
+async def test_a_search_that_finds_nothing(gateway, settings):
+    """Nothing usable is said, with how much there was."""
+    gateway.results = [{"text": ""}]
+
+    assert "Nothing would be injected (1 results)." == await search(settings, "What?")
+
+
+async def test_status(gateway, settings, tmp_path, canary):
+    """The status shows the settings and the breaker, never the key, and asks nobody."""
+    text = await status(settings, tmp_path)
+
+    assert [
+        f"address: {gateway.base_url}",
+        "user: gateway_test_user",
+        "key: set",
+        "app and project: default, default",
+        "scope: current_chat, resources",
+        "recall: on",
+        "persist: on",
+        "breaker: closed",
+    ] == text.splitlines()
+    assert 0 == gateway.connections
+    canary.assert_clean(text)
+
+
+NOW = FrozenClock().now().timestamp()
+
+
+@pytest.mark.parametrize(
+    ("breaker", "state", "expected"),
+    [
+        (BreakerSettings(enabled=False), State(), "off"),
+        (BreakerSettings(), State(failures=2), "closed (2 failures in a row)"),
+        (
+            BreakerSettings(),
+            State(failures=5, until=NOW + 20, reason="timeout"),
+            "open (timeout), the next search is tried in 20 seconds",
+        ),
+        (
+            BreakerSettings(),
+            State(failures=5, until=NOW - 1, reason="timeout"),
+            "open (timeout), the next search is tried at once",
+        ),
+    ],
+)
+async def test_status_of_the_breaker(tmp_path, breaker, state, expected):
+    """The state that processes share is shown as it is now."""
+    write(tmp_path, state)
+    text = await status(GatewaySettings(breaker=breaker, recall=False), tmp_path, clock=FrozenClock())
+
+    assert ("address: none", "recall: off", f"breaker: {expected}") == tuple(
+        text.splitlines()[index] for index in (0, 5, 7)
+    )

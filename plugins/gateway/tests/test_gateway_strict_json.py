@@ -1,0 +1,141 @@
+"""JSON that must be refused, JSON that must be accepted, and JSON of which one may think either way."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_hooks_gateway import wire
+from beaver_hooks_gateway.strict_json import MOST_CONTAINERS, InvalidJson, is_text, loads, repeated
+from beaver_hooks_gateway.wire import MalformedError
+
+NUMBERS = ["-", "+1", "01", "-01", "1.", ".5", "-.5", "1e", "1e+", "1.e1", "1eE2", "0x10", "1_000", "--1", "1-", "NaN",
+           "nan", "-NaN", "Infinity", "-Infinity", "inf", "Inf", "1 2", "1a", "- 1", "٣", "１", "1,5", "0e", "1e1.5",
+           "0.1.2", "1+2", "0b1", "1L", "½", "²"]  # fmt: skip
+STRINGS = [r'"\x41"', r'"\a"', r'"\u12"', r'"\u12G4"', r'"\u"', r'"\"', '"', '"a', "'a'", '"a\nb"', '"a\tb"', '"\0"',
+           '"\x1f"', "a", '"a"b"', r'"\U00000041"', r'"\ "', r'"\u 123"', r'"\u+123"', r'"\u0x12"', '"a" "b"', "`a`",
+           "“a”", r"\u0041", r'\"a\"']  # fmt: skip
+LITERALS = ["nul", "nulll", "True", "FALSE", "None", "undefined", "tru", "truefalse", "true false", "null,", "yes"]
+LISTS = ["[", "]", "[1", "[1,", "[,1]", "[1,]", "[,]", "[1,,2]", "[1 2]", "[1;2]", "[1:2]", "[[1]", "[1]]", "[1}", "(1)",
+         "[1]x", "[*]", "[1\v]", "[1\f]", "[1\u00a0]", "[1\u2060]", "[1\ufeff]", "[...]", "[/**/1]", "[1//\n]"]  # fmt: skip
+OBJECTS = ["{", "}", "{]", '{"a"}', '{"a":}', '{"a" 1}', '{"a":1,}', '{,"a":1}', "{a:1}", "{'a':1}", "{1:1}", "{null:1}",
+           '{"a":1 "b":2}', '{"a"::1}', '{"a":1}}', '{"a":1', '{"a"', '{"a":', '{"a":1,,"b":2}', "{[1]:1}", '{"a":1;}',
+           '{"a"=1}', '{"a":1}#', '{"a":/**/1}', '{"a":1}//', "{{}}", '{"a":"b}', "{true:1}", "{:1}"]  # fmt: skip
+WHOLES = ["", " ", "\n", "\ufeff", "\ufeff{}", "<html>", "//", "/**/{}", "{}{}", "{}[]", "[]{}", "1 1", "\x00", "{}\x00",
+          "\u00a0{}", "\v1", "\f1", "{} .", "#{}", "\u2028{}"]  # fmt: skip
+BYTES = [b"\xff", b'"\xff"', b'"\xc3"', b'"\xed\xa0\x80"', b'"\xc0\xaf"', b'"\xf4\x90\x80\x80"', b'"\xe2\x82"', b"\xfe\xff",
+         b"\xff\xfe{\x00}\x00", b"\x00{\x00}", b"{\x00}\x00", b'"\xf8\x88\x80\x80\x80"', b"[\xe9]", b'{"\xb9":1}']  # fmt: skip
+SCALARS = [*NUMBERS, *STRINGS, *LITERALS]
+MUST_REJECT = [
+    *(text.encode("utf-8") for text in (*SCALARS, *LISTS, *OBJECTS, *WHOLES)),
+    *(f"[{text}]".encode() for text in SCALARS if text not in {"1 2", "1,5", "null,"}),
+    *BYTES,
+    b"[" * 50_000,
+    b"[" * 50_000 + b"]" * 50_000,
+    b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
+    b"[" + b"[]," * MOST_CONTAINERS + b"[]]",
+    b"9" * 5_000,
+]
+"""More of them than the 188 of the usual collection of such cases."""
+
+GOOD_SCALARS = ["0", "-0", "1", "-1", "10", "1.5", "-1.5", "0.0", "1e5", "1E5", "1e+5", "1e-5", "1.5e10", "-0e1", "123456789",
+                "0e1", "0E+1", "9007199254740993", "1.7976931348623157e308", "4e-400", "true", "false", "null", '""', '"a"',
+                '" "', r'"\""', r'"\\"', r'"\/"', r'"\b\f\n\r\t"', r'"\u0041"', r'"\u0000"', r'"\ud83d\ude00"', '"é"',
+                '"漢"', '"😀"', '"\x7f"', '"\u2028"', '"\ufeff"', '"\uffff"', r'"\uFFFF"', r'"\\u0041"', '"/"',
+                '"//"', '"{"', '"]"', '"\u200b"']  # fmt: skip
+GOOD_WHOLES = ["[]", "{}", "[1]", "[1,2]", '{"a":1}', '{"a":{"b":[]}}', '{"":0}', '{"a":1,"a":2}', '{"a":1,"a":1}',
+               r'{"\u0061":1,"a":2}', "[[[[]]]]", '[{"a":[{"b":null}]}]', " [ 1 , 2 ] ", "\r\n\t{}\n", '{"é":"é"}',
+               "[" * 100 + "]" * 100, '{"a":[1,"b",null,true,{}]}']  # fmt: skip
+MUST_ACCEPT = [text.encode() for text in (*GOOD_SCALARS, *(f"[{each}]" for each in GOOD_SCALARS), *GOOD_WHOLES)]
+"""More than the usual 95."""
+
+
+def outcome(read, *arguments, **keywords):
+    """Return what is read, or the typed error that is raised; any other one comes out."""
+    try:
+        return read(*arguments, **keywords)
+    except (InvalidJson, MalformedError) as error:
+        return error
+
+
+def test_there_are_enough_cases():
+    """At least as many as in the usual collection, and no two the same."""
+    assert [True, True] == [len({*MUST_REJECT}) >= 188, len({*MUST_ACCEPT}) >= 95]
+    assert set() == {*MUST_REJECT} & {*MUST_ACCEPT}
+
+
+def test_must_reject():
+    """What is no JSON is refused by one error that holds nothing of it."""
+    for body in MUST_REJECT:
+        with pytest.raises(InvalidJson) as caught:
+            loads(body)
+        assert ("not strict JSON", None, None) == (
+            str(caught.value),
+            caught.value.__cause__,
+            caught.value.__context__,
+        ), body[:40]
+
+
+def test_must_accept():
+    """What is JSON is read as the standard library reads it."""
+    for body in MUST_ACCEPT:
+        assert json.loads(body) == loads(body), body[:40]
+
+
+def test_either_way():
+    """Of what the standard leaves open, each ends in a value or in the one error."""
+    for body in (b"[1e999]", rb'["\ud800"]', rb'["\udc00\ud800"]', b"[1" + b"0" * 400 + b"]", rb'{"\ud800":1}'):
+        assert isinstance(outcome(loads, body), list | dict | InvalidJson)
+
+
+def test_in_the_place_of_an_answer():
+    """As the answer to a search each case ends in the typed error or in results; nothing else gets out."""
+    for body in (*MUST_REJECT, *MUST_ACCEPT):
+        whole = outcome(wire.parse_found, body, most=8)
+        inside = outcome(wire.parse_found, b'{"results":[],"raw":' + body + b"}", most=8)
+        assert (True, True) == tuple(
+            isinstance(each, MalformedError) or each == wire.Found(results=(), total=0) for each in (whole, inside)
+        ), body[:40]
+
+
+@given(st.binary(max_size=200) | st.text(alphabet='{}[]",:\\u0dDeE1.-+ntrfals ', max_size=60).map(str.encode))
+def test_any_bytes(body):
+    """Whatever bytes come, there is a value or the one error, and the library accepts no less."""
+    value = outcome(loads, body)
+    assert isinstance(value, InvalidJson) or value == json.loads(body)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(JSON)
+def test_any_value(value):
+    """What the standard library writes is read back as it was."""
+    assert value == loads(json.dumps(value).encode())
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3)), max_size=6))
+def test_repeated_keys_are_known(pairs):
+    """An object says which of its keys were given more than once, and holds the last value of each."""
+    body = "{" + ",".join(f'"{key}":{value}' for key, value in pairs) + "}"
+    value, keys = loads(body.encode()), [key for key, _ in pairs]
+
+    assert dict(pairs) == value
+    assert {key for key in keys if keys.count(key) > 1} == repeated(value)
+
+
+def test_many_repeated_keys_take_no_time():
+    """A large object of one key is read in one pass."""
+    body = b'{"a":0' + b',"a":0' * 200_000 + b"}"
+
+    assert frozenset("a") == repeated(loads(body))
+
+
+def test_texts():
+    """Half a surrogate pair is no text, and nor is a number."""
+    assert [True, False, False] == [is_text("a😀"), is_text("\ud800"), is_text(1)]
