@@ -120,7 +120,7 @@ class Bench:
     async def reading(self) -> float:
         """Return the seconds of reading the history."""
         started = time.perf_counter()
-        await self._engine.sessions.resume("50 messages")
+        await self._engine.sessions.begin("50 messages")
         return time.perf_counter() - started
 
     async def storing(self) -> float:

@@ -70,9 +70,10 @@ class MemoryCommands:
     async def _switched(self, session: str) -> str:
         paused = (await self._engine.sessions.resume(session, limit=0)).paused
         kept = self._engine.host.fail_closed
-        always = f" Always on: {', '.join(sorted(kept))}." if kept else ""
+        concerned = ", ".join(name for name in self._engine.host.plugins if name not in kept) or "no plugin"
+        always = f" Still on: {', '.join(sorted(kept))}." if kept else ""
         if paused:
-            return f"Memory is off for this session: nothing is recalled or kept. `/memory on` resumes.{always}"
+            return f"Off for this session, neither recalling nor keeping: {concerned}.{always} `/memory on` resumes."
         return "Memory is on for this session."
 
     def _commands(self, plugin: str) -> str:

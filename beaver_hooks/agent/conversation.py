@@ -82,7 +82,7 @@ class Conversation:
 
     async def prompts(self, limit: int = 200) -> list[str]:
         """Return what the user said in this session before, oldest first."""
-        resumed = await self.engine.sessions.resume(self.session, self.user, limit=limit)
+        resumed = await self.engine.sessions.resume(self.session, limit=limit)
         return [message.text for message in resumed.history if message.role == "user"]
 
     async def _help(self, _words: list[str]) -> str:

@@ -11,7 +11,7 @@ import attrs
 
 from beaver_hooks.agent.chat import Provider
 from beaver_hooks.agent.finishing import uninterrupted
-from beaver_hooks.agent.providers import make_provider
+from beaver_hooks.agent.providers.keyless import provider_of
 from beaver_hooks.agent.sessions.events import SessionEvents
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hooks.agent.skills import SkillLibrary
@@ -120,7 +120,7 @@ class EngineLoader:
         async with AsyncExitStack() as stack:
             # A thread cannot be cancelled: the store that it opens all the same is closed with the rest.
             store = await uninterrupted(_open_store(stack, loaded.state_folder, clock))
-            provider = make_provider(loaded.config.provider)
+            provider = provider_of(loaded, self.environment)
             stack.push_async_callback(provider.close)
             events = SessionEvents(store)
             stack.push_async_callback(_flush, events)

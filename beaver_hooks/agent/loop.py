@@ -25,9 +25,12 @@ from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import Answer, AuditUnavailable, Message, Scope, Trust
 
 TOOL_LIMIT = (
-    "I stopped here: this prompt has used up its {rounds} rounds of tool calls. What I found out so far is in this"
-    " conversation; ask me to go on."
+    "I stopped here: this prompt has used up its {rounds} rounds of tool calls. What the tools answered is not kept in"
+    " this conversation, so ask again for less at a time, or raise agent.maxToolRounds."
 )
+CUT = frozenset({"length", "content_filter"})
+"""Why a provider ends an answer that is not complete."""
+
 
 PARAGRAPH = "\n\n"
 
@@ -110,7 +113,9 @@ class AgentLoop:
         async with self._alone(session_id):
             engine = self._engine
             active = await self._activated(skills)
-            session = await engine.sessions.resume(session_id, user_id, limit=engine.settings.history_messages)
+            session = await engine.sessions.begin(
+                session_id, user_id, limit=engine.settings.history_messages, trusted=Trust(trust) is Trust.FULL
+            )
             turn_id = new_turn_id()
             # Before it is opened: its first audit events are part of the session too.
             engine.events.register(turn_id, session.id)
@@ -129,6 +134,7 @@ class AgentLoop:
             references=turn.references,
             history=session.history,
             prompt=turn.prompt,
+            merge=self._engine.loaded.config.provider.merge_messages,
         )
         progress = _Progress(messages=list(messages))
         final = await self._converse(turn, progress, on_delta)
@@ -155,7 +161,8 @@ class AgentLoop:
                 await turn.tool_result(**outcome.fields)
             completion, left = await ask(), left - 1
         if not completion.tool_calls:
-            return _Final(text=_said(completion), status="completed")
+            cut = completion.finish_reason in CUT
+            return _Final(text=_said(completion), status="truncated" if cut else "completed")
         text = TOOL_LIMIT.format(rounds=rounds)
         if on_delta is not None:
             on_delta(text)
@@ -165,6 +172,7 @@ class AgentLoop:
         self, progress: _Progress, tools: Sequence[Mapping[str, Any]], on_delta: OnDelta | None
     ) -> Completion:
         completion = await self._engine.provider.complete(progress.messages, tools=tools, on_delta=on_delta)
+        completion = _identified(completion, len(progress.outcomes))
         progress.heard(completion)
         if on_delta is not None and completion.text and completion.tool_calls:
             # What it says after its tools is another paragraph.
@@ -209,6 +217,15 @@ class AgentLoop:
             lock, waiting = self._busy.pop(session)
             if waiting > 1:
                 self._busy[session] = (lock, waiting - 1)
+
+
+def _identified(completion: Completion, before: int) -> Completion:
+    """Give an id to the calls that have none: some servers leave it out, and the answers must say what they answer."""
+    calls = [
+        call if call.id else attrs.evolve(call, id=f"call-{number}")
+        for number, call in enumerate(completion.tool_calls, before + 1)
+    ]
+    return attrs.evolve(completion, tool_calls=tuple(calls))
 
 
 def _said(completion: Completion) -> str:

@@ -10,7 +10,7 @@ from attrs import field
 from beaver_hooks.agent.chat import Usage
 from beaver_hooks.agent.tools.outcomes import ToolOutcome
 
-Status = Literal["completed", "tool_limit"]
+Status = Literal["completed", "truncated", "tool_limit"]
 
 
 @attrs.frozen(kw_only=True)
@@ -47,8 +47,8 @@ class AgentRunResult:
 
     Attributes:
         text: the answer, as the user gets it.
-        status: `completed`, or `tool_limit` where the model asked for tools more often than it may; that is a normal
-            end too.
+        status: `completed`; `truncated` where the provider cut the answer; or `tool_limit` where the model asked for
+            tools more often than it may. All three are normal ends.
         session_id: the session, as it was given or newly made.
         turn_id: the turn.
         tool_calls: the tool calls of the run, in order.

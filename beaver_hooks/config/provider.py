@@ -82,6 +82,9 @@ class ProviderSettings:
     max_retries: int = setting(
         default=2, help="how often a busy provider (HTTP 429 or 503) is asked again", validator=between(0, 10)
     )
+    merge_messages: bool = setting(
+        default=False, help="whether adjacent messages of one role are sent as one, for servers that refuse them"
+    )
     allow_insecure_http: bool = setting(
         default=False, help="whether prompts may leave this machine unencrypted, by plain http"
     )

@@ -274,7 +274,6 @@ FAULTS = [
     ("no text and no calls", False, whole(""), "empty"),
     ("no text in a stream", True, streamed(), "empty"),
     ("a call without a name", True, events(event(chunk(NAMELESS)), event("[DONE]")), "malformed"),
-    ("a call without an id", True, events(event(chunk(SWITCHED)), event("[DONE]")), "malformed"),
     ("text that is a number", True, events(event(chunk({"content": 5}))), "malformed"),
     ("no UTF-8", True, events(b"data: \xff\n\n"), "malformed"),
     ("a web page", False, HTML, "malformed"),

@@ -199,7 +199,6 @@ TYPE = "it is not of the content type that was asked for"
         (body([]), False, "it is not a JSON object"),
         (body(completion("Hello", choices=[])), False, "it holds no choices"),
         (whole("", calls=[call("", "{}")]), False, "a tool call has no name"),
-        (whole("", calls=[call("memory", "{}", call_id="")]), False, "a tool call has no id"),
         (events(event("{")), True, "it is not a JSON object"),
         (events(event("[DONE]")), True, "it holds no choices"),
         (events(event(chunk({"content": 5}))), True, "`content` is not a string"),

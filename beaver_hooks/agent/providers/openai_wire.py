@@ -5,8 +5,8 @@ their own. Every fault is a `ProviderError`.
 
 1. Of several choices the first one counts: only one is asked for.
 2. A refusal is what the model says, and so part of the text.
-3. The arguments of a tool call are text, whatever they hold: the tools answer the model. Its id and its name must be
-   there.
+3. The arguments of a tool call are text, whatever they hold: the tools answer the model. Its name must be
+   there. Some servers leave out its id, which the loop then gives.
 """
 
 import json
@@ -67,8 +67,8 @@ def parse_completion(body: bytes) -> Completion:
 
 def tool_call(*, id: str, name: str, arguments: str) -> ToolCall:  # noqa: A002 - the name of the field
     """Return the call, or raise what rule 3 asks for."""
-    if not id or not name:
-        raise malformed(f"a tool call has no {'name' if id else 'id'}")
+    if not name:
+        raise malformed("a tool call has no name")
     return ToolCall(id=id, name=name, arguments=arguments)
 
 
@@ -123,6 +123,10 @@ def read_number(holder: Json, key: str) -> int:
 
 def read_said(message: Json) -> str:
     """Rule 2."""
+    content = message.get("content")
+    if isinstance(content, list):
+        parts = [as_object(each, "a part of `content`") for each in content]
+        return "".join(read_text(each, "text") for each in parts if each.get("type") == "text")
     return read_text(message, "content") + read_text(message, "refusal")
 
 

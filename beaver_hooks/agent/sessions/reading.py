@@ -26,9 +26,10 @@ def info(connection: "apsw.Connection", number: int) -> SessionInfo:
 
 
 def infos(connection: "apsw.Connection", limit: int, user: str | None) -> list[SessionInfo]:
-    """Return the sessions, of one user or of all, the one used last first."""
-    chosen, bindings = ("", (limit,)) if user is None else ("WHERE user = ? ", (user, limit))
-    rows = connection.execute(f"{_INFO}{chosen}ORDER BY updated DESC, number DESC LIMIT ?", bindings).fetchall()
+    """Return the sessions in which something was said, of one user or of all, the one used last first."""
+    chosen, bindings = ("", (limit,)) if user is None else ("AND user = ? ", (user, limit))
+    said = f"WHERE messages > 0 {chosen}"
+    rows = connection.execute(f"{_INFO}{said}ORDER BY updated DESC, number DESC LIMIT ?", bindings).fetchall()
     return [_info(row) for row in rows]
 
 

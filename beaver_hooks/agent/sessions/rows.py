@@ -9,7 +9,7 @@ from beaver_hooks.agent.sessions.records import HiddenEvent
 from beaver_hooks.agent.sessions.terms import terms
 from beaver_hooks.agent.sessions.texts import encode, opening, optional_encode
 from beaver_hooks.audit.content import body_text, column, stamp
-from beaver_hostspecs import Message
+from beaver_hostspecs import Message, scrub
 
 if TYPE_CHECKING:
     import apsw
@@ -36,18 +36,20 @@ def add_messages(
     """Add visible messages to a session, with the terms that find them."""
     scope = " ".join([session_term(number), *([user_term(user)] if user is not None else [])])
     for message in messages:
+        # What is kept passes the scrubber, whoever said it.
+        text = scrub(message.text)
         connection.execute(
             "INSERT INTO messages (session, role, text, at, id, speaker) VALUES (?, ?, ?, ?, ?, ?)",
             (
                 number,
                 message.role,
-                encode(message.text),
+                encode(text),
                 stamp(message.when or now),
                 optional_encode(message.id),
                 optional_encode(message.speaker),
             ),
         )
-        index = (connection.last_insert_rowid(), " ".join(terms(message.text)), scope)
+        index = (connection.last_insert_rowid(), " ".join(terms(text)), scope)
         connection.execute("INSERT INTO words (rowid, terms, scope) VALUES (?, ?, ?)", index)
     connection.execute(
         "UPDATE sessions SET messages = messages + ?, opening = coalesce(opening, ?) WHERE number = ?",

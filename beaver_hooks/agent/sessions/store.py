@@ -80,15 +80,29 @@ class SessionStore:
         await self._run(lambda work: work.ensure(session, user, self._clock.now()))
         return session
 
-    async def resume(self, session_id: str | None = None, user_id: str | None = None, *, limit: int = 50) -> Resumed:
+    async def begin(
+        self, session_id: str | None = None, user_id: str | None = None, *, limit: int = 50, trusted: bool = False
+    ) -> Resumed:
         """Return a session as its next turn finds it: one that exists, or a new one as `ensure` makes it.
 
+        Args:
+            session_id: the session; a new one if `None`.
+            user_id: who speaks: whoever began the session, and nobody else.
+            limit: how many of the newest messages to return.
+            trusted: whether somebody who names no user may go on with anybody's session.
+
         Raises:
-            SessionError: an id does not fit, or the session belongs to another user.
+            SessionError: an id does not fit, or the session is not this user's.
         """
         session = new_session_id() if session_id is None else checked_id(session_id)
         user = None if user_id is None else checked_id(user_id, "user")
-        return await self._run(lambda work: work.resume(session, user, _within(limit), self._clock.now()))
+        begin = partial(Work.begin, session=session, user=user, limit=_within(limit), trusted=trusted)
+        return await self._run(lambda work: begin(work, now=self._clock.now()))
+
+    async def resume(self, session_id: str, *, limit: int = 50) -> Resumed:
+        """Return a session as its next turn would find it, whether it is stored or not; nothing is stored."""
+        session = checked_id(session_id)
+        return await self._run(lambda work: work.resume(session, _within(limit)))
 
     async def pause(self, session_id: str, *, paused: bool = True) -> None:
         """Turn the memory of a session off, or on again. Whoever runs its turns heeds it."""
@@ -130,7 +144,7 @@ class SessionStore:
     # --- All sessions -------------------------------------------------------------------------------------------
 
     async def list(self, limit: int = 50, user_id: str | None = None) -> tuple[SessionInfo, ...]:
-        """Return the sessions, of one user or of all, the one used last first."""
+        """Return the sessions in which something was said, of one user or of all, the one used last first."""
         user = None if user_id is None else checked_id(user_id, "user")
         return await self._run(lambda work: work.list(_within(limit), user))
 

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from beaver_hooks.agent.errors import SessionError
-from beaver_hostspecs import Message
+from beaver_hostspecs import Message, scrub
 
 LONGEST_ID = 512
 LONGEST_TITLE = 80
@@ -60,7 +60,7 @@ def kept(messages: Sequence[Message]) -> list[Message]:
 
 def opening(messages: Sequence[Message]) -> str | None:
     """Return the first words of the first prompt that has any, as a title."""
-    titles = (title_of(message.text) for message in messages if message.role == "user")
+    titles = (title_of(scrub(message.text)) for message in messages if message.role == "user")
     return next(filter(None, titles), None)
 
 

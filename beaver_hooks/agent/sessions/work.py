@@ -42,14 +42,22 @@ class Work:
         """Return the newest visible messages."""
         return reading.messages(self._connection, self._find(session)[0], limit)
 
-    def resume(self, session: str, user: str | None, limit: int, now: datetime) -> Resumed:
+    def begin(self, session: str, user: str | None, limit: int, now: datetime, *, trusted: bool) -> Resumed:
         """Return a session as its next turn finds it; add it unless there is one."""
         self.ensure(session, user, now)
-        number, owner = self._find(session)
-        if user is not None and owner is not None and user != owner:
-            raise SessionError("The session belongs to another user; start one of your own by leaving its id out.")
-        messages = reading.messages(self._connection, number, limit)
-        return Resumed(id=session, history=messages, paused=rows.is_paused(self._connection, number))
+        owner = self._find(session)[1]
+        if user != owner and not (user is None and trusted):
+            whose = "was begun without a user" if owner is None else "belongs to another user"
+            raise SessionError(f"The session {whose}; start one of your own by leaving its id out.")
+        return self.resume(session, limit)
+
+    def resume(self, session: str, limit: int) -> Resumed:
+        """Return a session as its next turn would find it; nothing is added."""
+        found = rows.find(self._connection, session)
+        if found is None:
+            return Resumed(id=session)
+        messages = reading.messages(self._connection, found[0], limit)
+        return Resumed(id=session, history=messages, paused=rows.is_paused(self._connection, found[0]))
 
     def pause(self, session: str, *, paused: bool) -> None:
         """Turn the memory of a session off, or on."""

@@ -24,6 +24,8 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 OUTPUT_CHARACTERS = 20_000
 SECONDS = 30.0
+MOST_CALLS = 64
+"""Calls that are run in one round; a model that asks for more has lost its way."""
 
 AnyTool = BuiltInTool | Tool
 
@@ -76,8 +78,9 @@ class ToolBox:
     async def run_all(self, calls: Sequence[ToolCall], turn: OpenTurn) -> tuple[ToolOutcome, ...]:
         """Run calls side by side; the outcomes are in the order of the calls. Only cancellation gets out."""
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self.run(call, turn)) for call in calls]
-        return tuple(task.result() for task in tasks)
+            tasks = [group.create_task(self.run(call, turn)) for call in calls[:MOST_CALLS]]
+        beyond = (_failed(call, f"only {MOST_CALLS} calls are run in one round") for call in calls[MOST_CALLS:])
+        return (*(task.result() for task in tasks), *beyond)
 
     async def run(self, call: ToolCall, turn: OpenTurn) -> ToolOutcome:
         """Run one call. Every failure but cancellation is an outcome."""

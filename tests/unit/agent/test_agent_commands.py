@@ -12,7 +12,7 @@ from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingP
 
 IN_SESSION = CommandContext(session="s", user="u", trust=Trust.FULL)
 ON = "Memory is on for this session."
-OFF = "Memory is off for this session: nothing is recalled or kept. `/memory on` resumes. Always on: curated."
+OFF = "Off for this session, neither recalling nor keeping: {}. Still on: curated. `/memory on` resumes."
 
 
 async def say(words, context, _report):
@@ -87,11 +87,12 @@ async def test_a_host_that_is_not_well_is_no_plugin(load):
 
 async def test_off_and_on(load):
     """Memory is off for the session until it is on again, said before the first word too."""
-    commands = await load()
+    commands = await load(p=RecordingPlugin())
+    off = OFF.format("tally, p" if "tally" in commands._engine.host.plugins else "p")
 
-    assert [OFF, ON] == [await commands.run([word], IN_SESSION) for word in ("off", "on")]
+    assert [off, ON] == [await commands.run([word], IN_SESSION) for word in ("off", "on")]
     await commands.run(["off"], IN_SESSION)
-    assert OFF in await commands.overview("s")
+    assert off in await commands.overview("s")
     assert ON in await commands.overview("other")
 
 

@@ -184,7 +184,7 @@ async def test_the_order_of_messages(load, tmp_path):
         skills=("always",),
         skill_folders=(tmp_path / "skills",),
     )
-    await agent.run("hello", "s")
+    await agent.run("hello", "s", "u")
     scope = Scope(project="p")
     result = await agent.run("how are you?", "s", "u", scope=scope, trust="full", skills=["asked", "always"])
 
@@ -408,6 +408,39 @@ async def test_the_last_round_may_still_be_an_answer(load):
     result = await agent.run("go", "s")
 
     assert ("completed", "yes", 2) == (result.status, result.text, len(result.tool_calls))
+
+
+async def test_calls_without_an_id_get_one(load):
+    """Each its own in the whole turn, so that every answer says what it answers."""
+    plugin = RecordingPlugin(tools=[tool()])
+    nameless = attrs.evolve(call(), id="")
+    agent = await load(calling(nameless, nameless), calling(nameless), Completion(text="done"), plugins={"p": plugin})
+    result = await agent.run("go", "s")
+
+    assert ["call-1", "call-2", "call-3"] == [each.id for each in result.tool_calls]
+    assert ["call-1", "call-2", "call-3"] == [
+        each.tool_call_id for each in agent.provider.asked[-1].messages if each.role == "tool"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reason", "status"), [("stop", "completed"), ("length", "truncated"), ("content_filter", "truncated")]
+)
+async def test_an_answer_that_was_cut_says_so(load, reason, status):
+    """It is stored and committed like any other."""
+    agent = await load(Completion(text="Half of", finish_reason=reason))
+
+    assert (status, "Half of") == ((result := await agent.run("go", "s")).status, result.text)
+
+
+async def test_a_credential_in_a_prompt_is_masked_in_what_is_kept(load, canary):
+    """The model gets what was said; the session, its title and its search do not hold it."""
+    agent = await load()
+    await agent.run(f"What is wrong with {canary.reveal()}?", "s")
+    shown = await agent.engine.sessions.show("s")
+
+    assert canary.reveal() in agent.provider.asked[-1].messages[-1].text
+    canary.assert_clean(repr([[message.text for message in shown.messages], shown.info.title]))
 
 
 # --- Stored, then committed, then returned ------------------------------------------------------------------------
@@ -654,12 +687,14 @@ async def test_an_id_that_does_not_fit(load, session):
 
 
 async def test_a_session_is_its_users(load):
-    """Another user is refused and reads nothing; who gives no name goes on with it."""
+    """Another user is refused and reads nothing, as is who gives no name, but with full trust."""
     agent = await load()
     await agent.run("hello", "s", "ann")
     with pytest.raises(SessionError) as caught:
         await agent.run("what was said?", "s", "ben")
-    await agent.run("next", "s")
+    with pytest.raises(SessionError):
+        await agent.run("what was said?", "s", trust="familiar")
+    await agent.run("next", "s", trust="full")
 
     assert "The session belongs to another user; start one of your own by leaving its id out." == str(caught.value)
     assert (2, ["hello", "yes", "next"], {}) == (len(agent.provider.asked), agent.provider.texts, agent.loop._busy)
@@ -1022,7 +1057,7 @@ class Conversations(RuleBasedStateMachine):
 
     async def histories(self):
         store = self.engine.sessions
-        return {each.id: [said.text for said in await store.history(each.id, 1000)] for each in await store.list()}
+        return {each: [said.text for said in (await store.resume(each, limit=1000)).history] for each in self.model}
 
     def teardown(self):
         self.runner.run(self.engine.close())

@@ -21,6 +21,7 @@ from beaver_hooks.agent.tools.arguments import (
     check_arguments,
     parse_arguments,
 )
+from beaver_hooks.agent.tools.box import MOST_CALLS
 from beaver_hooks.agent.tools.rendering import describe_error, one_line, render_error, render_output
 from beaver_hooks.audit.memory import MemorySink
 from beaver_hostspecs import PluginFailed, Tool, scrub
@@ -592,3 +593,13 @@ async def test_nobody_unknown_reads_what_others_said(make_host, fields, asked, e
         outcome = await box.run(call("session_search", '{"query": "dams"}'), turn)
 
     assert (asked, error) == (sessions.asked, outcome.error)
+
+
+async def test_more_calls_than_anybody_needs_are_not_run(make_host):
+    """The first ones run; the others are told why they did not, in the order of the calls."""
+    calls = [call(number=number) for number in range(MOST_CALLS + 2)]
+    async with make_host() as host, host.turn("hello", session="s") as turn:
+        outcomes = await ToolBox(host, [built_in()]).run_all(calls, turn)
+
+    assert [None] * MOST_CALLS + ["only 64 calls are run in one round"] * 2 == [each.error for each in outcomes]
+    assert [each.id for each in calls] == [each.call.id for each in outcomes]

@@ -224,9 +224,9 @@ def test_show_an_empty_session(cli, stored):
 
 def test_beginnings_of_ids(cli, stored):
     """The beginning of an id is enough, an exact id wins, and an ambiguous one names the candidates."""
-    stored("se")
-    stored("session-1")
-    stored("session-22")
+    stored("se", "tea")
+    stored("session-1", "tea")
+    stored("session-22", "tea")
 
     assert "se" == cli("sessions", "show", "se", "--json").json["id"]
     assert "session-22" == cli("sessions", "show", "session-2", "--json").json["id"]
@@ -243,7 +243,7 @@ def test_beginnings_of_ids(cli, stored):
 def test_many_candidates(cli, stored):
     """Of many candidates some are named, and the others counted."""
     for number in range(10):
-        stored(f"s-{number}")
+        stored(f"s-{number}", "tea")
 
     assert "s-3, s-2, and 2 more; give more of it.\n" in cli("sessions", "show", "s").err.replace("s-9, ", "")
 

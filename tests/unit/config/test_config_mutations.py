@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from beaver_hooks.config import Config, config_schema, parse_config, structure
+from beaver_hooks.config.agent import AgentSettings
 from beaver_hostspecs import ConfigurationError, Secret
 from beaver_hostspecs.settings import at_least, between, not_empty, setting
 
@@ -85,9 +86,10 @@ def verdict(text: str | bytes, canary: str = CANARY) -> bool:
 
 
 def without_own_texts(config: Config) -> Config:
-    """Leave out the host's own texts: names and a folder, which nobody hides."""
+    """Leave out the host's and the agent's own texts: names, folders and a prompt, which nobody hides."""
     plugins, host = attrs.evolve(config.plugins, disabled=()), attrs.evolve(config.host, state_folder=None)
-    return attrs.evolve(config, schema=None, plugins=plugins, host=host)
+    provider = attrs.evolve(config.provider, model=config.provider.model and "m")
+    return attrs.evolve(config, schema=None, plugins=plugins, host=host, agent=AgentSettings(), provider=provider)
 
 
 def attempt(text: str | bytes) -> tuple[Config | None, ConfigurationError | None]:

@@ -145,12 +145,12 @@ def test_answers(body, expected):
         (b'{"choices": {}}', "`choices` is not a list"),
         (b'{"choices": [1]}', "a choice is not a JSON object"),
         (b'{"choices": [{}]}', "`message` is not a JSON object"),
-        (answer({"content": ["x"]}), "`content` is not a string"),
+        (answer({"content": ["x"]}), "a part of `content` is not a JSON object"),
+        (answer({"content": [{"type": "text", "text": 5}]}), "`text` is not a string"),
         (answer({"tool_calls": "x"}), "`tool_calls` is not a list"),
         (answer({"tool_calls": [1]}), "a tool call is not a JSON object"),
         (answer({"tool_calls": [{"id": "c"}]}), "`function` is not a JSON object"),
         (answer({"tool_calls": [{"id": "c", "function": {}}]}), "a tool call has no name"),
-        (answer({"tool_calls": [{"function": {"name": "n"}}]}), "a tool call has no id"),
         (answer({"tool_calls": [{"id": "c", "function": {"name": "n", "arguments": {}}}]}), "`arguments` is not a string"),
         (answer(usage=[]), "`usage` is not a JSON object"),
         (answer(usage={"prompt_tokens": -1}), "`prompt_tokens` is not a count"),
@@ -169,3 +169,10 @@ def test_any_json_is_an_answer_or_an_error(value):
     """Nothing but a ProviderError gets out."""
     with contextlib.suppress(ProviderError):
         assert isinstance(parse_completion(json.dumps(value).encode()), Completion)
+
+
+def test_content_in_parts_is_one_text():
+    """Some servers send the text as a list of parts; those of other types are no text."""
+    content = [{"type": "text", "text": "On "}, {"type": "image_url"}, {"type": "text", "text": "Thursday."}]
+
+    assert "On Thursday." == parse_completion(answer({"content": content})).text

@@ -58,10 +58,10 @@ class Sessions(RuleBasedStateMachine):
 
     @rule(session=ids, limit=st.integers(0, 6))
     def resume(self, session, limit):
-        messages, _ = self.model.setdefault(session, ([], []))
+        messages, _ = self.model.get(session, ([], []))
         history = tuple(messages[len(messages) - limit :] if limit < len(messages) else messages)
         expected = Resumed(id=session, history=history, paused=session in self.paused)
-        assert expected == self.work.resume(session, None, limit, WHEN)
+        assert expected == self.work.resume(session, limit)
 
     @rule(session=consumes(ids))
     def delete(self, session):
@@ -82,7 +82,9 @@ class Sessions(RuleBasedStateMachine):
 
     @invariant()
     def equals_the_model(self):
-        shown = {info.id: self.work.show(info.id, hidden=True) for info in self.work.list(100, None)}
+        shown = {each: self.work.show(each, hidden=True) for each in self.work.session_ids()}
+        listed = {info.id for info in self.work.list(100, None)}
+        assert {each for each, (messages, _) in self.model.items() if messages} == listed
         assert self.model == {
             session: ([*each.messages], [event.name for event in each.events]) for session, each in shown.items()
         }

@@ -52,12 +52,13 @@ async def filled(store):
 
 
 async def test_sessions_are_listed(store):
-    """The one used last comes first, with its first words and its counts."""
+    """With their first words and their counts; those in which nothing was said are there and not listed."""
     await filled(store)
     a = SessionInfo(id="a", user="me", title="first \ufffd words", created=at(1), updated=at(4), messages=4, events=1)
     b = SessionInfo(id="b", created=at(2), updated=at(2))
 
-    assert (a, b) == await store.list()
+    assert b == (await store.show("b")).info
+    assert (a,) == await store.list()
     assert (a,) == await store.list(1) == await store.list(user_id="me")
     assert () == await store.list(-1) == await store.list(user_id="you")
 
@@ -120,29 +121,39 @@ async def test_a_session_is_whose_it_was_first(store):
 
 
 async def test_a_session_is_resumed(store):
-    """The next turn finds its newest messages and whether its memory is off; a new one is made as `ensure` does."""
+    """The next turn finds its newest messages and whether its memory is off; looking stores nothing, beginning does."""
     await filled(store)
     whole = (*exchange("first \ud800 words", id="m\ud800", speaker="Ann"), *exchange("second"))
     before = await store.show("a")
-    found = [await store.resume("a", "me"), await store.resume("a", limit=1), await store.resume("a", limit=0)]
-    new = [await store.resume("c", "you"), await store.resume()]
+    found = [await store.begin("a", "me"), await store.resume("a", limit=1), await store.resume("a", limit=0)]
+    assert Resumed(id="c") == await store.resume("c")
+    with pytest.raises(UnknownSession):
+        await store.show("c")
+    new = [await store.begin("c", "you"), await store.begin()]
 
     assert [Resumed(id="a", history=whole), Resumed(id="a", history=whole[-1:]), Resumed(id="a")] == found
     assert [Resumed(id="c"), Resumed(id=new[1].id)] == new
     assert before == await store.show("a")
-    assert ["c"] == [info.id for info in await store.list(user_id="you")]
-    assert 4 == len(await store.list())
+    assert "you" == (await store.show("c")).info.user
+    assert ["a"] == [info.id for info in await store.list()]
 
 
 async def test_a_session_of_somebody_else_is_not_resumed(store):
-    """Its user, and who gives no name, go on with it; a session of nobody is anybody's and stays nobody's."""
+    """Its user goes on with it, and who names no user where that is trusted; one begun without a user stays without."""
     await filled(store)
     before = await store.list()
-    with pytest.raises(SessionError) as caught:
-        await store.resume("a", "you")
-    allowed = [(await store.resume(session, user)).id for session, user in (("a", "me"), ("a", None), ("b", "you"))]
+    said = []
+    for session, user, trusted in (("a", "you", True), ("a", None, False), ("b", "you", True)):
+        with pytest.raises(SessionError) as caught:
+            await store.begin(session, user, trusted=trusted)
+        said.append(str(caught.value).partition(";")[0])
+    allowed = [
+        (await store.begin(session, user, trusted=trusted)).id
+        for session, user, trusted in (("a", "me", False), ("a", None, True), ("b", None, False))
+    ]
 
-    assert "The session belongs to another user; start one of your own by leaving its id out." == str(caught.value)
+    others, nobodys = "The session belongs to another user", "The session was begun without a user"
+    assert [others, others, nobodys] == said
     assert (["a", "a", "b"], before) == (allowed, await store.list())
 
 
@@ -150,7 +161,7 @@ async def test_a_session_of_somebody_else_is_not_resumed(store):
 async def test_ids_that_do_not_fit_are_not_resumed(store, ids):
     """They are refused with a sentence, and nothing is made."""
     with pytest.raises(SessionError, match="without control characters; use another one"):
-        await store.resume(*ids)
+        await store.begin(*ids)
 
     assert () == await store.list()
 
@@ -158,11 +169,11 @@ async def test_ids_that_do_not_fit_are_not_resumed(store, ids):
 async def test_the_memory_of_a_session_is_paused(store, tmp_path):
     """It stays off, in another process too, until it is on again; other sessions and its own rest stay as they are."""
     await filled(store)
-    before = {info.id: info for info in await store.list()}
+    before = {each: (await store.show(each)).info for each in "ab"}
     await store.pause("a")
     await store.pause("a")
     other = SessionStore.open(tmp_path / ".beaver")
-    paused = {info.id: info for info in await other.list()}
+    paused = {each: (await other.show(each)).info for each in "ab"}
     resumed = [(await each.resume(session)).paused for each in (store, other) for session in "ab"]
     await other.pause("a", paused=False)
     await other.close()
