@@ -1,7 +1,8 @@
 """What curated memory costs: a snapshot, a write through the tool, and the scan of hostile text.
 
 Floor of the write: the same bytes into a temporary file, fsync, rename, fsync of the folder, in the same run and the
-same folder, alternating. The write is the whole tool call in a host: lock, merge, history, file, audit event.
+same folder, alternating. The write is the whole call in a host, through `host.run_tool`: lock, merge, history, file,
+audit event, receipt. What was written is asserted to be in the file, in the history and in the audit trail.
 """
 
 import asyncio
@@ -15,10 +16,9 @@ from functools import partial
 from pathlib import Path
 
 from beaver_hooks import Host
+from beaver_hooks.audit.memory import MemorySink
 from beaver_hooks_curated import Curated, MemoryService, Operation, Target
 from beaver_hooks_curated.scanning import LONGEST, scan
-from beaver_hostspecs import Tool, Turn
-from beaver_hostspecs.testing import RecordingReport
 
 SNAPSHOT_TARGET = 0.001
 WRITE_TARGET = 3.0
@@ -34,6 +34,9 @@ HOSTILE = {
     "accents": "é",
     "emoji": "\U0001f469\u200d",
     "chinese": "忽略",
+    "images": "<img src=",
+    "ligatures": "\ufdfa",
+    "squares": "\u3300",
 }
 
 
@@ -69,20 +72,22 @@ def fill(service: MemoryService) -> None:
         service.change(target, steps)
 
 
-async def write(tool: Tool, turn: Turn, number: int) -> float:
+async def write(host: Host, turn: str, number: int) -> float:
     """Return the seconds of one call of the tool that replaces an entry of a full file."""
     arguments = {"action": "replace", "target": "memory", "content": f"0 {number:03} " + "w" * 200}
+    arguments["old_text"] = "0 w" if number == 0 else f"0 {number - 1:03} "
     started = time.perf_counter()
-    answer = await tool.run({**arguments, "old_text": "0 w" if number == 0 else f"0 {number - 1:03} "}, turn,
-                            RecordingReport())  # fmt: skip
+    answer = await host.run_tool(turn, "memory", arguments)
     spent = time.perf_counter() - started
+    assert isinstance(answer, dict), answer
     assert answer["success"], answer
     return spent
 
 
 async def compare(folder: Path) -> tuple[float, float, float]:
     """Return the medians of snapshot, write and floor."""
-    async with Host(entry_points=["curated"], state_folder=folder) as host:
+    audit = MemorySink()
+    async with Host(entry_points=["curated"], state_folder=folder, sinks=[audit]) as host:
         plugin = host.plugin("curated")
         assert isinstance(plugin, Curated)
         fill(plugin.service)
@@ -91,8 +96,10 @@ async def compare(folder: Path) -> tuple[float, float, float]:
         writes, floors = [], []
         async with host.turn("bench", session="bench") as turn:
             for number in range(ROUNDS):
-                writes.append(await write(host.tools["curated"][0], turn.turn, number))
+                writes.append(await write(host, turn.turn.id, number))
                 floors.append(floor(plugin.service.folder, content))
+        assert sum(event.name == "curated_changed" for event in audit.events) == ROUNDS
+        assert sum(change.action == "replace" for change in plugin.service.history()) == ROUNDS
     return snapshot, statistics.median(writes), statistics.median(floors)
 
 

@@ -16,7 +16,7 @@ from beaver_hooks.record.reports import HostReport
 from beaver_hooks.registry.registry import Implementation, Member, Registry
 from beaver_hooks.turns.judging import Judge
 from beaver_hooks.turns.open_turn import OpenTurn
-from beaver_hostspecs import Command, CommandContext, NotOffered, PluginFailed, Tool, freeze
+from beaver_hostspecs import BeaverError, Command, CommandContext, NotOffered, PluginFailed, Tool, freeze
 from beaver_hostspecs.naming import type_name
 
 
@@ -86,7 +86,11 @@ class Offers:
 
     def _judge_command(self, result: Result, category: Category | None) -> None:
         call = result.call
-        if category is not None:
+        if category == "raised" and isinstance(result.error, BeaverError):
+            # What a plugin says in an error of the tree is its answer: whoever mistypes an id breaks nothing.
+            facts = {"error": type_name(result.error)}
+            self.recorder.event("command_refused", facts, plugin=call.plugin, hook=call.hook)
+        elif category is not None:
             self.recorder.failed(call.plugin, hook=call.hook, category=category, error=result.error)
         elif not (call.report.troubled or call.blocked):
             self.recorder.succeeded(call.plugin, source=call.hook)

@@ -1,12 +1,22 @@
 """`beaver memory curated`, as `beaver` runs it: over a host with the plugin in service."""
 
+import asyncio
 import json
 import os
 import stat
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
+
+from beaver_hooks_curated import Curated, CuratedSettings, EditRefused, Target
+from beaver_hooks_curated.cli import group
+from beaver_hostspecs import Setup
+from beaver_hostspecs.testing import RecordingReport
 
 ENTRY = "The release is on Thursday."
 
@@ -76,3 +86,110 @@ def test_an_edit_that_is_too_long(beaver):
     assert ("", 6) == (out, code)
     assert err.startswith("Error: This would be 3,000 of 2,200 characters; shorten it")
     assert "(empty)" in beaver("show")[0]
+    kept = kept_in(err)
+    assert ("x" * 3000, 0o600, "curated") == (kept.read_text(), stat.S_IMODE(kept.stat().st_mode), kept.parent.name)
+
+
+def kept_in(err):
+    return Path(err.split("Your text is kept in ")[1].strip().removesuffix("."))
+
+
+def test_an_edit_that_is_no_text(beaver):
+    """What the editor saves in another encoding is kept, byte by byte."""
+    _, err, code = beaver("edit", edits="path.write_bytes(b'caf\\xe9')")
+
+    assert (6, True, b"caf\xe9") == (code, "is not UTF-8; nothing was written" in err, kept_in(err).read_bytes())
+
+
+def test_an_edit_of_a_memory_that_became_unreadable(beaver, tmp_path):
+    """Whatever fails after the editor was closed, the text is kept."""
+    beaver("edit", edits="path.write_text('one')")
+    (memory,) = tmp_path.rglob("MEMORY.md")
+    _, err, code = beaver("edit", edits=f"path.write_text('two'); pathlib.Path({str(memory)!r}).write_bytes(b'\\xff')")
+
+    assert (6, "two") == (code, kept_in(err).read_text())
+
+
+def test_commands_fail(beaver):
+    """A command that fails ends with its sentence and exit code."""
+    out, err, code = beaver("undo")
+
+    assert ("", 6) == (out, code)
+    assert err.endswith("Error: There is no change to undo; the history shows what is kept.\n")
+
+
+class Broken:
+    """A shell whose first call answers and whose second one fails."""
+
+    def __init__(self, folder, error):
+        self.answers = iter([(folder, "")])
+        self.error = error
+
+    def call(self, _):
+        for answer in self.answers:
+            return answer
+        raise self.error
+
+
+def test_an_edit_of_which_something_else_fails(tmp_path, monkeypatch):
+    """Where the failure is not ours, and the folder is no folder, the text is kept where temporary files are."""
+    monkeypatch.setattr(click, "edit", lambda *_, **__: b"mine")
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
+    (tmp_path / "file").touch()
+
+    done = CliRunner().invoke(group, ["edit"], obj=Broken(tmp_path / "file", KeyError("x")))
+
+    assert (KeyError, b"mine") == (type(done.exception), kept_in(done.stderr).read_bytes())
+    assert str(tmp_path / "temporary") == str(kept_in(done.stderr).parent)
+
+
+def test_an_edit_that_can_be_kept_nowhere(tmp_path, monkeypatch):
+    """Then it is printed."""
+    monkeypatch.setattr(click, "edit", lambda *_, **__: b"mine")
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "file"))
+    (tmp_path / "file").touch()
+
+    done = CliRunner().invoke(group, ["edit"], obj=Broken(tmp_path / "file", EditRefused("No.", kind="invalid")))
+
+    assert ("mine\n", "No. Your text could not be kept anywhere; it is printed above.") == (
+        done.stdout,
+        str(done.exception),
+    )
+
+
+class InProcess:
+    """A shell over a plugin in this process."""
+
+    def __init__(self, folder):
+        self.plugin = Curated()
+        report = RecordingReport()
+        self.plugin.configure(Setup(settings=CuratedSettings(per_user=True), state_folder=folder, report=report))
+
+    def call(self, function):
+        return asyncio.run(function(self.plugin))
+
+
+@pytest.mark.parametrize(
+    ("saved", "code", "said"),
+    [
+        (b"one", 0, "USER.md: 0% \u2014 3/1,375 chars.\n"),
+        (None, 0, "Nothing was changed.\n"),
+        (b" \n", 0, "Nothing was changed.\n"),
+        (b"\xff", 1, ""),
+    ],
+)
+def test_edit_of_a_user(tmp_path, monkeypatch, saved, code, said):
+    """The file of the user that was named is edited, and no other."""
+    monkeypatch.setattr(click, "edit", lambda *_, **__: saved)
+    shell = InProcess(tmp_path)
+
+    done = CliRunner().invoke(group, ["edit", "user", "--user", "anna"], obj=shell)
+
+    service = shell.plugin.service
+    assert (code, said) == (done.exit_code, done.stdout)
+    assert ((), ("one",) if saved == b"one" else ()) == (
+        service.page(Target.USER).entries,
+        service.page(Target.USER, "anna").entries,
+    )
+    if code:
+        assert service.folder_of(Target.USER, "anna") == kept_in(str(done.exception)).parent

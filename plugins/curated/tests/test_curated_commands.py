@@ -2,7 +2,9 @@
 
 import pytest
 
-from beaver_hooks_curated import Operation, Target
+from beaver_hooks import Host
+from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks_curated import EditRefused, Operation, Target, UnknownChange
 from beaver_hooks_curated.commands import CuratedCommands
 from beaver_hooks_curated.entries import handle
 from beaver_hostspecs import CommandContext
@@ -20,6 +22,11 @@ def run(service):
         return await commands[name](words, CommandContext(), report or RecordingReport())
 
     return ran
+
+
+@pytest.fixture
+def state(tmp_path):
+    return tmp_path / "state"
 
 
 def add(service, text, target=Target.USER):
@@ -59,8 +66,9 @@ async def test_undo(service, run):
     report = RecordingReport()
 
     assert f"Change {change} was undone. USER.md: 0% — 0/1,375 chars." == await run("undo", report=report)
-    assert "There is no change to undo; the history shows what is kept." == await run("undo", report=report)
-    assert ["curated_changed", "curated_command_failed"] == [name for name, _ in report.events]
+    with pytest.raises(UnknownChange, match="There is no change to undo; the history shows what is kept"):
+        await run("undo", report=report)
+    assert ["curated_changed"] == [name for name, _ in report.events]
 
 
 async def test_approval(service, run):
@@ -84,9 +92,50 @@ async def test_approval(service, run):
 
 @pytest.mark.parametrize("command", ["approve", "reject"])
 async def test_wrong_ids(run, command):
-    """A missing or unknown id is answered with the way to find one."""
-    assert f"Say which one: {command} ID. `pending` lists them." == await run(command)
-    assert "No staged write has that id; `/memory curated pending` lists them." == await run(command, "nothing")
+    """A missing or unknown id is an error with the way to find one."""
+    with pytest.raises(EditRefused, match=f"Say which one: {command} ID. `pending` lists them"):
+        await run(command)
+    with pytest.raises(UnknownChange, match="No staged write has that id; `/memory curated pending` lists them"):
+        await run(command, "nothing")
+
+
+@pytest.mark.parametrize("command", ["show", "history", "undo", "pending", "forget-history"])
+async def test_stray_words(service, run, command):
+    """A command that takes no words refuses them, and does nothing."""
+    add(service, "one")
+    with pytest.raises(EditRefused, match=f"`{command}` takes no words; nothing was done"):
+        await run(command, "now")
+
+    assert (("one",), 1) == (service.page(Target.USER).entries, len(service.history()))
+
+
+async def test_failures_are_errors(state):
+    """A command that fails raises its error through the host, which writes it down."""
+    audit = MemorySink()
+    async with Host(entry_points=["curated"], state_folder=state, sinks=[audit]) as host:
+        with pytest.raises(UnknownChange):
+            await host.run_command("curated", "undo", (), CommandContext())
+
+    assert [("command_refused", "UnknownChange")] == [(each.name, each.facts.get("error")) for each in audit.events]
+
+
+async def test_approval_of_what_makes_room(make_service, clock):
+    """What would make room is shown, pinned and counted; other entries never make room instead."""
+    make_service(user_char_limit=100).change(Target.USER, [Operation(action="add", content="a" * 60)])
+    service = make_service(user_char_limit=100, overflow="archive")
+    report = RecordingReport()
+    one = service.stage(Target.USER, [Operation(action="add", content="b" * 60)], echoes=True)
+    commands = CuratedCommands(service)
+    assert f"  > {'a' * 60} (makes room, goes to ARCHIVE.jsonl)" in commands.pending((), CommandContext(), report)
+
+    service.change(Target.USER, [Operation(action="replace", old_text="a" * 60, content="c" * 60)])
+    with pytest.raises(EditRefused, match="goes on waiting: Other entries would have to make room now"):
+        commands.approve((one.id,), CommandContext(), report)
+    service.undo()
+    assert "Approved. USER.md: 60% — 60/100 chars. 1 entry made room and went to ARCHIVE.jsonl." == commands.approve(
+        (one.id,), CommandContext(), report
+    )
+    assert (True, 1) == (report.events[-1][1]["echoesReference"], report.events[-1][1]["evicted"])
 
 
 async def test_forget_history(service, run):
@@ -95,4 +144,26 @@ async def test_forget_history(service, run):
     report = RecordingReport()
 
     assert (await run("forget-history", report=report)).startswith("History and archive hold nothing")
-    assert [("curated_history_forgotten", {})] == report.events
+    assert [("curated_history_forgotten", {"folders": 1})] == report.events
+
+
+async def test_forget_history_of_all(make_service):
+    """With `perUser` and no user, all are forgotten, and the answer says how many folders that were."""
+    service = make_service(per_user=True)
+    for user in (None, "anna", "bob"):
+        service.change(Target.USER, [Operation(action="add", content=f"canary of {user}")], user)
+        service.change(Target.USER, [Operation(action="remove", old_text="canary")], user)
+    said = CuratedCommands(service).forget_history((), CommandContext(), RecordingReport())
+
+    assert "(3 folders)" in said
+    assert [] == [path for path in service.folder.rglob("*") if path.is_file() and "canary" in path.read_text()]
+
+
+async def test_history_of_a_giant(service, run):
+    """Of what was too large to be kept, the history says so."""
+    service.folder.mkdir()
+    for letter in "yz":
+        (service.folder / "USER.md").write_text(letter * 3_000_000)
+        service.snapshot()
+
+    assert "  (too large to be kept)" in await run("history")

@@ -1,10 +1,11 @@
 """The file format: what is parsed, joined, counted."""
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from beaver_hooks_curated.entries import Page, Target, handle, holds_delimiter, join, parse, size, tidy
+from beaver_hooks_curated.scanning import clean
 
 ENTRIES = st.lists(
     st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1)
@@ -24,10 +25,14 @@ ENTRIES = st.lists(
         ("price § 3\n§\ntwo", ("price § 3", "two")),
         ("one\r\n§\r\ntwo", ("one", "two")),
         ("one\ntwo", ("one\ntwo",)),
+        ("foo\n§", ("foo",)),
+        ("foo\n§\n§\nbar", ("foo", "bar")),
+        ("foo\n§ \nbar", ("foo", "bar")),
+        ("§\nfoo", ("foo",)),
     ],
 )
 def test_parse(text, expected):
-    """Entries are split at the whole delimiter, stripped, without empty ones and duplicates."""
+    """Entries are split at every line that is a section sign alone, stripped, without empty ones and duplicates."""
     assert expected == parse(text)
 
 
@@ -65,3 +70,16 @@ def test_small_things():
     """Files are named for their targets, handles are short and constant, nothing takes no room."""
     assert ("MEMORY.md", "USER.md", 0) == (Target.MEMORY.file_name, Target.USER.file_name, size(()))
     assert (8, True) == (len(handle("x")), handle("x") == handle("x"))
+
+
+LINES = st.lists(st.sampled_from(["§", " §", "§\t", "a", "b § c", "", "  ", "\ufeff§", "§\x85", "a\r§"]))
+
+
+@given(LINES.map("\n".join), st.text(st.characters(codec="utf-8")).map(clean).map(str.strip))
+def test_adding_an_entry(text, entry):
+    """Whatever a hand has made of the file, an entry that is added reads back as that entry, and none is changed."""
+    assume(entry and not holds_delimiter(entry))
+    entries = parse(text)
+
+    assert (entries, tidy((*entries, entry))) == (parse(join(entries)), parse(join((*entries, entry))))
+    assert not any(holds_delimiter(each) for each in entries)

@@ -7,8 +7,10 @@ import threading
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from beaver_hooks_curated import exchanging, files
+from beaver_hooks_curated import exchanging, files, folders
 from beaver_hooks_curated.errors import MemoryUnreadable, MemoryUnwritable
 
 
@@ -67,7 +69,8 @@ def test_no_memory_files(path, tmp_path):
         problems.append(str(caught.value).split(". ")[0].removeprefix(f"The memory file {each} "))
 
     none = "is no memory file"
-    assert ["is a symbolic link", none, none, none, "cannot be opened (Not a directory)"] == problems
+    large = "is too large (4,194,305 of 4,194,304 bytes)"
+    assert ["is a symbolic link", none, none, large, "cannot be opened (Not a directory)"] == problems
 
 
 def test_failing_disk(path, monkeypatch):
@@ -103,10 +106,38 @@ def test_replace_without_exchange(path, monkeypatch):
 
 
 def test_replace_of_something_unreadable(path):
-    """What was replaced and is no text is not handed back."""
+    """What was replaced and is no text is kept beside it."""
     path.write_bytes(b"\xff")
 
-    assert (None, "two") == (files.replace(path, "two"), path.read_text())
+    aside = files.replace(path, "two").aside
+
+    assert ("two", b"\xff", True) == (
+        path.read_text(),
+        aside.read_bytes(),
+        aside.name.startswith("MEMORY.displaced-") and aside.suffix == ".md",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("a\0b", "zero bytes"), ("a\ud800b", "a lone surrogate"), ("a" * (files.LARGEST + 1), "can be read")],
+)
+def test_unreadable_texts(path, text, problem):
+    """What reading would refuse is not written."""
+    path.write_text("one")
+    with pytest.raises(MemoryUnwritable, match=problem):
+        files.replace(path, text)
+
+    assert ("one", [path]) == (path.read_text(), [*path.parent.iterdir()])
+
+
+@given(text=st.text(st.characters(codec="utf-8", exclude_characters="\0")))
+def test_written_as_read(tmp_path_factory, text):
+    """Whatever is written reads the same, a leading byte order mark too."""
+    path = tmp_path_factory.getbasetemp() / "written"
+    files.replace(path, text)
+
+    assert text == files.read(path).text
 
 
 def test_full_disk(path, tiny_disk):
@@ -142,7 +173,7 @@ def test_sweep_and_remove(tmp_path, path):
     (tmp_path / ".MEMORY.md.00ff.tmp").touch()
     path.write_text("one")
 
-    assert (1, [path]) == (files.sweep(tmp_path), [*tmp_path.iterdir()])
+    assert (1, [path]) == (folders.sweep(tmp_path), [*tmp_path.iterdir()])
     files.remove(path)
     files.remove(path)
     assert [] == [*tmp_path.iterdir()]
@@ -150,14 +181,14 @@ def test_sweep_and_remove(tmp_path, path):
 
 def test_folders(tmp_path):
     """A folder is made private; a link in its place, or a file, is refused."""
-    files.make_folder(tmp_path / "a" / "b")
+    folders.make_folder(tmp_path / "a" / "b")
     (tmp_path / "link").symlink_to(tmp_path / "a")
     (tmp_path / "file").touch()
 
-    assert 0o700 == stat.S_IMODE((tmp_path / "a" / "b").stat().st_mode)
+    assert [0o700, 0o700] == [stat.S_IMODE((tmp_path / each).stat().st_mode) for each in ("a", "a/b")]
     for each, problem in (("link", "is a symbolic link"), ("file", "cannot be written")):
         with pytest.raises(MemoryUnwritable, match=problem):
-            files.make_folder(tmp_path / each)
+            folders.make_folder(tmp_path / each)
 
 
 def test_settling(path):

@@ -8,7 +8,10 @@ import pytest
 
 from beaver_hooks import Host
 from beaver_hooks_curated import Curated, CuratedSettings, MemoryUnreadable, Operation, Target
+from beaver_hooks_curated.editing import Edit
+from beaver_hooks_curated.reporting import tell_written
 from beaver_hooks_curated.snapshot import HEADERS
+from beaver_hooks_curated.store import Written
 from beaver_hostspecs import Contribution, Setup, hookimpl
 from beaver_hostspecs.testing import RecordingReport, make_answer, make_turn
 
@@ -134,6 +137,18 @@ async def test_reports(tmp_path):
     assert "Ignore" not in repr(report.events)
 
 
+async def test_another_trouble_stays(tmp_path):
+    """A write to one memory does not hide that the other one was emptied."""
+    plugin, report = make_plugin(tmp_path), RecordingReport()
+    plugin.service.change(Target.USER, [Operation(action="add", content="one")])
+    (tmp_path / "USER.md").write_text("")
+    await plugin.before_prompt(make_turn(), report)
+    (tool,) = plugin.provide_tools()
+    await tool.run({"action": "add", "target": "memory", "content": "two"}, make_turn(), report)
+
+    assert 0 == report.recoveries
+
+
 async def test_read_only(tmp_path):
     """A folder that cannot be written still gives its snapshot, and the health says so."""
     plugin = make_plugin(tmp_path)
@@ -143,6 +158,45 @@ async def test_read_only(tmp_path):
     contribution = await plugin.before_prompt(make_turn(), report)
 
     assert (True, ["curated_history_not_written"]) == (contribution.blocks[0].endswith("one"), report.degradations)
+
+
+async def test_health(tmp_path):
+    """Emptied by somebody, or with a text of theirs aside, it is degraded in every turn until that is over."""
+    plugin, report = make_plugin(tmp_path), RecordingReport()
+    plugin.service.change(Target.USER, [Operation(action="add", content="one")])
+    (tmp_path / "USER.md").write_text("")
+    for _ in range(2):
+        await plugin.before_prompt(make_turn(), report)
+    plugin.service.undo()
+    (tmp_path / "USER.displaced-00.md").write_bytes(b"\xff")
+    await plugin.before_prompt(make_turn(), report)
+    (tmp_path / "USER.displaced-00.md").unlink()
+    await plugin.before_prompt(make_turn(), report)
+
+    emptied = "curated_emptied_outside"
+    assert ([emptied, emptied, "curated_edit_displaced"], 1) == (report.degradations, report.recoveries)
+
+
+def test_displaced_is_told(tmp_path):
+    """A text that was displaced is an event with the name of the file, and trouble."""
+    report, path = RecordingReport(), tmp_path / "USER.displaced-00.md"
+    page = make_plugin(tmp_path).service.page(Target.USER)
+    tell_written(Written(page=page, edit=Edit(entries=()), change=None, displaced=(path,)), report)
+
+    name = "curated_edit_displaced"
+    assert ([(name, {"target": "user", "file": path.name})], [name]) == (report.events, report.degradations)
+
+
+async def test_unwritable_and_emptied(tmp_path):
+    """That it was emptied is said even where it cannot be written down."""
+    plugin, report = make_plugin(tmp_path), RecordingReport()
+    plugin.service.change(Target.USER, [Operation(action="add", content="one")])
+    (tmp_path / "USER.md").write_text("")
+    (tmp_path / ".lock").unlink()
+    (tmp_path / ".lock").mkdir()
+    await plugin.before_prompt(make_turn(), report)
+
+    assert ["curated_history_not_written", "curated_emptied_outside"] == report.degradations
 
 
 async def test_turns_are_forgotten(tmp_path):

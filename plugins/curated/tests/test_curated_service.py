@@ -1,11 +1,22 @@
 """The service: settings applied, users apart, approval, undo, and edits by people."""
 
 import json
+import os
 import socket
 
 import pytest
 
-from beaver_hooks_curated import CuratedSettings, EditRefused, MemoryService, Operation, Target, UnknownChange
+from beaver_hooks_curated import (
+    CuratedError,
+    CuratedSettings,
+    EditRefused,
+    MemoryService,
+    Operation,
+    Target,
+    UnknownChange,
+    aside,
+    history,
+)
 from beaver_hooks_curated.errors import MemoryUnreadable
 from beaver_hooks_curated.places import USERS, Places, user_folder
 from beaver_hooks_curated.staging import MOST
@@ -31,7 +42,7 @@ def test_limits(make_service):
     service = make_service(memory_char_limit=5, user_char_limit=3)
     add(service, "12345", MEMORY)
 
-    with pytest.raises(EditRefused, match="would be 4 of 3"):
+    with pytest.raises(EditRefused, match="This entry alone has 4 characters, the limit is 3; shorten it"):
         add(service, "1234")
 
 
@@ -201,7 +212,17 @@ def test_queues_of_users(make_service, clock):
         service.approve(hers.id, "bob")
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", '[{"id": "x"}]', "[" * 100_000])
+STAGED = '[{"id": "x", "when": "2026-01-01T00:00:00+00:00", "target": "user", "operations": %s}]'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{", "[1]", '[{"id": "x"}]', "[" * 100_000,
+        STAGED % '[{"action": "add", "content": 5}]', STAGED % "[]", STAGED % '["add"]',
+        (STAGED % '[{"action": "add", "content": "x"}]').replace("+00:00", ""),
+    ],
+)  # fmt: skip
 def test_damaged_queue(service, text):
     """A damaged queue is refused with a remedy, never taken for an empty one."""
     stage(service, Operation(action="add", content="one"))
@@ -246,6 +267,147 @@ def test_editor_too_long(service):
     """A text that is too long is refused."""
     with pytest.raises(EditRefused, match="would be 2,000 of 1,375 characters; shorten it"):
         service.edited(USER, "", "x" * 2000)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("one\n§\na\0b", ("one", "ab")),
+        ("one\n§\na\ud800b", ("one", "a\ufffdb")),
+        ("one\n§\na\n\u200b§\nb", ("one", "a", "b")),
+        ("\ufeffnew", ("new",)),
+    ],
+)
+def test_editor_writes_what_can_be_read(service, text, expected):
+    """New entries of a person are cleaned, so that the next turn reads what was taken."""
+    add(service, "one")
+    service.edited(USER, "" if text.startswith("\ufeff") else "one", text)
+    service.snapshot()
+
+    assert {*expected} <= {*entries(service)}
+
+
+def test_undo_is_of_the_newest(service, clock):
+    """Over both targets and all kinds, the newest change is what is taken back; a hand's is one."""
+    for text, target in (("A", MEMORY), ("B", USER), ("C", MEMORY)):
+        add(service, text, target)
+        clock.advance(10)
+    by_hand(service, "B\n§\nmine", clock)
+
+    states = []
+    for _ in range(4):
+        service.undo()
+        states.append((entries(service, MEMORY), entries(service, USER)))
+        clock.advance(10)
+
+    assert [(("A", "C"), ("B",)), (("A",), ("B",)), (("A",), ()), ((), ())] == states
+
+
+def test_undo_passes_over_what_is_stuck(service, clock):
+    """What was changed again is named and passed over once; what is older can be taken back then."""
+    add(service, "older")
+    clock.advance(10)
+    service.change(USER, [Operation(action="add", content="one"), Operation(action="add", content="two")])
+    clock.advance(10)
+    service.change(USER, [Operation(action="replace", old_text="two", content="three")])
+    path = service.folder / ".USER.md.history.jsonl"
+    # The replacement is lost to the history, as by a hand that has cleaned up.
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:2], lines[2].replace('"add"', '"undo"').replace('"replace"', '"undo"')]) + "\n")
+    clock.advance(10)
+
+    with pytest.raises(EditRefused, match='its entry "two" was changed again since; edit that by hand'):
+        service.undo()
+    clock.advance(10)
+    service.undo()
+
+    assert ("one", "three") == entries(service)
+
+
+def by_hand(service, text, clock):
+    """Write USER.md as an editor does that has seen everything."""
+    path = service.folder / "USER.md"
+    path.write_text(text)
+    os.utime(path, (clock.now().timestamp(),) * 2)
+
+
+def test_undo_of_a_filling_by_hand(service, clock):
+    """What a hand put into an emptied memory can be taken back, too."""
+    add(service, "one")
+    service.change(USER, [Operation(action="remove", old_text="one")])
+    clock.advance(60)
+    by_hand(service, "mine", clock)
+    service.undo()
+
+    assert () == entries(service)
+
+
+def test_giants(service):
+    """A large text by hand, and another one, kill nothing: a sketch of each is kept, and undo says so."""
+    service.folder.mkdir()
+    path = service.folder / "USER.md"
+    for letter in "xyz":
+        path.write_text(letter * 3_000_000)
+        service.snapshot()
+    fresh = MemoryService(service.folder, CuratedSettings())
+
+    assert () == fresh.snapshot().outside
+    assert [1, 3_000_000] == [fresh.history()[-1].facts()[key] for key in ("entries", "characters_before")]
+    assert None is fresh.history()[-1].facts()["added"]
+    with pytest.raises(EditRefused, match="too large to be kept in the history"):
+        fresh.undo()
+    fresh.change(USER, [Operation(action="replace", old_text="zzz", content="small")])
+    assert (service.folder / ".USER.md.history.jsonl").stat().st_size < 100_000
+    path.write_text("tiny")
+    assert ("tiny",) == MemoryService(service.folder, CuratedSettings()).page(USER).entries
+
+
+def test_a_history_stays_readable(service, clock, monkeypatch):
+    """A history that was left too long is shortened before anything is appended."""
+    add(service, "one")
+    monkeypatch.setattr(history, "LARGEST", 100)
+    for number in range(3):
+        clock.advance(1)
+        add(service, f"more {number}")
+
+    assert 1 == len(service.history())
+
+
+def test_forget_what_a_hand_has_removed(service, clock):
+    """What was removed by hand and not seen yet is forgotten, too, and so is what was kept aside."""
+    add(service, "keep")
+    add(service, "canary")
+    clock.advance(60)
+    by_hand(service, "keep", clock)
+    aside.keep(service.folder, USER, b"canary")
+    forgotten = service.forget_history()
+
+    assert [("canary",)] == [change.removed for change in forgotten.outside]
+    assert [] == [each for each in service.folder.iterdir() if "canary" in each.read_text()]
+
+
+def test_kept_aside_is_bounded(service):
+    """Of what is kept aside, the newest few stay."""
+    paths = [aside.keep(service.folder, USER, str(number).encode()) for number in range(aside.MOST + 3)]
+
+    assert (aside.MOST, True) == (sum(path.exists() for path in paths), paths[-1].exists())
+
+
+def test_folder_that_is_a_file(tmp_path):
+    """Whatever is asked of a folder that is a file, the error is ours, with a remedy."""
+    (tmp_path / "file").write_text("x")
+    broken = MemoryService(tmp_path / "file", CuratedSettings())
+    for call in (
+        broken.snapshot,
+        broken.history,
+        broken.pending,
+        broken.undo,
+        lambda: add(broken, "x"),
+        lambda: MemoryService(tmp_path / "file" / "below", CuratedSettings()).history(),
+    ):
+        with pytest.raises(CuratedError):
+            call()
+    assert (0, 0) == (broken.sweep(), broken.forget_history().folders)
 
 
 def test_forget_history(service):

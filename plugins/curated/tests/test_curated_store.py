@@ -3,12 +3,13 @@
 import json
 import os
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from beaver_hooks_curated import files, history
+from beaver_hooks_curated import aside, files, history
 from beaver_hooks_curated.editing import Edit, Operation, apply, prepare
 from beaver_hooks_curated.entries import Target
 from beaver_hooks_curated.errors import EditRefused, MemoryLocked, MemoryUnreadable, MemoryUnwritable, UnknownChange
@@ -207,7 +208,7 @@ def test_unreadable(store, add):
 def test_unwritable(store, add, monkeypatch):
     """If the file cannot be written, what was there is there."""
     add(store, "one")
-    monkeypatch.setattr(files, "_write", _full)
+    monkeypatch.setattr(files, "write_new", _full)
     with pytest.raises(MemoryUnwritable):
         add(store, "two")
 
@@ -285,8 +286,10 @@ def test_undo_leaves_later_edits(store, add, clock):
 
     assert ("one",) == entries(store)
     by_hand(store, "one\n§\nmine", clock, seconds=60)
+    written = store.undo(MEMORY)
+    assert (("one",), [("mine",)]) == (entries(store), [change.added for change in written.outside])
     store.undo(MEMORY)
-    assert ("mine",) == entries(store)
+    assert () == entries(store)
 
 
 def test_undo_refuses(make_store, add):
@@ -302,7 +305,7 @@ def test_undo_refuses(make_store, add):
     do(store, "replace", "d", "cccc")
     add(store, "eeee")
     store.path(MEMORY).write_text("ffffffff")
-    with pytest.raises(EditRefused, match="characters; remove entries first"):
+    with pytest.raises(EditRefused, match='with "cccc" back it would be 15 of 10 characters'):
         store.write(MEMORY, lambda page: _undone(store, page, index=-2), action="undo")
 
 
@@ -359,6 +362,79 @@ def test_damaged_history(store, add, line):
     add(store, "two")
 
     assert (("one", "two"), ["add", "add"]) == (entries(store), actions(store))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("when", "2026-01-01T00:00:00"), ("after", ["a\n§\nb"]), ("after", [""]), ("after", {"sha256": "x"}), ("when", 5)],
+)
+def test_history_of_wrong_values(store, add, key, value):
+    """A line that can never have been ours is skipped."""
+    add(store, "one")
+    path = store.folder / ".MEMORY.md.history.jsonl"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}) + "\n")
+
+    assert ((), ("one",)) == (store.changes(MEMORY), entries(store))
+
+
+def test_order_of_a_write(make_store, monkeypatch):
+    """Archive, history, file, folder: each is durable before the next begins."""
+    store = make_store(limit=20)
+    do(store, "add", "a" * 15, archive=True)
+    done, fsync, put = [], os.fsync, files.put
+
+    def synced(descriptor):
+        name = Path(f"/proc/self/fd/{descriptor}").readlink().name
+        done.append(("sync", "temporary" if name.endswith(".tmp") else name))
+        fsync(descriptor)
+
+    def placed(new, place):
+        done.append(("put", place.name))
+        return put(new, place)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(files, "put", placed)
+    do(store, "add", "b" * 15, archive=True)
+
+    assert [
+        ("sync", "ARCHIVE.jsonl"),
+        ("sync", ".MEMORY.md.history.jsonl"),
+        ("sync", "temporary"),
+        ("put", "MEMORY.md"),
+        ("sync", store.folder.name),
+    ] == done
+
+
+def test_displaced(store, add, clock, monkeypatch):
+    """What slips in and is no text is kept beside the file, private, and the write says where."""
+    add(store, "one")
+    replace, slips = files.replace, iter([b"one\n\xa7\ncaf\xe9"])
+
+    def slow(path, text):
+        for slip in slips:
+            path.with_name("x~").write_bytes(slip)
+            path.with_name("x~").replace(path)
+        return replace(path, text)
+
+    monkeypatch.setattr(files, "replace", slow)
+    (kept,) = add(store, "two").displaced
+
+    assert (b"one\n\xa7\ncaf\xe9", 0o600, 1) == (
+        kept.read_bytes(),
+        kept.stat().st_mode & 0o777,
+        aside.displaced(store.folder),
+    )
+    assert ("one", "two") == entries(store)
+
+
+def test_displaced_that_is_no_file(tmp_path, add, store):
+    """A link that slipped in is kept as it is."""
+    add(store, "one")
+    link = store.folder / "MEMORY.displaced-00.md"
+    link.symlink_to(tmp_path)
+    aside.take_in([link], MEMORY)
+
+    assert link.is_symlink()
 
 
 def test_history_of_wrong_types(store, add):

@@ -1,6 +1,8 @@
 """The tool `memory`: its answers, its outcomes, and what it never says."""
 
+import asyncio
 import json
+import threading
 
 import jsonschema
 import pytest
@@ -110,7 +112,7 @@ async def test_batch_failure_shows_no_entries(tool):
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ({"action": "add", "content": "x" * 1400}, "This would be 1,412 of 1,375 characters"),
+        ({"action": "add", "content": "x" * 1370}, "This would be 1,382 of 1,375 characters. Replace or remove"),
         ({"action": "remove", "old_text": "nothing"}, "No entry matches old_text."),
         ({"action": "replace", "content": "x"}, "old_text is missing"),
     ],
@@ -284,7 +286,78 @@ async def test_approval(make_service):
         "message": "The write waits for the user's approval and is not in memory yet; do not repeat it.",
     } == answer
     assert [("curated", OutcomeKind.QUEUED, {"target": "user", "staged": waiting.id})] == report.outcomes
-    assert [("curated_staged", {"staged": waiting.id, "target": "user", "operations": 1})] == report.events
+    facts = {"staged": waiting.id, "target": "user", "operations": 1, "echoesReference": False, "evicted": 0}
+    assert [("curated_staged", facts)] == report.events
+
+
+class Listened(RecordingReport):
+    """A report by which one can wait for the outcome."""
+
+    def __init__(self):
+        super().__init__()
+        self.said = threading.Event()
+
+    def outcome(self, plane, kind, /, **facts):
+        super().outcome(plane, kind, **facts)
+        self.said.set()
+
+
+async def test_cancelled_calls_are_told(tool, service, monkeypatch):
+    """Who waits for a write may be gone by the end of it: it is told all the same, and so is its failure."""
+    seen = []
+    for content, outcome in (("hello", OutcomeKind.STORED), ("", OutcomeKind.REJECTED)):
+        report, begun, done, change = Listened(), threading.Event(), threading.Event(), service.change
+
+        def slow(*given, begun=begun, done=done, change=change):
+            begun.set()
+            done.wait(10)
+            return change(*given)
+
+        monkeypatch.setattr(service, "change", slow)
+        running = asyncio.ensure_future(call(tool, action="add", target="user", content=content, report=report))
+        await asyncio.to_thread(begun.wait, 10)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        done.set()
+        monkeypatch.undo()
+        await asyncio.to_thread(report.said.wait, 10)
+        seen.append(([name for name, _ in report.events], report.outcomes[0][1], outcome))
+
+    assert (["curated_changed"], OutcomeKind.STORED, OutcomeKind.STORED) == seen[0]
+    assert ([], OutcomeKind.REJECTED, OutcomeKind.REJECTED) == seen[1]
+    assert ("hello",) == service.page(Target.USER).entries
+
+
+async def test_emptied_until_the_next_write(tool, service):
+    """A memory that somebody has emptied is unwell until something is written."""
+    await fill(tool, "one", "two")
+    (service.folder / "USER.md").write_text("")
+    taken = [service.snapshot().emptied for _ in range(2)]
+    report = RecordingReport()
+    await call(tool, action="add", content="three", target="user", report=report)
+
+    assert ([(Target.USER,)] * 2, (), 1) == (taken, service.snapshot().emptied, report.recoveries)
+
+
+async def test_alone_too_long(tool):
+    """An entry that can never fit is not answered with the advice to make room."""
+    answer = await call(tool, action="add", target="user", content="x" * 3000)
+
+    assert "This entry alone has 3,000 characters, the limit is 1,375; shorten it." == answer["error"]
+
+
+async def test_approval_of_what_makes_room(make_service):
+    """A staged write that would evict says what, and keeps whether it echoes what was recalled."""
+    make_service(user_char_limit=50).change(Target.USER, [Operation(action="add", content="a" * 40)])
+    service = make_service(user_char_limit=50, approval=True, overflow="archive")
+    report = RecordingReport()
+    turn = make_turn(was_injected=lambda _: True)
+    answer = await call(MemoryTool(service), action="add", content="b" * 40, target="user", turn=turn, report=report)
+
+    assert (1, ["a" * 40]) == (answer["would_evict"], answer["evicted_entries"])
+    assert (True, 1) == (report.events[0][1]["echoesReference"], report.events[0][1]["evicted"])
+    assert (True, ("a" * 40,)) == (service.pending()[0].echoes, service.pending()[0].evicted)
 
 
 async def test_errors_are_the_hosts(tool, service, make_service):

@@ -13,6 +13,7 @@ from beaver_hostspecs import (
     CommandContext,
     HostNotOpen,
     NotOffered,
+    PluginError,
     PluginFailed,
     Tool,
     TurnClosed,
@@ -267,3 +268,20 @@ async def test_whoever_runs_the_host_can_append_events(make_host, sink):
 
     (event,) = [each for each in sink.events if each.name == "tool_refused"]
     assert ("p", {"tool": "t"}) == (event.plugin, dict(event.facts))
+
+
+async def test_a_command_that_refuses_is_no_fault(make_host, sink):
+    """An error of the tree is what the command answers: it comes out, is audited, and the plugin stays well."""
+
+    async def run(words, context, report):
+        raise PluginError("there is no such entry")
+
+    async with make_host({"p": RecordingPlugin(commands=[command(run)])}) as host:
+        with pytest.raises(PluginError, match="there is no such entry"):
+            await ask(host, "command")
+        state = host.health()["p"].state
+
+    assert ("ok", []) == (state, failures(sink, "command"))
+    assert [("p", {"error": "PluginError"})] == [
+        (each.plugin, dict(each.facts)) for each in sink.named("command_refused")
+    ]

@@ -8,6 +8,7 @@ from beaver_hooks_curated.editing import Operation
 from beaver_hooks_curated.entries import Page, Target
 from beaver_hooks_curated.errors import (
     CuratedError,
+    EditNotTaken,
     EditRefused,
     MemoryLocked,
     MemoryUnreadable,
@@ -25,6 +26,7 @@ __all__ = [
     "Curated",
     "CuratedError",
     "CuratedSettings",
+    "EditNotTaken",
     "EditRefused",
     "MemoryLocked",
     "MemoryService",

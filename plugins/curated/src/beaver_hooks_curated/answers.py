@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beaver_hooks_curated.editing import Edit, Operation
-from beaver_hooks_curated.entries import Page
+from beaver_hooks_curated.entries import Entries, Page, Target
 from beaver_hooks_curated.errors import EditRefused
 from beaver_hooks_curated.snapshot import Scan, shown_entry
 from beaver_hooks_curated.staging import Staged
@@ -41,20 +41,24 @@ def success(written: Written, operations: Sequence[Operation], scan: Scan) -> An
     answer.update(_old(page, "removed", edit.removed, scan, single=len(operations) == 1))
     if edit.evicted:
         answer["evicted"] = len(edit.evicted)
-        answer["evicted_entries"] = [_preview(page, entry, scan) for entry in edit.evicted]
+        answer["evicted_entries"] = [_preview(page.target, page.entries, entry, scan) for entry in edit.evicted]
         answer["archive"] = "ARCHIVE.jsonl"
     return answer
 
 
-def staged(waiting: Staged) -> Answer:
+def staged(waiting: Staged, scan: Scan) -> Answer:
     """Return the answer for an edit that waits for approval."""
-    return {
+    answer: Answer = {
         "success": True,
         "staged": True,
         "target": waiting.target.value,
         "pending_id": waiting.id,
         "message": "The write waits for the user's approval and is not in memory yet; do not repeat it.",
     }
+    if waiting.evicted:
+        answer["would_evict"] = len(waiting.evicted)
+        answer["evicted_entries"] = [_preview(waiting.target, (), entry, scan) for entry in waiting.evicted]
+    return answer
 
 
 def failure(error: EditRefused, page: Page | None, scan: Scan, *, batch: bool) -> Answer:
@@ -71,7 +75,7 @@ def failure(error: EditRefused, page: Page | None, scan: Scan, *, batch: bool) -
         return answer
     answer["usage"] = page.usage
     if error.matches:
-        answer["matches"] = [_preview(page, entry, scan) for entry in error.matches]
+        answer["matches"] = [_preview(page.target, page.entries, entry, scan) for entry in error.matches]
     if error.kind in _ECHOED and not batch:
         answer["current_entries"] = [
             shown_entry(page.target, number, entry, scan) for number, entry in enumerate(page.entries, 1)
@@ -103,10 +107,8 @@ def _old(page: Page, word: str, entries: Sequence[tuple[int, str]], scan: Scan, 
     return {f"{word}_entries": {str(number): shown_entry(page.target, number, each, scan) for number, each in entries}}
 
 
-def _preview(page: Page, entry: str, scan: Scan) -> str:
-    found = scan(entry)
-    if found:
-        number = page.entries.index(entry) + 1 if entry in page.entries else 0
-        return shown_entry(page.target, number, entry, scan)
-    shown = shown_entry(page.target, 0, entry, scan)
+def _preview(target: Target, entries: Entries, entry: str, scan: Scan) -> str:
+    if scan(entry):
+        return shown_entry(target, entries.index(entry) + 1 if entry in entries else 0, entry, scan)
+    shown = shown_entry(target, 0, entry, scan)
     return shown if len(shown) <= _PREVIEW else shown[: _PREVIEW - 3] + "..."

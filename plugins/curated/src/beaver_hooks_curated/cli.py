@@ -1,10 +1,14 @@
 """`beaver memory curated edit`. The other commands are those of conversations; see `commands`."""
 
 import asyncio
+import tempfile
+from pathlib import Path
 
 import click
 
+from beaver_hooks_curated import aside
 from beaver_hooks_curated.entries import Target
+from beaver_hooks_curated.errors import CuratedError, EditNotTaken
 from beaver_hooks_curated.plugin import Curated
 from beaver_hooks_curated.scanning import clean
 from beaver_hostspecs import Shell
@@ -25,22 +29,47 @@ def edit(shell: Shell, target: str, user: str | None) -> None:
     """Open MEMORY.md (or, with `user`, USER.md) in your editor, and take what you make of it.
 
     Entries stand between lines that hold only a section sign. What was written in the meantime stays. `history` shows
-    the change, and `undo` takes it back.
+    the change, and `undo` takes it back. What cannot be taken is kept in a file, which the error names.
     """
     chosen = Target(target)
-    base = shell.call(lambda plugin: _text(plugin, chosen, user))
-    text = click.edit(base, extension=".md")
-    if text is None or text.strip() == base.strip():
+    folder, base = shell.call(lambda plugin: _base(plugin, chosen, user))
+    # As bytes: whatever the editor has saved comes back, text or not.
+    content = click.edit(base.encode("utf-8"), extension=".md")
+    if content is None or content.strip() == base.encode("utf-8").strip():
         click.echo("Nothing was changed.")
         return
-    click.echo(shell.call(lambda plugin: _take(plugin, chosen, base, text, user)))
+    try:
+        said = shell.call(lambda plugin: _take(plugin, chosen, base, content, user))
+    except CuratedError as error:
+        raise EditNotTaken(f"{error} {_kept(folder, chosen, content)}") from error
+    except BaseException:
+        # Not ours to explain: the host, a setting, or somebody who does not want to wait any more.
+        click.echo(_kept(folder, chosen, content), err=True)
+        raise
+    click.echo(said)
 
 
-async def _text(plugin: Curated, target: Target, user: str | None) -> str:
-    return await asyncio.to_thread(plugin.service.editable, target, user)
+def _kept(folder: Path, target: Target, content: bytes) -> str:
+    """Keep what a person wrote, in the memory's folder or, where that is full or read-only, in the temporary one."""
+    for place in (folder, Path(tempfile.gettempdir())):
+        try:
+            return f"Your text is kept in {aside.keep(place, target, content)}."
+        except (CuratedError, OSError):
+            continue
+    click.echo(content.decode("utf-8", "replace"))
+    return "Your text could not be kept anywhere; it is printed above."
 
 
-async def _take(plugin: Curated, target: Target, base: str, text: str, user: str | None) -> str:
+async def _base(plugin: Curated, target: Target, user: str | None) -> tuple[Path, str]:
+    text = await asyncio.to_thread(plugin.service.editable, target, user)
+    return plugin.service.folder_of(target, user), text
+
+
+async def _take(plugin: Curated, target: Target, base: str, content: bytes, user: str | None) -> str:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise EditNotTaken("What the editor saved is not UTF-8; nothing was written.") from None
     written = await asyncio.to_thread(plugin.take_edit, target, base, text, user)
     hidden = [clean(entry) for entry in written.page.entries if plugin.service.scan(entry)]
     warning = "".join(f"\nNot shown to the model, it looks like a threat: {entry[:100]}" for entry in hidden)

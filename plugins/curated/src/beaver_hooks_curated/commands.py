@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from beaver_hooks_curated.entries import Page, Target, handle
-from beaver_hooks_curated.errors import CuratedError
+from beaver_hooks_curated.errors import EditRefused
 from beaver_hooks_curated.history import Change
-from beaver_hooks_curated.reporting import tell_written
+from beaver_hooks_curated.reporting import tell_outside, tell_written
 from beaver_hooks_curated.scanning import clean
 from beaver_hooks_curated.service import MemoryService
 from beaver_hooks_curated.staging import Staged
+from beaver_hooks_curated.store import Written
 from beaver_hostspecs import Command, CommandContext, Report
 
 _SHOWN = 20
@@ -18,7 +19,10 @@ Run = Callable[[tuple[str, ...], CommandContext, Report], str]
 
 
 class CuratedCommands:
-    """The commands. Each is a plain function that may wait for a disk; the host runs them through a thread."""
+    """The commands. Each is a plain function that may wait for a disk; the host runs them through a thread.
+
+    What goes wrong is raised as a `CuratedError`, for the host to write down and for its front end to say.
+    """
 
     def __init__(self, service: MemoryService) -> None:
         self._service = service
@@ -26,13 +30,17 @@ class CuratedCommands:
     def all(self) -> tuple[Command, ...]:
         """Return them as the host offers them."""
         table: tuple[tuple[str, str, Run], ...] = (
-            ("show", "what is kept, as it is in the files", self.show),
-            ("history", "the last changes", self.history),
-            ("undo", "take back the last change", self.undo),
-            ("pending", "writes that wait for approval", self.pending),
-            ("approve", "make a waiting write: approve ID", self.approve),
-            ("reject", "drop a waiting write: reject ID", self.reject),
-            ("forget-history", "drop what history and archive keep of removed entries", self.forget_history),
+            ("show", "what is kept, as it is in the files", _alone("show", self.show)),
+            ("history", "the last changes", _alone("history", self.history)),
+            ("undo", "take back the last change", _alone("undo", self.undo)),
+            ("pending", "writes that wait for approval", _alone("pending", self.pending)),
+            ("approve", "make a waiting write: approve ID", _with_id("approve", self.approve)),
+            ("reject", "drop a waiting write: reject ID", _with_id("reject", self.reject)),
+            (
+                "forget-history",
+                "drop what history and archive keep of removed entries",
+                _alone("forget-history", self.forget_history),
+            ),
         )
         return tuple(Command(name=name, summary=summary, run=_in_thread(run)) for name, summary, run in table)
 
@@ -49,8 +57,10 @@ class CuratedCommands:
 
     def undo(self, _words: tuple[str, ...], context: CommandContext, report: Report) -> str:
         """Take back the last change that still stands."""
+        # Told before anything can be refused: it is written down by then.
+        tell_outside(self._service.adopt(context.user), report)
         written = self._service.undo(context.user)
-        tell_written(written, report)
+        self._tell(written, context, report)
         undone = written.change.undoes if written.change else None
         return f"Change {undone} was undone. {written.page.target.file_name}: {written.page.usage}."
 
@@ -61,26 +71,29 @@ class CuratedCommands:
 
     def approve(self, words: tuple[str, ...], context: CommandContext, report: Report) -> str:
         """Make a waiting write."""
-        if len(words) != 1:
-            return "Say which one: approve ID. `pending` lists them."
         written = self._service.approve(words[0], context.user)
         report.event("curated_approved", staged=words[0])
-        tell_written(written, report)
-        return f"Approved. {written.page.target.file_name}: {written.page.usage}."
+        self._tell(written, context, report)
+        evicted = len(written.edit.evicted)
+        room = f" {_counted(evicted, 'entry', 'entries')} made room and went to ARCHIVE.jsonl." if evicted else ""
+        return f"Approved. {written.page.target.file_name}: {written.page.usage}.{room}"
 
     def reject(self, words: tuple[str, ...], context: CommandContext, report: Report) -> str:
         """Drop a waiting write."""
-        if len(words) != 1:
-            return "Say which one: reject ID. `pending` lists them."
         rejected = self._service.reject(words[0], context.user)
         report.event("curated_rejected", staged=rejected.id, target=rejected.target.value)
         return "Rejected; nothing was written."
 
     def forget_history(self, _words: tuple[str, ...], context: CommandContext, report: Report) -> str:
         """Drop what history and archive keep of entries that are gone."""
-        self._service.forget_history(context.user)
-        report.event("curated_history_forgotten")
-        return "History and archive hold nothing of removed entries any more. Nothing can be undone now."
+        forgotten = self._service.forget_history(context.user)
+        tell_outside(forgotten.outside, report)
+        report.event("curated_history_forgotten", folders=forgotten.folders)
+        where = f" ({_counted(forgotten.folders, 'folder', 'folders')})" if self._service.settings.per_user else ""
+        return f"History and archive hold nothing of removed entries any more{where}. Nothing can be undone now."
+
+    def _tell(self, written: Written, context: CommandContext, report: Report) -> None:
+        tell_written(written, report, well=self._service.is_well(context.user))
 
     def _shown(self, page: Page) -> str:
         lines = [f"{page.target.file_name} [{page.usage}]"]
@@ -93,13 +106,35 @@ class CuratedCommands:
 
 def _in_thread(run: Run) -> Callable[[tuple[str, ...], CommandContext, Report], Awaitable[str]]:
     async def ran(words: tuple[str, ...], context: CommandContext, report: Report) -> str:
-        try:
-            return await asyncio.to_thread(run, words, context, report)
-        except CuratedError as error:
-            report.event("curated_command_failed", error=type(error).__name__)
-            return str(error)
+        return await asyncio.to_thread(run, words, context, report)
 
     return ran
+
+
+def _alone(name: str, run: Run) -> Run:
+    """Return a command that takes no words: what somebody meant by them would not be done."""
+
+    def checked(words: tuple[str, ...], context: CommandContext, report: Report) -> str:
+        if words:
+            raise EditRefused(f"`{name}` takes no words; nothing was done. Say `{name}` alone.", kind="invalid")
+        return run(words, context, report)
+
+    return checked
+
+
+def _with_id(name: str, run: Run) -> Run:
+    """Return a command that takes exactly one word."""
+
+    def checked(words: tuple[str, ...], context: CommandContext, report: Report) -> str:
+        if len(words) != 1:
+            raise EditRefused(f"Say which one: {name} ID. `pending` lists them.", kind="invalid")
+        return run(words, context, report)
+
+    return checked
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
 
 
 def _change(change: Change) -> str:
@@ -107,6 +142,7 @@ def _change(change: Change) -> str:
     lines = [f"{change.id}  {change.when:%Y-%m-%d %H:%M} UTC  {change.target.value}  {change.action}{undoes}"]
     lines += [f"  + {_preview(entry)}" for entry in change.added]
     lines += [f"  - {_preview(entry)}" for entry in change.removed]
+    lines += [] if change.whole else ["  (too large to be kept)"]
     return "\n".join(lines)
 
 
@@ -115,6 +151,7 @@ def _staged(staged: Staged) -> str:
     for each in staged.operations:
         lines += [f"  - {_preview(each.old_text)}"] if each.old_text else []
         lines += [f"  + {clean(each.content)}"] if each.content else []
+    lines += [f"  > {clean(entry)} (makes room, goes to ARCHIVE.jsonl)" for entry in staged.evicted]
     return "\n".join(lines)
 
 

@@ -217,9 +217,14 @@ def _make_room(page: Page, bench: _Bench) -> Entries:
 def _check_size(page: Page, entries: Sequence[str]) -> None:
     # A file that somebody made too long may shrink step by step.
     total = size(entries)
-    if total > page.limit and total >= page.size and tuple(entries) != page.entries:
-        raise EditRefused(
+    if total <= page.limit or total < page.size or tuple(entries) == page.entries:
+        return
+    longest = max((len(entry) for entry in entries if entry not in page.entries), default=0)
+    if longest > page.limit:
+        text = f"This entry alone has {longest:,} characters, the limit is {page.limit:,}; shorten it."
+    else:
+        text = (
             f"This would be {total:,} of {page.limit:,} characters. Replace or remove entries first (one batch of "
-            "`operations` can do all of it), then add.",
-            kind="overflow",
+            "`operations` can do all of it), then add."
         )
+    raise EditRefused(text, kind="overflow")

@@ -1,7 +1,8 @@
 """What is in a memory file: entries, and a line with a section sign between two of them. Pure.
 
-Entries are stripped, empty ones dropped, and of equal ones the first is kept. A file splits only at the whole
-delimiter (newline, section sign, newline), so a section sign inside a line is text like any other.
+Entries are stripped, empty ones dropped, and of equal ones the first is kept. Every line that is a section sign and
+nothing else, blanks aside, divides; a section sign inside a line is text like any other. So no entry ever holds such
+a line, whatever a hand has made of the file, and what is joined falls apart into the same entries.
 """
 
 import hashlib
@@ -32,8 +33,13 @@ Entries = tuple[str, ...]
 
 def parse(text: str) -> Entries:
     """Return the entries of a file's text; any line ends are taken."""
-    plain = text.replace("\r\n", "\n").replace("\r", "\n")
-    return tidy(plain.split(DELIMITER))
+    parts: list[list[str]] = [[]]
+    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+        if line.strip() == _SIGN:
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    return tidy("\n".join(part) for part in parts)
 
 
 def join(entries: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ r"""What goes wrong in curated memory.
         ├── MemoryUnwritable     a memory file, its history or its archive cannot be written
         ├── MemoryLocked         somebody else holds the lock; says who
         ├── UnknownChange        no such change or staged write (also a LookupError)
+        ├── EditNotTaken         a person's edit was refused or failed; says where their text is kept
         └── EditRefused          the edit does not fit; nothing was written
 
 `EditRefused` is answered to the model by the tool; the others are the host's.
@@ -32,6 +33,10 @@ class MemoryLocked(CuratedError):
 
 class UnknownChange(CuratedError, LookupError):
     """No such change to undo, or no staged write of that id."""
+
+
+class EditNotTaken(CuratedError):
+    """What a person wrote in an editor was refused or could not be written; the message says where it is kept."""
 
 
 class EditRefused(CuratedError):

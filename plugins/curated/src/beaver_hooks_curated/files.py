@@ -17,12 +17,17 @@ import attrs
 
 from beaver_hooks_curated.errors import MemoryUnreadable, MemoryUnwritable
 from beaver_hooks_curated.exchanging import put
+from beaver_hooks_curated.folders import explained, sync_folder
 
-PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
-LARGEST = 8 * 1024 * 1024
-"""Bytes beyond which a memory file is not one."""
+PRIVATE = 0o600
+LARGEST = 4 * 1024 * 1024
+"""Bytes beyond which a memory file is not one: more than the largest limit there is can need."""
+LARGEST_OF_OURS = 8 * 1024 * 1024
+"""Bytes that a file of our own, the history for example, may have; it is kept far below."""
 SETTLE = 0.2
 """Seconds for which an empty file may be one that somebody is just about to fill."""
+DISPLACED, REFUSED = "displaced", "refused"
+"""Why a text is aside: it was replaced and cannot be read, or a person wrote it and it was not taken."""
 # Not on Windows, where they are 0 and change nothing.
 _NO_LINKS: int = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
@@ -30,20 +35,28 @@ _NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
 
 @attrs.frozen(kw_only=True)
 class Found:
-    """What is in a file: its text, and when it was written; `text` is empty and `there` false where it is missing."""
+    """What is in a file.
+
+    Attributes:
+        text: its text; empty where it is missing, too.
+        written: when it was written.
+        there: whether there is a file.
+        aside: where it was put, if it was replaced and is no text of ours.
+    """
 
     text: str = attrs.field(default="", repr=False)
     written: float = 0.0
     there: bool = False
+    aside: Path | None = None
 
 
-def read(path: Path) -> Found:
+def read(path: Path, largest: int = LARGEST) -> Found:
     """Return what is in `path`. A byte order mark is taken off.
 
     Raises:
         MemoryUnreadable: it is there and is no regular file, too large, not UTF-8, holds NUL or cannot be read.
     """
-    content, status = _content(path)
+    content, status = _content(path, largest)
     if status is None:
         return Found()
     return Found(text=_decoded(path, content), written=status.st_mtime, there=True)
@@ -63,21 +76,48 @@ def read_settled(path: Path) -> Found:
 
 
 def replace(path: Path, text: str) -> Found | None:
-    """Put `text` in place of `path`, durably, and return what it replaced; `None` where that cannot be told.
+    """Put `text` in place of a memory file, durably, and return what it replaced; `None` where that cannot be told.
+
+    What was replaced and cannot be read is put aside, beside the file: it is somebody's.
 
     Raises:
         MemoryUnwritable: it could not be done; what was there is there still.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    with _explained(path):
-        try:
-            _write(temporary, text.encode("utf-8"))
-            exchanged = put(temporary, path)
-            sync_folder(path.parent)
-            return _replaced(temporary) if exchanged else None
-        finally:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
+    content = encoded(path, text, LARGEST)
+    with _temporary(path, content) as temporary:
+        exchanged = put(temporary, path)
+        sync_folder(path.parent)
+        return _replaced(temporary, path) if exchanged else None
+
+
+def overwrite(path: Path, text: str) -> None:
+    """Put `text` in place of a file of our own, durably.
+
+    Raises:
+        MemoryUnwritable: it could not be done; what was there is there still.
+    """
+    content = encoded(path, text, LARGEST_OF_OURS)
+    with _temporary(path, content) as temporary:
+        temporary.replace(path)
+        sync_folder(path.parent)
+
+
+def encoded(path: Path, text: str, largest: int) -> bytes:
+    """Return the bytes of a file that reads as `text`.
+
+    Raises:
+        MemoryUnwritable: reading would refuse them.
+    """
+    try:
+        # What looks like a byte order mark would be taken for one.
+        content = text.encode("utf-8-sig" if text.startswith("\ufeff") else "utf-8")
+    except UnicodeEncodeError:
+        raise MemoryUnwritable(_refusal(path, "a character that is none (a lone surrogate)")) from None
+    if "\0" in text:
+        raise MemoryUnwritable(_refusal(path, "zero bytes"))
+    if len(content) > largest:
+        raise MemoryUnwritable(_refusal(path, f"{len(content):,} bytes, of which {largest:,} can be read"))
+    return content
 
 
 def read_lines(path: Path) -> list[str]:
@@ -86,7 +126,22 @@ def read_lines(path: Path) -> list[str]:
     Raises:
         MemoryUnreadable: it is there and cannot be read.
     """
-    return _content(path)[0].decode("utf-8", "replace").split("\n")
+    return _content(path, LARGEST_OF_OURS)[0].decode("utf-8", "replace").split("\n")
+
+
+def mark(path: Path) -> tuple[int, int, int]:
+    """Return what tells one state of a file from another: it grows, or another file takes its place.
+
+    Raises:
+        MemoryUnreadable: nobody can tell.
+    """
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return (0, 0, 0)
+    except OSError as error:
+        raise MemoryUnreadable(_advice(path, _opening(error))) from error
+    return (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def append(path: Path, lines: list[str]) -> None:
@@ -95,8 +150,8 @@ def append(path: Path, lines: list[str]) -> None:
     Raises:
         MemoryUnwritable: it could not be done.
     """
-    content = "".join(f"{line}\n" for line in lines).encode("utf-8")
-    with _explained(path):
+    content = encoded(path, "".join(f"{line}\n" for line in lines), LARGEST_OF_OURS)
+    with explained(path):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINKS | _NO_WAIT, PRIVATE)
         try:
             end = os.fstat(descriptor).st_size
@@ -107,13 +162,9 @@ def append(path: Path, lines: list[str]) -> None:
             os.close(descriptor)
 
 
-def sweep(folder: Path) -> int:
-    """Remove the temporary files that killed processes left in `folder`; return how many. Needs the lock."""
-    strays = list(folder.glob(".*.tmp"))
-    for stray in strays:
-        with _explained(stray):
-            stray.unlink(missing_ok=True)
-    return len(strays)
+def aside_path(path: Path, why: str) -> Path:
+    """Return a new name beside a memory file, for a text that is kept aside."""
+    return path.with_name(f"{path.stem}.{why}-{secrets.token_hex(4)}{path.suffix}")
 
 
 def remove(path: Path) -> None:
@@ -122,35 +173,12 @@ def remove(path: Path) -> None:
     Raises:
         MemoryUnwritable: it could not be done.
     """
-    with _explained(path):
+    with explained(path):
         path.unlink(missing_ok=True)
         sync_folder(path.parent)
 
 
-def make_folder(folder: Path) -> None:
-    """Make a private folder unless it exists.
-
-    Raises:
-        MemoryUnwritable: it cannot be made, or is a symbolic link or a file.
-    """
-    with _explained(folder):
-        folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-    if folder.is_symlink():
-        raise MemoryUnwritable(f"The folder {folder} is a symbolic link; name its target instead.")
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in `folder` durable, where the system can."""
-    # Windows cannot open a folder; there the rename itself is all there is.
-    with contextlib.suppress(PermissionError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def _content(path: Path) -> tuple[bytes, os.stat_result | None]:
+def _content(path: Path, largest: int) -> tuple[bytes, os.stat_result | None]:
     try:
         descriptor = os.open(path, os.O_RDONLY | _NO_LINKS | _NO_WAIT)
     except FileNotFoundError:
@@ -160,8 +188,10 @@ def _content(path: Path) -> tuple[bytes, os.stat_result | None]:
     status = os.fstat(descriptor)
     try:
         # Asked before anything is read: a pipe would wait, and a folder cannot be opened as a file.
-        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+        if not stat.S_ISREG(status.st_mode):
             raise MemoryUnreadable(_advice(path, "is no memory file"))
+        if status.st_size > largest:
+            raise MemoryUnreadable(_advice(path, f"is too large ({status.st_size:,} of {largest:,} bytes)"))
         return _whole(descriptor), status
     except OSError as error:
         raise MemoryUnreadable(_advice(path, f"cannot be read ({error.strerror})")) from error
@@ -171,12 +201,13 @@ def _content(path: Path) -> tuple[bytes, os.stat_result | None]:
 
 def _whole(descriptor: int) -> bytes:
     parts: list[bytes] = []
-    while part := os.read(descriptor, LARGEST):
+    while part := os.read(descriptor, LARGEST_OF_OURS):
         parts.append(part)
     return b"".join(parts)
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that is not there yet, private and synced; `OSError` says that it could not be done."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS, PRIVATE)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
@@ -196,12 +227,28 @@ def _write_all(descriptor: int, content: bytes, end: int) -> None:
         raise
 
 
-def _replaced(path: Path) -> Found | None:
-    """Return what was exchanged, or `None` where it cannot be read: then it was no text of ours."""
+def _replaced(temporary: Path, path: Path) -> Found:
+    """Return what was exchanged; what cannot be read is put aside under a name of its own."""
     try:
-        return read_settled(path)
+        return read_settled(temporary)
     except MemoryUnreadable:
-        return None
+        aside = aside_path(path, DISPLACED)
+        temporary.rename(aside)
+        sync_folder(path.parent)
+        return Found(there=True, aside=aside)
+
+
+@contextlib.contextmanager
+def _temporary(path: Path, content: bytes) -> Iterator[Path]:
+    """Hand out a synced file beside `path`; whatever is left of it goes."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    with explained(path):
+        try:
+            write_new(temporary, content)
+            yield temporary
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
 
 
 def _decoded(path: Path, content: bytes) -> str:
@@ -221,19 +268,12 @@ def _opening(error: OSError) -> str:
     return f"cannot be opened ({error.strerror})"
 
 
+def _refusal(path: Path, problem: str) -> str:
+    return f"{path} cannot be written: the text holds {problem}. Take that out, and try again; nothing was written."
+
+
 def _advice(path: Path, problem: str) -> str:
     return (
         f"The memory file {path} {problem}. It was left as it is: mend it by hand or restore it from a backup, "
         "or move it away to start anew."
     )
-
-
-@contextlib.contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise MemoryUnwritable(
-            f"{path} cannot be written ({error.strerror}); make room or make it writable, and try again. "
-            "What was there before is there still."
-        ) from error

@@ -2,9 +2,11 @@
 
 The history knows the last acknowledged state, so that edits by hand are recognised and a change can be undone.
 A line that a crash cut off is skipped. The last line may speak of a change that never came to be; then the file
-still shows what was before it.
+still shows what was before it. Of a state that is too large a sketch is kept, hash and size: it is recognised, and
+cannot come back. So the history always stays far below what is read of it.
 """
 
+import hashlib
 import json
 import secrets
 from collections.abc import Iterable, Sequence
@@ -16,12 +18,33 @@ import attrs
 from attrs import field
 
 from beaver_hooks_curated import files
-from beaver_hooks_curated.entries import Entries, Target, size
+from beaver_hooks_curated.entries import Entries, Target, join, parse, size
 
 LARGEST = 1024 * 1024
 """Bytes at which the older half is dropped."""
+LONGEST_STATE = 512 * 1024
+"""Bytes of one state beyond which only a sketch of it is kept."""
 OUTSIDE = "edited_outside"
 UNDO = "undo"
+
+
+@attrs.frozen(kw_only=True)
+class Sketch:
+    """What is kept of a state that is too large: enough to know it again."""
+
+    sha256: str
+    entries: int
+    characters: int
+
+    @classmethod
+    def of(cls, entries: Entries) -> "Sketch":
+        """Return the sketch of a state."""
+        text = join(entries)
+        return cls(
+            sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
+            entries=len(entries),
+            characters=len(text),
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -31,7 +54,9 @@ class Change:
     Attributes:
         id: names it; random, says nothing of the content.
         action: `add`, `replace`, `remove`, `batch`, `edit`, `undo`, or `edited_outside` for one found in the file.
-        undoes: the id of the change that this one takes back.
+        undoes: the id of the change that this one takes back, or that undo has passed over.
+        before_sketch: stands for `before` where that was too large to be kept.
+        after_sketch: stands for `after`, likewise.
     """
 
     id: str = field(factory=lambda: secrets.token_hex(4))
@@ -41,6 +66,26 @@ class Change:
     before: Entries = field(repr=False)
     after: Entries = field(repr=False)
     undoes: str | None = None
+    before_sketch: Sketch | None = None
+    after_sketch: Sketch | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of it is known: else it cannot be taken back or merged."""
+        return self.before_sketch is None and self.after_sketch is None
+
+    @property
+    def empties(self) -> bool:
+        """Whether it leaves nothing of what was there."""
+        return bool(self.before or self.before_sketch) and not (self.after or self.after_sketch)
+
+    def began_with(self, entries: Entries) -> bool:
+        """Whether it was made of this state."""
+        return self.before_sketch == Sketch.of(entries) if self.before_sketch else self.before == entries
+
+    def left(self, entries: Entries) -> bool:
+        """Whether it has led to this state."""
+        return self.after_sketch == Sketch.of(entries) if self.after_sketch else self.after == entries
 
     @property
     def added(self) -> Entries:
@@ -54,15 +99,16 @@ class Change:
 
     def facts(self) -> dict[str, Any]:
         """Return what may be said of it in an audit event: ids and sizes, no text."""
+        before, after = self.before_sketch, self.after_sketch
         return {
             "change": self.id,
             "target": self.target.value,
             "action": self.action,
-            "added": len(self.added),
-            "removed": len(self.removed),
-            "entries": len(self.after),
-            "characters_before": size(self.before),
-            "characters": size(self.after),
+            "added": len(self.added) if self.whole else None,
+            "removed": len(self.removed) if self.whole else None,
+            "entries": after.entries if after else len(self.after),
+            "characters_before": before.characters if before else size(self.before),
+            "characters": after.characters if after else size(self.after),
         }
 
 
@@ -74,17 +120,23 @@ class History:
         self._target = target
         self._known: tuple[tuple[int, int, int], tuple[Change, ...]] | None = None
 
+    @property
+    def last(self) -> Change | None:
+        """The last change, or `None`."""
+        return next(reversed(self.changes()), None)
+
     def changes(self) -> tuple[Change, ...]:
         """Return every kept change, the oldest first.
 
         Raises:
             MemoryUnreadable: the file is there and cannot be read.
         """
-        mark = self._mark()
-        if self._known is None or self._known[0] != mark:
+        mark, known = files.mark(self.path), self._known
+        if known is None or known[0] != mark:
             lines = files.read_lines(self.path)
-            self._known = (mark, tuple(change for line in lines if (change := _parsed(line, self._target))))
-        return self._known[1]
+            known = (mark, tuple(change for line in lines if (change := _parsed(line, self._target))))
+            self._known = known
+        return known[1]
 
     def append(self, changes: Sequence[Change]) -> None:
         """Write changes down, durably, and drop the older half of a history that has grown too long.
@@ -92,15 +144,24 @@ class History:
         Raises:
             MemoryUnwritable: it could not be done.
         """
-        before = self.changes()
-        files.append(self.path, [_line(change) for change in changes])
-        self._known = (self._mark(), (*before, *changes))
-        if self._known[0][1] > LARGEST:
+        if files.mark(self.path)[1] > LARGEST:
+            # Somebody was stopped before they could.
+            self._shorten()
+        before, kept = self.changes(), tuple(map(_slim, changes))
+        files.append(self.path, [_line(change) for change in kept])
+        mark = files.mark(self.path)
+        self._known = (mark, (*before, *kept))
+        if mark[1] > LARGEST:
             self._shorten()
 
     def forget(self) -> None:
         """Drop all changes but the last state, which tells edits by hand from ours."""
-        self._keep([attrs.evolve(change, before=change.after) for change in self.changes()[-1:]])
+        self._keep(
+            [
+                attrs.evolve(change, before=change.after, before_sketch=change.after_sketch)
+                for change in self.changes()[-1:]
+            ]
+        )
 
     def _shorten(self) -> None:
         kept: list[Change] = []
@@ -113,20 +174,36 @@ class History:
         self._keep(kept)
 
     def _keep(self, changes: Iterable[Change]) -> None:
-        files.replace(self.path, "".join(f"{_line(change)}\n" for change in changes))
+        files.overwrite(self.path, "".join(f"{_line(change)}\n" for change in changes))
         self._known = None
 
-    def _mark(self) -> tuple[int, int, int]:
-        """Return what tells one state of the file from another; it grows, or another file takes its place."""
-        try:
-            status = self.path.lstat()
-        except FileNotFoundError:
-            return (0, 0, 0)
-        return (status.st_ino, status.st_size, status.st_mtime_ns)
+
+def _slim(change: Change) -> Change:
+    """Return the change as it is kept: sketches for states that are too large."""
+    if change.before_sketch is None and _is_large(change.before):
+        change = attrs.evolve(change, before=(), before_sketch=Sketch.of(change.before))
+    if change.after_sketch is None and _is_large(change.after):
+        change = attrs.evolve(change, after=(), after_sketch=Sketch.of(change.after))
+    return change
+
+
+def _is_large(entries: Entries) -> bool:
+    # Escaped, a character takes six bytes at most: whoever is far below need not be measured.
+    if size(entries) * 6 + len(entries) * 4 <= LONGEST_STATE:
+        return False
+    return len(json.dumps(entries, ensure_ascii=False).encode("utf-8", "surrogatepass")) > LONGEST_STATE
 
 
 def _line(change: Change) -> str:
-    plain = {**attrs.asdict(change), "when": change.when.isoformat()}
+    plain = {
+        "id": change.id,
+        "when": change.when.isoformat(),
+        "target": change.target,
+        "action": change.action,
+        "before": attrs.asdict(change.before_sketch) if change.before_sketch else change.before,
+        "after": attrs.asdict(change.after_sketch) if change.after_sketch else change.after,
+        "undoes": change.undoes,
+    }
     return json.dumps(plain, ensure_ascii=False)
 
 
@@ -134,20 +211,40 @@ def _parsed(line: str, target: Target) -> Change | None:
     """Return the change of a line, or `None` for one that was cut off or damaged."""
     try:
         plain = json.loads(line)
+        before, before_sketch = _state(plain["before"])
+        after, after_sketch = _state(plain["after"])
         return Change(
             id=str(plain["id"]),
-            when=datetime.fromisoformat(plain["when"]),
+            when=aware(plain["when"]),
             target=target,
             action=str(plain["action"]),
-            before=_texts(plain["before"]),
-            after=_texts(plain["after"]),
-            undoes=plain.get("undoes"),
+            before=before,
+            after=after,
+            undoes=None if plain.get("undoes") is None else str(plain["undoes"]),
+            before_sketch=before_sketch,
+            after_sketch=after_sketch,
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def _texts(values: object) -> Entries:
-    if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+def aware(text: str) -> datetime:
+    """Return a time that can be compared with others, or raise `ValueError` or `TypeError`."""
+    when = datetime.fromisoformat(text)
+    if when.tzinfo is None:
+        raise ValueError("a time without a zone")
+    return when
+
+
+def _state(value: object) -> tuple[Entries, Sketch | None]:
+    """Return entries, or what stands for them."""
+    if isinstance(value, dict):
+        sketch = Sketch(sha256=str(value["sha256"]), entries=int(value["entries"]), characters=int(value["characters"]))
+        return (), sketch
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise TypeError("a list of texts is wanted")
-    return tuple(values)
+    entries = tuple(value)
+    join(entries).encode("utf-8")
+    if parse(join(entries)) != entries:
+        raise ValueError("that can never have been in a file")
+    return entries, None

@@ -32,21 +32,22 @@ class Places:
         Notes are shared. A profile is the user's own where `perUser` is on; turns without a user share one that no
         user sees.
         """
-        return self._store(self._folder(target, user))
+        return self._store(self.folder_of(target, user))
+
+    def folder_of(self, target: Target, user: str | None) -> Path:
+        """Return the folder that holds the target of `user`."""
+        if target is Target.MEMORY or user is None or not self._settings.per_user:
+            return self.folder
+        return self.folder / USERS / user_folder(user)
 
     def queue(self, target: Target, user: str | None) -> Queue:
         """Return what waits there for approval."""
-        return Queue(self._folder(target, user))
+        return Queue(self.folder_of(target, user))
 
     def stores(self) -> tuple[MemoryStore, ...]:
         """Return every store that has a folder."""
         users = sorted((self.folder / USERS).glob("*/"))
         return tuple(self._store(folder) for folder in (self.folder, *users) if folder.is_dir())
-
-    def _folder(self, target: Target, user: str | None) -> Path:
-        if target is Target.MEMORY or user is None or not self._settings.per_user:
-            return self.folder
-        return self.folder / USERS / user_folder(user)
 
     def _store(self, folder: Path) -> MemoryStore:
         store = self._stores.pop(folder, None) or self._made(folder)

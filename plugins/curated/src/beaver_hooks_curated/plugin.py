@@ -65,7 +65,7 @@ class Curated:
     def take_edit(self, target: Target, base: str, text: str, user: str | None) -> Written:
         """Take what a person made of `base` in an editor, and write down that they did; see `MemoryService.edited`."""
         written = self.service.edited(target, base, text, user)
-        tell_written(written, self._report)
+        tell_written(written, self._report, well=self.service.is_well(user))
         return written
 
     @hookimpl
@@ -87,8 +87,6 @@ class Curated:
         """
         taken = await asyncio.to_thread(self.service.snapshot, turn.user)
         tell_taken(taken, report)
-        if not taken.not_kept:
-            report.recovered()
         return Contribution(blocks=taken.snapshot.blocks) if taken.snapshot.blocks else None
 
     @hookimpl

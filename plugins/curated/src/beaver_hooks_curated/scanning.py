@@ -20,6 +20,8 @@ from beaver_hostspecs.neutralising import neutralise
 LONGEST = 65_536
 """Bytes beyond which an entry is not scanned but refused: nobody reads it either."""
 
+_PIECE = 1024
+
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _TAGS = re.compile("[\U000e0000-\U000e007f]")
@@ -45,6 +47,7 @@ class _Tools:
     shapes: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...]
     phrases: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...]
     stems: dict[str, str]
+    harmless: re.Pattern[str]
 
 
 def clean(text: str) -> str:
@@ -54,7 +57,7 @@ def clean(text: str) -> str:
 
 def scan(text: str) -> tuple[str, ...]:
     """Return the names of the threats in `text`, sorted; empty if there is none."""
-    if len(text) > LONGEST or len(text.encode("utf-8", "surrogatepass")) > LONGEST:
+    if _is_too_long(text):
         return ("too_long",)
     lines = _LINE_ENDS.sub("\n", text)
     kept = neutralise(lines)
@@ -67,6 +70,22 @@ def scan(text: str) -> tuple[str, ...]:
     if spaced := _SPACED.sub(_closed, plain):
         found.update(_worded(spaced) if spaced != plain else ())
     return tuple(sorted(found))
+
+
+def _is_too_long(text: str) -> bool:
+    """Whether it has too many bytes, or would have when folded: one character may become eighteen."""
+    if len(text) > LONGEST or len(text.encode("utf-8", "surrogatepass")) > LONGEST:
+        return True
+    if text.isascii():
+        return False
+    total = 0
+    # A piece at a time: to fold it all may take longer than all the rest.
+    for start in range(0, len(text), _PIECE):
+        folded = unicodedata.normalize("NFKC", text[start : start + _PIECE]).casefold()
+        total += len(folded.encode("utf-8", "surrogatepass"))
+        if total > LONGEST:
+            return True
+    return False
 
 
 class Scanner:
@@ -157,7 +176,8 @@ def _shaped(plain: str) -> list[str]:
 
 
 def _worded(plain: str) -> list[str]:
-    classes = _classes(plain)
+    # The names of settings are words, too.
+    classes = _classes(_tools().harmless.sub("", plain.replace("_", " ")))
     return [name for name, pattern in _tools().words if pattern.search(classes)]
 
 
@@ -189,6 +209,8 @@ def _class_of(word: str, stems: dict[str, str]) -> str:
 def _tools() -> _Tools:
     """Read `threats.json`: word classes, patterns over them, shapes and phrases, each with its threat's name.
 
+    What is `harmless` is taken out before words are looked up.
+
     A stem fits every word that begins with it, one after `=` that word alone. A shape is only searched for where one of
     its plain texts is found. A phrase is one of its first texts near one of its second.
     """
@@ -197,6 +219,7 @@ def _tools() -> _Tools:
         words=tuple((name, re.compile(pattern)) for name, pattern in data["words"]),
         shapes=tuple((name, tuple(needles), re.compile(pattern)) for name, needles, pattern in data["shapes"]),
         phrases=tuple((name, *_near(one, other)) for name, one, other in data["phrases"]),
+        harmless=re.compile("|".join(data["harmless"])),
         stems={_fold(word): letter for letter, words in data["stems"] for word in words.split()},
     )
 

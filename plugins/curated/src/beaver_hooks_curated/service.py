@@ -7,17 +7,19 @@ from pathlib import Path
 import attrs
 from attrs import field
 
-from beaver_hooks_curated.editing import Edit, Operation, apply, prepare
-from beaver_hooks_curated.entries import Page, Target, join, parse, size
+from beaver_hooks_curated import aside
+from beaver_hooks_curated.editing import Operation, apply, prepare
+from beaver_hooks_curated.entries import Page, Target, join, parse
 from beaver_hooks_curated.errors import EditRefused, MemoryLocked, MemoryUnwritable, UnknownChange
 from beaver_hooks_curated.history import Change
-from beaver_hooks_curated.merging import merge
 from beaver_hooks_curated.places import Places
+from beaver_hooks_curated.plans import action, approved, by_hand, pinned
 from beaver_hooks_curated.scanning import Scanner
 from beaver_hooks_curated.settings import CuratedSettings
 from beaver_hooks_curated.snapshot import MemorySnapshot, take
 from beaver_hooks_curated.staging import Staged
 from beaver_hooks_curated.store import MemoryStore, Written
+from beaver_hooks_curated.undoing import nothing_to_undo
 from beaver_hostspecs import Clock, SystemClock
 
 
@@ -28,11 +30,23 @@ class Taken:
     Attributes:
         outside: edits by others that were written down now.
         not_kept: how many edits by others could not be written down; they are shown all the same.
+        emptied: what somebody else has emptied, and nobody has written since.
+        displaced: how many texts are kept aside because they came in between a write and cannot be read.
     """
 
     snapshot: MemorySnapshot
     outside: tuple[Change, ...] = field(default=(), repr=False)
     not_kept: int = 0
+    emptied: tuple[Target, ...] = ()
+    displaced: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class Forgotten:
+    """What was forgotten: in how many folders, and the edits by others that were found on the way."""
+
+    folders: int
+    outside: tuple[Change, ...] = field(default=(), repr=False)
 
 
 class MemoryService:
@@ -73,9 +87,8 @@ class MemoryService:
         """
         pages: list[Page] = []
         outside: list[Change] = []
-        not_kept = 0
-        for target in Target:
-            store = self._places.store(target, user)
+        not_kept: list[Change] = []
+        for target, store in self._stores(user):
             reading = store.read(target)
             pages.append(reading.page)
             if reading.outside is None:
@@ -84,11 +97,21 @@ class MemoryService:
                 written = store.adopt(target)
             except (MemoryUnwritable, MemoryLocked):
                 # Reading needs no disk space: the caller says that it could not be kept.
-                not_kept += 1
+                not_kept.append(reading.outside)
             else:
                 pages[-1] = written.page
                 outside += written.outside
-        return Taken(snapshot=take(pages, self.scan), outside=tuple(outside), not_kept=not_kept)
+        return Taken(
+            snapshot=take(pages, self.scan),
+            outside=tuple(outside),
+            not_kept=len(not_kept),
+            emptied=(*self._emptied(user), *(each.target for each in not_kept if each.empties)),
+            displaced=self._displaced(user),
+        )
+
+    def is_well(self, user: str | None = None) -> bool:
+        """Whether nothing was emptied by somebody else, and no text of theirs waits aside."""
+        return not self._emptied(user) and not self._displaced(user)
 
     def change(self, target: Target, operations: Sequence[Operation], user: str | None = None) -> Written:
         """Make an edit, all of it or nothing.
@@ -98,12 +121,14 @@ class MemoryService:
             CuratedError: a file cannot be read or written; see `MemoryStore.write`.
         """
         prepared = prepare(operations)
-        plan = partial(_applied, operations=prepared, archive=self.settings.overflow == "archive")
-        return self._places.store(target, user).write(target, plan, action=_action(prepared))
+        plan = partial(apply, operations=prepared, archive=self._archives)
+        return self._places.store(target, user).write(target, plan, action=action(prepared))
 
     # --- Approval -----------------------------------------------------------------------------------------------
 
-    def stage(self, target: Target, operations: Sequence[Operation], user: str | None = None) -> Staged:
+    def stage(
+        self, target: Target, operations: Sequence[Operation], user: str | None = None, *, echoes: bool = False
+    ) -> Staged:
         """Let an edit wait for approval. It is checked and scanned now, and pinned to the entries it means.
 
         Raises:
@@ -112,9 +137,14 @@ class MemoryService:
         prepared = prepare(operations)
         store = self._places.store(target, user)
         page = store.read(target).page
-        edit = _applied(page, operations=prepared, archive=self.settings.overflow == "archive")
-        pinned = _pinned(edit, prepared)
-        staged = Staged(when=self._clock.now(), target=target, operations=pinned)
+        edit = apply(page, prepared, archive=self._archives)
+        staged = Staged(
+            when=self._clock.now(),
+            target=target,
+            operations=pinned(edit, prepared),
+            evicted=edit.evicted,
+            echoes=echoes,
+        )
         with store.locked():
             self._places.queue(target, user).put(staged)
         return staged
@@ -133,13 +163,15 @@ class MemoryService:
         """
         staged = self._waiting(staged_id, user)
         try:
-            written = self.change(staged.target, staged.operations, user)
+            prepared = prepare(staged.operations)
+            plan = partial(approved, operations=prepared, archive=self._archives, evicted=staged.evicted)
+            written = self._places.store(staged.target, user).write(staged.target, plan, action=action(prepared))
         except EditRefused as error:
             raise EditRefused(
                 f"The staged write {staged_id} no longer fits and goes on waiting: {error}", kind="stale"
             ) from error
         self._drop(staged, user)
-        return written
+        return attrs.evolve(written, echoes=staged.echoes)
 
     def reject(self, staged_id: str, user: str | None = None) -> Staged:
         """Drop a staged edit, or raise `UnknownChange`."""
@@ -155,18 +187,30 @@ class MemoryService:
         return tuple(sorted(changes, key=lambda change: change.when))
 
     def undo(self, user: str | None = None) -> Written:
-        """Take back the last change that still stands, of either target.
+        """Take back the newest change that still stands, of both targets; an edit by hand is one, seen before or not.
 
         Raises:
             UnknownChange: there is none.
-            EditRefused: it was changed again since.
+            EditRefused: it cannot be taken back, for example because it was changed again; says which entry that is.
+                The next call passes over it.
         """
-        for target in dict.fromkeys(change.target for change in reversed(self.history(user))):
-            try:
-                return self._places.store(target, user).undo(target)
-            except UnknownChange:
-                continue
-        raise UnknownChange("There is no change to undo; the history shows what is kept.")
+        outside = self.adopt(user)
+        standing = [change for target, store in self._stores(user) if (change := store.standing(target))]
+        if not standing:
+            raise nothing_to_undo()
+        # Of the same moment, the last one listed.
+        target = max(reversed(standing), key=lambda change: change.when).target
+        written = self._places.store(target, user).undo(target)
+        return attrs.evolve(written, outside=(*outside, *written.outside))
+
+    def adopt(self, user: str | None = None) -> tuple[Change, ...]:
+        """Write down what others have edited and nobody has seen yet; return it."""
+        seen = [store.adopt(target) for target, store in self._stores(user) if store.read(target).outside]
+        return tuple(change for written in seen for change in written.outside)
+
+    def folder_of(self, target: Target, user: str | None = None) -> Path:
+        """Return the folder that the target of a user is in."""
+        return self._places.folder_of(target, user)
 
     def editable(self, target: Target, user: str | None = None) -> str:
         """Return the text of a target for an editor; hand it back to `edited` as `base`."""
@@ -175,16 +219,33 @@ class MemoryService:
     def edited(self, target: Target, base: str, text: str, user: str | None = None) -> Written:
         """Take what a person made of `base` in an editor; what was written in the meantime stays.
 
+        New entries are cleaned like those of the tool; one that looks like a threat is taken, and not shown to models.
+
         Raises:
             EditRefused: it is too long.
         """
-        plan = partial(_by_hand, base=parse(base), text=parse(text))
+        plan = partial(by_hand, base=parse(base), text=parse(text))
         return self._places.store(target, user).write(target, plan, action="edit")
 
-    def forget_history(self, user: str | None = None) -> None:
-        """Drop what history and archive keep of entries that are gone."""
-        for store in {store.folder: store for _, store in self._stores(user)}.values():
-            store.forget_history()
+    def forget_history(self, user: str | None = None) -> Forgotten:
+        """Drop what histories, archives and texts kept aside hold of entries that are gone.
+
+        With `perUser` and a user: in the notes and in this user's profile. Without a user: everywhere.
+        """
+        own = {store.folder: store for _, store in self._stores(user)}
+        stores = self._places.stores() if user is None else tuple(own.values())
+        outside = [change for store in stores for change in store.forget_history()]
+        return Forgotten(folders=len(stores), outside=tuple(outside))
+
+    @property
+    def _archives(self) -> bool:
+        return self.settings.overflow == "archive"
+
+    def _emptied(self, user: str | None) -> tuple[Target, ...]:
+        return tuple(target for target, store in self._stores(user) if store.emptied(target))
+
+    def _displaced(self, user: str | None) -> int:
+        return sum(aside.displaced(folder) for folder in {store.folder for _, store in self._stores(user)})
 
     def _stores(self, user: str | None) -> list[tuple[Target, MemoryStore]]:
         return [(target, self._places.store(target, user)) for target in Target]
@@ -198,30 +259,3 @@ class MemoryService:
     def _drop(self, staged: Staged, user: str | None) -> None:
         with self._places.store(staged.target, user).locked():
             self._places.queue(staged.target, user).drop(staged.id)
-
-
-def _action(operations: Sequence[Operation]) -> str:
-    return operations[0].action if len(operations) == 1 else "batch"
-
-
-def _applied(page: Page, *, operations: Sequence[Operation], archive: bool) -> Edit:
-    return apply(page, operations, archive=archive)
-
-
-def _pinned(edit: Edit, operations: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Return the operations with each `old_text` as the whole entry that it means now."""
-    meant = dict((*edit.replaced, *edit.removed))
-    return tuple(
-        attrs.evolve(operation, old_text=meant[number], exact=True) if number in meant else operation
-        for number, operation in enumerate(operations, 1)
-    )
-
-
-def _by_hand(page: Page, *, base: tuple[str, ...], text: tuple[str, ...]) -> Edit:
-    merged = merge(base, page.entries, text)
-    if size(merged) > page.limit and size(merged) > page.size:
-        raise EditRefused(
-            f"This would be {size(merged):,} of {page.limit:,} characters; shorten it and save again.",
-            kind="overflow",
-        )
-    return Edit(entries=merged)

@@ -11,8 +11,9 @@ from attrs import field
 
 from beaver_hooks_curated import files
 from beaver_hooks_curated.editing import Operation
-from beaver_hooks_curated.entries import Target
+from beaver_hooks_curated.entries import Entries, Target
 from beaver_hooks_curated.errors import EditRefused, MemoryUnreadable
+from beaver_hooks_curated.history import aware
 
 FILE = ".pending.json"
 MOST = 50
@@ -26,12 +27,16 @@ class Staged:
     Attributes:
         id: what the user names it by.
         operations: what it does; each `old_text` is the exact entry that was meant when it was staged.
+        evicted: the entries that may make room for it, and no others.
+        echoes: the content repeats what was recalled for the turn that asked for it.
     """
 
     id: str = field(factory=lambda: secrets.token_hex(3))
     when: datetime
     target: Target
     operations: tuple[Operation, ...] = field(repr=False)
+    evicted: Entries = field(default=(), repr=False)
+    echoes: bool = False
 
 
 class Queue:
@@ -46,10 +51,10 @@ class Queue:
         Raises:
             MemoryUnreadable: the file is there and holds something else.
         """
-        text = files.read(self._path).text
+        text = files.read(self._path, files.LARGEST_OF_OURS).text
         try:
             return tuple(_staged(plain) for plain in json.loads(text or "[]"))
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise MemoryUnreadable(
                 f"The staged writes in {self._path} cannot be read. Move the file away to start anew."
             ) from None
@@ -72,7 +77,7 @@ class Queue:
         self._save(tuple(each for each in self.all() if each.id != staged_id))
 
     def _save(self, waiting: tuple[Staged, ...]) -> None:
-        files.replace(self._path, json.dumps([_plain(each) for each in waiting], ensure_ascii=False, indent=1))
+        files.overwrite(self._path, json.dumps([_plain(each) for each in waiting], ensure_ascii=False, indent=1))
 
 
 def _plain(staged: Staged) -> dict[str, Any]:
@@ -80,9 +85,29 @@ def _plain(staged: Staged) -> dict[str, Any]:
 
 
 def _staged(plain: dict[str, Any]) -> Staged:
+    if not plain["operations"]:
+        raise ValueError("nothing to do")
     return Staged(
         id=str(plain["id"]),
-        when=datetime.fromisoformat(plain["when"]),
+        when=aware(plain["when"]),
         target=Target(plain["target"]),
-        operations=tuple(Operation(**each) for each in plain["operations"]),
+        operations=tuple(_operation(each) for each in plain["operations"]),
+        evicted=tuple(map(_text, plain.get("evicted", ()))),
+        echoes=bool(plain.get("echoes", False)),
     )
+
+
+def _operation(plain: dict[str, Any]) -> Operation:
+    content, old_text = plain.get("content"), plain.get("old_text")
+    return Operation(
+        action=_text(plain["action"]),
+        content=None if content is None else _text(content),
+        old_text=None if old_text is None else _text(old_text),
+        exact=bool(plain.get("exact", False)),
+    )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a text is wanted")
+    return value

@@ -7,17 +7,19 @@ last. A crash in between leaves the old file, and a history whose last line neve
 import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 import attrs
 
-from beaver_hooks_curated import files
+from beaver_hooks_curated import aside, files, folders
 from beaver_hooks_curated.editing import Edit
 from beaver_hooks_curated.entries import Entries, Page, Target, join, parse
+from beaver_hooks_curated.errors import EditRefused
 from beaver_hooks_curated.history import OUTSIDE, UNDO, Change, History
 from beaver_hooks_curated.locking import locked
 from beaver_hooks_curated.merging import restore
-from beaver_hooks_curated.undoing import last_standing, without
+from beaver_hooks_curated.undoing import last_standing, nothing_to_undo, without
 from beaver_hostspecs import Clock
 
 ARCHIVE_FILE = "ARCHIVE.jsonl"
@@ -50,12 +52,16 @@ class Written:
         edit: what the plan made of the state it found.
         change: what was written down; `None` if there was nothing to change.
         outside: edits by others that were found on the way.
+        displaced: where texts of others are that came in between and cannot be read.
+        echoes: the content repeats what was recalled for the turn that asked for it.
     """
 
     page: Page
     edit: Edit
     change: Change | None
     outside: tuple[Change, ...] = ()
+    displaced: tuple[Path, ...] = ()
+    echoes: bool = False
 
 
 class MemoryStore:
@@ -102,43 +108,72 @@ class MemoryStore:
 
     def adopt(self, target: Target) -> Written:
         """Write down an edit by somebody else, and put back what they cannot have seen."""
-        return self.write(target, lambda page: Edit(entries=page.entries), action=OUTSIDE)
+        with self.locked():
+            return self._adopt(target)
 
     def changes(self, target: Target) -> tuple[Change, ...]:
         """Return the kept changes of a target, the oldest first."""
         return self._histories[target].changes()
 
+    def emptied(self, target: Target) -> bool:
+        """Whether the last thing that is written down is that somebody else has emptied the target."""
+        last = self._histories[target].last
+        return last is not None and last.action == OUTSIDE and last.empties
+
+    def standing(self, target: Target) -> Change | None:
+        """Return what `undo` would take back of this target, or `None`. An edit by somebody else is first adopted."""
+        return last_standing(self.changes(target), self.read(target).page.entries)
+
     def undo(self, target: Target) -> Written:
-        """Take back the target's last change that still stands; edits made since stay.
+        """Take back the target's last change that still stands, a hand's among them; edits made since stay.
 
         Raises:
             UnknownChange: there is none.
-            EditRefused: what it brought was changed again, or what it took away no longer fits.
+            EditRefused: what it brought was changed again, or what it took away no longer fits. The next call passes
+                over it.
         """
         with self.locked():
-            change = last_standing(self.changes(target), self.read(target).page.entries)
-            return self._write(target, lambda page: without(change, page), UNDO, undoes=change.id)
+            found = self._adopt(target)
+            change = last_standing(self.changes(target), found.page.entries)
+            if change is None:
+                raise nothing_to_undo()
+            try:
+                written = self._write(target, partial(without, change), UNDO, undoes=change.id)
+            except EditRefused:
+                state = found.page.entries
+                self._histories[target].append([self._change(target, UNDO, state, state, undoes=change.id)])
+                raise
+            return attrs.evolve(written, outside=(*found.outside, *written.outside))
 
-    def forget_history(self) -> None:
-        """Drop what history and archive keep of entries that are gone."""
+    def forget_history(self) -> tuple[Change, ...]:
+        """Drop what history, archive and texts kept aside hold of entries that are gone.
+
+        Edits by others are written down first: what they have removed is gone, too. They are returned.
+        """
         with self.locked():
+            outside = [change for target in Target for change in self._adopt(target).outside]
             for history in self._histories.values():
                 history.forget()
             files.remove(self.folder / ARCHIVE_FILE)
+            aside.forget(self.folder)
+        return tuple(outside)
 
     def sweep(self) -> int:
         """Remove what killed processes left behind; return how many files that were."""
         if not any(self.folder.glob(".*.tmp")):
             return 0
         with self.locked():
-            return files.sweep(self.folder)
+            return folders.sweep(self.folder)
 
     def locked(self) -> AbstractContextManager[None]:
         """Hold the folder's lock; the folder is made if need be."""
-        files.make_folder(self.folder)
+        folders.make_folder(self.folder)
         return locked(self.folder, self._lock_seconds)
 
     # --- Under the lock -----------------------------------------------------------------------------------------
+
+    def _adopt(self, target: Target) -> Written:
+        return self._write(target, lambda page: Edit(entries=page.entries), OUTSIDE)
 
     def _write(self, target: Target, plan: Plan, action: str, *, undoes: str | None = None) -> Written:
         on_disk, found, outside = self._found(target)
@@ -150,40 +185,49 @@ class MemoryStore:
             changes.append(change)
         if not changes:
             return Written(page=self._page(target, found), edit=edit, change=None)
+        files.encoded(self.path(target), join(edit.entries), files.LARGEST)
         self._archive(target, edit.evicted)
         self._histories[target].append(changes)
-        slipped = self._put(target, on_disk, edit.entries)
+        slipped, displaced = self._put(target, on_disk, edit.entries)
         entries = slipped[-1].after if slipped else edit.entries
         others = (*changes[:1], *slipped) if outside else slipped
-        return Written(page=self._page(target, entries), edit=edit, change=change, outside=others)
+        page = self._page(target, entries)
+        return Written(page=page, edit=edit, change=change, outside=others, displaced=displaced)
 
     def _found(self, target: Target) -> tuple[Entries, Entries, Change | None]:
         """Return what is in the file, what it comes to with what its writer missed, and the edit that was made."""
-        changes = self._histories[target].changes()
+        last = self._histories[target].last
         found = files.read(self.path(target))
-        if not found.text and changes and changes[-1].after:
+        if not found.text and last and not last.left(()):
             found = files.read_settled(self.path(target))
         entries = parse(found.text)
-        last = changes[-1] if changes else None
-        if entries == (last.after if last else ()) or (last and _never_came(last, entries, found)):
+        if (last.left(entries) if last else not entries) or (last and _never_came(last, entries, found)):
             return entries, entries, None
         merged = self._restored(target, found)
-        return entries, merged, self._change(target, OUTSIDE, last.after if last else (), merged)
+        change = self._change(target, OUTSIDE, last.after if last else (), merged)
+        return entries, merged, attrs.evolve(change, before_sketch=last.after_sketch if last else None)
 
     def _restored(self, target: Target, found: files.Found) -> Entries:
         """Return what somebody else has written, with the changes that they cannot have seen."""
         changes, entries = self._histories[target].changes(), parse(found.text)
         recent = [(each.before, each.after) for each in changes if each.when.timestamp() > found.written - UNSEEN]
         # Who leaves nothing means it: nobody saves an empty text over a memory that they were editing.
-        return restore(changes[-1].after, entries, recent) if recent and entries else entries
+        if not recent or not entries or not all(each.whole for each in changes[-len(recent) :]):
+            return entries
+        return restore(changes[-1].after, entries, recent)
 
-    def _put(self, target: Target, on_disk: Entries, after: Entries) -> tuple[Change, ...]:
-        """Put the entries into the file; what somebody wrote there in the meantime is merged and put again."""
+    def _put(self, target: Target, on_disk: Entries, after: Entries) -> tuple[tuple[Change, ...], tuple[Path, ...]]:
+        """Put the entries into the file; what somebody wrote there in the meantime is merged and put again.
+
+        What of it is no text is kept aside.
+        """
         slipped: list[Change] = []
+        displaced: list[Path] = []
         if on_disk == after and self.path(target).exists():
-            return ()
+            return (), ()
         for _ in range(_ATTEMPTS):
             old = files.replace(self.path(target), join(after))
+            displaced += [old.aside] if old and old.aside else []
             theirs = parse(old.text) if old else ()
             if not old or not theirs or theirs == on_disk:
                 break
@@ -193,7 +237,8 @@ class MemoryStore:
             slipped.append(self._change(target, OUTSIDE, after, merged))
             self._histories[target].append(slipped[-1:])
             on_disk, after = after, merged
-        return tuple(slipped)
+        aside.take_in(displaced, target)
+        return tuple(slipped), tuple(displaced)
 
     def _archive(self, target: Target, evicted: Entries) -> None:
         when = self._clock.now().isoformat()
@@ -217,4 +262,4 @@ class MemoryStore:
 
 def _never_came(last: Change, entries: Entries, found: files.Found) -> bool:
     """Whether a crash between history and file kept the last change from the file: it is older than the change."""
-    return entries == last.before and found.there and found.written <= last.when.timestamp()
+    return last.began_with(entries) and found.there and found.written <= last.when.timestamp()

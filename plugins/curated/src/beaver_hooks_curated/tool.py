@@ -3,14 +3,18 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
+
+import attrs
 
 from beaver_hooks_curated import answers
 from beaver_hooks_curated.editing import ACTIONS, Operation
 from beaver_hooks_curated.entries import Page, Target
 from beaver_hooks_curated.errors import CuratedError, EditRefused
-from beaver_hooks_curated.reporting import PLANE, tell_written
+from beaver_hooks_curated.reporting import PLANE, tell_staged, tell_written
 from beaver_hooks_curated.service import MemoryService
+from beaver_hooks_curated.staging import Staged
 from beaver_hooks_curated.store import Written
 from beaver_hostspecs import OutcomeKind, Report, Tool, Turn
 
@@ -70,41 +74,49 @@ class MemoryTool:
         Raises:
             CuratedError: a file cannot be read or written, or the lock is not to be had.
         """
-        target, page = Target.MEMORY, None
         try:
             target, operations = read_arguments(arguments)
-            return await self._edit(target, operations, turn, report)
         except EditRefused as error:
-            report.outcome(PLANE, OutcomeKind.REJECTED, target=target.value, reason=error.kind)
-            if self._is_hopeless(turn, error):
-                return answers.terminal()
-            if error.kind != "invalid":
-                page = await self._page(target, turn)
-            batch = bool(arguments.get("operations"))
-            return answers.failure(error, page, self._service.scan, batch=batch)
-        except CuratedError as error:
-            report.outcome(PLANE, OutcomeKind.FAILED, target=target.value, error=type(error).__name__)
-            raise
+            _tell_failure(Target.MEMORY, error, report)
+            return answers.failure(error, None, self._service.scan, batch=False)
+        echoes = any(turn.was_injected(operation.content) for operation in operations if operation.content)
+        call = partial(self._do, target, operations, turn.user, report, echoes=echoes)
+        try:
+            answer = await asyncio.to_thread(call)
+        except EditRefused as error:
+            return await self._refused(target, error, turn, batch=bool(arguments.get("operations")))
+        if "staged" not in answer:
+            self.forget(turn)
+        return answer
 
     def forget(self, turn: Turn) -> None:
         """Forget the failures of a turn that is over."""
         self._failures.pop(turn.id, None)
 
-    async def _edit(
-        self, target: Target, operations: Sequence[Operation], turn: Turn, report: Report
+    def _do(
+        self, target: Target, operations: Sequence[Operation], user: str | None, report: Report, *, echoes: bool
     ) -> answers.Answer:
-        if self._service.settings.approval:
-            waiting = await asyncio.to_thread(self._service.stage, target, operations, turn.user)
-            report.event("curated_staged", staged=waiting.id, target=target.value, operations=len(operations))
-            report.outcome(PLANE, OutcomeKind.QUEUED, target=target.value, staged=waiting.id)
-            return answers.staged(waiting)
-        written = await asyncio.to_thread(self._service.change, target, operations, turn.user)
-        self.forget(turn)
-        _tell(written, operations, turn, report)
-        return answers.success(written, operations, self._service.scan)
+        """Do it and say so, in a thread: when the write is done, whoever waited may be gone."""
+        service = self._service
+        try:
+            if service.settings.approval:
+                waiting = service.stage(target, operations, user, echoes=echoes)
+                _tell_waiting(waiting, report)
+                return answers.staged(waiting, service.scan)
+            written = attrs.evolve(service.change(target, operations, user), echoes=echoes)
+        except CuratedError as error:
+            _tell_failure(target, error, report)
+            raise
+        _tell(written, report, well=written.change is not None and service.is_well(user))
+        return answers.success(written, operations, service.scan)
 
-    async def _page(self, target: Target, turn: Turn) -> Page:
-        return await asyncio.to_thread(self._service.page, target, turn.user)
+    async def _refused(self, target: Target, error: EditRefused, turn: Turn, *, batch: bool) -> answers.Answer:
+        if self._is_hopeless(turn, error):
+            return answers.terminal()
+        page: Page | None = None
+        if error.kind != "invalid":
+            page = await asyncio.to_thread(self._service.page, target, turn.user)
+        return answers.failure(error, page, self._service.scan, batch=batch)
 
     def _is_hopeless(self, turn: Turn, error: EditRefused) -> bool:
         """Count the failure, and say whether it was one too many."""
@@ -142,9 +154,20 @@ def _operation(step: object) -> Operation:
     return Operation(action=texts[0] or "", content=texts[1], old_text=texts[2])
 
 
-def _tell(written: Written, operations: Sequence[Operation], turn: Turn, report: Report) -> None:
-    contents = [operation.content for operation in operations if operation.content]
-    tell_written(written, report, echoes=any(turn.was_injected(content) for content in contents))
+def _tell_failure(target: Target, error: CuratedError, report: Report) -> None:
+    if isinstance(error, EditRefused):
+        report.outcome(PLANE, OutcomeKind.REJECTED, target=target.value, reason=error.kind)
+    else:
+        report.outcome(PLANE, OutcomeKind.FAILED, target=target.value, error=type(error).__name__)
+
+
+def _tell_waiting(waiting: Staged, report: Report) -> None:
+    tell_staged(waiting, report)
+    report.outcome(PLANE, OutcomeKind.QUEUED, target=waiting.target.value, staged=waiting.id)
+
+
+def _tell(written: Written, report: Report, *, well: bool) -> None:
+    tell_written(written, report, well=well)
     if written.change is None:
         kind = OutcomeKind.DUPLICATE
     else:

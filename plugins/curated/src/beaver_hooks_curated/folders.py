@@ -1,0 +1,61 @@
+"""Makes the folders of curated memory, private ones, and keeps what is in them durable and swept."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from beaver_hooks_curated.errors import MemoryUnwritable
+
+PRIVATE = 0o700
+
+
+def make_folder(folder: Path) -> None:
+    """Make a private folder unless it exists.
+
+    Raises:
+        MemoryUnwritable: it cannot be made, or is a symbolic link or a file.
+    """
+    if folder.is_dir() and not folder.is_symlink():
+        return
+    missing = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
+    with explained(folder):
+        # One by one: the mode that `parents=True` would be given is for the last one only.
+        for each in reversed(missing):
+            each.mkdir(mode=PRIVATE, exist_ok=True)
+            sync_folder(each.parent)
+        folder.mkdir(exist_ok=True)
+    if folder.is_symlink():
+        raise MemoryUnwritable(f"The folder {folder} is a symbolic link; name its target instead.")
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in `folder` durable, where the system can."""
+    # Windows cannot open a folder; there the rename itself is all there is.
+    with contextlib.suppress(PermissionError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def sweep(folder: Path) -> int:
+    """Remove the temporary files that killed processes left in `folder`; return how many. Needs the lock."""
+    strays = list(folder.glob(".*.tmp"))
+    for stray in strays:
+        with explained(stray):
+            stray.unlink(missing_ok=True)
+    return len(strays)
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn an `OSError` into a `MemoryUnwritable` that names the path."""
+    try:
+        yield
+    except OSError as error:
+        raise MemoryUnwritable(
+            f"{path} cannot be written ({error.strerror}); make room or make it writable, and try again. "
+            "What was there before is there still."
+        ) from error

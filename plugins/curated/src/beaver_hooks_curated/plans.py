@@ -1,0 +1,51 @@
+"""What the service wants of the entries that the store finds: plans, as pure functions."""
+
+from collections.abc import Sequence
+
+import attrs
+
+from beaver_hooks_curated.editing import Edit, Operation, apply
+from beaver_hooks_curated.entries import Entries, Page, join, parse, size
+from beaver_hooks_curated.errors import EditRefused
+from beaver_hooks_curated.merging import merge
+from beaver_hooks_curated.scanning import clean
+
+
+def action(operations: Sequence[Operation]) -> str:
+    """Return what the history calls it."""
+    return operations[0].action if len(operations) == 1 else "batch"
+
+
+def approved(page: Page, *, operations: Sequence[Operation], archive: bool, evicted: Entries) -> Edit:
+    """Return what was approved, or refuse to let other entries make room than those that were shown."""
+    edit = apply(page, operations, archive=archive)
+    if not set(edit.evicted) <= set(evicted):
+        raise EditRefused("Other entries would have to make room now.", kind="stale")
+    return edit
+
+
+def pinned(edit: Edit, operations: Sequence[Operation]) -> tuple[Operation, ...]:
+    """Return the operations with each `old_text` as the whole entry that it means now."""
+    meant = dict((*edit.replaced, *edit.removed))
+    return tuple(
+        attrs.evolve(operation, old_text=meant[number], exact=True) if number in meant else operation
+        for number, operation in enumerate(operations, 1)
+    )
+
+
+def by_hand(page: Page, *, base: Entries, text: Entries) -> Edit:
+    """Return what a person made of `base`, put together with what is there now.
+
+    Raises:
+        EditRefused: it is too long.
+    """
+    known = {*base, *page.entries}
+    # Cleaning may bring a dividing line to light.
+    cleaned = parse(join(entry if entry in known else clean(entry) for entry in text))
+    merged = merge(base, page.entries, cleaned)
+    if size(merged) > page.limit and size(merged) > page.size:
+        raise EditRefused(
+            f"This would be {size(merged):,} of {page.limit:,} characters; shorten it and save again.",
+            kind="overflow",
+        )
+    return Edit(entries=merged)
