@@ -37,13 +37,15 @@ EXIT_CODES = """
 \b
 Exit codes:
   0    done
-  1    a problem was found, or something unexpected happened
-  2    the command line is wrong
+  1    a problem was found, stdout cannot be written, or the unexpected happened
+  2    the command line is wrong, or what it names is not there
   3    the configuration is wrong or nobody has confirmed it
   4    the model did not answer
   5    sessions, state or audit trail cannot be read or written
   6    a plugin failed that cannot be passed over
+  129  ended by SIGHUP
   130  interrupted
+  143  ended by SIGTERM
 """
 
 

@@ -9,12 +9,13 @@ import click
 
 from beaver_hooks import __version__
 from beaver_hooks.agent.conversation import Conversation, Ended
-from beaver_hooks.agent.errors import AnswerNotStored
 from beaver_hooks.agent.loading import EngineLoader, EngineLoadResult
 from beaver_hooks.agent.sessions.texts import new_session_id
-from beaver_hooks.cli.failing import UNEXPECTED, sentence
+from beaver_hooks.cli.failing import UNEXPECTED, exit_code, sentence
 from beaver_hooks.cli.opening import common, configured
-from beaver_hooks.cli.terminal import printing, show, waiting
+from beaver_hooks.cli.signals import Terminated
+from beaver_hooks.cli.streams import Unwritable, unreadable
+from beaver_hooks.cli.terminal import CUT, ended, show, waiting
 from beaver_hooks.loop_thread import LoopThread
 from beaver_hostspecs import BeaverError
 
@@ -29,13 +30,22 @@ MORE = "...> "
 @click.option("--user", metavar="ID", help="Who speaks.")
 @click.option("--skill", "skills", metavar="NAME", multiple=True, help="Activate a skill; may be given several times.")
 @common
+@click.pass_context
 def command(
-    *, session: str | None, again: bool, user: str | None, skills: tuple[str, ...], config: Path | None
+    ctx: click.Context,
+    *,
+    session: str | None,
+    again: bool,
+    user: str | None,
+    skills: tuple[str, ...],
+    config: Path | None,
 ) -> None:
     """Talk to the agent.
 
     Ctrl-D or /exit ends it. Ctrl-C takes back the prompt that is being answered and keeps the session. /help lists the
     commands; a line that ends with a backslash goes on in the next one.
+
+    Where lines are piped in, the exit code is that of the first one that failed.
     """
     if session is not None and again:
         raise click.UsageError("Give either --session or --continue.")
@@ -46,10 +56,11 @@ def command(
             engine = thread.call(EngineLoader(loaded).load)
         chosen = session or (thread.call(_newest, engine, user) if again else None) or new_session_id()
         conversation = Conversation(engine=engine, session=chosen, user=user, skills=list(skills))
-        _Terminal(thread, conversation).talk()
+        code = _Terminal(thread, conversation).talk()
     finally:
         with waiting("Waiting for the plugins to keep what was said"):
             thread.end(_nothing if engine is None else engine.close)
+    ctx.exit(code)
 
 
 class _Terminal:
@@ -63,9 +74,10 @@ class _Terminal:
             # What is not UTF-8 is no reason to end: the agent replaces it.
             sys.stdin.reconfigure(errors="surrogateescape")
         self._troubles: dict[str, str] = {}
+        self._failed = 0
 
-    def talk(self) -> None:
-        """Go on until the user ends it."""
+    def talk(self) -> int:
+        """Go on until the user ends it; return the exit code. A person has seen what failed, a program has not."""
         # A skill that is not there is said before the first prompt.
         self._thread.call(self._conversation.command, " ".join(["/skill", *self._conversation.skills]))
         self._greet()
@@ -74,6 +86,7 @@ class _Terminal:
         with contextlib.suppress(Ended):
             while True:
                 self._take_turn()
+        return 0 if self._interactive else self._failed
 
     def _take_turn(self) -> None:
         try:
@@ -84,6 +97,8 @@ class _Terminal:
         except EOFError:
             show()
             raise Ended from None
+        except Terminated:
+            raise
         except KeyboardInterrupt:
             show("\nTaken back. Ctrl-D ends." if self._interactive else "")
 
@@ -91,27 +106,29 @@ class _Terminal:
         """Answer a line, or say why that cannot be done: the conversation goes on."""
         try:
             self._answer(line)
-        except (Ended, BrokenPipeError):
+        except (Ended, BrokenPipeError, Unwritable):
             raise
-        except AnswerNotStored as error:
-            # It was shown while it arrived.
-            show(f"\n! {sentence(error)}", err=True)
         except BeaverError as error:
-            show(f"! {sentence(error)}", err=True)
+            self._fail(error, sentence(error))
         except Exception as error:  # noqa: BLE001 - whatever a plugin raised
             known = "`beaver audit tail` shows what is known of it."
-            show(f"! {UNEXPECTED.format(type(error).__name__)} {known}", err=True)
+            self._fail(error, f"{UNEXPECTED.format(type(error).__name__)} {known}")
+
+    def _fail(self, error: Exception, text: str) -> None:
+        self._failed = self._failed or exit_code(error)
+        show(f"! {text}", err=True)
 
     def _answer(self, line: str) -> None:
         if line.startswith("/") and not line.startswith("//"):
             show(self._thread.call(self._conversation.command, line))
             return
         prompt = line[1:] if line.startswith("//") else line
-        with waiting("Thinking") as over:
-            result = self._thread.call(self._conversation.say, prompt, printing(over))
-        show()
+        with waiting("Thinking") as over, ended(over) as pieces:
+            result = self._thread.call(self._conversation.say, prompt, pieces)
         for call in result.tool_calls:
             show(f"  [{call.name}: {call.outcome}]")
+        if result.status == "truncated":
+            show(f"! {CUT}")
 
     def _greet(self) -> None:
         provider = self._conversation.engine.loaded.config.provider
@@ -136,7 +153,10 @@ class _Terminal:
 
 
 def _input(prompt: str) -> str:
-    return input(prompt)
+    try:
+        return input(prompt)
+    except OSError as error:
+        raise unreadable(error) from error
 
 
 def _offer(prompts: list[str]) -> None:

@@ -8,9 +8,9 @@ import click
 from beaver_hooks.agent.errors import SkillError
 from beaver_hooks.agent.loading import EngineLoadResult, skill_folders
 from beaver_hooks.agent.skills import SkillLibrary
+from beaver_hooks.cli.codes import CONFIGURATION
 from beaver_hooks.cli.examining import health, settings, versions
 from beaver_hooks.cli.examining.findings import Finding, exit_code, from_error, ok, problem, report, warning
-from beaver_hooks.cli.failing import CONFIGURATION
 from beaver_hooks.cli.opening import common, in_loop, opened, set_up_log
 from beaver_hooks.cli.wording import counted
 from beaver_hooks.config import LoadedConfig

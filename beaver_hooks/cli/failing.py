@@ -1,13 +1,19 @@
 """Runs the command line. What goes wrong becomes one sentence with a remedy on stderr, and an exit code."""
 
+import contextlib
 import sys
 from collections.abc import Sequence
 
 import click
 
 from beaver_hooks.cli.app import beaver
+from beaver_hooks.cli.codes import CONFIGURATION, FOUND, INTERRUPTED, PLUGIN, PROVIDER, STORAGE, USAGE
+from beaver_hooks.cli.signals import Signals
+from beaver_hooks.cli.streams import Unwritable, fault, mend, settle, tell
 
-FOUND, USAGE, CONFIGURATION, PROVIDER, STORAGE, PLUGIN, INTERRUPTED = 1, 2, 3, 4, 5, 6, 130
+AFTERWORD = "afterword"
+"""The attribute of an error that has more to say on stderr after its sentence."""
+
 DEBUG = "--debug"
 UNEXPECTED = "something unexpected happened ({})."
 
@@ -21,18 +27,33 @@ def run(arguments: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: whoever read stdout has enough; click leaves, with code 1.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    mend()
+    with Signals() as signals:
+        code = _run(list(sys.argv[1:] if arguments is None else arguments))
+        if (problem := fault()) is not None and code == 0:
+            code = _leave(Unwritable(problem))
+        settle()
+    return code if signals.code is None else signals.code
+
+
+def _run(given: list[str]) -> int:
     try:
         # Commands return nothing (see `Root.invoke`): a number is what one of them exited with.
         return int(beaver.main(given, prog_name="beaver", standalone_mode=False) or 0)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("Interrupted.", err=True)
+        tell("Interrupted.")
         return INTERRUPTED
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        return _leave(error)
     except Exception as error:  # noqa: BLE001 - it is said, and --debug shows all of it
-        return _say(error, debug=DEBUG in given)
+        problem = fault(error)
+        return _say(error, debug=DEBUG in given) if problem is None else _leave(Unwritable(problem))
+
+
+def _leave(error: click.ClickException) -> int:
+    with contextlib.suppress(OSError):
+        error.show()
+    return error.exit_code
 
 
 def _say(error: Exception, *, debug: bool) -> int:
@@ -42,12 +63,20 @@ def _say(error: Exception, *, debug: bool) -> int:
     if debug:
         import traceback  # noqa: PLC0415 - the same
 
-        click.echo(scrub("".join(traceback.format_exception(error))), err=True)
+        tell(scrub("".join(traceback.format_exception(error))))
     if isinstance(error, BeaverError):
-        click.echo(f"Error: {sentence(error)}", err=True)
-        return _code(error)
-    click.echo(f"Error: {UNEXPECTED.format(type(error).__name__)} Repeat it with {DEBUG} to see where.", err=True)
-    return FOUND
+        tell(f"Error: {sentence(error)}")
+        if afterword := getattr(error, AFTERWORD, None):
+            _add(afterword)
+    else:
+        tell(f"Error: {UNEXPECTED.format(type(error).__name__)} Repeat it with {DEBUG} to see where.")
+    return exit_code(error)
+
+
+def _add(afterword: str) -> None:
+    from beaver_hooks.cli.terminal import show  # noqa: PLC0415 - see above
+
+    show(afterword, err=True)
 
 
 def sentence(error: Exception) -> str:
@@ -58,15 +87,24 @@ def sentence(error: Exception) -> str:
     return text if text.endswith((".", "!", "?", ")")) else f"{text}."
 
 
-def _code(error: Exception) -> int:
-    from beaver_hooks.agent.errors import ProviderError, SessionError, StorageError  # noqa: PLC0415 - see above
-    from beaver_hostspecs import AuditError, ConfigurationError, InvalidTurn, NotOffered, PluginError  # noqa: PLC0415
+def exit_code(error: Exception) -> int:
+    """Return the exit code of an error: the first kind of these that it is."""
+    from beaver_hooks.agent.errors import ProviderError, SessionError, SkillError, StorageError  # noqa: PLC0415
+    from beaver_hostspecs import (  # noqa: PLC0415 - only who fails pays for it
+        AuditError,
+        ConfigurationError,
+        InvalidTurn,
+        NotOffered,
+        PluginError,
+        UnknownPlugin,
+        UnknownTurn,
+    )
 
     kinds: dict[int, tuple[type[Exception], ...]] = {
-        USAGE: (InvalidTurn, NotOffered),
+        USAGE: (InvalidTurn, NotOffered, SessionError, SkillError, UnknownPlugin, UnknownTurn),
         CONFIGURATION: (ConfigurationError,),
         PROVIDER: (ProviderError,),
-        STORAGE: (StorageError, SessionError, AuditError),
+        STORAGE: (StorageError, AuditError),
         PLUGIN: (PluginError,),
     }
     return next((code for code, found in kinds.items() if isinstance(error, found)), FOUND)

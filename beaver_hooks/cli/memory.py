@@ -5,14 +5,19 @@ from pathlib import Path
 import click
 
 from beaver_hooks.agent.commands import MemoryCommands
+from beaver_hooks.agent.errors import UnknownSession
 from beaver_hooks.cli.app import CONFIG, plugin_group
 from beaver_hooks.cli.opening import common, configured, in_loop, opened
+from beaver_hooks.cli.stored import has_sessions, nothing_yet, session_named
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.config import LoadedConfig
 from beaver_hostspecs import CommandContext, Trust
 
-FREE = {"ignore_unknown_options": True, "allow_interspersed_args": False}
-"""The words after a plugin's command are the plugin's, whatever they look like."""
+FREE = {"ignore_unknown_options": True}
+"""What looks like an option among the words of a plugin's command is the plugin's, unless it is one of ours."""
+
+REST = "--"
+"""Behind it everything is the plugin's, whatever it looks like."""
 
 
 class Memory(click.Group):
@@ -69,27 +74,57 @@ def command(ctx: click.Context, *, config: Path | None) -> None:
         _run((), None, None, config)
 
 
+class Offered(click.Command):
+    """A command that a plugin offers in conversations: options of ours, then words of the plugin's."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take our options from anywhere before `--`; refuse what looks like another one before the first word."""
+        behind = len(args) - args.index(REST) - 1 if REST in args else 0
+        rest = super().parse_args(ctx, args)
+        words: tuple[str, ...] = ctx.params.get("words") or ()
+        if len(words) > behind and words[0].startswith("-") and words[0] != "-":
+            raise click.UsageError(
+                f"No such option: {words[0]}. What is meant for the plugin goes after `{REST}`.", ctx
+            )
+        return rest
+
+
 def _switch(name: str, text: str) -> None:
-    @command.command(name=name, help=text)
+    @command.command(name=name, help=f"{text}\n\nSESSION is an id, or its beginning.")
     @click.argument("session", metavar="SESSION")
     @common
     def switch(session: str, *, config: Path | None) -> None:
-        _run((name,), session, None, config)
+        loaded = configured(config)
+        if not has_sessions(loaded.state_folder):
+            raise UnknownSession(nothing_yet(loaded.state_folder))
+        show(in_loop(_switched(loaded, name, session)))
 
 
 _switch("off", "Stop recall and capture of the fail-open plugins for SESSION.")
 _switch("on", "Resume recall and capture for SESSION.")
 
 
+async def _switched(loaded: LoadedConfig, name: str, given: str) -> str:
+    """Turn memory off or on for a session that is stored: a mistyped one would be off, and the other one on."""
+    async with opened(loaded) as engine:
+        context = CommandContext(session=await session_named(engine.sessions, given), trust=Trust.FULL)
+        return await MemoryCommands(engine).run((name,), context)
+
+
 def _offered(plugin: str, name: str) -> click.Command:
     """Return the command that runs one that a plugin offers in conversations."""
+    text = (
+        f"Run the command `{name}` of the plugin `{plugin}`. `beaver memory {plugin}` says what its commands do.\n\n"
+        f"The options here may stand among the WORDS; behind `{REST}` everything is a word."
+    )
 
-    @click.command(name=name, context_settings=FREE, add_help_option=False)
+    @click.command(name=name, cls=Offered, context_settings=FREE, help=text)
     @click.option("--session", metavar="ID", help="The session it is about.")
     @click.option("--user", metavar="ID", help="Whose memory it is about.")
+    @common
     @click.argument("words", nargs=-1, type=click.UNPROCESSED)
-    def offered(words: tuple[str, ...], session: str | None, user: str | None) -> None:
-        _run((plugin, name, *words), session, user, None)
+    def offered(words: tuple[str, ...], session: str | None, user: str | None, config: Path | None) -> None:
+        _run((plugin, name, *words), session, user, config)
 
     return offered
 

@@ -10,9 +10,26 @@ from beaver_hooks.agent.errors import AnswerNotStored
 from beaver_hooks.agent.loop import AgentLoop
 from beaver_hooks.agent.results import AgentRunResult
 from beaver_hooks.cli.opening import common, configured, in_loop, opened
-from beaver_hooks.cli.terminal import printing, show, waiting
+from beaver_hooks.cli.streams import unreadable
+from beaver_hooks.cli.terminal import CUT, ended, show, waiting
 from beaver_hooks.config import LoadedConfig
 from beaver_hostspecs import Trust
+
+STANDARD = "-"
+MOST_BYTES = 16 * 1024 * 1024
+"""How long a prompt from stdin may be."""
+
+
+class AnswerOnStderr(AnswerNotStored):
+    """An answer that is not stored, where stdout is for JSON alone: it follows its error on stderr.
+
+    Attributes:
+        afterword: what is said after the sentence.
+    """
+
+    def __init__(self, error: AnswerNotStored) -> None:
+        super().__init__(str(error), text=error.text)
+        self.afterword = f"The answer that could not be stored:\n{error.text}"
 
 
 @click.command(name="run")
@@ -38,11 +55,12 @@ def command(
     `-` reads it from stdin, for example: git diff | beaver run - --skill review
 
     The answer is printed once it is stored, before the plugins learn from it. With --json the only thing on stdout is
-    an object with text, status, sessionId, turnId, toolCalls, usage and receiptId.
+    an object with text, status, sessionId, turnId, toolCalls, usage and receiptId. An answer that cannot be
+    stored is no result: the exit code is 5, and with --json the answer follows the error on stderr.
     """
     streamed = not as_json and (sys.stdout.isatty() if stream is None else stream)
     loaded = configured(config)
-    text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape") if prompt == "-" else prompt
+    text = _typed() if prompt == STANDARD else prompt
     in_loop(_run(loaded, text, session, user, skills, as_json=as_json, streamed=streamed))
 
 
@@ -58,13 +76,14 @@ async def _run(
 ) -> None:
     async with opened(loaded) as engine:
         try:
-            with waiting("Thinking") as over:
-                on_delta = printing(over) if streamed else None
+            with waiting("Thinking") as over, ended(over) as pieces:
                 result = await AgentLoop(engine).run(
-                    prompt, session, user, trust=Trust.FULL, skills=skills, on_delta=on_delta
+                    prompt, session, user, trust=Trust.FULL, skills=skills, on_delta=pieces if streamed else None
                 )
         except AnswerNotStored as error:
-            if not as_json and not streamed:
+            if as_json:
+                raise AnswerOnStderr(error) from error
+            if not streamed:
                 show(error.text)
             raise
         _show(result, as_json=as_json, streamed=streamed)
@@ -73,5 +92,18 @@ async def _run(
 def _show(result: AgentRunResult, *, as_json: bool, streamed: bool) -> None:
     if as_json:
         show(json.dumps(result.to_json()))
-    else:
-        show("" if streamed else result.text)
+    elif not streamed:
+        show(result.text)
+    if result.status == "truncated":
+        show(CUT, err=True)
+
+
+def _typed() -> str:
+    """Return the prompt that stdin is."""
+    try:
+        content = sys.stdin.buffer.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise unreadable(error) from error
+    if len(content) > MOST_BYTES:
+        raise click.UsageError("A prompt from stdin has at most 16 MiB; shorten it, or name a file for a tool to read.")
+    return content.decode("utf-8", "surrogateescape")

@@ -115,7 +115,7 @@ def _lines(file: Path) -> list[str]:
         content = sys.stdin.buffer.read() if file == STANDARD else file.read_bytes()
         return content.decode("utf-8-sig").split("\n")
     except OSError as error:
-        raise SessionError(
+        raise StorageError(
             f"The file {printable(str(file))} cannot be read ({error.strerror}); nothing was imported."
         ) from error
     except UnicodeDecodeError as error:

@@ -4,12 +4,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
+from beaver_hooks.cli.streams import Unwritable
 from beaver_hostspecs.neutralising import neutralise
 
 if TYPE_CHECKING:
     from rich.status import Status
+
+CUT = "The provider cut this answer off, so its end is missing. Ask it to go on, or for less."
+"""What is said of an answer that is truncated."""
 
 PATIENCE = 1.0
 """Seconds without a word before something is said."""
@@ -21,8 +25,20 @@ def harmless(text: str) -> str:
 
 
 def show(text: str = "", *, end: str = "\n", err: bool = False) -> None:
-    """Write to stdout (or stderr) at once: as it is for a program, harmless for a terminal."""
-    stream = sys.stderr if err else sys.stdout
+    """Write to stdout (or stderr) at once: as it is for a program, harmless for a terminal.
+
+    Raises:
+        BrokenPipeError: whoever read stdout has enough.
+        Unwritable: stdout cannot be written. That stderr cannot is said nowhere.
+    """
+    try:
+        _write(sys.stderr if err else sys.stdout, text, end)
+    except OSError as error:
+        if not err:
+            raise (error if isinstance(error, BrokenPipeError) else Unwritable(error)) from None
+
+
+def _write(stream: TextIO, text: str, end: str) -> None:
     shown = harmless(text) if stream.isatty() else text
     stream.write(shown.encode(stream.encoding or "utf-8", "replace").decode(stream.encoding or "utf-8") + end)
     stream.flush()
@@ -48,14 +64,43 @@ def waiting(text: str) -> Iterator[Callable[[], None]]:
         shown.stop()
 
 
-def printing(over: Callable[[], None]) -> Callable[[str], None]:
-    """Return what shows an answer piece by piece, after it has ended the waiting by `over`."""
+class Pieces:
+    """Shows an answer piece by piece, and knows whether its last line is still open.
 
-    def show_piece(piece: str) -> None:
-        over()
+    Attributes:
+        over: ends the waiting for the answer.
+    """
+
+    def __init__(self, over: Callable[[], None]) -> None:
+        self.over = over
+        self._open = False
+
+    def __call__(self, piece: str) -> None:
+        """Show one piece."""
+        self.over()
+        # Before it is shown: whoever is interrupted meanwhile ends the line too.
+        self._open = not piece.endswith("\n") if piece else self._open
         show(piece, end="")
 
-    return show_piece
+    def end(self) -> None:
+        """End the line, if it is open: what is said next begins another one."""
+        if self._open:
+            self._open = False
+            show()
+
+
+@contextmanager
+def ended(over: Callable[[], None]) -> Iterator[Pieces]:
+    """Give what shows an answer piece by piece; its line is ended with the block, whatever else is said then.
+
+    Args:
+        over: ends the waiting for the answer.
+    """
+    pieces = Pieces(over)
+    try:
+        yield pieces
+    finally:
+        pieces.end()
 
 
 def _nothing() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from beaver_hooks.cli.failing import FOUND
+from beaver_hooks.cli.codes import FOUND
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.config import forget_trust
 from beaver_hooks.config.finding import FILE, FOLDER

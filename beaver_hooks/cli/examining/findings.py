@@ -7,7 +7,7 @@ from typing import Any, Literal
 import attrs
 from attrs import field
 
-from beaver_hooks.cli.failing import FOUND
+from beaver_hooks.cli.codes import FOUND
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.cli.wording import counted, filled
 from beaver_hostspecs import scrub

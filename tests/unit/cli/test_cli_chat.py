@@ -7,15 +7,18 @@ import io
 import os
 import pty
 import readline
+import signal
 import subprocess
 import sys
 
+import attrs
 import pytest
-from integration.openai_server import serve, streamed
+from integration.openai_server import chunk, event, events, serve, streamed
 
 from beaver_hooks import __version__
 from beaver_hooks.agent.loading import EngineLoader
-from beaver_hooks.agent.providers.offline import NOTHING
+from beaver_hooks.agent.providers.offline import NOTHING, OfflineProvider
+from beaver_hooks.cli.terminal import CUT
 
 FLAKY = """
     from pathlib import Path
@@ -41,6 +44,7 @@ FLAKY = """
                 raise ValueError("content")
 """
 
+BROKEN_OFF = events(event(chunk({"content": "Hel"})), end="cut")
 GREETING = "beaver {}, model offline, session {}\n/help lists the commands, Ctrl-D ends.\n"
 # A process of its own takes the pseudo-terminal as the one that Ctrl-C is typed at.
 ON_TERMINAL = (
@@ -108,12 +112,12 @@ def test_a_stdin_in_memory(cli, configured):
 
 
 def test_slash_commands(cli, configured):
-    """They are run and shown; one that there is not is said on stderr, and the conversation goes on."""
+    """They are run and shown; one that there is not is said on stderr, is an error, and the conversation goes on."""
     configured()
     ran = cli("chat", "--session", "s", stdin="/help\n/memory off\n/nope\n/\n/session\n/new\n/quit\n")
 
-    assert (0, 2) == (ran.code, ran.out.count("/help     this list\n"))
-    assert "Memory is off for this session: nothing is recalled or kept." in ran.out
+    assert (2, 2) == (ran.code, ran.out.count("/help     this list\n"))
+    assert "Off for this session, neither recalling nor keeping: " in ran.out
     assert "s\nGo on with it later: beaver chat --session s\nA new session: session-" in ran.out
     assert "! there is no command /nope; /help lists them. To say this to the agent, begin with //.\n" == ran.err
 
@@ -130,6 +134,15 @@ def test_continue_goes_on_with_the_session_used_last(cli, configured):
     assert (f"{greeting('newer')}\n", f"{greeting('older')}\n") == (one.out, other.out)
 
 
+def test_continue_passes_over_sessions_in_which_nothing_was_said(cli, configured):
+    """A session that has no messages, because its memory was turned off or its turn was dropped, is not gone on with."""
+    configured()
+    cli("run", "hello", "--session", "said")
+    cli("chat", "--session", "silent", stdin="/memory off\n")
+
+    assert f"{greeting('said')}\n" == cli("chat", "-c", stdin="").out
+
+
 def test_skills(cli, scratch, configured):
     """`--skill` activates one from the start; one that there is not is said before the first prompt."""
     (scratch / ".beaver" / "skills" / "one").mkdir(parents=True)
@@ -137,7 +150,7 @@ def test_skills(cli, scratch, configured):
     configured()
 
     assert "Active: one\n" in cli("chat", "--skill", "one", stdin="/skill\n").out
-    assert (1, "", True) == ((ran := cli("chat", "--skill", "two")).code, ran.out, "there is no skill `two`" in ran.err)
+    assert (2, "", True) == ((ran := cli("chat", "--skill", "two")).code, ran.out, "there is no skill `two`" in ran.err)
 
 
 def test_a_memory_that_is_not_well_is_said(cli, install, configured, scratch):
@@ -164,7 +177,7 @@ def test_failures_do_not_end_the_conversation(cli, install, configured):
 
     unexpected, lost = [line for line in ran.err.splitlines() if line.startswith("! ")]
     first, degraded, *rest = ran.out.removeprefix(greeting()).splitlines()
-    assert (0, NOTHING, [f"{NOTHING}{NOTHING}", ""]) == (ran.code, first, rest)
+    assert (1, NOTHING, [NOTHING, NOTHING, ""]) == (ran.code, first, rest)
     assert (True, False) == (degraded.startswith("! flaky is degraded since "), "nobody" in ran.err + ran.out)
     assert "! something unexpected happened (EOFError). `beaver audit tail` shows what is known of it." == unexpected
     assert lost.startswith("! The answer could not be stored, so the turn was dropped. ")
@@ -175,7 +188,64 @@ def test_a_provider_that_fails_is_said(cli, configured):
     configured(provider={"kind": "openai", "baseUrl": "http://127.0.0.1:1/v1", "model": "m", "maxRetries": 0})
     ran = cli("chat", stdin="one\ntwo\n")
 
-    assert (0, 2, True) == (ran.code, ran.err.count("! "), ", model m, session " in ran.out)
+    assert (4, 2, True) == (ran.code, ran.err.count("! "), ", model m, session " in ran.out)
+
+
+def test_the_code_of_a_piped_conversation_is_that_of_its_first_failure(cli, install, configured):
+    """A program learns what went wrong first, whatever went well afterwards; a person has seen it."""
+    install("flaky", FLAKY)
+    configured()
+    lines = "hello\nlose it\n/memory flaky fail\nagain\n"
+
+    assert 5 == cli("chat", "--session", "s", stdin=lines).code
+    assert 0 == cli("chat", "--session", "s", stdin="again\n").code
+
+
+def test_at_a_terminal_failures_are_no_exit_code(cli, configured, monkeypatch):
+    """Where a person has read what failed, the end of the conversation is no error."""
+    configured()
+    lines = iter(["/nope", EOFError])
+
+    def typed(_prompt):
+        line = next(lines)
+        if isinstance(line, str):
+            return line
+        raise line
+
+    monkeypatch.setattr(builtins, "input", typed)
+
+    assert 0 == cli("chat", terminal=True).code
+
+
+def test_the_end_of_the_process_is_no_prompt_taken_back(cli, configured, monkeypatch):
+    """A signal that ends the process at the prompt ends the conversation, with the code of the signal."""
+    configured()
+    monkeypatch.setattr(builtins, "input", lambda _prompt: os.kill(os.getpid(), signal.SIGTERM))
+
+    assert (143, True) == ((ran := cli("chat", terminal=True)).code, ran.err.endswith("Interrupted.\n"))
+
+
+async def test_an_error_does_not_stand_behind_an_answer(cli, configured):
+    """Where an answer breaks off its line is ended, so that the error has one of its own."""
+    async with serve(BROKEN_OFF, streamed("Good ", "morning")) as server:
+        configured(provider={"kind": "openai", "baseUrl": server.base_url, "model": "m", "maxRetries": 0})
+        ran = await asyncio.to_thread(cli, "chat", "--session", "s", stdin="one\ntwo\n")
+
+    assert (4, f"{greeting().replace('offline', 'm')}Hel\nGood morning\n\n") == (ran.code, ran.out)
+
+
+def test_an_answer_that_was_cut_off_is_said(cli, configured, monkeypatch):
+    """A line after the answer says that the provider cut it."""
+    configured()
+    complete = OfflineProvider.complete
+
+    async def cut(self, messages, *, tools=(), on_delta=None):
+        return attrs.evolve(await complete(self, messages, tools=tools, on_delta=on_delta), finish_reason="length")
+
+    monkeypatch.setattr(OfflineProvider, "complete", cut)
+    ran = cli("chat", "--session", "s", stdin="hello\n")
+
+    assert (0, f"{greeting()}{NOTHING}\n! {CUT}\n\n") == (ran.code, ran.out)
 
 
 def test_a_reader_that_has_enough_ends_it(configured):

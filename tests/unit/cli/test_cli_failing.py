@@ -7,7 +7,15 @@ import sys
 
 import pytest
 
-from beaver_hooks.agent.errors import AgentError, AnswerNotStored, ProviderError, SkillError, StorageError
+from beaver_hooks.agent.errors import (
+    AgentError,
+    AnswerNotStored,
+    ProviderError,
+    SessionError,
+    SkillError,
+    StorageError,
+    UnknownSession,
+)
 from beaver_hooks.cli import failing
 from beaver_hooks.cli.failing import sentence
 from beaver_hostspecs import (
@@ -18,6 +26,7 @@ from beaver_hostspecs import (
     NotOffered,
     PluginFailed,
     UnknownPlugin,
+    UnknownTurn,
 )
 
 RAISING = """
@@ -45,14 +54,14 @@ def unreachable():
     ("code", "sections", "words", "said"),
     [
         (0, {}, ["run", "hello"], ""),
-        (1, {}, ["run", "hello", "--skill", "absent"], "Error: there is no skill `absent`; there are: none.\n"),
+        (2, {}, ["run", "hello", "--skill", "absent"], "Error: there is no skill `absent`; there are: none.\n"),
         (2, {}, ["run", " \t"], "Error: "),
         (2, {}, ["memory", "absent"], "Error: there is no `absent` here."),
         (2, {}, ["chat", "--session", "s", "--continue"], "Give either --session or --continue."),
         (3, {"memroy": {}}, ["run", "hello"], "Error: memroy: "),
         (3, {}, ["run", "hello", "--config", "absent.json"], "Error: the configuration file "),
         (4, {"provider": unreachable()}, ["run", "hello"], "Error: "),
-        (5, {}, ["run", "hello", "--session", "a\x1b"], "Error: A session id is a text of 1 to 512 characters"),
+        (2, {}, ["run", "hello", "--session", "a\x1b"], "Error: A session id is a text of 1 to 512 characters"),
         (5, {"host": {"stateFolder": "config.json"}}, ["run", "hello"], "Error: "),
         (6, {"plugins": {"disabled": ["curated"]}}, ["run", "hello"], "Error: "),
     ],
@@ -87,9 +96,12 @@ def test_a_configuration_that_nobody_has_confirmed(cli, scratch):
         (StorageError("x"), 5),
         (AnswerNotStored("x", text="t"), 5),
         (AuditUnavailable("x"), 5),
-        (UnknownPlugin("x"), 6),
+        (UnknownPlugin("x"), 2),
+        (UnknownTurn("x"), 2),
+        (UnknownSession("x"), 2),
+        (SessionError("x"), 2),
         (PluginFailed("x"), 6),
-        (SkillError("x"), 1),
+        (SkillError("x"), 2),
         (HostNotOpen("x"), 1),
         (AgentError("x"), 1),
         (OSError("x"), 1),

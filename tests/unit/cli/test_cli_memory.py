@@ -77,6 +77,7 @@ def test_the_overview(cli, install, configured):
 def test_the_configuration_may_stand_in_three_places(cli, scratch):
     """`--config` is taken before `memory`, behind it, and behind its commands."""
     (scratch / "a.json").write_text('{"host": {"stateFolder": "elsewhere"}}')
+    cli("run", "hello", "--session", "s", "--config", "a.json")
     for words in (
         ["--config", "a.json", "memory", "off", "s"],
         ["memory", "--config", "a.json", "on", "s"],
@@ -91,6 +92,7 @@ def test_off_and_on_hold_for_a_session_across_processes(cli, install, configured
     """What one process turns off is off in the next ones, for that session alone, until one turns it on again."""
     install("both", BOTH)
     configured()
+    cli("run", "zero", "--session", "quiet")
     command = [sys.executable, "-m", "beaver_hooks.cli", "memory", "off", "quiet"]
     off = subprocess.run(command, capture_output=True, text=True, check=True)
     cli("run", "one", "--session", "quiet")
@@ -98,10 +100,10 @@ def test_off_and_on_hold_for_a_session_across_processes(cli, install, configured
     on = cli("memory", "on", "quiet")
     cli("run", "three", "--session", "quiet")
 
-    said = "Memory is off for this session: nothing is recalled or kept. `/memory on` resumes. Always on: curated.\n"
+    said = "Off for this session, neither recalling nor keeping: both. Still on: curated. `/memory on` resumes.\n"
     assert (said, "") == (off.stdout, off.stderr)
     assert (0, "Memory is on for this session.\n", "") == on
-    assert ["two\nthree\n"] * 2 == [(scratch / name).read_text() for name in ("recalled", "kept")]
+    assert ["zero\ntwo\nthree\n"] * 2 == [(scratch / name).read_text() for name in ("recalled", "kept")]
 
 
 def test_the_commands_of_a_plugin(cli, configured):
@@ -119,8 +121,76 @@ def test_words_and_context_reach_the_command(cli, install, configured):
     install("both", BOTH)
     configured()
 
-    assert (0, "('a', '--b', '--help') None None full\n", "") == cli("memory", "both", "say", "a", "--b", "--help")
-    assert (0, "('--x',) s u full\n", "") == cli("memory", "both", "say", "--session", "s", "--user", "u", "--x")
+    assert (0, "('a', '--b', '--help') None None full\n", "") == cli(
+        "memory", "both", "say", "a", "--b", "--", "--help"
+    )
+    assert (0, "('--x',) s u full\n", "") == cli("memory", "both", "say", "--session", "s", "--user", "u", "--", "--x")
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["-h"], ["a", "--help"], ["--session", "s", "-h"], ["--nonsense", "--help"]]
+)
+def test_help_runs_nothing(cli, install, configured, scratch, words):
+    """Wherever it stands before `--`, it says where the commands are explained, and opens nothing."""
+    install("both", BOTH)
+    configured()
+    ran = cli("memory", "both", "ask", *words)
+
+    assert (0, "", False) == (ran.code, ran.err, (scratch / ".beaver").exists())
+    assert "Run the command `ask` of the plugin `both`. `beaver memory both` says what" in ran.out
+
+
+@pytest.mark.parametrize(
+    "words", [["--config", "b.json"], ["a", "--config=b.json"], ["--debug", "a", "--config", "b.json"]]
+)
+def test_the_configuration_may_stand_behind_a_plugins_command(cli, install, scratch, words):
+    """The memory that it names is the one that is acted on, wherever it stands before `--`."""
+    install("both", BOTH)
+    (scratch / "b.json").write_text('{"host": {"stateFolder": "elsewhere"}}')
+    ran = cli("memory", "both", "say", *words)
+
+    assert (0, True, False) == (ran.code, (scratch / "elsewhere").is_dir(), (scratch / ".beaver").exists())
+    assert f"{('a',) if 'a' in words else ()} None None full\n" == ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--", "--config", "-h"], ("--config", "-h")),
+        (["-"], ("-",)),
+        (["a", "--x", "--", "--y"], ("a", "--x", "--y")),
+        (["--", "--x", "--"], ("--x", "--")),
+    ],
+)
+def test_what_is_behind_two_dashes_is_the_plugins(cli, install, configured, words, said):
+    """Words behind `--` are the plugin's as they are, and so is what looks like an option behind the first word."""
+    install("both", BOTH)
+    configured()
+
+    assert (0, f"{said} None None full\n", "") == cli("memory", "both", "say", *words)
+
+
+@pytest.mark.parametrize("words", [["--x"], ["--x", "a"], ["-5"], ["--x", "--", "a"]])
+def test_an_unknown_option_before_the_words_is_refused(cli, install, configured, scratch, words):
+    """A mistyped option is no word; nothing is run."""
+    install("both", BOTH)
+    configured()
+    ran = cli("memory", "both", "say", *words)
+
+    said = f"Error: No such option: {words[0]}. What is meant for the plugin goes after `--`.\n"
+    assert (2, "", True, False) == (ran.code, ran.out, ran.err.endswith(said), (scratch / ".beaver").exists())
+
+
+def test_off_takes_the_beginning_of_an_id_and_makes_no_session(cli, configured):
+    """A session is named by the beginning of its id; one that is not stored is refused, and is not made."""
+    configured()
+    cli("run", "hello", "--session", "quiet")
+    off, unknown = cli("memory", "off", "qui"), cli("memory", "off", "quite")
+
+    assert (0, 2, "") == (off.code, unknown.code, unknown.out)
+    assert "Error: There is no session `quite`; `beaver sessions list` shows those that are stored.\n" == unknown.err
+    assert 2 == cli("sessions", "show", "quite").code
+    assert cli("sessions", "show", "quiet", "--json").json["paused"] is True
 
 
 def test_a_group_of_its_own_is_merged_with_the_commands(cli, install, configured):
@@ -165,7 +235,8 @@ def test_a_plugin_without_commands_says_so(cli, install, configured):
         (["curatd"], 2, "Error: there is no `curatd` here; did you mean `curated`. Commands: off, on"),
         (["curated", "shwo"], 2, "Error: "),
         (["off"], 2, "Missing argument 'SESSION'"),
-        (["off", "a\x1b"], 5, "Error: A session id is a text"),
+        (["curated", "undo", "--all"], 2, "No such option: --all. What is meant for the plugin goes after `--`."),
+        (["off", "nope"], 2, "Error: Nothing is stored here yet: "),
     ],
 )
 def test_unknown_names_are_refused(cli, configured, *, words, code, said):

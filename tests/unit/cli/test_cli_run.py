@@ -6,12 +6,16 @@ import os
 import signal
 import sys
 
+import attrs
 import pytest
-from integration.openai_server import Reply, Server, serve, whole
+from integration.openai_server import Reply, Server, chunk, event, events, serve, whole
 
 from beaver_hooks.agent.loading import EngineLoader
 from beaver_hooks.agent.providers.offline import NOTHING, OfflineProvider
+from beaver_hooks.cli import run
+from beaver_hooks.cli.terminal import CUT
 
+BROKEN_OFF = events(event(chunk({"content": "Hel"})), end="cut")
 KEYS = {"text", "status", "sessionId", "turnId", "toolCalls", "usage", "receiptId"}
 
 DELETING = """
@@ -121,7 +125,7 @@ def test_a_session_stays_its_users(cli, configured):
     configured()
 
     assert 0 == cli("run", "hello", "--session", "s", "--user", "ada").code
-    assert (5, "") == cli("run", "hello", "--session", "s", "--user", "bob")[:2]
+    assert (2, "") == cli("run", "hello", "--session", "s", "--user", "bob")[:2]
 
 
 async def test_skills_reach_the_model(cli, scratch, configured):
@@ -165,18 +169,67 @@ def test_the_answer_is_streamed_on_a_terminal_or_when_asked(cli, configured, mon
     assert "--json" in words or f"{NOTHING}\n" == ran.out
 
 
-@pytest.mark.parametrize(
-    ("words", "out"), [([], f"{NOTHING}\n"), (["--stream"], NOTHING), (["--json"], "")], ids=["plain", "stream", "json"]
-)
-def test_an_answer_that_cannot_be_stored_is_not_lost(cli, install, configured, words, out):
-    """It is printed, or was while it arrived; the error says what happened; with --json stdout stays empty."""
+@pytest.mark.parametrize("words", [[], ["--stream"]], ids=["plain", "stream"])
+def test_an_answer_that_cannot_be_stored_is_not_lost(cli, install, configured, words):
+    """It is printed, or was while it arrived, on a line of its own; the error says what happened."""
     install("deleting", DELETING)
     configured()
     cli("run", "hello", "--session", "s")
     ran = cli("run", "lose it", "--session", "s", *words)
 
-    assert (5, out) == ran[:2]
+    assert (5, f"{NOTHING}\n") == ran[:2]
     assert "Error: The answer could not be stored, so the turn was dropped. " in ran.err
+
+
+def test_with_json_an_answer_that_cannot_be_stored_is_on_stderr(cli, install, configured):
+    """Stdout stays empty; the answer follows the error, and it is said that it is the answer."""
+    install("deleting", DELETING)
+    configured()
+    cli("run", "hello", "--session", "s")
+    ran = cli("run", "lose it", "--session", "s", "--json")
+    *_, error, mark, answer = ran.err.splitlines()
+
+    assert (5, "") == ran[:2]
+    assert error.startswith("Error: The answer could not be stored, so the turn was dropped. ")
+    assert ("The answer that could not be stored:", NOTHING) == (mark, answer)
+
+
+async def test_an_error_does_not_stand_behind_a_streamed_answer(configured):
+    """Where the answer breaks off, its line is ended before the error is said."""
+    async with serve(BROKEN_OFF) as server:
+        configured(provider=openai(server))
+        process = await started("run", "hello", "--stream")
+        out, err = await process.communicate()
+
+    assert (4, b"Hel\n", True) == (process.returncode, out, err.startswith(b"Error: "))
+
+
+@pytest.mark.parametrize("words", [[], ["--stream"], ["--json"]])
+def test_an_answer_that_was_cut_off_is_said(cli, configured, monkeypatch, words):
+    """It is an answer like any other, and stderr says that its end is missing."""
+    configured()
+    complete = OfflineProvider.complete
+
+    async def cut(self, messages, *, tools=(), on_delta=None):
+        return attrs.evolve(await complete(self, messages, tools=tools, on_delta=on_delta), finish_reason="length")
+
+    monkeypatch.setattr(OfflineProvider, "complete", cut)
+    ran = cli("run", "hello", *words)
+
+    assert (0, f"{CUT}\n") == (ran.code, ran.err)
+    assert ("truncated" if "--json" in words else f"{NOTHING}\n") == (
+        ran.json["status"] if "--json" in words else ran.out
+    )
+
+
+@pytest.mark.parametrize(("more", "code"), [(0, 0), (1, 2)])
+def test_how_long_a_prompt_from_stdin_may_be(cli, configured, monkeypatch, more, code):
+    """What is longer than the limit is refused before anything happens."""
+    configured()
+    monkeypatch.setattr(run, "MOST_BYTES", 64)
+    ran = cli("run", "-", stdin=b"x" * (64 + more))
+
+    assert (code, more == 1) == (ran.code, "A prompt from stdin has at most 16 MiB; " in ran.err)
 
 
 async def test_the_answer_is_printed_before_the_plugins_learn(install, configured, scratch):
@@ -187,12 +240,12 @@ async def test_the_answer_is_printed_before_the_plugins_learn(install, configure
     process = await started("run", "hello")
     answer = await asyncio.wait_for(process.stdout.readline(), 30)
     before = (scratch / "learned").exists()
+    assert f"{NOTHING}\n" == answer.decode()
     # Opening it waits for the plugin, which has the answer by now or soon.
     await asyncio.to_thread((scratch / "gate").write_text, "opened by the reader")
     rest = await process.communicate()
 
-    assert (f"{NOTHING}\n", False) == (answer.decode(), before)
-    assert (0, (b"", b"")) == (process.returncode, rest)
+    assert (False, 0, (b"", b"")) == (before, process.returncode, rest)
     assert f"{NOTHING} opened by the reader" == (scratch / "learned").read_text()
 
 

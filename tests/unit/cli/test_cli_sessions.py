@@ -76,7 +76,7 @@ def test_naming_a_session_where_nothing_is_stored(cli, folder, words):
     """Whoever names a session where there is none is told so, and nothing is made."""
     ran = cli("sessions", *words)
 
-    assert (5, "", f"Error: Nothing is stored here yet: {folder} is where `beaver run` will keep it.\n") == (
+    assert (2, "", f"Error: Nothing is stored here yet: {folder} is where `beaver run` will keep it.\n") == (
         ran.code,
         ran.out,
         ran.err,
@@ -231,7 +231,7 @@ def test_beginnings_of_ids(cli, stored):
     assert "se" == cli("sessions", "show", "se", "--json").json["id"]
     assert "session-22" == cli("sessions", "show", "session-2", "--json").json["id"]
     assert (
-        5,
+        2,
         "Error: `session` begins the ids of 2 sessions: session-22, session-1; give more of it.\n",
     ) == (cli("sessions", "show", "session").code, cli("sessions", "show", "session").err)
     assert (
@@ -254,7 +254,7 @@ def test_an_empty_id_is_no_beginning(cli, stored):
 
     ran = cli("sessions", "delete", "", "--yes")
 
-    assert (5, ["s1"]) == (ran.code, ids(cli))
+    assert (2, ["s1"]) == (ran.code, ids(cli))
 
 
 def test_search(cli, stored):
@@ -302,7 +302,7 @@ def test_delete(cli, stored):
     for each in ("s1", "s2", "t"):
         stored(each, "tea")
 
-    assert 5 == cli("sessions", "delete", "s1", "x", "--yes").code
+    assert 2 == cli("sessions", "delete", "s1", "x", "--yes").code
     assert "Deleted 2 sessions.\n" == cli("sessions", "delete", "s1", "s2", "s1", "--yes").out
     assert ["t"] == ids(cli)
 
@@ -423,7 +423,7 @@ def test_import_of_something_else(cli, scratch, content, said, options):
 
     ran = cli("sessions", "import", "file", *options)
 
-    assert (5, "", f"Error: {said}\n") == (ran.code, ran.out, ran.err)
+    assert (2, "", f"Error: {said}\n") == (ran.code, ran.out, ran.err)
 
 
 def test_import_of_a_file_that_is_not_there(cli):

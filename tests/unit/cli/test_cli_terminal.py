@@ -5,6 +5,7 @@ import io
 import os
 import pty
 import sys
+from pathlib import Path
 from unicodedata import category
 
 import pytest
@@ -12,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks.cli import terminal
-from beaver_hooks.cli.terminal import harmless, printing, show, waiting
+from beaver_hooks.cli.streams import Unwritable
+from beaver_hooks.cli.terminal import Pieces, ended, harmless, show, waiting
 
 HOSTILE = "a\x1b[31mred\x1b]0;title\x07\u202ereversed\u200b\0b"
 HARMLESS = "a[31mred]0;titlereversedb"
@@ -159,10 +161,46 @@ def test_an_answer_ends_the_waiting_and_reaches_stdout_in_pieces():
         stdout = sys.stdout
         with waiting("Thinking hard") as over:
             read_until(outer, "Thinking hard")
-            show_piece = printing(over)
+            show_piece = Pieces(over)
             show_piece("one ")
             first = sys.stdout
             show_piece("two")
             seen = read_until(outer, "two")
 
     assert (True, True) == (stdout is first, seen.endswith("one two"))
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [([], ""), (["one ", "two"], "one two\n"), (["one\n"], "one\n"), (["one\n", ""], "one\n"), (["one", ""], "one\n")],
+)
+def test_the_line_of_an_answer_is_ended_once(capsys, pieces, expected):
+    """An open line is ended with the answer, also where an error ends it; one that is ended is left alone."""
+
+    def show_all():
+        with ended(lambda: None) as show_piece:
+            for each in pieces:
+                show_piece(each)
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        show_all()
+    assert expected == capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("err", "expected"), [(False, Unwritable), (True, None)])
+def test_a_stream_that_cannot_be_written(monkeypatch, err, expected):
+    """That stdout cannot be written is an error of its own; that stderr cannot is said nowhere."""
+    raised = None
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        stream = io.TextIOWrapper(full, write_through=True)
+        monkeypatch.setattr(sys, "stderr" if err else "stdout", stream)
+        try:
+            show("x", err=err)
+        except Unwritable as error:
+            raised = type(error)
+        monkeypatch.undo()
+        with contextlib.suppress(OSError):
+            stream.detach()
+
+    assert expected is raised

@@ -50,7 +50,7 @@ def test_nothing_is_stored(cli, folder):
     """Where nothing was ever kept, that is said, and nothing is made."""
     ran = cli("why")
 
-    assert (1, "", f"Error: Nothing is stored here yet: {folder} is where `beaver run` will keep it.\n") == (
+    assert (2, "", f"Error: Nothing is stored here yet: {folder} is where `beaver run` will keep it.\n") == (
         ran.code,
         ran.out,
         ran.err,
@@ -60,7 +60,7 @@ def test_nothing_is_stored(cli, folder):
 
 def test_a_trail_without_receipts(cli, trail):
     """A host that ran no turn has none to explain."""
-    assert (1, True) == (cli("why").code, "Nothing is stored here yet" in cli("why").err)
+    assert (2, True) == (cli("why").code, "Nothing is stored here yet" in cli("why").err)
 
 
 def test_the_newest_turn(cli, trail):
@@ -80,7 +80,7 @@ def test_a_turn_by_its_beginning(cli, trail):
         f"Error: `turn-01` begins the ids of 2 turns: {TURN}, {OTHER}; give more of it.\n" == cli("why", "turn-01").err
     )
     missing = cli("why", "turn-7")
-    assert (1, "") == (missing.code, missing.out)
+    assert (2, "") == (missing.code, missing.out)
     assert "is older than the newest 10,000 turns" in missing.err
     assert "--config" in missing.err
 

@@ -1,0 +1,182 @@
+"""Standard streams that are closed or full: a sentence where there is somewhere to say it, and a sensible exit code."""
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from beaver_hooks.agent.providers.offline import NOTHING
+from beaver_hooks.cli import failing
+from beaver_hooks.cli.streams import STREAMS, fault, mend, settle, tell
+
+UNFLUSHED = """
+    import click
+
+    @click.command()
+    def group():
+        print("said, and not flushed", end="")
+"""
+
+CLOSED = "Error: Nothing can be written to stdout (Bad file descriptor). Open it, or make room where it leads.\n"
+FULL = CLOSED.replace("Bad file descriptor", "No space left on device")
+
+
+def beaver(redirection, *words, stdin=""):
+    """Run `beaver` from a shell that redirects its streams."""
+    command = ["sh", "-c", f'exec "$0" "$@" {redirection}', sys.executable, "-m", "beaver_hooks.cli", *words]
+    ran = subprocess.run(command, capture_output=True, text=True, input=stdin, check=False)
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("redirection", "words", "expected"),
+    [
+        (">&-", ["run", "hi"], (1, "", CLOSED)),
+        (">&-", ["run", "hi", "--stream"], (1, "", CLOSED)),
+        (">&-", ["run", "hi", "--json"], (1, "", CLOSED)),
+        (">&-", ["chat"], (1, "", CLOSED)),
+        (">&-", ["--version"], (1, "", CLOSED)),
+        (">/dev/full", ["run", "hi"], (1, "", FULL)),
+        (">/dev/full", ["chat"], (1, "", FULL)),
+        (">/dev/full", ["run", "--help"], (1, "", FULL)),
+        (">/dev/full 2>&1", ["run", "hi"], (1, "", "")),
+        ("2>&-", ["run", "hi"], (0, f"{NOTHING}\n", "")),
+        ("2>&-", ["run", " "], (2, "", "")),
+        ("2>&-", ["run", " ", "--debug"], (2, "", "")),
+        ("2>/dev/full", ["run", " "], (2, "", "")),
+        ("2>/dev/full", ["run"], (2, "", "")),
+        ("<&-", ["run", "hi"], (0, f"{NOTHING}\n", "")),
+        ("<&- >&- 2>&-", ["run", "hi"], (1, "", "")),
+    ],
+)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_closed_and_full_streams(configured, monkeypatch, *, redirection, words, expected, unbuffered):
+    """Whichever stream is closed or full, what happened is said in a sentence, and nothing is unexpected."""
+    configured()
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+
+    assert expected == beaver(redirection, *words)
+
+
+def test_a_closed_stdin_is_empty(configured):
+    """A conversation ends at once, and an empty prompt is refused."""
+    configured()
+    code, out, err = beaver("<&-", "chat")
+    run = beaver("<&-", "run", "-")
+
+    assert (0, True, "") == (code, out.endswith("Ctrl-D ends.\n\n"), err)
+    assert (2, "", True) == (run[0], run[1], run[2].startswith("Error: "))
+
+
+@pytest.mark.parametrize("words", [["run", "-"], ["chat"]])
+def test_a_stdin_that_cannot_be_read(cli, configured, words):
+    """It is said, and is an error of usage."""
+    configured()
+    with os.fdopen(os.open(os.devnull, os.O_WRONLY), "r") as stream:
+        ran = cli(*words, stdin=stream)
+
+    said = "Error: stdin cannot be read (Bad file descriptor); lead a file or a pipe there.\n"
+    assert (2, True) == (ran.code, ran.err.endswith(said))
+    assert (2, True) == ((again := beaver("0>/dev/null", *words))[0], again[2].endswith(said))
+
+
+def test_the_exchange_is_stored_all_the_same(configured):
+    """An answer that cannot be written is in its session."""
+    configured()
+    beaver(">/dev/full", "run", "hi", "--session", "s")
+
+    assert (0, True) == ((ran := beaver("", "sessions", "show", "s"))[0], NOTHING in ran[1])
+
+
+def test_what_a_plugin_left_unsaid_is_noticed(install, configured, monkeypatch):
+    """Text that a plugin's command printed, and that cannot be written at the end, is an error too."""
+    install("hasty", UNFLUSHED, group="group")
+    configured()
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+
+    assert (1, "", FULL) == beaver(">/dev/full", "hasty")
+
+
+@pytest.fixture
+def numbers(monkeypatch):
+    """Close what stands in for a stream when the test is over."""
+    opened = []
+    real = os.open
+
+    def spied(*arguments, **keywords):
+        opened.append(real(*arguments, **keywords))
+        return opened[-1]
+
+    monkeypatch.setattr(os, "open", spied)
+    yield opened
+    os.close(opened[0])
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_stream_that_is_closed_is_replaced(monkeypatch, numbers, name):
+    """Reading finds the end, writing to stdout fails, writing to stderr goes nowhere; what is open stays."""
+    open_ones = {each: getattr(sys, each) for each in STREAMS if each != name}
+    monkeypatch.setattr(sys, name, None)
+    mend()
+    stream = getattr(sys, name)
+
+    assert 1 == len(numbers)
+    assert open_ones == {each: getattr(sys, each) for each in open_ones}
+    if name == "stdin":
+        assert "" == stream.read()
+    else:
+        tell("something")
+        stream.write("something")
+        assert (name == "stdout") == (fault() is not None)
+        settle()
+    assert fault() is None
+
+
+def full(*, buffered):
+    """Return a text stream that leads where there is no room."""
+    raw = Path("/dev/full").open("wb", buffering=0)  # noqa: SIM115 - the test closes it
+    return io.TextIOWrapper(io.BufferedWriter(raw) if buffered else raw, write_through=not buffered)
+
+
+@pytest.mark.parametrize("buffered", [True, False])
+def test_a_full_stdout_in_this_process(monkeypatch, capsys, buffered):
+    """The sentence is said once, the code is 1, and nothing is left that would be written later."""
+    with full(buffered=buffered) as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        code = failing.run(["--version"])
+
+    assert (1, FULL) == (code, capsys.readouterr().err)
+
+
+def test_what_was_not_flushed_cannot_be_written(monkeypatch, capsys):
+    """A command that is done and has left something that cannot be written has not done well."""
+    with full(buffered=True) as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        monkeypatch.setattr(failing.beaver, "main", lambda *_, **__: stream.write("left") * 0)
+        code = failing.run([])
+
+    assert (1, FULL) == (code, capsys.readouterr().err)
+
+
+def test_an_error_that_was_never_raised_is_not_of_stdout():
+    """Nobody has seen it happen."""
+    assert None is fault(OSError(28, "No space left on device"))
+
+
+def test_an_error_of_the_system_elsewhere_stays_unexpected(monkeypatch, capsys):
+    """Where stdout is well, an error of the system is not blamed on it; that stderr is not well changes no code."""
+
+    class Full(io.StringIO):
+        def write(self, _text):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(failing.beaver, "main", lambda *_, **__: (_ for _ in ()).throw(OSError(5, "I/O error")))
+    codes = [failing.run([])]
+    said = capsys.readouterr().err
+    monkeypatch.setattr(sys, "stderr", Full())
+    codes.append(failing.run([]))
+
+    assert ([1, 1], True) == (codes, said.startswith("Error: something unexpected happened (OSError)."))
