@@ -72,7 +72,7 @@ class Conversation:
             "quit": self._exit,
         }
         if name not in commands:
-            meant = did_you_mean(name, commands) or "; /help lists them"
+            meant = did_you_mean(name, commands).replace("`", "`/", 1) or "; /help lists them"
             raise NotOffered(f"there is no command /{name}{meant.rstrip('?')}. To say this to the agent, begin with //")
         return await commands[name](words)
 
@@ -96,16 +96,26 @@ class Conversation:
         if not words:
             return self._skills()
         if words[0] == "off" and words[1:]:
-            self.skills = [name for name in self.skills if name not in words[1:]]
-            return self._active()
+            return self._without(words[1:])
         self.engine.skills.activate(words)
         self.skills += [name for name in words if name not in self.skills]
+        return self._active()
+
+    def _without(self, names: list[str]) -> str:
+        for name in names:
+            if name not in self.skills:
+                always = name in self.engine.settings.skills
+                why = "is active by the configuration, `agent.skills`" if always else "is not active"
+                raise NotOffered(f"the skill `{name[:64]}` {why}. {self._active()}")
+        self.skills = [name for name in self.skills if name not in names]
         return self._active()
 
     async def _session(self, _words: list[str]) -> str:
         return f"{self.session}\nGo on with it later: beaver chat --session {self.session}"
 
-    async def _new(self, _words: list[str]) -> str:
+    async def _new(self, words: list[str]) -> str:
+        if words:
+            raise NotOffered("/new takes nothing; the new session gets an id of its own")
         self.session = new_session_id()
         return f"A new session: {self.session}"
 

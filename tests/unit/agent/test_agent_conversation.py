@@ -104,7 +104,12 @@ async def test_exit_ends_the_conversation(load, line):
 
 @pytest.mark.parametrize(
     ("line", "meant"),
-    [("/memroy", "; did you mean `memory`"), ("/xyzzy", "; /help lists them"), ("/Help", "; did you mean `help`")],
+    [
+        ("/memroy", "; did you mean `/memory`"),
+        ("/mem", "; did you mean `/memory`"),
+        ("/xyzzy", "; /help lists them"),
+        ("/Help", "; did you mean `/help`"),
+    ],
 )
 async def test_an_unknown_command_is_refused(load, line, meant):
     """The error names what was probably meant, and how to say it to the agent."""
@@ -163,10 +168,28 @@ async def test_without_skills_the_list_says_so(load):
 async def test_skills_are_activated_and_put_away(load, folder):
     """A skill is active from now on, each once, beside those of the configuration, until it is put away."""
     talk = await load(skills=("two",))
-    said = [await talk.command(line) for line in ("/skill one one", "/skill one", "/skill off one bad", "/skill two")]
+    said = [await talk.command(line) for line in ("/skill one one", "/skill one", "/skill off one", "/skill two")]
 
     assert ["Active: two, one", "Active: two, one", "Active: two", "Active: two"] == said
     assert ["two"] == talk.skills
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/skill off one nope", "the skill `nope` is not active. Active: two, one"),
+        ("/skill off two", "the skill `two` is active by the configuration, `agent.skills`. Active: two, one"),
+        ("/new x", "/new takes nothing; the new session gets an id of its own"),
+    ],
+)
+async def test_what_cannot_be_done_is_said(load, folder, line, said):
+    """A skill that is not active is not put away, `/new` takes no words, and nothing has changed."""
+    talk = await load(skills=("two",))
+    await talk.command("/skill one")
+    with pytest.raises(NotOffered) as error:
+        await talk.command(line)
+
+    assert (said, ["one"], "s") == (str(error.value), talk.skills, talk.session)
 
 
 async def test_an_unknown_skill_is_refused(load, folder):
