@@ -50,7 +50,7 @@ def install(folder: Path) -> Installed:
 
 def _ours(_: str, names: list[str]) -> list[str]:
     """Return what is not to be copied: what is installed editable, and its traces."""
-    return [name for name in names if "beaver" in name.lower() or name.endswith(".pth") or name == "__pycache__"]
+    return [name for name in names if "beaver" in name.lower() or name.endswith(".pth")]
 
 
 def seconds(command: Sequence[object], folder: Path) -> float:
