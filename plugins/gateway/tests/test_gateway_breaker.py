@@ -1,17 +1,21 @@
 """When a gateway is left alone, as a pure machine and as a file that processes share."""
 
+import asyncio
 import os
 import sys
 import threading
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from beaver_hooks_gateway import GatewaySettings, kept
 from beaver_hooks_gateway import gate as gates
 from beaver_hooks_gateway.breaker import (
     CLOSED,
+    REASONS,
     REFUSED,
     Policy,
     State,
@@ -23,7 +27,8 @@ from beaver_hooks_gateway.breaker import (
     to_json,
 )
 from beaver_hooks_gateway.errors import GatewayTimedOut, from_status
-from beaver_hooks_gateway.gate import FILE, LOCK_FILE, Gate, Verdict, read, write
+from beaver_hooks_gateway.gate import Gate, Verdict, change, judged
+from beaver_hooks_gateway.kept import FILE, LOCK_FILE, read, write
 from beaver_hostspecs.testing import FrozenClock
 
 POLICY = Policy(failures=3, seconds=30.0)
@@ -76,7 +81,11 @@ def test_refused_credentials_open_it_at_once():
     assert State(failures=3, until=130.0, reason=REFUSED) == after_refusal(POLICY, now=100.0)
 
 
-@given(st.integers(0, 10**6), st.none() | st.floats(allow_nan=False, allow_infinity=False), st.none() | st.text())
+@given(
+    st.integers(0, 10**6),
+    st.none() | st.floats(allow_nan=False, allow_infinity=False),
+    st.none() | st.sampled_from([*REASONS]),
+)
 def test_kept_and_read(failures, until, reason):
     """A state is read as it was kept."""
     state = State(failures=failures, until=until, reason=reason)
@@ -86,7 +95,20 @@ def test_kept_and_read(failures, until, reason):
 
 @pytest.mark.parametrize(
     "value",
-    [None, [], 5, {"failures": -1}, {"failures": "3"}, {"until": "soon"}, {"until": float("nan")}, {"reason": 5}],
+    [
+        None,
+        [],
+        5,
+        {"failures": -1},
+        {"failures": "3"},
+        {"until": "soon"},
+        {"until": float("nan")},
+        {"until": 10**400},
+        {"reason": 5},
+        {"reason": "\x1b[31mRED"},
+        {"reason": "breaker: closed"},
+        {"reason": []},
+    ],
 )
 def test_what_cannot_be_read_counts_as_closed(value):
     """Whatever else a file holds shuts nobody out."""
@@ -140,8 +162,8 @@ def clock():
 def make_gate(tmp_path, clock):
     """Makes gates over one folder: several of them are several processes."""
 
-    def make(policy=POLICY, folder=tmp_path):
-        return Gate(folder, policy, clock)
+    def make(policy=POLICY, folder=tmp_path, whose=""):
+        return Gate(folder, policy, clock, whose=whose)
 
     return make
 
@@ -225,7 +247,19 @@ async def test_without_a_folder_only_the_sharing_is_lost(make_gate, tmp_path):
     assert (await gate.admit()).admitted
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[]", b"[" * 4000, b'{"failures": 3, "until": 1e999}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"\xff",
+        b"[]",
+        b"[" * 4000,
+        b'{"failures": 3, "until": 1e999}',
+        b'{"gateway": "", "until": 1' + b"0" * 400 + b"}",
+        b'{"failures": 3}',
+    ],
+)
 def test_a_torn_file_counts_as_closed(tmp_path, content):
     """What cannot be read shuts nobody out."""
     (tmp_path / FILE).write_bytes(content)
@@ -263,17 +297,147 @@ async def test_without_locks(make_gate, monkeypatch):
 
 def test_many_threads_count_together(tmp_path, monkeypatch):
     """No failure is lost among many at once, as long as each gets the lock."""
-    monkeypatch.setattr(gates, "_TRIES", 10_000)
-    steps = [Gate(tmp_path, POLICY, FrozenClock()) for _ in range(8)]
+    monkeypatch.setattr(kept, "_TRIES", 10_000)
 
-    def count(gate):
+    def count():
         for _ in range(10):
-            gate._change(lambda state: State(failures=state.failures + 1))
+            change(tmp_path, CLOSED, [lambda state: (False, State(failures=state.failures + 1))])
 
-    threads = [threading.Thread(target=count, args=(gate,)) for gate in steps]
+    threads = [threading.Thread(target=count) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
     assert State(failures=80) == read(tmp_path)
+
+
+async def test_failures_at_once_are_done_in_one_go(make_gate, monkeypatch):
+    """Hundreds of failures at once change the file a few times, and one of them has opened it."""
+    changes, real = [], gates.change
+
+    def counted(*arguments, **keywords):
+        changes.append(1)
+        return real(*arguments, **keywords)
+
+    monkeypatch.setattr(gates, "change", counted)
+    gate = make_gate()
+    opened = await asyncio.gather(*[gate.failed(TIMEOUT, seconds=60.0) for _ in range(500)])
+
+    assert (1, True) == (sum(opened), len(changes) <= 3)
+    assert State(failures=3, until=gate.state.until, reason="timeout") == gate.state
+
+
+async def test_a_disk_that_hangs(make_gate, monkeypatch):
+    """A turn waits for the file as long as it is told to; then this process decides alone, and opens it all the same."""
+    going, real = threading.Event(), gates.change
+
+    def hanging(*arguments, **keywords):
+        going.wait()
+        return real(*arguments, **keywords)
+
+    monkeypatch.setattr(gates, "change", hanging)
+    gate = make_gate()
+    try:
+        opened = [await gate.failed(TIMEOUT, seconds=0.01) for _ in range(5)]
+        refused = await gate.admit()
+    finally:
+        going.set()
+
+    assert ([False, False, False, True, False], Verdict(admitted=False, reason="timeout")) == (opened, refused)
+
+
+async def test_an_opening_that_came_too_late_to_say_is_said_next(make_gate, monkeypatch):
+    """Whoever opens it without waiting for that leaves saying so to the next one who fails."""
+    going, real = threading.Event(), gates.change
+
+    def hanging(*arguments, **keywords):
+        going.wait()
+        return real(*arguments, **keywords)
+
+    monkeypatch.setattr(gates, "change", hanging)
+    gate = make_gate(policy=Policy(failures=1, seconds=30.0))
+    assert not await gate.failed(TIMEOUT, seconds=0.0)
+    going.set()
+
+    assert [True, False] == [await gate.failed(TIMEOUT, seconds=60.0) for _ in range(2)]
+
+
+async def test_a_disk_that_hangs_at_the_start(make_gate, monkeypatch):
+    """What is not read in time counts as closed."""
+    going = threading.Event()
+    monkeypatch.setattr(gates, "read", lambda *_, **__: going.wait())
+    monkeypatch.setattr(gates, "PATIENCE", 0.01)
+    gate = make_gate()
+    try:
+        await gate.load()
+    finally:
+        going.set()
+
+    assert CLOSED == gate.state
+
+
+async def test_another_gateway_is_not_judged_by_it(make_gate):
+    """The state is about one address, user and key: another one starts afresh, and has the file for itself then."""
+    await opened(make_gate(whose="a"))
+    other, same = make_gate(whose="b"), make_gate(whose="a")
+    await other.load()
+    await same.load()
+    assert [True, False] == [(await gate.admit()).admitted for gate in (other, same)]
+
+    await other.failed(TIMEOUT)
+    await same.load()
+    assert CLOSED == same.state
+
+
+def test_what_a_state_is_about(canary):
+    """Address, user and key make the difference, and none of them can be read from it."""
+    one = GatewaySettings(base_url="https://a.example", user_id="u", user_key=canary.secret)
+    others = [
+        attrs.evolve(one, base_url="https://b.example"),
+        attrs.evolve(one, user_id="v"),
+        attrs.evolve(one, user_key=None),
+    ]
+    hashes = [judged(each) for each in (one, *others)]
+
+    assert (4, judged(attrs.evolve(one, top_k=1))) == (len({*hashes}), hashes[0])
+    canary.assert_clean(*hashes)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
+async def test_a_file_that_is_none(make_gate, tmp_path, kind):
+    """Neither a pipe nor a link is waited for or followed; the breaker works without the file."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    path = tmp_path / FILE
+    if kind == "link":
+        path.symlink_to(victim)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        os.mkfifo(path)
+    gate = make_gate()
+    await gate.load()
+    await opened(gate)
+
+    assert (False, "precious", CLOSED) == ((await gate.admit()).admitted, victim.read_text(), read(tmp_path))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders here")
+def test_a_pipe_that_somebody_reads(tmp_path):
+    """Nothing is written into a pipe either."""
+    os.mkfifo(tmp_path / FILE)
+    descriptor = os.open(tmp_path / FILE, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write(tmp_path, State(failures=1))
+        assert b"" == os.read(descriptor, 1)
+    finally:
+        os.close(descriptor)
+
+
+def test_a_lock_that_is_a_link(tmp_path):
+    """A link in the place of the lock is not followed; the state is then this process's own."""
+    (tmp_path / LOCK_FILE).symlink_to(tmp_path / "elsewhere")
+    end = change(tmp_path, CLOSED, [lambda _: (True, State(failures=1))])
+
+    assert (([True], State(failures=1)), [LOCK_FILE]) == (end, [each.name for each in tmp_path.iterdir()])

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 
 import pytest
 
@@ -283,3 +284,49 @@ async def test_closing_leaves_nothing_open(gateway, make_client):
             await asyncio.gather(*filter(None, gateway._open))
 
     assert 0 == gateway.open
+
+
+async def test_refusals_leave_no_connection(gateway, make_client):
+    """More refusals than there are connections close each of theirs, and a search works afterwards."""
+    client = make_client(gateway)
+    gateway.misbehave("search", Reply(status=500, parts=(b"{}",), length=2))
+    gc.disable()
+    try:
+        for _ in range(MOST_CONNECTIONS + 20):
+            with pytest.raises(GatewayRefused):
+                await client.search(session="s1", query="a", seconds=5.0)
+        await asyncio.gather(*filter(None, [*gateway._open]))
+    finally:
+        gc.enable()
+    assert 0 == gateway.open
+    gateway.behave()
+
+    assert Found(results=(), total=0) == await client.search(session="s1", query="a", seconds=5.0)
+
+
+async def test_waiting_for_a_connection_is_within_the_deadline(gateway, make_client):
+    """A request for which there is no connection ends with its own deadline."""
+    client = make_client(gateway)
+    gateway.misbehave("search", Fault.READ_TIMEOUT)
+    hanging = [
+        asyncio.create_task(client.search(session="s1", query="a", seconds=60.0)) for _ in range(MOST_CONNECTIONS)
+    ]
+    while len(gateway.received) < MOST_CONNECTIONS:
+        gateway.arrived.clear()
+        await gateway.arrived.wait()
+    with pytest.raises(GatewayTimedOut):
+        async with asyncio.timeout(20):
+            await client.search(session="s1", query="a", seconds=0.1)
+    for task in hanging:
+        task.cancel()
+    ended = await asyncio.gather(*hanging, return_exceptions=True)
+
+    assert {asyncio.CancelledError} == {type(each) for each in ended}
+
+
+async def test_a_host_that_is_none(gateway, make_client):
+    """A name that stands for nothing fails loading and names the setting."""
+    with pytest.raises(ConfigurationError) as caught:
+        make_client(gateway, base_url="https://xn--zzzzzzzzzzz99")
+
+    assert ("memory.gateway.baseUrl", None) == (caught.value.path, caught.value.__context__)

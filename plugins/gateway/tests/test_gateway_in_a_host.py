@@ -2,6 +2,10 @@
 
 import asyncio
 import logging
+import socket
+import subprocess
+import sys
+import threading
 from collections import Counter
 
 import pytest
@@ -9,6 +13,7 @@ import pytest
 from beaver_hooks.agent.context import ContextBuilder
 from beaver_hooks.agent.skills import ActiveSkill
 from beaver_hooks_curated import Operation, Target
+from beaver_hooks_gateway import plugin, service
 from beaver_hooks_gateway.plugin import RULE
 from beaver_hooks_gateway.testing import Fault
 from beaver_hostspecs import ConfigurationError, Message
@@ -389,3 +394,81 @@ async def test_a_small_deadline_cap_is_kept_to(gateway, make_host, tmp_path):
         degraded, failures = turn.receipt.plugins["gateway"].degraded, turn.receipt.plugins["gateway"].failures
 
     assert (("recall_timeout",), ()) == (degraded, failures)
+
+
+async def test_a_lookup_that_hangs_is_nothing_to_others(make_host, events, monkeypatch):
+    """Turns keep their curated memory while the gateway's name is looked up for ever; the client's timeout reports."""
+    going, real = threading.Event(), socket.getaddrinfo
+
+    def getaddrinfo(host, *arguments, **keywords):
+        if host == "gateway.example":
+            going.wait()
+        return real(host, *arguments, **keywords)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    section = {"baseUrl": "https://gateway.example", "userId": "u", "userKey": "uk_of_a_lookup", "timeoutSeconds": 0.2}
+    try:
+        async with make_host(sinks=[events], breaker={"enabled": False}, **section) as host:
+            host.plugin("curated").service.change(Target.USER, [Operation(action="add", content="Likes tea.")])
+            many = await asyncio.gather(*[host.open_turn("Why?", session=f"s{number}") for number in range(40)])
+            turns = [*many, await host.open_turn("Why?", session="s")]
+            for turn in turns:
+                await turn.drop()
+    finally:
+        going.set()
+
+    assert [True] * 41 == ["Likes tea." in turn.system_prompt() for turn in turns]
+    assert {()} == {turn.receipt.plugins[name].failures for turn in turns for name in ("curated", "gateway")}
+    expected = ("memory_gateway_recall_failed", {"operation": "search", "category": "timeout", "status": None})
+    assert [expected] * 41 == events.gateway
+
+
+def test_a_lookup_that_hangs_does_not_keep_the_process(tmp_path):
+    """The process ends although a lookup is still on its way."""
+    script = f"""
+import asyncio, socket, time
+from beaver_hooks import Host
+from beaver_hooks.config import parse_config
+socket.getaddrinfo = lambda *_, **__: time.sleep(300)
+gateway = '{{"baseUrl": "https://gateway.example", "userId": "u", "userKey": "uk_of_a_lookup", "timeoutSeconds": 0.2}}'
+async def main():
+    config = parse_config('{{"memory": {{"gateway": ' + gateway + '}}}}')
+    async with Host(entry_points=["curated", "gateway"], config=config, state_folder={str(tmp_path)!r}) as host:
+        turn = await host.open_turn("Why?", session="s1")
+        print(turn.receipt.plugins["gateway"].degraded)
+        await turn.drop()
+asyncio.run(main())
+"""
+    ran = subprocess.run([sys.executable, "-c", script], check=False, timeout=100, capture_output=True, text=True)
+
+    assert (0, "('recall_timeout',)") == (ran.returncode, ran.stdout.strip())
+
+
+async def test_many_turns_at_a_gateway_that_hangs(gateway, make_host, events, monkeypatch):
+    """Each turn has one event of the client's own, and the breaker opens once."""
+    # How busy this machine is must not decide.
+    monkeypatch.setattr(plugin, "RECALL_GRACE", 30.0)
+    monkeypatch.setattr(service, "PATIENCE", 15.0)
+    gateway.misbehave("search", Fault.READ_TIMEOUT)
+    async with make_host(gateway, sinks=[events], timeoutSeconds=1) as host:
+        turns = await asyncio.gather(*[host.open_turn("Why?", session=f"s{number}") for number in range(300)])
+        for turn in turns:
+            await turn.drop()
+
+    assert {"memory_gateway_recall_failed": 300, "memory_gateway_breaker_opened": 1} == Counter(
+        name for name, _ in events.gateway
+    )
+    assert {"timeout"} == {facts["category"] for _, facts in events.gateway}
+    assert {()} == {turn.receipt.plugins["gateway"].failures for turn in turns}
+
+
+async def test_a_key_that_is_repeated_does_not_reach_the_model(gateway, make_host, canary):
+    """What a gateway gives back of a key is masked in every field."""
+    key = canary.reveal()
+    names = ("text", "id", "session_id", "source_scope", "resource_uri")
+    gateway.results = [dict.fromkeys(names, f"a {key} b"), {"text": "c", "id": key}, {"text": "d", "id": key[::-1]}]
+    async with make_host(gateway) as host, host.turn("Why?", session="s1") as turn:
+        (message,) = turn.references
+
+    assert "| a [secret] b" in message.text
+    canary.assert_clean(message.text, repr(message), repr(turn.receipt))

@@ -6,11 +6,14 @@ import pytest
 
 from beaver_hooks_gateway import BreakerSettings, GatewayRefused, GatewaySettings
 from beaver_hooks_gateway.breaker import State
-from beaver_hooks_gateway.gate import write
+from beaver_hooks_gateway.gate import judged
 from beaver_hooks_gateway.inspecting import ping, search, status
+from beaver_hooks_gateway.kept import read, write
 from beaver_hooks_gateway.testing import Fault
 from beaver_hostspecs import ConfigurationError
 from beaver_hostspecs.testing import FrozenClock
+
+OPEN = State(failures=5, until=4e9, reason="timeout")
 
 
 @pytest.fixture
@@ -18,9 +21,9 @@ def settings(gateway, make_client):
     return make_client(gateway)._settings
 
 
-async def test_ping(gateway, settings, canary):
+async def test_ping(gateway, settings, tmp_path, canary):
     """A gateway that answers is said to, with the time it took, after one small search."""
-    line = await ping(settings)
+    line = await ping(settings, tmp_path)
 
     expected = rf"{gateway.base_url} answers and accepts the credentials of gateway_test_user \(\d+ ms\)\."
     assert re.fullmatch(expected, line)
@@ -28,19 +31,29 @@ async def test_ping(gateway, settings, canary):
     canary.assert_clean(line)
 
 
-async def test_a_ping_that_fails(gateway, settings, canary):
+@pytest.mark.parametrize(("enabled", "expected"), [(True, State()), (False, OPEN)])
+async def test_a_ping_that_succeeds_ends_the_waiting(make_client, gateway, tmp_path, enabled, expected):
+    """Who has seen the gateway answer need not wait for the breaker; one that is off is left as it is."""
+    settings = make_client(gateway, breaker=BreakerSettings(enabled=enabled))._settings
+    write(tmp_path, OPEN, whose=judged(settings))
+    await ping(settings, tmp_path)
+
+    assert expected == read(tmp_path, whose=judged(settings))
+
+
+async def test_a_ping_that_fails(gateway, settings, tmp_path, canary):
     """One that does not is an error with a remedy."""
     gateway.misbehave("search", Fault.STATUS_401)
     with pytest.raises(GatewayRefused, match=r"Set memory\.gateway\.userId and userKey") as caught:
-        await ping(settings)
+        await ping(settings, tmp_path)
 
     canary.assert_clean(str(caught.value))
 
 
-async def test_without_credentials():
+async def test_without_credentials(tmp_path):
     """Without credentials there is nobody to ask."""
     with pytest.raises(ConfigurationError) as caught:
-        await ping(GatewaySettings())
+        await ping(GatewaySettings(), tmp_path)
 
     assert ("memory.gateway.baseUrl", "is missing") == (caught.value.path, caught.value.problem)
 
@@ -103,8 +116,9 @@ NOW = FrozenClock().now().timestamp()
 )
 async def test_status_of_the_breaker(tmp_path, breaker, state, expected):
     """The state that processes share is shown as it is now."""
-    write(tmp_path, state)
-    text = await status(GatewaySettings(breaker=breaker, recall=False), tmp_path, clock=FrozenClock())
+    settings = GatewaySettings(breaker=breaker, recall=False)
+    write(tmp_path, state, whose=judged(settings))
+    text = await status(settings, tmp_path, clock=FrozenClock())
 
     assert ("address: none", "recall: off", f"breaker: {expected}") == tuple(
         text.splitlines()[index] for index in (0, 5, 7)

@@ -19,6 +19,7 @@ from beaver_hooks_gateway.wire import Result
 from beaver_hostspecs import (
     ConfigurationError,
     Contribution,
+    Deadlines,
     OutcomeKind,
     Personal,
     PluginUnavailable,
@@ -430,3 +431,25 @@ def test_imports():
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
 
     assert {"httpx"} == {"beaver_hooks", "beaver_hooks_curated", "httpx"} & {*loaded}
+
+
+async def test_a_search_that_is_answered_starts_the_count_anew(gateway, make_service):
+    """Failures count in a row: an answer between them leaves the breaker closed."""
+    service = make_service(breaker=BreakerSettings(failures=3))
+    for _ in range(3):
+        gateway.misbehave("search", Fault.STATUS_503)
+        for _ in range(2):
+            await recall(service)
+        gateway.behave()
+        await recall(service)
+
+    assert ["search"] * 9 == gateway.operations
+
+
+@pytest.mark.parametrize(("flush", "expected"), [(None, 15.0), (60.0, 68.0)])
+def test_its_deadlines_leave_room_to_report(gateway, make_client, tmp_path, flush, expected):
+    """Half a second beyond the search, and a second beyond add and flush, are there for what is said of them."""
+    settings = make_client(gateway, timeout_seconds=7.0, flush_timeout_seconds=flush)._settings
+    deadlines = Gateway().configure(Setup(settings=settings, state_folder=tmp_path, report=RecordingReport()))
+
+    assert Deadlines(before_prompt=7.5, after_prompt=expected) == deadlines

@@ -128,7 +128,14 @@ def test_the_key_is_not_shown(canary):
         f"https://{'a.' * 127}example",
         "https:memory.example",
         "https://a:b:c",
-        "https://memory.example./",
+        "https://memory.example../",
+        "https://.",
+        "https://999.1.1.1",
+        "https://999.1.1.1./",
+        "https://1.2.3.04",
+        "https://[1:2]/",
+        "https://[:]",
+        f"https://memory.example/{'x' * 2048}",
     ],
 )
 def test_addresses_that_are_refused(url):
@@ -151,6 +158,11 @@ def test_addresses_that_are_refused(url):
         "https://xn--mmoire-bva.example:8443/a/b/",
         "https://my_gateway",
         "HTTPS://MEMORY.EXAMPLE",
+        "https://memory.example./",
+        "http://localhost.:8010",
+        "https://1.2.3.4.5",
+        "https://192.0.2.1",
+        f"https://memory.example/{'x' * 2000}",
     ],
 )
 def test_addresses_that_are_accepted(url):
@@ -174,6 +186,30 @@ def test_the_key_is_not_sent_in_the_clear(url):
     assert url == from_file({"baseUrl": url, "allowInsecureHttp": True}).base_url
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8010", "http://memory.example"])
+@pytest.mark.parametrize("proxy", ["http://10.0.0.1:3128", "https://proxy.example", "HTTP://[::2]"])
+def test_the_key_is_not_given_to_a_proxy_in_the_clear(url, proxy):
+    """A proxy on another machine reads plain http, whatever it is sent to."""
+    with pytest.raises(ConfigurationError) as caught:
+        from_file({"baseUrl": url, "proxy": proxy})
+
+    expected = (
+        "`baseUrl` is plain http through a proxy on another machine, so `userKey` can be read on the way; use https,"
+        " or set `allowInsecureHttp` to true"
+    )
+    assert ("memory.gateway", expected) == (caught.value.path, caught.value.problem)
+    assert proxy == from_file({"baseUrl": url, "proxy": proxy, "allowInsecureHttp": True}).proxy
+
+
+@pytest.mark.parametrize(
+    ("url", "proxy"),
+    [("http://127.0.0.1:8010", "http://localhost:3128"), ("https://memory.example", "http://proxy.example:3128")],
+)
+def test_proxies_that_read_nothing(url, proxy):
+    """A proxy on this machine may read what goes to this machine; https is read by none."""
+    assert proxy == from_file({"baseUrl": url, "proxy": proxy}).proxy
+
+
 @pytest.mark.parametrize(
     ("section", "path"),
     [
@@ -185,6 +221,7 @@ def test_the_key_is_not_sent_in_the_clear(url):
         ({"topK": True}, "memory.gateway.topK"),
         ({"topK": 8.0}, "memory.gateway.topK"),
         ({"proxy": "socks5://proxy.example"}, "memory.gateway.proxy"),
+        ({"proxy": "https://999.1.1.1"}, "memory.gateway.proxy"),
         ({"appId": ""}, "memory.gateway.appId"),
         ({"projectId": " "}, "memory.gateway.projectId"),
         ({"recall": "yes"}, "memory.gateway.recall"),

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks_gateway import wire
-from beaver_hooks_gateway.strict_json import MOST_CONTAINERS, InvalidJson, is_text, loads, repeated
+from beaver_hooks_gateway import strict_json, wire
+from beaver_hooks_gateway.strict_json import DEEPEST, MOST_MARKS, InvalidJson, is_text, loads, repeated
 from beaver_hooks_gateway.wire import MalformedError
 
 NUMBERS = ["-", "+1", "01", "-01", "1.", ".5", "-.5", "1e", "1e+", "1.e1", "1eE2", "0x10", "1_000", "--1", "1-", "NaN",
@@ -34,7 +34,7 @@ MUST_REJECT = [
     b"[" * 50_000,
     b"[" * 50_000 + b"]" * 50_000,
     b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
-    b"[" + b"[]," * MOST_CONTAINERS + b"[]]",
+    b"[" + b"[]," * MOST_MARKS + b"[]]",
     b"9" * 5_000,
 ]
 """More of them than the 188 of the usual collection of such cases."""
@@ -131,7 +131,7 @@ def test_repeated_keys_are_known(pairs):
 
 def test_many_repeated_keys_take_no_time():
     """A large object of one key is read in one pass."""
-    body = b'{"a":0' + b',"a":0' * 200_000 + b"}"
+    body = b'{"a":0' + b',"a":0' * 9_000 + b"}"
 
     assert frozenset("a") == repeated(loads(body))
 
@@ -139,3 +139,45 @@ def test_many_repeated_keys_take_no_time():
 def test_texts():
     """Half a surrogate pair is no text, and nor is a number."""
     assert [True, False, False] == [is_text("a😀"), is_text("\ud800"), is_text(1)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"results":[' + b",".join([b'{"text":"a","id":"b"}'] * 99_000) + b"]}",
+        b'{"results":[' + b",".join([b'{"text":"a","id":"b"}'] * 7_000) + b"]}",
+        b"[" + b",".join([b"1"] * (MOST_MARKS + 2)) + b"]",
+        b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1),
+        b'["' + b"\\\\" * 3 + b'",' + b"[" * DEEPEST + b"]" * DEEPEST + b"]",
+        b'["\\""' + b",[" * DEEPEST + b"]" * DEEPEST + b"]",
+        b"]" * 30_000 + b"[" * 200 + b"]",
+        b'"' + b"[" * 200,
+        b"\\" * 1001 + b'"' + b"[" * 200,
+    ],
+)
+def test_too_much_structure_is_not_parsed(body):
+    """More structure than any answer needs, or deeper, is refused, and so is what is no JSON."""
+    with pytest.raises(InvalidJson):
+        loads(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'["' + b"[{:," * 30_000 + b'"]',
+        b'["' + b'\\"[' * 30_000 + b'\\\\"]',
+        b"[" * DEEPEST + b"]" * DEEPEST,
+        b"[" + b",".join([b"[]"] * 9_000) + b"]",
+    ],
+)
+def test_what_is_in_texts_is_no_structure(body):
+    """Brackets, commas and colons in texts are text, escaped quotes too; and all structure within the limits is read."""
+    assert json.loads(body) == loads(body)
+
+
+@pytest.mark.parametrize("body", [b"[" * 30_000 + b"]" * 30_000, b'{"a":' * 9_000 + b"1" + b"}" * 9_000])
+def test_the_parser_never_sees_what_is_too_deep(body, monkeypatch):
+    """Nesting is refused before parsing, so that neither a high limit of recursion nor a small stack ends the process."""
+    monkeypatch.setattr(strict_json.json, "loads", lambda *_, **__: pytest.fail("it was parsed"))
+    with pytest.raises(InvalidJson):
+        loads(body)

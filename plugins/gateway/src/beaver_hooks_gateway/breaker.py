@@ -17,9 +17,13 @@ from typing import Any
 
 import attrs
 from attrs import field
-from attrs.validators import ge, instance_of, optional
+from attrs.validators import ge, in_, instance_of, optional
+
+from beaver_hooks_gateway.errors import TRANSIENT
 
 REFUSED = "credentials refused"
+REASONS = TRANSIENT | {REFUSED}
+"""Why it can be open."""
 
 
 def _finite(_: object, __: object, value: float | None) -> None:
@@ -48,7 +52,7 @@ class State:
     # What another process has kept may have been written by anybody.
     failures: int = field(default=0, validator=[instance_of(int), ge(0)])
     until: float | None = field(default=None, validator=_finite)
-    reason: str | None = field(default=None, validator=optional(instance_of(str)))
+    reason: str | None = field(default=None, validator=optional(in_(REASONS)))
 
 
 CLOSED = State()
@@ -94,5 +98,5 @@ def from_json(value: object) -> State:
         return CLOSED
     try:
         return State(**{name: value[name] for name in ("failures", "until", "reason") if name in value})
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return CLOSED

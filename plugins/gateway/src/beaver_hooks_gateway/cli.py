@@ -18,7 +18,7 @@ def group() -> None:
 @click.pass_obj
 def ping_command(shell: Shell) -> None:
     """Check that it answers and accepts the credentials."""
-    _show(shell, lambda plugin: ping(plugin.settings))
+    _show(shell, lambda plugin: ping(plugin.settings, plugin.folder))
 
 
 @group.command("search")

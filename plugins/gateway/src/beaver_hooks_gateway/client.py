@@ -1,4 +1,4 @@
-"""The three requests of a Memory Gateway, over httpx. The only module that imports httpx.
+"""The three requests of a Memory Gateway, over httpx and what it stands on. The only module that imports httpx.
 
 1. One deadline for each request: waiting for a connection, connecting, and every byte of the answer, however slowly it
    drips.
@@ -11,6 +11,7 @@
 5. An add that was sent and got no answer that says so, has an outcome that nobody knows.
 6. The credential is in the bytes only while they are sent. Errors are raised where httpx's own are gone: those hold
    the request.
+7. The name is looked up where a lookup that hangs holds up nobody else: see `connecting`.
 """
 
 import asyncio
@@ -20,9 +21,11 @@ from collections.abc import AsyncIterator
 from typing import cast
 
 import attrs
+import httpcore
 import httpx
 
 from beaver_hooks_gateway import wire
+from beaver_hooks_gateway.connecting import Backend, Resolver
 from beaver_hooks_gateway.errors import (
     PATHS,
     GatewayError,
@@ -43,12 +46,23 @@ MOST_CONNECTIONS = 100
 MOST_IDLE = 10
 """Connections of one kind that are kept open for the next request: each of them is looked at by every request."""
 
+_EXPIRY = 5.0
+"""Seconds that an idle connection is kept."""
+
 _HEADERS = {
     "Accept": "application/json",
     "Accept-Encoding": "identity",
     "Content-Type": "application/json",
     "User-Agent": "beaver-hooks-gateway",
 }
+_FAILURES = (
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.ProxyError,
+    httpcore.TimeoutException,
+    httpcore.UnsupportedProtocol,
+)
+"""What the library raises; it has no name for all of them."""
 
 
 @attrs.define(kw_only=True)
@@ -62,7 +76,7 @@ class Sending:
     begun: bool = False
 
 
-class _Content(httpx.AsyncByteStream):
+class _Content:
     """A body on its way. It is encoded when it is sent, and shows itself to nobody."""
 
     def __init__(self, body: Body, sending: Sending) -> None:
@@ -79,7 +93,7 @@ class GatewayClient:
     """Talks to one gateway as one user. Made without touching the network; see the rules above.
 
     Raises:
-        ConfigurationError: the file of certificates cannot be used.
+        ConfigurationError: the address or the file of certificates cannot be used.
     """
 
     def __init__(self, settings: GatewaySettings) -> None:
@@ -90,11 +104,12 @@ class GatewayClient:
             project_id=settings.project_id,
         )
         self._settings = settings
-        base = str(settings.base_url).rstrip("/")
-        self._urls = {operation: httpx.URL(base + path) for operation, path in PATHS.items()}
+        self._urls = {operation: _url(str(settings.base_url), path) for operation, path in PATHS.items()}
         context = _context(settings)
-        self._transports = {
-            operation: _transport(settings, context, kept=0 if operation == "add" else MOST_IDLE) for operation in PATHS
+        backend = Backend(Resolver())
+        self._pools = {
+            operation: _pool(settings, context, backend, kept=0 if operation == "add" else MOST_IDLE)
+            for operation in PATHS
         }
         # Waiting here costs nothing; the library's own queue is gone through anew at every step of every request.
         self._room = {operation: asyncio.Semaphore(MOST_CONNECTIONS) for operation in PATHS}
@@ -142,8 +157,8 @@ class GatewayClient:
 
     async def close(self) -> None:
         """Close the connections."""
-        for transport in self._transports.values():
-            await transport.aclose()
+        for pool in self._pools.values():
+            await pool.aclose()
 
     async def _post(self, operation: Operation, body: Body, sending: Sending, seconds: float) -> bytes:
         """Return the body of a successful answer. Rule 1."""
@@ -155,41 +170,58 @@ class GatewayClient:
         raise GatewayTimedOut(operation, "timeout")
 
     async def _exchange(self, operation: Operation, content: _Content) -> bytes:
-        headers = {**_HEADERS, "Content-Length": str(content.length)}
+        url = self._urls[operation]
+        headers = {"Host": url.netloc.decode("ascii"), **_HEADERS, "Content-Length": str(content.length)}
         if operation == "add":
             headers["Connection"] = "close"
-        request = httpx.Request("POST", self._urls[operation], headers=headers, content=content)
+        target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+        request = httpcore.Request("POST", target, headers=[*headers.items()], content=content)
         status: int | None = None
         outcome: bytes | str
         try:
-            response = await self._transports[operation].handle_async_request(request)
+            response = await self._pools[operation].handle_async_request(request)
             try:
-                status = response.status_code
+                status = response.status
                 outcome = await self._read(response)
             finally:
                 await response.aclose()
-        except httpx.HTTPError as error:
+        except _FAILURES as error:
             outcome = "truncated" if status is not None else _category(error)
         # Rule 6: here `error` is gone, and with it the request.
         if isinstance(outcome, bytes):
             return outcome
         raise _failure(operation, outcome, status)
 
-    async def _read(self, response: httpx.Response) -> bytes | str:
+    async def _read(self, response: httpcore.Response) -> bytes | str:
         """Return the body of an answer, or the category of what is wrong with it: an error would hold the body.
 
         Rule 2. What a refusal says is not read: nothing of it is shown.
         """
-        if not response.is_success:
+        if not httpx.codes.is_success(response.status):
             return "refused"
-        if response.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+        encodings = [value.strip().lower() for name, value in response.headers if name.lower() == b"content-encoding"]
+        if any(encoding != b"identity" for encoding in encodings):
             return "encoded"
         most, body = self._settings.max_bytes, bytearray()
-        async for chunk in response.aiter_raw():
+        async for chunk in response.aiter_stream():
             body += chunk
             if len(body) > most:
                 return "too_large"
         return bytes(body)
+
+
+def _url(base: str, path: str) -> httpx.URL:
+    """Return the address of an operation. The dot that may end a name is nothing to HTTP and TLS.
+
+    Raises:
+        ConfigurationError: the name is none; a host in punycode that stands for nothing, for example.
+    """
+    try:
+        url = httpx.URL(base.rstrip("/") + path)
+        return url.copy_with(host=url.host.removesuffix("."))
+    except (httpx.InvalidURL, UnicodeError):
+        pass  # raised below, so that the error is not chained
+    raise ConfigurationError(f"{PATH}.baseUrl", "is no address; check the name of the host")
 
 
 def _failure(operation: Operation, category: str, status: int | None) -> GatewayError:
@@ -217,16 +249,29 @@ def _problem(answer: bytes) -> str | None:
     return None
 
 
-def _transport(settings: GatewaySettings, context: ssl.SSLContext, *, kept: int) -> httpx.AsyncHTTPTransport:
+def _pool(
+    settings: GatewaySettings, context: ssl.SSLContext, backend: Backend, *, kept: int
+) -> httpcore.AsyncConnectionPool:
     """Return what makes connections and keeps so many idle ones.
 
-    Not a whole client: that would keep cookies and log addresses. Without timeouts of its own: rule 1.
+    Not a whole client: that would keep cookies and log addresses. Without timeouts of its own: rule 1. And made here,
+    because httpx has no place for a network of one's own: rule 7.
     """
-    return httpx.AsyncHTTPTransport(
-        limits=httpx.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=kept),
-        verify=context,
-        proxy=settings.proxy,
-        trust_env=False,
+    if settings.proxy is None:
+        return httpcore.AsyncConnectionPool(
+            ssl_context=context,
+            max_connections=MOST_CONNECTIONS,
+            max_keepalive_connections=kept,
+            keepalive_expiry=_EXPIRY,
+            network_backend=backend,
+        )
+    return httpcore.AsyncHTTPProxy(
+        proxy_url=settings.proxy,
+        ssl_context=context,
+        max_connections=MOST_CONNECTIONS,
+        max_keepalive_connections=kept,
+        keepalive_expiry=_EXPIRY,
+        network_backend=backend,
     )
 
 
@@ -247,7 +292,7 @@ def _context(settings: GatewaySettings) -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def _category(error: httpx.HTTPError) -> str:
+def _category(error: Exception) -> str:
     """Return why there is no connection, as far as the errors below tell."""
     cause: BaseException | None = error
     while cause is not None:

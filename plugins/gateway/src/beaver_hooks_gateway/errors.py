@@ -36,7 +36,8 @@ _STATUSES = MappingProxyType(
 )
 _REDIRECTS, _SERVER = range(300, 400), range(500, 600)
 _CREDENTIALS = frozenset({"unauthorised", "forbidden"})
-_TRANSIENT = frozenset({"connection", "dns", "tls", "timeout", "truncated", "rate_limited", "server_error"})
+TRANSIENT = frozenset({"connection", "dns", "tls", "timeout", "truncated", "rate_limited", "server_error"})
+"""Categories of what may well pass by itself."""
 
 _PROBLEMS = MappingProxyType(
     {
@@ -76,7 +77,7 @@ class GatewayError(PluginError):
     @property
     def transient(self) -> bool:
         """Whether it may well pass by itself."""
-        return self.category in _TRANSIENT
+        return self.category in TRANSIENT
 
     @property
     def credentials(self) -> bool:

@@ -1,15 +1,15 @@
 """The breaker of a plugin: its state in memory, and in a file that other processes share.
 
-While nothing is wrong no file is touched. Every change is a read, a step and a write under a lock, off the event loop.
-A file that cannot be read counts as closed. Where the lock or the file cannot be had, only the sharing is lost.
+While nothing is wrong no file is touched. Every change is a read, a step and a write under a lock, in a thread of the
+gate's own. What comes while that one works is done in one go after it, so many failures at once cost no more than a
+few. A file that cannot be read counts as closed, and so does one about another gateway. Where the lock or the file
+cannot be had soon, only the sharing is lost.
 """
 
 import asyncio
-import contextlib
+import hashlib
 import json
-import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -18,14 +18,16 @@ import attrs
 from beaver_hooks_gateway import breaker
 from beaver_hooks_gateway.breaker import CLOSED, Policy, State
 from beaver_hooks_gateway.errors import GatewayError
+from beaver_hooks_gateway.kept import locked, read, write
+from beaver_hooks_gateway.settings import GatewaySettings
+from beaver_hooks_gateway.threads import Worker
 from beaver_hostspecs import Clock
 
-FILE = "breaker.json"
-LOCK_FILE = ".breaker.lock"
-_MOST_BYTES = 4096
-_TRIES, _PAUSE = 20, 0.005
+PATIENCE = 0.25
+"""Seconds that a turn waits for the file at most."""
 
-Step = Callable[[State], State]
+Step = Callable[[State], tuple[bool, State]]
+"""What becomes of a state, and whether whoever asked is told yes."""
 
 
 @attrs.frozen(kw_only=True)
@@ -40,6 +42,13 @@ class Verdict:
     reason: str = ""
 
 
+@attrs.frozen(kw_only=True, eq=False)
+class _Asked:
+    step: Step
+    opening: bool
+    answer: asyncio.Future[bool]
+
+
 class Gate:
     """Lets searches through while the gateway answers.
 
@@ -47,122 +56,121 @@ class Gate:
         folder: where the state is kept.
         policy: how patient it is, or `None` to let everything through.
         clock: where time comes from.
+        whose: what the state is about, see `judged`.
     """
 
-    def __init__(self, folder: Path, policy: Policy | None, clock: Clock) -> None:
+    def __init__(self, folder: Path, policy: Policy | None, clock: Clock, *, whose: str = "") -> None:
         self.state = CLOSED
         self._folder = folder
         self._policy = policy
         self._clock = clock
+        self._whose = whose
+        self._worker = Worker("beaver-gateway-breaker")
+        self._waiting: list[_Asked] = []
+        self._busy = False
+        self._unsaid = False
 
     async def load(self) -> None:
         """Take over what other processes have found out."""
         if self._policy is not None:
-            self.state = await asyncio.to_thread(read, self._folder)
+            reading = self._worker.submit(partial(read, self._folder, whose=self._whose))
+            await asyncio.wait([reading], timeout=PATIENCE)
+            self.state = reading.result() if reading.done() else CLOSED
 
     async def admit(self) -> Verdict:
         """Say whether a search may be made now; after a while of refusing, one may."""
-        if self._policy is None or self.state.until is None:
+        policy = self._policy
+        if policy is None or self.state.until is None:
             return Verdict(admitted=True)
-        admitted = await asyncio.to_thread(self._probe, self._policy)
+        admitted = await self._decide(lambda state: breaker.admit(state, policy, now=self._now()), PATIENCE)
         return Verdict(admitted=admitted, reason=self.state.reason or "")
 
-    async def failed(self, error: GatewayError) -> bool:
-        """Take note of a search that failed; return whether the gate has opened by it."""
+    async def failed(self, error: GatewayError, *, seconds: float = PATIENCE) -> bool:
+        """Take note of a search that failed; return whether the gate has opened by it, as far as is known by then."""
         policy, now = self._policy, self._now()
         if policy is None:
             return False
         if error.credentials:
-            return await self._move(lambda _: breaker.after_refusal(policy, now=now))
+            return await self._opened(lambda _: breaker.after_refusal(policy, now=now), seconds)
         if not error.transient:
             await self.answered()
             return False
-        return await self._move(partial(breaker.after_failure, policy=policy, category=error.category, now=now))
+        after = partial(breaker.after_failure, policy=policy, category=error.category, now=now)
+        return await self._opened(after, seconds)
 
     async def answered(self) -> None:
         """Take note of a search that was answered."""
-        if self.state != CLOSED:
-            await self._move(lambda _: CLOSED)
+        if self.state != CLOSED or self._busy:
+            await self._decide(lambda _: (True, CLOSED), PATIENCE)
 
-    async def _move(self, step: Step) -> bool:
-        before = self.state
-        await asyncio.to_thread(self._change, step)
-        return before.until is None and self.state.until is not None
+    async def _opened(self, move: Callable[[State], State], seconds: float) -> bool:
+        """Return whether a move has opened the gate, or an earlier one of which nobody was there any more to hear."""
 
-    def _probe(self, policy: Policy) -> bool:
-        verdicts: list[bool] = []
+        def step(before: State) -> tuple[bool, State]:
+            after = move(before)
+            return before.until is None and after.until is not None, after
 
-        def step(state: State) -> State:
-            admitted, after = breaker.admit(state, policy, now=self._now())
-            verdicts.append(admitted)
-            return after
+        opened = await self._decide(step, seconds, opening=True)
+        unsaid, self._unsaid = self._unsaid, False
+        return opened or unsaid
 
-        self._change(step)
-        return verdicts[-1]
+    async def _decide(self, step: Step, seconds: float, *, opening: bool = False) -> bool:
+        asked = _Asked(step=step, opening=opening, answer=asyncio.get_running_loop().create_future())
+        self._waiting.append(asked)
+        if not self._busy:
+            self._begin()
+        await asyncio.wait([asked.answer], timeout=max(0.0, seconds))
+        if asked.answer.done():
+            return asked.answer.result()
+        return self._alone(asked)
 
-    def _change(self, step: Step) -> None:
-        with locked(self._folder) as held:
-            # Where nothing can be shared, this process still knows what it knows.
-            before = read(self._folder, default=self.state) if held else self.state
-            self.state = step(before)
-            if held and self.state != before:
-                write(self._folder, self.state)
+    def _alone(self, asked: _Asked) -> bool:
+        """Decide without the file, unless that is being done."""
+        if asked not in self._waiting:
+            asked.answer.add_done_callback(partial(self._late, opening=asked.opening))
+            return False
+        self._waiting.remove(asked)
+        answer, self.state = asked.step(self.state)
+        return answer
+
+    def _late(self, answer: asyncio.Future[bool], *, opening: bool) -> None:
+        self._unsaid |= opening and answer.result()
+
+    def _begin(self) -> None:
+        asked, self._waiting = self._waiting, []
+        self._busy = True
+        steps = [each.step for each in asked]
+        changing = self._worker.submit(partial(change, self._folder, self.state, steps, whose=self._whose))
+        changing.add_done_callback(partial(self._end, asked))
+
+    def _end(self, asked: Sequence[_Asked], changing: asyncio.Future[tuple[list[bool], State]]) -> None:
+        self._busy = False
+        answers, self.state = changing.result()
+        for each, answer in zip(asked, answers, strict=True):
+            each.answer.set_result(answer)
+        if self._waiting:
+            self._begin()
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
 
 
-def read(folder: Path, default: State = CLOSED) -> State:
-    """Return the state that is kept in `folder`; `default` where there is none."""
-    try:
-        with (folder / FILE).open("rb") as file:
-            text = file.read(_MOST_BYTES)
-    except OSError:
-        return default
-    try:
-        return breaker.from_json(json.loads(text))
-    except (ValueError, RecursionError):
-        return CLOSED
+def judged(settings: GatewaySettings) -> str:
+    """Return what a breaker's state is about: a hash of the address, the user and the key, so that a new one counts."""
+    key = "" if settings.user_key is None else settings.user_key.reveal()
+    whose = json.dumps([settings.base_url, settings.user_id, key])
+    return hashlib.sha256(whose.encode("utf-8")).hexdigest()
 
 
-def write(folder: Path, state: State) -> None:
-    """Keep the state. In place, as it is no promise to anybody: what is torn counts as closed."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder / FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(json.dumps(breaker.to_json(state)).encode("utf-8"))
-
-
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[bool]:
-    """Hold the lock of `folder`, or say `False` where it cannot be had soon: a process that hangs holds up nobody."""
-    try:
-        descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError:
-        yield False
-        return
-    try:
-        yield _waited(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _waited(descriptor: int) -> bool:
-    """Return whether the lock was had in time."""
-    for _ in range(_TRIES):
-        if _taken(descriptor):
-            return True
-        time.sleep(_PAUSE)
-    return False
-
-
-def _taken(descriptor: int) -> bool:
-    try:
-        import fcntl  # noqa: PLC0415 - Windows lacks it; there, two processes may probe at once
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+def change(folder: Path, known: State, steps: Sequence[Step], *, whose: str = "") -> tuple[list[bool], State]:
+    """Take steps from the state in `folder`, from `known` where that cannot be had; return the answers and the end."""
+    answers: list[bool] = []
+    with locked(folder) as held:
+        # Where nothing can be shared, this process still knows what it knows.
+        state = before = read(folder, default=known, whose=whose) if held else known
+        for step in steps:
+            answer, state = step(state)
+            answers.append(answer)
+        if held and state != before:
+            write(folder, state, whose=whose)
+    return answers, state

@@ -8,7 +8,8 @@ from pathlib import Path
 from beaver_hooks_gateway import breaker
 from beaver_hooks_gateway.breaker import Policy
 from beaver_hooks_gateway.client import GatewayClient
-from beaver_hooks_gateway.gate import read
+from beaver_hooks_gateway.gate import Gate, judged
+from beaver_hooks_gateway.kept import read
 from beaver_hooks_gateway.service import reference
 from beaver_hooks_gateway.settings import PATH, GatewaySettings
 from beaver_hooks_gateway.wire import Found
@@ -21,8 +22,8 @@ SESSION = "beaver-gateway"
 TOKENS = 2000
 
 
-async def ping(settings: GatewaySettings) -> str:
-    """Return a line that says that the gateway answers and takes the credentials.
+async def ping(settings: GatewaySettings, state_folder: Path) -> str:
+    """Return a line that says that the gateway answers and takes the credentials; then it is left alone no longer.
 
     Raises:
         GatewayError: it does not; the text says why and what to do.
@@ -31,6 +32,9 @@ async def ping(settings: GatewaySettings) -> str:
     started = time.perf_counter()
     await _search(settings, "ping", session=SESSION, top_k=1)
     spent = (time.perf_counter() - started) * 1000
+    gate = Gate(state_folder, _policy(settings), SystemClock(), whose=judged(settings))
+    await gate.load()
+    await gate.answered()
     return f"{settings.base_url} answers and accepts the credentials of {settings.user_id} ({spent:.0f} ms)."
 
 
@@ -80,11 +84,16 @@ async def _search(settings: GatewaySettings, query: str, *, session: str, top_k:
         await client.close()
 
 
+def _policy(settings: GatewaySettings) -> Policy | None:
+    patience = settings.breaker
+    return Policy(failures=patience.failures, seconds=patience.seconds) if patience.enabled else None
+
+
 async def _breaker(settings: GatewaySettings, state_folder: Path, clock: Clock) -> str:
-    if not settings.breaker.enabled:
+    policy = _policy(settings)
+    if policy is None:
         return "off"
-    state = await asyncio.to_thread(read, state_folder)
-    policy = Policy(failures=settings.breaker.failures, seconds=settings.breaker.seconds)
+    state = await asyncio.to_thread(read, state_folder, whose=judged(settings))
     now = clock.now().timestamp()
     if breaker.is_open(state, policy, now=now):
         left = (state.until or now) - now

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from beaver_hooks_gateway.breaker import Policy
 from beaver_hooks_gateway.client import GatewayClient
-from beaver_hooks_gateway.gate import Gate
+from beaver_hooks_gateway.gate import Gate, judged
 from beaver_hooks_gateway.service import MemoryGatewayService
 from beaver_hooks_gateway.settings import PATH, GatewaySettings
 from beaver_hostspecs import (
@@ -74,7 +74,7 @@ class Gateway:
         self.settings, self.folder = settings, setup.state_folder
         patience = settings.breaker
         policy = Policy(failures=patience.failures, seconds=patience.seconds) if patience.enabled else None
-        self._gate = Gate(setup.state_folder, policy, self._clock)
+        self._gate = Gate(setup.state_folder, policy, self._clock, whose=judged(settings))
         self._client = GatewayClient(settings)
         self.service = MemoryGatewayService(self._client, settings, self._gate)
         return Deadlines(

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from beaver_hooks_gateway.errors import GatewayError
 from beaver_hooks_gateway.wire import Found, Result, chat
-from beaver_hostspecs import OutcomeKind, Personal, Report, Turn
+from beaver_hostspecs import OutcomeKind, Personal, Report, Turn, scrub
 
 PLANE = "gateway"
 """What the outcomes of adding are about."""
@@ -85,7 +85,7 @@ def tell_flush_failed(error: GatewayError, report: Report) -> None:
 
 def reference_id(result: Result, user_id: str) -> str:
     """Return an id that may stand in receipts: the gateway's own, or a hash where that could name or tell something."""
-    given = result.id or result.text
+    given = scrub(result.id or result.text)
     if result.id is not None and _OPAQUE.fullmatch(given) and user_id not in given:
         return given
     return f"sha256-{sha256(given.encode()).hexdigest()[:16]}"

@@ -5,10 +5,10 @@ import asyncio
 from beaver_hooks_gateway import reporting
 from beaver_hooks_gateway.client import GatewayClient, Sending
 from beaver_hooks_gateway.errors import GatewayError, GatewayUnknown
-from beaver_hooks_gateway.gate import Gate
+from beaver_hooks_gateway.gate import PATIENCE, Gate
 from beaver_hooks_gateway.settings import GatewaySettings
 from beaver_hooks_gateway.wire import Result
-from beaver_hostspecs import Answer, Reference, Report, Turn
+from beaver_hostspecs import Answer, Reference, Report, Turn, scrub
 
 MARGIN = 0.1
 """Seconds of a hook's deadline that are kept back, so that what happened can still be reported."""
@@ -63,7 +63,7 @@ class MemoryGatewayService:
         return tuple(reference(result, user_id) for result in found.results)
 
     async def _shut(self, error: GatewayError, report: Report) -> None:
-        if await self._gate.failed(error):
+        if await self._gate.failed(error, seconds=min(PATIENCE, report.remaining() / 2)):
             reporting.tell_breaker_opened(
                 self._gate.state.reason or error.category, self._settings.breaker.seconds, report
             )
@@ -112,17 +112,21 @@ class MemoryGatewayService:
 
 
 def reference(result: Result, user_id: str) -> Reference:
-    """Return a result as a host renders it."""
+    """Return a result as a host renders it. A gateway that repeats a key does not get it to the model."""
     resource = result.resource_uri is not None or result.source_scope == "resources"
     return Reference(
-        text=result.text,
+        text=scrub(result.text),
         kind="resource" if resource else "conversation",
         id=reporting.reference_id(result, user_id),
         score=result.score,
-        scope=result.source_scope,
-        session=result.session_id,
-        uri=result.resource_uri,
+        scope=_scrubbed(result.source_scope),
+        session=_scrubbed(result.session_id),
+        uri=_scrubbed(result.resource_uri),
     )
+
+
+def _scrubbed(value: str | None) -> str | None:
+    return None if value is None else scrub(value)
 
 
 def _seconds(wanted: float, report: Report) -> float:

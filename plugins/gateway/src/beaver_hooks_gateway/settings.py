@@ -3,7 +3,7 @@
 import ipaddress
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
 import attrs
@@ -23,6 +23,10 @@ REQUIRED = {"base_url": "baseUrl", "user_id": "userId", "user_key": "userKey"}
 # A label is at most 63 characters long; other alphabets are written in punycode. Or an IPv6 address.
 _LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _HOST = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
+_NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+){3}|.*:.*")
+"""What can only be an IP address."""
+
+LONGEST_URL = 2048
 # Printable ASCII without quotes, brackets, backslashes, and what starts a query or a fragment.
 _URL = re.compile(r"""[!$&'()*+,\-./0-9:;=@A-Z\[\]_a-z~%]+""")
 
@@ -90,10 +94,11 @@ class GatewaySettings:
 
     def __attrs_post_init__(self) -> None:
         """Refuse to send the key over a network in the clear, unless told to."""
-        if self.base_url is not None and not self.allow_insecure_http and is_exposed(self.base_url):
+        if self.base_url is not None and not self.allow_insecure_http and is_exposed(self.base_url, self.proxy):
+            where = "through a proxy on" if self.proxy else "to"
             raise Unfit(
-                "`baseUrl` is plain http to another machine, so `userKey` can be read on the way; use https, or set"
-                " `allowInsecureHttp` to true"
+                f"`baseUrl` is plain http {where} another machine, so `userKey` can be read on the way; use https, or"
+                " set `allowInsecureHttp` to true"
             )
 
     @property
@@ -109,28 +114,35 @@ class GatewaySettings:
 
 def split(url: str) -> SplitResult | None:
     """Return the parts of an address that a gateway may have, or `None`."""
-    if not _URL.fullmatch(url):
+    if len(url) > LONGEST_URL or not _URL.fullmatch(url):
         return None
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
         return None
-    host = parts.hostname or ""
-    plain = _HOST.fullmatch(host) is not None and "@" not in parts.netloc and port != 0
+    host = (parts.hostname or "").removesuffix(".")
+    named = _HOST.fullmatch(host) is not None and (_NUMBERS.fullmatch(host) is None or _ip(host) is not None)
+    plain = named and "@" not in parts.netloc and port != 0
     return parts if parts.scheme in {"http", "https"} and plain else None
 
 
-def is_exposed(url: str) -> bool:
-    """Whether what is sent to `url` can be read on a network."""
-    parts: Any = split(url)
-    return parts is not None and parts.scheme == "http" and not _is_loopback(parts.hostname)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
+def is_exposed(url: str, proxy: str | None = None) -> bool:
+    """Whether what is sent to `url` can be read on a network, or by a proxy on another machine."""
+    parts = split(url)
+    if parts is None or parts.scheme != "http":
         return False
+    return not (_is_near(parts) and (proxy is None or _is_near(split(proxy))))
+
+
+def _is_near(parts: SplitResult | None) -> bool:
+    host = ((parts and parts.hostname) or "").removesuffix(".")
+    address = _ip(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
+
+
+def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None

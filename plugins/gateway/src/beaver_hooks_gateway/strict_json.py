@@ -6,11 +6,24 @@ a field can refuse to guess.
 """
 
 import json
+import re
 from collections import Counter
 from typing import Any, NoReturn
 
-MOST_CONTAINERS = 100_000
-"""Objects and lists in one answer: more of them only cost time."""
+MOST_MARKS = 20_000
+"""Commas, colons, objects and lists in one answer, beside those in its texts. The most results need a few thousand of
+them; more only cost time and room.
+"""
+
+MOST_IN_TEXTS = 10 * MOST_MARKS
+"""The same with those in its texts, which are much faster to count."""
+
+DEEPEST = 100
+"""Objects and lists within each other: the parser's own limit is the room that it happens to have."""
+
+_TEXT = re.compile(rb'"[^"]*"?')
+_BRACKETS = b"[]{}"
+_REST = bytes({*range(256)} - {*_BRACKETS})
 
 
 class InvalidJson(ValueError):
@@ -33,12 +46,39 @@ def loads(body: bytes) -> Any:
     Raises:
         InvalidJson: it is not strict JSON; nothing of it is chained to the error.
     """
-    if body.count(b"{") + body.count(b"[") <= MOST_CONTAINERS:
+    if is_small(body):
         try:
             return json.loads(body.decode("utf-8"), object_pairs_hook=_object, parse_constant=_refuse)
         except (ValueError, RecursionError):
             pass  # raised below, so that the error is not chained to one that holds the body
     raise InvalidJson("not strict JSON")
+
+
+def is_small(body: bytes) -> bool:
+    """Whether a body has no more structure than an answer has use for. Nothing is parsed, and no bytes are kept."""
+    marks = _marks(body)
+    if marks <= DEEPEST:
+        return True
+    if marks > MOST_IN_TEXTS:
+        return False
+    # Two backslashes are one in a text, and what is left before a quote escapes it. Elsewhere they end the parsing.
+    bare = _TEXT.sub(b"", body.replace(b"\\\\", b"").replace(b'\\"', b""))
+    return _marks(bare) <= MOST_MARKS and _depth(bare) <= DEEPEST
+
+
+def _marks(body: bytes) -> int:
+    return sum(body.count(mark) for mark in (b",", b":", b"{", b"["))
+
+
+def _depth(bare: bytes) -> int:
+    """Return how deep objects and lists are within each other, up to the first end of what never began."""
+    depth = deepest = 0
+    for bracket in bare.translate(None, _REST):
+        depth += 1 if bracket in b"[{" else -1
+        deepest = max(deepest, depth)
+        if depth < 0:
+            break
+    return deepest
 
 
 def repeated(value: dict[str, Any]) -> frozenset[str]:
