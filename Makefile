@@ -40,6 +40,7 @@ faults: $(STAMP) ## the killing and cancelling campaigns, ten times what is in `
 	done
 	BEAVER_RUN_KILLS=200 BEAVER_SESSION_KILLS=500 BEAVER_FAULTS=1 $(BIN)/python -m pytest -q -s \
 		tests/integration/test_beaver_kills.py tests/integration/test_session_kills.py plugins/curated/tests/test_curated_faults.py
+	BEAVER_TURNS=1000 $(BIN)/python -m pytest -q plugins/gateway/tests/test_gateway_in_a_host.py
 
 docs: $(STAMP) ## the generated pages: hooks from the docstrings, the schema from the settings
 	$(BIN)/python docs/make_hooks.py
