@@ -138,10 +138,10 @@ def _failure(failure: Failure) -> str:
 
 
 def _now(health: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Say who is not well now; whoever is not in service has no part in a receipt."""
+    """Say who is out of service or not well now; whoever is not in service has no part in a receipt."""
     lines = [_line(name, text) for name, text in _unwell(health)]
     if lines:
-        yield "\n".join(["Not well now, whatever it was then:", *lines])
+        yield "\n".join(["Now out of service or not well, whatever it was then:", *lines])
 
 
 def _unwell(health: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

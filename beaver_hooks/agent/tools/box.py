@@ -18,6 +18,7 @@ from beaver_hooks.config.suggestions import did_you_mean
 from beaver_hooks.host import Host
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import Tool, thaw
+from beaver_hostspecs.naming import type_name
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What providers accept as a tool's name; one that they do not would cost every turn its answer."""
@@ -106,8 +107,11 @@ class ToolBox:
         return await self._run(call, tool, arguments, turn)
 
     async def _run(self, call: ToolCall, tool: AnyTool, arguments: dict[str, Any], turn: OpenTurn) -> ToolOutcome:
+        # The host writes down what a plugin's tool raises; what else goes wrong is for us to write down.
+        ours = isinstance(tool, BuiltInTool)
         try:
             value = await self._call(tool, arguments, turn)
+            ours = True
             outcome = ToolOutcome(call=call, text=render_output(value, characters=self._characters))
         except asyncio.CancelledError:
             if _is_being_cancelled():
@@ -117,10 +121,18 @@ class ToolBox:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever it is, the model is told of it
             outcome = _failed(call, describe_error(error))
+            if ours:
+                self._tell_failed(tool, error)
         outcome = attrs.evolve(outcome, arguments=arguments)
         if isinstance(tool, BuiltInTool):
             return attrs.evolve(outcome, external=tool.external, private=tool.private)
         return outcome
+
+    def _tell_failed(self, tool: AnyTool, error: BaseException) -> None:
+        # Who is refused by design breaks nothing.
+        loudly = not isinstance(error, PermissionError)
+        owner = self._owner(tool)
+        self._host.record("tool_failed", plugin=owner, loudly=loudly, tool=tool.name, error=type_name(error))
 
     async def _call(self, tool: AnyTool, arguments: dict[str, Any], turn: OpenTurn) -> object:
         if not isinstance(tool, BuiltInTool):

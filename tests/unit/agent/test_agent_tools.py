@@ -603,3 +603,23 @@ async def test_more_calls_than_anybody_needs_are_not_run(make_host):
 
     assert [None] * MOST_CALLS + ["only 64 calls are run in one round"] * 2 == [each.error for each in outcomes]
     assert [each.id for each in calls] == [each.call.id for each in outcomes]
+
+
+@pytest.mark.parametrize(
+    ("tool", "plugin", "error"),
+    [
+        (built_in(run=raising(OSError("gone"))), None, "OSError"),
+        (of_plugin(name="echo2", run=answering(object())), "p", "TypeError"),
+    ],
+    ids=["a tool of our own", "an answer that has no form in JSON"],
+)
+async def test_a_failure_that_the_host_does_not_see_is_written_down(make_host, sink, tool, plugin, error):
+    """A tool of the agent's own that fails, and an answer that nobody can write as text, leave an audit event."""
+    mine = isinstance(tool, BuiltInTool)
+    async with make_host(p=RecordingPlugin(tools=[] if mine else [tool])) as host, host.turn("hi", session="s") as turn:
+        outcome = await ToolBox(host, [tool] if mine else []).run(call(name=tool.name), turn)
+
+    assert outcome.error is not None
+    assert [(plugin, {"tool": tool.name, "error": error})] == [
+        (each.plugin, dict(each.facts)) for each in sink.named("tool_failed")
+    ]

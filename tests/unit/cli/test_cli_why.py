@@ -143,7 +143,7 @@ def test_a_whole_story(cli, trail):
         "  Recalled  nothing: it was not asked\n"
         "  Kept      nothing: it reported no write\n"
         "\n"
-        "Not well now, whatever it was then:\n"
+        "Now out of service or not well, whatever it was then:\n"
         "  gateway   degraded since 2026-01-02 03:04:05 UTC: after_prompt: raised\n"
         "  local     its health cannot be read; `beaver doctor` says more\n"
     ) == ran.out
@@ -223,7 +223,7 @@ def test_nobody_took_part():
     text = receipt_text(receipt(), {"gateway": {"state": "unavailable", "reason": "no key"}})
 
     assert "No plugin had a part in this turn; `beaver plugins` shows which there are.\n" in text
-    assert text.endswith("Not well now, whatever it was then:\n  gateway   unavailable: no key")
+    assert text.endswith("Now out of service or not well, whatever it was then:\n  gateway   unavailable: no key")
 
 
 @pytest.mark.parametrize(
