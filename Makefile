@@ -3,8 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 PROJECTS := pyproject.toml hostspecs/pyproject.toml plugins/curated/pyproject.toml plugins/gateway/pyproject.toml docs/examples/tally/pyproject.toml
 STAMP := .venv/.installed
+# The agent frameworks have an environment of their own: they are large, and nothing else needs them.
+ADAPTERS := .venv-adapters/bin
+PYDANTIC_AI_1 := .venv-pydantic-ai-1/bin
+ADAPTERS_STAMP := .venv-adapters/.installed
+PYDANTIC_AI_1_STAMP := .venv-pydantic-ai-1/.installed
+OURS := -e ./hostspecs -e ./plugins/curated -e ./plugins/gateway -e ./docs/examples/tally
 
-.PHONY: install demo test lint format bench faults docs clean
+.PHONY: install demo test lint test-adapters lint-adapters format bench bench-adapters faults docs matrix clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP) ## everything, editable, into .venv; a second run does nothing
@@ -21,6 +27,27 @@ demo: $(STAMP) ## two runs of `beaver`, one memory; then a turn with a plugin th
 test: $(STAMP) ## the test suite with branch coverage; four workers, as many tests wait for processes
 	$(BIN)/python -m pytest -n 4 --cov --cov-report=term
 
+$(ADAPTERS_STAMP): $(PROJECTS) constraints-adapters.txt
+	$(PYTHON) -m venv .venv-adapters
+	$(ADAPTERS)/python -m pip install --quiet -c constraints-adapters.txt $(OURS) -e '.[adapters]'
+	@touch $@
+
+# One adapter serves two majors of its framework; this is the other one.
+$(PYDANTIC_AI_1_STAMP): $(PROJECTS) constraints-adapters.txt
+	$(PYTHON) -m venv .venv-pydantic-ai-1
+	$(PYDANTIC_AI_1)/python -m pip install --quiet $(OURS) -e '.[pydantic-ai]' 'pydantic-ai-slim<2' hypothesis pytest pytest-asyncio
+	@touch $@
+
+test-adapters: $(ADAPTERS_STAMP) $(PYDANTIC_AI_1_STAMP) ## the adapters with their frameworks, and the conformance suite
+	$(ADAPTERS)/python -m pytest -n 4 tests/adapters --cov --cov-config=tests/adapters/coverage.toml --cov-report=term
+	$(PYDANTIC_AI_1)/python -m pytest tests/adapters/test_pydantic_ai.py
+
+lint-adapters: $(STAMP) $(ADAPTERS_STAMP) ## mypy strict, with the frameworks' own types
+	$(BIN)/mypy --python-executable $(ADAPTERS)/python --config-file tests/adapters/mypy.toml
+
+matrix: $(ADAPTERS_STAMP) ## write the support matrix of the adapters from a run of the conformance suite
+	$(ADAPTERS)/python docs/make_matrix.py
+
 lint: $(STAMP) ## ruff, mypy strict, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -33,6 +60,9 @@ format: $(STAMP)
 
 bench: $(STAMP) ## every benchmark, each against its floor
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+bench-adapters: $(ADAPTERS_STAMP) ## a turn of each framework, with and without memory
+	$(ADAPTERS)/python benchmarks/adapters/bench_adapters.py
 
 faults: $(STAMP) ## the killing and cancelling campaigns, ten times what is in `make test`
 	@for round in 1 2 3 4 5 6 7 8 9 10; do \
@@ -49,4 +79,4 @@ docs: $(STAMP) ## the generated pages: hooks from the docstrings, the schema fro
 	mv docs/config.schema.json.new docs/config.schema.json
 
 clean: ## forget the environment and what was built
-	rm -rf .venv dist build
+	rm -rf .venv .venv-adapters .venv-pydantic-ai-1 dist build

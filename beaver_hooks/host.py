@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Self, Unpack, cast
 
 from beaver_hooks.audit.events import AuditSink
 from beaver_hooks.audit.trail import Trail
@@ -18,6 +18,7 @@ from beaver_hooks.record.health import Health
 from beaver_hooks.turns.checking import checked, checked_id
 from beaver_hooks.turns.fields import ToolFields, TurnFields
 from beaver_hooks.turns.ids import is_ours, new_turn_id
+from beaver_hooks.turns.lone_tools import LoneTools
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hooks.turns.tools import Offers
 from beaver_hostspecs import (
@@ -223,6 +224,35 @@ class Host:
         given = as_mapping("arguments", arguments)
         return await self._offers().run_tool(self.find_turn(turn_id), as_text("name", name), given)
 
+    async def use_tool(
+        self, name: str, arguments: Mapping[str, Any], *, session: str, **fields: Unpack[TurnFields]
+    ) -> object:
+        """Run a plugin's tool outside of any turn, for a host that only pulls; return what the tool returns.
+
+        The tool gets a turn with an empty prompt that nobody opens: no hook of any plugin is called, nothing is
+        committed or dropped, there is no receipt. What the tool reports is in the audit event `tool_used`. The
+        deadline is that of `run_tool`.
+
+        Args:
+            name: the tool.
+            arguments: what to call it with; check them against `tool.parameters` before.
+            session: the id of the session that it is called in.
+            **fields: what else the host knows, as for `open_turn`.
+
+        Raises:
+            InvalidTurn: a field does not fit.
+            NotOffered: no plugin offers such a tool; the message lists those that there are.
+            Exception: whatever the tool raised, unchanged, after it was audited.
+            PluginFailed: the tool exceeded its deadline, or ended itself.
+        """
+        given, wanted = as_mapping("arguments", arguments), as_text("name", name)
+        engine = self._running()
+        tools = LoneTools(
+            registry=engine.registry, recorder=engine.recorder, turns=engine.turns, offers=self._offers(),
+            clock=self._options.clock, check=engine.home.check,
+        )  # fmt: skip
+        return await tools.use(self._turn(engine, "", session, fields), wanted, given)
+
     async def run_command(self, plugin: str, command: str, words: Iterable[str], context: CommandContext) -> str:
         """Run a plugin's command for the user; return the text to show.
 
@@ -264,12 +294,15 @@ class Host:
             PluginFailed: a fail-closed plugin timed out or answered the wrong type.
         """
         engine = self._running()
+        turn = self._turn(engine, prompt, session, fields)
+        earlier = None if supersedes is None else checked_id(supersedes)
+        return await engine.turns.open(turn, supersedes=earlier, fail_open=bool(fail_open))
+
+    def _turn(self, engine: Engine, prompt: str, session: str, fields: TurnFields) -> Turn:
         fields.setdefault("id", new_turn_id())
         fields.setdefault("when", self._options.clock.now())
         was_injected = partial(engine.turns.injected.was_injected, session)
-        turn = checked(Turn, prompt=prompt, session=session, was_injected=was_injected, **fields)
-        earlier = None if supersedes is None else checked_id(supersedes)
-        return await engine.turns.open(turn, supersedes=earlier, fail_open=bool(fail_open))
+        return cast("Turn", checked(Turn, prompt=prompt, session=session, was_injected=was_injected, **fields))
 
     @asynccontextmanager
     async def turn(

@@ -59,6 +59,19 @@ class LoopThread:
                 future.cancel()
             raise
 
+    async def reach(self, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **keywords: Any) -> T:
+        """Run a coroutine function as `call` does, while the caller's own event loop goes on.
+
+        Cancelling the caller cancels it. In this thread's own loop it just runs.
+        """
+        self.check_process()
+        if self._thread.ident == threading.get_ident():
+            return await function(*arguments, **keywords)
+        with self._lock:
+            self._check_going()
+            future = self._begin(function(*arguments, **keywords))
+        return await asyncio.wrap_future(future)
+
     def end(self, last: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Run `last`, then end the loop and the thread.
 

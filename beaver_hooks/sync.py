@@ -93,6 +93,21 @@ class SyncHost:
         """
         return self._running().call(function, *arguments, **keywords)
 
+    async def reach(self, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **keywords: Any) -> T:
+        """Do as `call` does, for a caller with an event loop of its own, which goes on meanwhile.
+
+        Unlike `call` it can be used from this host's own loop.
+        """
+        thread = self._thread
+        if thread is None:
+            raise HostNotOpen(NOT_OPEN)
+        return await thread.reach(function, *arguments, **keywords)
+
+    @property
+    def within(self) -> Host:
+        """The host itself, for coroutine functions that are given to `call` and `reach`."""
+        return self._host
+
     def open_turn(
         self,
         prompt: str,
@@ -185,6 +200,12 @@ class SyncHost:
     def run_tool(self, turn_id: str, name: str, arguments: Mapping[str, Any]) -> object:
         """Run a plugin's tool for the model, within an open turn, as `Host.run_tool` does."""
         return self.call(self._host.run_tool, turn_id, name, arguments)
+
+    def use_tool(
+        self, name: str, arguments: Mapping[str, Any], *, session: str, **fields: Unpack[TurnFields]
+    ) -> object:
+        """Run a plugin's tool outside of any turn, as `Host.use_tool` does."""
+        return self.call(self._host.use_tool, name, arguments, session=session, **fields)
 
     def run_command(self, plugin: str, command: str, words: Iterable[str], context: CommandContext) -> str:
         """Run a plugin's command for the user, as `Host.run_command` does."""

@@ -17,12 +17,14 @@ COMMANDS = {
     "run": "Answer one prompt.",
     "sessions": "Look after the conversations that are stored.",
     "memory": "See how each memory is, turn them off and on, use their commands.",
+    "hooks": "Give another agent memory by the hooks in its settings.",
     "plugins": "List the installed plugins and how they are.",
     "why": "Explain a turn: what was recalled, injected and kept.",
     "audit": "Verify and read the audit trail.",
     "trust": "Review and confirm a configuration that was found.",
     "check": "Check the configuration and the environment.",
     "doctor": "Examine everything that is kept.",
+    "mcp": "Serve memory to clients of the Model Context Protocol.",
     "completion": "Print the script by which a shell completes `beaver`.",
 }
 """The commands, in the order of the help, each with its line there. The module of each has its name."""

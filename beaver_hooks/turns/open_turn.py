@@ -8,6 +8,7 @@ import attrs
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.receipts import Receipt
 from beaver_hooks.registry.registry import Member
+from beaver_hooks.turns.checking import checked
 from beaver_hooks.turns.composing import PluginHint, Recall, ReferenceMessage
 from beaver_hooks.turns.fields import ToolFields
 from beaver_hostspecs import Answer, DropReason, InvalidTurn, Message, Turn
@@ -108,3 +109,8 @@ class OpenTurn:
         """
         self._check()
         return await self._turns.drop(self, reason)
+
+    def drop_at_once(self, reason: DropReason | str) -> bool:
+        """Do as `drop` does, and never wait, for those who cannot."""
+        self._check()
+        return self._turns.drop_now(self, checked(DropReason, reason))

@@ -18,6 +18,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 KINDS = {"python", "toml", "json", "sh", "text"}
+FRAMEWORK = re.compile(r"beaver_hooks\.adapters\.(?!before_after\b|claude_code\b)")
 FENCE = re.compile(r"^ *```(?P<info>[^\n`]*)\n(?P<code>.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
@@ -39,6 +40,20 @@ def blocks(text: str) -> list[Block]:
 
 def of_kind(page: Path, kind: str) -> list[Block]:
     return [block for block in blocks(page.read_text("utf-8")) if block.info == kind]
+
+
+def runnable(page: Path) -> list[Block]:
+    """Return the Python blocks of a page up to the first section that needs an agent framework.
+
+    Those are in an environment of their own, where tests/adapters/test_pages.py runs the whole page.
+    """
+    text = page.read_text("utf-8")
+    foreign = [block for block in of_kind(page, "python") if FRAMEWORK.search(block.code)]
+    if not foreign:
+        return of_kind(page, "python")
+    before = text.splitlines()[: foreign[0].line]
+    section = max((number for number, line in enumerate(before, 1) if line.startswith("#")), default=1)
+    return [block for block in of_kind(page, "python") if block.line < section]
 
 
 def having(kind: str) -> pytest.MarkDecorator:
@@ -63,7 +78,7 @@ def test_python_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("BEAVER_CONFIG", raising=False)
 
-    run(str(page), of_kind(page, "python"), monkeypatch)
+    run(str(page), runnable(page), monkeypatch)
 
 
 @having("toml")

@@ -114,7 +114,7 @@ class ToolBox:
             ours = True
             outcome = ToolOutcome(call=call, text=render_output(value, characters=self._characters))
         except asyncio.CancelledError:
-            if _is_being_cancelled():
+            if is_being_cancelled():
                 raise
             outcome = _failed(call, "it was cancelled")
         except KeyboardInterrupt:
@@ -180,7 +180,7 @@ def _is_object(parameters: object) -> bool:
     return True
 
 
-def _is_being_cancelled() -> bool:
+def is_being_cancelled() -> bool:
     """Whether somebody cancels this task, rather than a tool raising `CancelledError` of its own."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

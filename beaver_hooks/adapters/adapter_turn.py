@@ -1,0 +1,169 @@
+"""The turn that an adapter holds: it replays one recall at each model step, and is closed once."""
+
+import asyncio
+import contextlib
+import weakref
+from collections.abc import Callable, Coroutine, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from beaver_hooks.agent.presenting import presentable
+from beaver_hooks.agent.tools.rendering import MARK, render_output
+from beaver_hooks.turns.open_turn import OpenTurn
+from beaver_hostspecs import DropReason, HostError
+from beaver_hostspecs.naming import type_name
+
+if TYPE_CHECKING:
+    from beaver_hooks.adapters.core import Adapter
+
+MOST_CHARACTERS = 100_000
+"""How much of a tool's output plugins are told."""
+
+
+@attrs.define(kw_only=True, eq=False)
+class _End:
+    """How a turn ends that nobody ends."""
+
+    reason: DropReason = DropReason.ABANDONED
+
+
+@attrs.define(kw_only=True, eq=False, weakref_slot=True)
+class AdapterTurn:
+    """One turn of a framework's run: keep it where the framework keeps the state of the run."""
+
+    opened: OpenTurn
+    _adapter: "Adapter"
+    _end: _End = attrs.field(factory=_End, init=False)
+    _finalizer: Any = attrs.field(default=None, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._finalizer = weakref.finalize(self, _let_go, loop, self.opened, self._end)
+        self._finalizer.atexit = False
+
+    @property
+    def id(self) -> str:
+        """The turn's id."""
+        return self.opened.id
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The texts of the reference messages: the same ones at each model step."""
+        return tuple(each.text for each in self.opened.references)
+
+    def system_prompt(self, base: str = "") -> str:
+        """Return `base` with the plugins' rules and trusted blocks after it."""
+        return self.opened.system_prompt(base)
+
+    def may_fail(self, error: BaseException) -> None:
+        """Remember what went wrong, in case that the framework ends the turn over it and says nothing."""
+        self._end.reason = reason_for(error)
+
+    async def tool_result(
+        self,
+        tool: str,
+        *,
+        call_id: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        output: object = None,
+        error: BaseException | str | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """Tell the plugins about a tool call; harms nobody.
+
+        Args:
+            tool: its name.
+            call_id: the model's id of the call.
+            arguments: what it was called with.
+            output: what it returned. The text of a plugin's tool that failed counts as an error.
+            error: what it raised, or a sentence about it.
+            seconds: how long it took.
+        """
+        said = _error(output, error)
+        await self._adapter.quietly(
+            "tool_result",
+            self.opened.tool_result,
+            tool=tool or "nameless",
+            call_id=call_id or "nameless",
+            arguments=arguments or {},
+            output=None if said is not None else _plain(output),
+            error=said,
+            duration=None if seconds is None else timedelta(seconds=seconds),
+        )
+
+    async def run_tool(self, name: str, arguments: Mapping[str, Any] | str, *, call_id: str | None = None) -> str:
+        """Run a plugin's tool; return what to tell the model, a failure too."""
+        return await self._adapter.run_tool(self.opened, name, arguments, call_id or "nameless")
+
+    async def commit(self, answer: str, *, stored: bool | None = None) -> None:
+        """Close the turn with what the user got; harms nobody. Nothing at all is no answer, and drops it."""
+        if not answer.strip():
+            await self.drop(DropReason.FAILED)
+            return
+        await self._close("commit", self.opened.commit, answer=presentable(answer), stored=stored)
+
+    async def drop(self, reason: DropReason | BaseException = DropReason.FAILED) -> None:
+        """Close the turn without an answer; harms nobody."""
+        why = reason_for(reason) if isinstance(reason, BaseException) else reason
+        await self._close("drop", self.opened.drop, reason=why)
+
+    def drop_soon(self, reason: DropReason) -> None:
+        """Close the turn without an answer, from where nobody can wait: a callback of a task, any thread."""
+        self._end.reason = reason
+        self._finalizer()
+
+    def tool_result_now(self, tool: str, **fields: Any) -> None:
+        """Do as `tool_result` does, without an event loop."""
+        self._adapter.quietly_now("tool_result", self.tool_result, tool=tool, **fields)
+
+    def run_tool_now(self, name: str, arguments: Mapping[str, Any] | str, *, call_id: str | None = None) -> str:
+        """Do as `run_tool` does, without an event loop."""
+        return self._adapter.now(self.run_tool, name, arguments, call_id=call_id)
+
+    def commit_now(self, answer: str, **fields: Any) -> None:
+        """Do as `commit` does, without an event loop."""
+        self._adapter.quietly_now("commit", self.commit, answer=answer, **fields)
+
+    def drop_now(self, reason: DropReason | BaseException = DropReason.FAILED) -> None:
+        """Do as `drop` does, without an event loop."""
+        self._adapter.quietly_now("drop", self.drop, reason=reason)
+
+    async def _close(self, what: str, function: Callable[..., Coroutine[Any, Any, object]], **keywords: Any) -> None:
+        await self._adapter.quietly(what, function, **keywords)
+        self._finalizer.detach()
+
+
+def reason_for(error: BaseException) -> DropReason:
+    """Return why a turn ended with `error`: a consumer that breaks off cancels it too."""
+    cancelled = isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt)
+    return DropReason.CANCELLED if cancelled else DropReason.FAILED
+
+
+def _error(output: object, error: BaseException | str | None) -> str | None:
+    """Return what to tell plugins of a failure: never an exception's own words, which may hold anybody's secrets."""
+    if isinstance(error, BaseException):
+        return type_name(error)
+    if error is None and isinstance(output, str) and output.startswith(MARK):
+        return output
+    return error
+
+
+def _plain(output: object) -> str:
+    """Return what a tool returned as text, so that plugins hold no object of the framework."""
+    try:
+        return render_output(output, characters=MOST_CHARACTERS)
+    except (TypeError, ValueError, RecursionError):
+        return render_output(str(output), characters=MOST_CHARACTERS)
+
+
+def _let_go(loop: asyncio.AbstractEventLoop, opened: OpenTurn, end: _End) -> None:
+    """Drop a turn that nobody holds any more. Runs wherever its last holder let go."""
+
+    def drop() -> None:
+        with contextlib.suppress(HostError):  # the host is closed, and has dropped it
+            opened.drop_at_once(end.reason)
+
+    with contextlib.suppress(RuntimeError):  # the loop is closed, and so is the host
+        loop.call_soon_threadsafe(drop)

@@ -1,0 +1,186 @@
+"""For hosts that call something before the prompt and something after the answer, and have no event loop.
+
+    memory = BeforeAfter(host)                     # an open `SyncHost`
+    given = memory.before("What did we decide?", session="s1")
+    ... given.system, given.references ...
+    memory.after(given.turn_id, "To wait.")
+
+Callables that a framework passes more keywords than these take them along and ignore them. What a plugin that is not
+fail-closed does never gets out of `before`; nothing gets out of the others.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import Any, Unpack
+
+import attrs
+
+from beaver_hooks.adapters.core import Adapter, AdapterTurn, Defaults
+from beaver_hooks.sync import SyncHost
+from beaver_hostspecs import DropReason, HostMisused, UnknownTurn
+from beaver_hostspecs.conformance.cards import Card
+
+CARD = Card(
+    host="before and after",
+    sees_errors=False,
+    sees_cancellation=False,
+    sees_blocks=False,
+    streaming=False,
+    notes={
+        "reference_placement": "The caller places them; `messages` puts them before the history.",
+        "sees_errors": "The caller may call `failed`; else the turn is dropped when the session's next one begins.",
+        "sees_cancellation": "As for errors.",
+        "sees_blocks": "A caller with guardrails calls `failed` in place of `after`.",
+        "streaming": "`after` takes the whole answer.",
+    },
+)
+
+MOST_OPEN = 1_000
+"""Turns that are kept open at once; the oldest gives way, for hosts that never say how a turn ended."""
+
+
+@attrs.frozen(kw_only=True)
+class Given:
+    """What memory gives a turn.
+
+    Attributes:
+        turn_id: names the turn in `tool`, `after` and `failed`.
+        system: rules and trusted blocks, for the end of the system prompt; may be empty.
+        references: one text per plugin that recalled something: a message each, before the history, kept nowhere.
+    """
+
+    turn_id: str
+    system: str = attrs.field(repr=False)
+    references: tuple[str, ...] = attrs.field(repr=False)
+
+    @property
+    def text(self) -> str:
+        """All of it as one text, for a host that has one place for it."""
+        return "\n\n".join(part for part in (self.system, *self.references) if part)
+
+    def messages(
+        self, prompt: str, history: Iterable[Mapping[str, str]] = (), *, system: str = ""
+    ) -> list[dict[str, str]]:
+        """Return the messages of a chat request in the right order."""
+        whole = "\n\n".join(part for part in (system, self.system) if part)
+        return [
+            *([{"role": "system", "content": whole}] if whole else []),
+            *({"role": "user", "content": text} for text in self.references),
+            *map(dict, history),
+            {"role": "user", "content": prompt},
+        ]
+
+
+class BeforeAfter:
+    """Two callables, and two more for those who know more. Thread-safe.
+
+    Args:
+        host: an open `SyncHost`.
+        **defaults: what to say about every turn.
+    """
+
+    def __init__(self, host: SyncHost, **defaults: Unpack[Defaults]) -> None:
+        if not isinstance(host, SyncHost):
+            raise HostMisused("BeforeAfter takes an open SyncHost: `with SyncHost(Host.from_config()) as host:`")
+        self._adapter = Adapter(host, **defaults)
+        self._open: OrderedDict[str, AdapterTurn] = OrderedDict()
+        self._sessions: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def before(
+        self,
+        prompt: str,
+        *,
+        session: str | None = None,
+        user: str | None = None,
+        history: Iterable[Mapping[str, str]] = (),
+        **_: Any,
+    ) -> Given:
+        """Open a turn. One of the same session that nobody closed is dropped.
+
+        Args:
+            prompt: what the user says.
+            session: the running session.
+            user: who speaks.
+            history: what was said before: mappings with `role` and `content`.
+            **_: what else a framework passes.
+
+        Raises:
+            Exception: what a fail-closed plugin raised.
+            HostError: the host is not open.
+        """
+        said = [(each.get("role", ""), _text(each.get("content"))) for each in history]
+        turn = self._adapter.open_now(prompt, session=session, user=user, history=said)
+        for left in self._enter(turn):
+            left.drop_now(DropReason.ABANDONED)
+        return Given(turn_id=turn.id, system=turn.system_prompt(), references=turn.references)
+
+    def tool(
+        self,
+        turn_id: str,
+        tool: str,
+        *,
+        output: object = None,
+        error: BaseException | str | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        call_id: str | None = None,
+        **_: Any,
+    ) -> None:
+        """Tell of a tool call; a turn that is closed hears nothing."""
+        if (turn := self._open.get(turn_id)) is not None:
+            turn.tool_result_now(tool, output=output, error=error, arguments=arguments, call_id=call_id)
+
+    def after(self, turn_id: str, answer: str, **_: Any) -> None:
+        """Close the turn with the answer that the user has; closing it again changes nothing."""
+        if (turn := self._leave(turn_id)) is not None:
+            turn.commit_now(answer)
+
+    def failed(self, turn_id: str, reason: DropReason | BaseException = DropReason.FAILED, **_: Any) -> None:
+        """Close the turn without an answer."""
+        if (turn := self._leave(turn_id)) is not None:
+            turn.drop_now(reason)
+
+    def run_tool(self, turn_id: str, name: str, arguments: Mapping[str, Any] | str) -> str:
+        """Run a plugin's tool for the model; a failure is a text too.
+
+        Raises:
+            UnknownTurn: the turn is closed, or none of this object's.
+        """
+        if (turn := self._open.get(turn_id)) is None:
+            raise UnknownTurn("no turn of that id is open here; run tools between `before` and `after`")
+        return turn.run_tool_now(name, arguments)
+
+    @property
+    def tools(self) -> tuple[dict[str, Any], ...]:
+        """The tools of the plugins: name, description, parameters."""
+        return tuple(attrs.asdict(tool) for tool in self._adapter.tools)
+
+    def _enter(self, turn: AdapterTurn) -> list[AdapterTurn]:
+        """Keep a turn; return those that give way to it."""
+        session = turn.opened.turn.session
+        with self._lock:
+            left = [self._open.pop(self._sessions.get(session, ""), None)]
+            self._open[turn.id] = turn
+            self._sessions[session] = turn.id
+            if len(self._open) > MOST_OPEN:
+                left.append(self._forget(next(iter(self._open))))
+        return [each for each in left if each is not None]
+
+    def _leave(self, turn_id: str) -> AdapterTurn | None:
+        with self._lock:
+            return self._forget(turn_id)
+
+    def _forget(self, turn_id: str) -> AdapterTurn | None:
+        turn = self._open.pop(turn_id, None)
+        if turn is not None and self._sessions.get(turn.opened.turn.session) == turn_id:
+            del self._sessions[turn.opened.turn.session]
+        return turn
+
+
+def _text(content: object) -> str:
+    """Return a message's text: as it is, or the text parts of a list."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, Mapping))

@@ -1,0 +1,65 @@
+"""Reads the fields of hook events, which may be of any kind, and makes what Claude Code reads. Pure."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from beaver_hooks.turns.fields import ToolFields
+from beaver_hostspecs import BeaverError
+from beaver_hostspecs.naming import type_name
+
+Event = Mapping[str, Any]
+Output = dict[str, Any]
+
+MOST_MILLISECONDS = 1e12
+
+OUTSIDE = ("WebFetch", "WebSearch")
+"""Claude Code's own tools whose output somebody else wrote; that of MCP servers may be, too."""
+
+
+def text_of(event: Event, key: str) -> str | None:
+    """Return a text that is not blank, or `None`."""
+    value = event.get(key)
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def tool_fields(event: Event) -> ToolFields | None:
+    """Return what an event says about a tool call, or `None` where it cannot be named."""
+    tool, call_id = text_of(event, "tool_name"), text_of(event, "tool_use_id")
+    if tool is None or call_id is None:
+        return None
+    arguments = event.get("tool_input")
+    fields = ToolFields(tool=tool, call_id=call_id, arguments=arguments if isinstance(arguments, Mapping) else {})
+    fields["external"] = tool in OUTSIDE or tool.startswith("mcp__")
+    fields["duration"] = _duration(event.get("duration_ms"))
+    if event.get("hook_event_name") == "PostToolUse":
+        fields["output"] = event.get("tool_response")
+    else:
+        fields["error"] = text_of(event, "error") or "failed"
+    return fields
+
+
+def context(name: str, *said: str) -> Output:
+    """Return the answer to an event by which texts are added to the context; `{}` where there are none."""
+    text = "\n\n".join(each for each in said if each)
+    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}} if text else {}
+
+
+def length(text: str) -> int:
+    """Return how long Claude Code takes a text to be: it counts in UTF-16."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def why(error: Exception) -> str:
+    """Return what a person is told whose prompt was blocked; nothing of an error that anybody may have worded."""
+    what = str(error) if isinstance(error, BeaverError) else f"a plugin raised {type_name(error)}"
+    return (
+        f"Beaver Hooks: a memory failed that may not be passed over: {what}. `beaver doctor` says more;"
+        " `beaver hooks uninstall claude-code` takes the memory out."
+    )
+
+
+def _duration(milliseconds: object) -> timedelta | None:
+    if isinstance(milliseconds, int | float) and 0 <= milliseconds <= MOST_MILLISECONDS:
+        return timedelta(milliseconds=milliseconds)
+    return None

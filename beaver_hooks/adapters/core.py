@@ -1,0 +1,192 @@
+"""What all adapters share: a turn is opened once, its recall replayed at each model step, and it is closed once.
+
+An adapter holds only what its framework forces: where its callbacks are, and how it spells messages and tools. It reads
+`AdapterTurn.references` and `system_prompt()` as often as it likes, and says how the turn ended. If its framework lets
+go of the turn without a word (a consumer breaks off, a task is cancelled), the turn is dropped when the last reference
+to its `AdapterTurn` is gone; so keep it where the framework keeps the state of one run, and nowhere else.
+
+What a plugin that is not fail-closed does reaches no framework. After a turn is open, nothing does: the user's answer
+is on its way, so what goes wrong in telling the plugins is logged.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any, TypedDict, TypeVar, Unpack
+
+import attrs
+
+from beaver_hooks.adapters.adapter_turn import AdapterTurn
+from beaver_hooks.agent.chat import ToolCall
+from beaver_hooks.agent.presenting import presentable
+from beaver_hooks.agent.tools.box import ToolBox, is_being_cancelled
+from beaver_hooks.host import Host
+from beaver_hooks.log import make_log
+from beaver_hooks.sync import SyncHost
+from beaver_hooks.turns.ids import new_turn_id
+from beaver_hooks.turns.open_turn import OpenTurn
+from beaver_hostspecs import BeaverError, HostMisused, Message, Scope, Trust
+from beaver_hostspecs.naming import type_name
+
+T = TypeVar("T")
+
+__all__ = ["Adapter", "AdapterTurn", "Defaults", "OfferedTool"]
+
+
+class Defaults(TypedDict, total=False):
+    """What an adapter's user may say once for all turns, for what the framework does not know.
+
+    session: the session where the framework names none; else each run is a session of its own.
+    user: the user where the framework names none.
+    trust: how far the surroundings are trusted; `public` unless said otherwise.
+    scope: where the agent works.
+    budget: how many tokens of the context memory may spend.
+    """
+
+    session: str | None
+    user: str | None
+    trust: Trust | str
+    scope: Scope
+    budget: int | None
+
+
+@attrs.frozen(kw_only=True)
+class OfferedTool:
+    """A plugin's tool, as frameworks want it."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class Adapter:
+    """Reaches a host from wherever a framework calls.
+
+    Args:
+        host: an open `Host`, for a framework that stays in its event loop; or an open `SyncHost`, which is reached from
+            every thread and every loop.
+        **defaults: what to say about every turn.
+    """
+
+    def __init__(self, host: Host | SyncHost, **defaults: Unpack[Defaults]) -> None:
+        if not isinstance(host, Host | SyncHost):
+            raise HostMisused("an adapter takes a Host or a SyncHost; make one with Host.from_config()")
+        self._host = host
+        self._defaults = defaults
+        self._inner = host.within if isinstance(host, SyncHost) else host
+        self._box = ToolBox(self._inner)
+        self._log = make_log()
+
+    @property
+    def tools(self) -> tuple[OfferedTool, ...]:
+        """The tools of the plugins that are registered now, for callers that do not wait. The host must be open."""
+        return self._offered() if isinstance(self._host, Host) else self.now(self.offered_tools)
+
+    async def offered_tools(self) -> tuple[OfferedTool, ...]:
+        """Return the tools of the plugins that are registered now."""
+
+        async def offered() -> tuple[OfferedTool, ...]:
+            return self._offered()
+
+        return await self.reach(offered)
+
+    async def open(
+        self,
+        prompt: str,
+        *,
+        session: str | None = None,
+        user: str | None = None,
+        history: Iterable[tuple[str, str]] = (),
+        **more: Any,
+    ) -> AdapterTurn:
+        """Open a turn and ask every plugin once.
+
+        Args:
+            prompt: what the user said; nothing, where a run goes on without a new prompt.
+            session: the framework's session, or the default one, or a new one.
+            user: the framework's user, or the default one.
+            history: roles and texts of what was said before; only the user's and the assistant's is passed on.
+            **more: further fields of the turn.
+
+        Raises:
+            Exception: what a fail-closed plugin raised, unchanged.
+            HostError: the host is not open, or it belongs to another event loop: give the adapter a `SyncHost`.
+        """
+        return await self.reach(self._open, prompt, session, user, history, more)
+
+    def open_now(self, prompt: str, **fields: Any) -> AdapterTurn:
+        """Do as `open` does, for a framework without an event loop; needs a `SyncHost`."""
+        return self.now(self.open, prompt, **fields)
+
+    async def reach(self, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **keywords: Any) -> T:
+        """Run a coroutine function in the host's loop, from any."""
+        if isinstance(self._host, Host):
+            return await function(*arguments, **keywords)
+        return await self._host.reach(function, *arguments, **keywords)
+
+    def now(self, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **keywords: Any) -> T:
+        """Run a coroutine function in the host's loop and wait for it without one."""
+        if isinstance(self._host, Host):
+            raise HostMisused("a Host has no way in without its event loop; give the adapter a SyncHost")
+        return self._host.call(function, *arguments, **keywords)
+
+    async def quietly(self, what: str, function: Callable[..., Coroutine[Any, Any, object]], **keywords: Any) -> None:
+        """Tell the host something that must harm nobody: what goes wrong is logged."""
+        try:
+            await self.reach(function, **keywords)
+        except (Exception, asyncio.CancelledError) as error:
+            # A host that is closed meanwhile cancels those who wait for it, and not the framework's own task.
+            if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
+                raise
+            self._say(what, error)
+
+    def quietly_now(self, what: str, function: Callable[..., Coroutine[Any, Any, object]], **keywords: Any) -> None:
+        """Do as `quietly` does, for callers without an event loop."""
+        try:
+            self.now(function, **keywords)
+        except (Exception, asyncio.CancelledError) as error:
+            self._say(what, error)
+
+    async def run_tool(self, opened: OpenTurn, name: str, arguments: Mapping[str, Any] | str, call_id: str) -> str:
+        """Run a plugin's tool within a turn; return what to tell the model. A failure is a text with a mark."""
+        written = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
+        call = ToolCall(id=call_id, name=name, arguments=written)
+        return (await self.reach(self._box.run, call, opened)).text
+
+    def _say(self, what: str, error: BaseException) -> None:
+        # Other errors may quote what was said.
+        reason = str(error) if isinstance(error, BeaverError) else None
+        self._log.warning("adapter_failed", what=what, error=type_name(error), reason=reason)
+
+    def _offered(self) -> tuple[OfferedTool, ...]:
+        return tuple(OfferedTool(**schema) for schema in self._box.schemas())
+
+    async def _open(
+        self,
+        prompt: str,
+        session: str | None,
+        user: str | None,
+        history: Iterable[tuple[str, str]],
+        more: Mapping[str, Any],
+    ) -> AdapterTurn:
+        given = self._defaults
+        turn_id = new_turn_id()
+        fields: dict[str, Any] = {
+            "id": turn_id,
+            "session": session or given.get("session") or f"run-{turn_id}",
+            "user": user or given.get("user"),
+            "trust": given.get("trust", Trust.PUBLIC),
+            "scope": given.get("scope") or Scope(),
+            "budget": given.get("budget"),
+            "history": _messages(history),
+            **more,
+        }
+        opened = await self._inner.open_turn(presentable(prompt), **fields)
+        return AdapterTurn(adapter=self, opened=opened)
+
+
+def _messages(history: Iterable[tuple[str, str]]) -> tuple[Message, ...]:
+    spoken = ((role, text) for role, text in history if role in {"user", "assistant"} and text.strip())
+    return tuple(
+        Message(role="user" if role == "user" else "assistant", text=presentable(text)) for role, text in spoken
+    )

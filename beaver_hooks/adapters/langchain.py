@@ -1,0 +1,358 @@
+"""Memory for agents that LangChain's `create_agent` makes, as a middleware.
+
+    agent = create_agent("openai:gpt-5", tools=[...], middleware=[BeaverMiddleware(host)])
+
+The session is the run's `thread_id`, the user is `user_id` in the run's `context` (a mapping's key or an attribute), or
+whom a LangGraph server has authenticated.
+
+The turn begins with the first request to the model.
+
+What the framework forces:
+
+- Its hooks end with `after_agent`, which runs in reverse order. So list this middleware after those that write the
+  system prompt (`dynamic_prompt` replaces what others have put there), and before those that try again or that judge
+  the answer: `[written, BeaverMiddleware(host), ModelRetryMiddleware(), guardrail]`.
+- Nobody is told that a run has failed. A model that fails ends the turn; a middleware that is listed before this one
+  and asks it again begins another. A tool that fails may be made good, so where its exception ends the run, the turn
+  is dropped when the interpreter collects what the run leaves behind.
+- A run that is interrupted has no answer yet, and its state is gone: its turn is dropped. The run that resumes it is a
+  turn of its own, with the same prompt, and is told of the tool calls again.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, NotRequired, Self, Unpack
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ExtendedModelResponse, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import PrivateStateAttr, ToolCallRequest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
+from langchain_core.tools import BaseTool, ToolException
+from langgraph.channels import UntrackedValue
+from langgraph.errors import GraphBubbleUp
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+from pydantic_core import to_json
+from typing_extensions import override
+
+from beaver_hooks.adapters.core import Adapter, AdapterTurn, Defaults, OfferedTool
+from beaver_hooks.agent.tools.rendering import MARK
+from beaver_hooks.host import Host
+from beaver_hooks.sync import SyncHost
+from beaver_hostspecs import DropReason
+from beaver_hostspecs.conformance.cards import Card
+
+CARD = Card(
+    host="langchain",
+    notes={
+        "sees_blocks": "Of middlewares that are listed after this one.",
+        "sees_tool_errors": "A tool whose exception ends the run ends the turn, at the next garbage collection.",
+    },
+)
+
+KEY = "beaver_run"
+
+ToolAnswer = ToolMessage | Command[Any]
+
+
+class Run(str):
+    """What one run keeps in the graph's state, in a channel that is never stored.
+
+    Streams show the state as it is. So this reads as the turn's id there, and a copy of it is just that.
+    """
+
+    __slots__ = ("answer", "calls", "tools", "turn")
+
+    turn: AdapterTurn | None
+    tools: dict[str, "PluginTool"]
+    calls: dict[str, ToolCall]
+    answer: ModelResponse[Any]
+
+    @override
+    def __reduce__(self) -> tuple[Any, ...]:
+        return str, (str.__str__(self),)
+
+    @classmethod
+    def of(cls, turn: AdapterTurn, tools: Iterable["PluginTool"]) -> Self:
+        """Return what a run starts with."""
+        run = cls(turn.id)
+        run.turn, run.calls, run.answer = turn, {}, ModelResponse(result=[])
+        run.tools = {each.name: each for each in tools}
+        return run
+
+    async def failed(self, error: BaseException) -> None:
+        """Drop the turn, and let go of it: who asks the model again needs another."""
+        turn, self.turn = self.turn, None
+        if turn is not None:
+            turn.may_fail(error)  # dropping it waits, which a cancelled task may not be able to
+            await turn.drop(DropReason.ABANDONED if isinstance(error, GraphBubbleUp) else error)
+
+    def tool_failed(self, error: BaseException) -> None:
+        """Remember what may end the run, unless another middleware makes it good."""
+        if self.turn is not None and not isinstance(error, GraphBubbleUp):
+            self.turn.may_fail(error)
+
+
+class PluginTool(BaseTool):
+    """A plugin's tool: as it is offered, and bound to the run that calls it."""
+
+    handle_tool_error: bool | str | Callable[[ToolException], str] | None = True
+    held: Any = None
+    call_id: str = ""
+
+    @override
+    def _run(self, /, **arguments: Any) -> str:
+        return _told(self._turn().run_tool_now(self.name, arguments, call_id=self.call_id))
+
+    @override
+    async def _arun(self, /, **arguments: Any) -> str:
+        return _told(await self._turn().run_tool(self.name, arguments, call_id=self.call_id))
+
+    def _turn(self) -> AdapterTurn:
+        if self.held is None or self.held.turn is None:
+            raise ToolException(f"{MARK} {self.name}: the turn that it was called in is over")
+        turn: AdapterTurn = self.held.turn
+        return turn
+
+
+class State(AgentState[Any]):
+    """The agent's state, with what one run keeps in it."""
+
+    beaver_run: NotRequired[Annotated[Any, UntrackedValue, PrivateStateAttr]]
+
+
+class BeaverMiddleware(AgentMiddleware[State, Any, Any]):
+    """Gives an agent's runs the memory of a host's plugins. One may serve several agents.
+
+    Args:
+        host: an open `SyncHost`, or an open `Host` for `ainvoke` and `astream` in its event loop.
+        **defaults: what to say about every turn that the run does not.
+    """
+
+    state_schema = State
+    tools = ()
+
+    def __init__(self, host: Host | SyncHost, **defaults: Unpack[Defaults]) -> None:
+        super().__init__()
+        self._adapter = Adapter(host, **defaults)
+
+    @override
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """Open the turn at the first request, put memory into each, and tell of the tools that ran before it."""
+        run = await self._ready(request)
+        try:
+            answer = await handler(_with_memory(request, run))
+        except BaseException as error:
+            await run.failed(error)
+            raise
+        return _answered(run, answer, request.state)
+
+    @override
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """Open the turn at the first request, put memory into each, and tell of the tools that ran before it."""
+        run = self._adapter.now(self._ready, request)
+        try:
+            answer = handler(_with_memory(request, run))
+        except BaseException as error:
+            self._adapter.now(run.failed, error)
+            raise
+        return _answered(run, answer, request.state)
+
+    @override
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolAnswer]]
+    ) -> ToolAnswer:
+        """Let a plugin's tool run in the turn, and remember the call."""
+        run = _found(request.state)
+        if run is None and request.tool is None:
+            run = await self._begin(request.state, request.runtime)
+        if run is None:
+            return await handler(request)
+        try:
+            return await handler(_bound(request, run))
+        except BaseException as error:
+            run.tool_failed(error)
+            raise
+
+    @override
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolAnswer]) -> ToolAnswer:
+        """Let a plugin's tool run in the turn, and remember the call."""
+        run = _found(request.state)
+        if run is None and request.tool is None:
+            run = self._adapter.now(self._begin, request.state, request.runtime)
+        if run is None:
+            return handler(request)
+        try:
+            return handler(_bound(request, run))
+        except BaseException as error:
+            run.tool_failed(error)
+            raise
+
+    @override
+    async def aafter_agent(self, state: State, runtime: Runtime[Any]) -> None:
+        """Close the turn."""
+        await self._end(state)
+
+    @override
+    def after_agent(self, state: State, runtime: Runtime[Any]) -> None:
+        """Close the turn."""
+        if _found(state) is not None:
+            self._adapter.now(self._end, state)
+
+    async def _begin(self, state: Any, runtime: Any) -> Run:
+        info, messages = runtime.execution_info, state["messages"]
+        at = _last_prompt(messages)
+        turn = await self._adapter.open(
+            "".join(str(each.text) for each in messages[at : at + 1]),
+            session=info.thread_id if info else None,
+            user=_user(runtime),
+            history=_spoken(messages[:at]),
+        )
+        offered = await self._adapter.offered_tools()
+        return Run.of(turn, [_tool(each) for each in offered])
+
+    async def _ready(self, request: ModelRequest[Any]) -> Run:
+        run, messages = _found(request.state), request.state["messages"]
+        if run is None:
+            run = await self._begin(request.state, request.runtime)
+            run.calls = _calls_since(messages, _last_prompt(messages))
+        await _tell(run, messages)
+        return run
+
+    async def _end(self, state: State) -> None:
+        run = _found(state)
+        if run is None or run.turn is None:
+            return
+        await _tell(run, state["messages"])
+        answer = _answer(run, state["messages"])
+        await (run.turn.drop(DropReason.BLOCKED) if answer is None else run.turn.commit(answer))
+
+
+# --- What the model gets -----------------------------------------------------------------------------------------
+
+
+def _with_memory(request: ModelRequest[Any], run: Run) -> ModelRequest[Any]:
+    """Return the request with the rules, the references and the plugins' tools; where there is nothing, as it is."""
+    if run.turn is None:
+        return request
+    recalled = [HumanMessage(text) for text in run.turn.references]
+    taken = {
+        each["name"] if isinstance(each, dict) and "name" in each else getattr(each, "name", None)
+        for each in request.tools
+    }
+    return request.override(
+        system_message=_system(request.system_message, run.turn),
+        messages=_before_history(recalled, request.messages),
+        tools=[*request.tools, *(tool for name, tool in run.tools.items() if name not in taken)],
+    )
+
+
+def _system(message: SystemMessage | None, turn: AdapterTurn) -> SystemMessage | None:
+    said = turn.system_prompt()
+    if not said:
+        return message
+    if message is None:
+        return SystemMessage(said)
+    if isinstance(message.content, str):
+        return message.model_copy(update={"content": turn.system_prompt(message.content)})
+    # Blocks of content stay as they are: a provider's cache may be marked in them.
+    return message.model_copy(update={"content": [*message.content, {"type": "text", "text": said}]})
+
+
+def _before_history(recalled: Sequence[AnyMessage], messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Return all messages; some providers want what is a system message to come first."""
+    at = next((at for at, each in enumerate(messages) if not isinstance(each, SystemMessage)), len(messages))
+    return [*messages[:at], *recalled, *messages[at:]]
+
+
+def _answered(run: Run, answer: ModelResponse[Any], state: Any) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+    run.answer = answer
+    if state.get(KEY) is run:
+        return answer
+    return ExtendedModelResponse(answer, Command(update={KEY: run}))
+
+
+# --- Tools -------------------------------------------------------------------------------------------------------
+
+
+def _tool(offered: OfferedTool) -> PluginTool:
+    return PluginTool(name=offered.name, description=offered.description, args_schema=offered.parameters)
+
+
+def _bound(request: ToolCallRequest, run: Run) -> ToolCallRequest:
+    """Return the request with the plugin's tool that it is for, unless the agent has a tool of that name."""
+    call = request.tool_call
+    run.calls[call["id"] or ""] = call
+    tool = run.tools.get(call["name"]) if request.tool is None else None
+    if tool is None:
+        return request
+    return request.override(tool=tool.model_copy(update={"held": run, "call_id": call["id"] or ""}))
+
+
+def _told(text: str) -> str:
+    """Return what a plugin's tool came to, or raise it where it is a failure."""
+    if text.startswith(MARK):
+        raise ToolException(text)
+    return text
+
+
+def _calls_since(messages: Sequence[AnyMessage], at: int) -> dict[str, ToolCall]:
+    """Return the calls that were answered before the turn was opened, in a run that was resumed."""
+    answered = {each.tool_call_id for each in messages[at:] if isinstance(each, ToolMessage)}
+    calls = [call for each in messages[at:] if isinstance(each, AIMessage) for call in each.tool_calls]
+    return {call["id"]: call for call in calls if call["id"] in answered}
+
+
+async def _tell(run: Run, messages: Iterable[AnyMessage]) -> None:
+    """Tell the plugins of each call that ran since they were last told: what the model is told of it, once."""
+    answers = {each.tool_call_id: each for each in messages if isinstance(each, ToolMessage)}
+    calls, run.calls = run.calls, {}
+    for name, call in calls.items():
+        answer = answers.get(name)
+        text = "" if answer is None else str(answer.text)
+        error = (text or "it failed") if answer is not None and answer.status == "error" else None
+        if run.turn is not None:
+            await run.turn.tool_result(call["name"], call_id=name, arguments=call["args"], output=text, error=error)
+
+
+# --- What is said in a run ---------------------------------------------------------------------------------------
+
+
+def _found(state: Any) -> Run | None:
+    """Return what the run keeps; nothing before its first request, and where its turn was let go of."""
+    run = state.get(KEY)
+    return run if isinstance(run, Run) and run.turn is not None else None
+
+
+def _user(runtime: Any) -> str | None:
+    context, server = runtime.context, runtime.server_info
+    named = context.get("user_id") if isinstance(context, Mapping) else getattr(context, "user_id", None)
+    if named is None and server is not None and server.user is not None:
+        named = server.user.identity
+    return None if named is None else str(named)
+
+
+def _last_prompt(messages: Sequence[AnyMessage]) -> int:
+    """Return where the last thing stands that the user said, or the end."""
+    found = (at for at in reversed(range(len(messages))) if isinstance(messages[at], HumanMessage))
+    return next(found, len(messages))
+
+
+def _spoken(messages: Iterable[AnyMessage]) -> Iterator[tuple[str, str]]:
+    for each in messages:
+        if isinstance(each, HumanMessage | AIMessage):
+            yield "user" if isinstance(each, HumanMessage) else "assistant", str(each.text)
+
+
+def _answer(run: Run, messages: Sequence[AnyMessage]) -> str | None:
+    """Return what the user gets; nothing where another middleware has put its own words in the model's place."""
+    last = messages[-1] if messages else None
+    if last is None or all(last.id != each.id for each in run.answer.result):
+        # A tool may have answered in the model's place.
+        return str(last.text) if isinstance(last, ToolMessage) and last.status != "error" else None
+    structured = run.answer.structured_response
+    if structured is None or isinstance(structured, str):
+        return structured or str(last.text)
+    return to_json(structured, fallback=str, inf_nan_mode="strings").decode()

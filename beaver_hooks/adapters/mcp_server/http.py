@@ -1,0 +1,130 @@
+"""Serves clients over streamable HTTP."""
+
+import asyncio
+import ipaddress
+import os
+import socket
+from collections.abc import Callable, Iterator
+
+import attrs
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+
+from beaver_hooks.adapters.mcp_server.gate import App, Gate
+from beaver_hooks.adapters.mcp_server.server import MemoryServer
+from beaver_hostspecs import HostMisused, Secret
+
+PATH = "/mcp"
+PORT = 8737
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+GRACE = 1
+"""Seconds that answers under way have to end when the server does."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address can be reached from this machine only."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@attrs.frozen(kw_only=True)
+class HttpPlace:
+    """Where a server listens, and by which names it is called.
+
+    Attributes:
+        host: the address; any but a loopback one needs `names`.
+        port: the port; 0 for one that is free.
+        names: the names by which other machines call it, as they stand in `Host` headers, with or without a port. None
+            of them means that other machines do not.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = PORT
+    names: tuple[str, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        if not is_loopback(self.host) and not self.names:
+            raise HostMisused(
+                f"`{self.host}` lets other machines in; take 127.0.0.1, or say by which names they call this one"
+            )
+
+    def bound(self) -> socket.socket:
+        """Return a socket that listens here.
+
+        Raises:
+            HostMisused: it cannot.
+        """
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        try:
+            return socket.create_server((self.host, self.port), family=family)
+        except OSError as error:
+            why = (
+                os.strerror(error.errno)
+                if error.errno is not None and error.errno > 0
+                else error.strerror or type(error).__name__
+            )
+            raise HostMisused(
+                f"port {self.port} of `{self.host}` cannot be listened on ({why}); take another"
+            ) from None
+
+    def allowed(self, port: int) -> TransportSecuritySettings:
+        """Return which `Host` and `Origin` headers are let through: a page that a browser shows is a stranger."""
+        names = [*_with_ports((*LOOPBACK, *self.names), port)]
+        origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in names]
+        return TransportSecuritySettings(
+            enable_dns_rebinding_protection=True, allowed_hosts=names, allowed_origins=origins
+        )
+
+
+def make_app(memory: MemoryServer, token: Secret, allowed: TransportSecuritySettings) -> App:
+    """Return the ASGI application: the protocol at `PATH`, behind the token."""
+    app: App = memory.server.streamable_http_app(streamable_http_path=PATH, transport_security=allowed)
+    return Gate(app=app, token=token, entering=lambda: memory.server)
+
+
+async def serve_http(
+    memory: MemoryServer, token: Secret, place: HttpPlace, ready: Callable[[str], object] | None = None
+) -> None:
+    """Serve until this is cancelled, or SIGINT or SIGTERM comes; answers under way have a second to end.
+
+    Args:
+        memory: what answers.
+        token: what every request has to bring.
+        place: where to listen.
+        ready: called with the URL once the server can be called.
+
+    Raises:
+        HostMisused: the port cannot be listened on.
+    """
+    with place.bound() as listening:
+        port: int = listening.getsockname()[1]
+        app = make_app(memory, token, place.allowed(port))
+        config = uvicorn.Config(
+            app, lifespan="on", log_config=None, access_log=False, server_header=False,
+            timeout_graceful_shutdown=GRACE, proxy_headers=False, ws="none",
+        )  # fmt: skip
+        if ready is not None:
+            ready(f"http://{_in_url(place.host)}:{port}{PATH}")
+        await _until_told(uvicorn.Server(config), listening)
+
+
+async def _until_told(server: uvicorn.Server, listening: socket.socket) -> None:
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        server.should_exit = True
+        await asyncio.wait({serving})
+        raise
+
+
+def _with_ports(names: tuple[str, ...], port: int) -> Iterator[str]:
+    for name in names:
+        yield name
+        yield f"{name}:{port}"
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

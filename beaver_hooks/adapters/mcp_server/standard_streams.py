@@ -1,0 +1,161 @@
+"""Standard input and output, kept for the protocol alone.
+
+While they are lent, descriptor 0 leads nowhere and descriptor 1 to stderr: whatever a plugin or a child of it prints
+does not get between two messages. They are read and written in threads of their own that nobody waits for: a client
+that neither says anything nor listens keeps no process from ending.
+"""
+
+import asyncio
+import contextlib
+import os
+import queue
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Self
+
+from beaver_hooks.log import make_log
+
+STDIN, STDOUT, STDERR = 0, 1, 2
+CHUNK = 64 * 1024
+MOST_WAITING = 64
+"""Lines that are read ahead."""
+
+LONGEST_LINE = 16 * 1024 * 1024
+"""Bytes of one message; who sends more has lost the thread, and the connection is ended."""
+
+ENCODING = "utf-8"
+
+
+@contextlib.contextmanager
+def lent() -> Iterator[tuple[int, int]]:
+    """Give the descriptors of the wire, to read and to write; put everything back afterwards."""
+    sys.stdout.flush()
+    read, write = os.dup(STDIN), os.dup(STDOUT)
+    try:
+        _lead(STDIN, os.open(os.devnull, os.O_RDONLY))
+        _lead(STDOUT, os.dup(STDERR))
+        yield read, write
+    finally:
+        # What was printed meanwhile goes where it was meant to go then.
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+        os.dup2(read, STDIN)
+        os.dup2(write, STDOUT)
+        # The two are left open: a thread may be reading or writing still, and must not find another file there.
+
+
+def _lead(descriptor: int, target: int) -> None:
+    os.dup2(target, descriptor)
+    os.close(target)
+
+
+class LinesIn:
+    """The lines that arrive on a descriptor, for one event loop."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._loop = asyncio.get_running_loop()
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._room = threading.Semaphore(MOST_WAITING)
+        threading.Thread(target=self._read, name="beaver-mcp-stdin", daemon=True).start()
+
+    def end(self) -> None:
+        """End the lines here, whatever is still to come."""
+        self._lines.put_nowait(None)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> str:
+        line = await self._lines.get()
+        if line is None:
+            raise StopAsyncIteration
+        self._room.release()
+        return line
+
+    def _read(self) -> None:
+        """Read to the end; in the thread."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody wants any more
+            for line in _lines_of(self._descriptor):
+                self._room.acquire()
+                self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
+            self._loop.call_soon_threadsafe(self.end)
+
+
+class TextOut:
+    """Writes text to a descriptor, for one event loop.
+
+    Args:
+        descriptor: where to.
+        gone: called once nobody reads any more; what is written from then on is dropped.
+    """
+
+    def __init__(self, descriptor: int, gone: Callable[[], None]) -> None:
+        self._descriptor = descriptor
+        self._gone = gone
+        self._loop = asyncio.get_running_loop()
+        self._work: queue.SimpleQueue[tuple[bytes, asyncio.Future[None]]] = queue.SimpleQueue()
+        self._texts: list[str] = []
+        threading.Thread(target=self._write, name="beaver-mcp-stdout", daemon=True).start()
+
+    async def write(self, text: str) -> None:
+        """Take text; `flush` sends it."""
+        self._texts.append(text)
+
+    async def flush(self) -> None:
+        """Return when everything that was taken is written, or nobody reads any more."""
+        data = "".join(self._texts).encode(ENCODING, "replace")
+        self._texts.clear()
+        written: asyncio.Future[None] = self._loop.create_future()
+        self._work.put((data, written))
+        await written
+
+    def _write(self) -> None:
+        """Write whatever comes; in the thread."""
+        broken = False
+        while True:
+            data, written = self._work.get()
+            if not broken:
+                broken = not _write_all(self._descriptor, data)
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                if broken:
+                    self._loop.call_soon_threadsafe(self._gone)
+                self._loop.call_soon_threadsafe(_settle, written)
+
+
+def _settle(written: "asyncio.Future[None]") -> None:
+    if not written.done():
+        written.set_result(None)
+
+
+def _write_all(descriptor: int, data: bytes) -> bool:
+    """Write all of it; say whether somebody reads."""
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    except OSError as error:
+        make_log().info("mcp_client_gone", error=type(error).__name__)
+        return False
+    return True
+
+
+def _lines_of(descriptor: int) -> Iterator[str]:
+    """Yield the lines that are not blank, without their ends."""
+    rest = b""
+    while chunk := _read_some(descriptor):
+        *lines, rest = (rest + chunk).split(b"\n") if b"\n" in chunk else (rest + chunk,)
+        yield from (line.decode(ENCODING, "replace") for line in lines if line.strip())
+        if len(rest) > LONGEST_LINE:
+            make_log().error("mcp_message_too_long", limit=LONGEST_LINE)
+            return
+    if rest.strip():
+        yield rest.decode(ENCODING, "replace")
+
+
+def _read_some(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, CHUNK)
+    except OSError as error:
+        make_log().error("mcp_stdin_unreadable", error=type(error).__name__)
+        return b""

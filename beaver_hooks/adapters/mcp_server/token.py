@@ -1,0 +1,72 @@
+"""The bearer token of the HTTP server: from the environment, else from a file of its own in the state folder."""
+
+import errno
+import os
+import re
+import secrets
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+import attrs
+
+from beaver_hooks.config.paths import printable
+from beaver_hooks.files import create_once, sweep
+from beaver_hooks.state_folder import make_state_folder
+from beaver_hostspecs import ConfigurationError, Secret
+
+VARIABLE = "BEAVER_MCP_TOKEN"
+FILE = "mcp.token"
+_BYTES = 32
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}")
+"""What a bearer token may be made of; a shorter one could be guessed."""
+
+_NO_LINKS: int = getattr(os, "O_NOFOLLOW", 0)
+
+
+@attrs.frozen(kw_only=True)
+class Token:
+    """The token, and in words where it is from."""
+
+    secret: Secret
+    source: str
+
+
+def find_token(state_folder: Path, environment: Mapping[str, str]) -> Token:
+    """Return the token; it is made unless there is one.
+
+    Raises:
+        ConfigurationError: it cannot be read or made, or is none.
+        AuditUnavailable: the state folder cannot be used.
+    """
+    if given := environment.get(VARIABLE, "").strip():
+        return Token(secret=_checked(given, VARIABLE), source=f"the one in {VARIABLE}")
+    path = make_state_folder(state_folder) / FILE
+    where = printable(str(path))
+    try:
+        sweep(path)
+        create_once(path, f"{secrets.token_urlsafe(_BYTES)}\n".encode("ascii"))
+        found = _read(path)
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or type(error).__name__
+        raise ConfigurationError(where, f"cannot be used ({why}); remove it, and it is made anew") from None
+    return Token(secret=_checked(found, where), source=f"in {where}")
+
+
+def _read(path: Path) -> str:
+    """Return what the file holds; one that others may read is tightened."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NO_LINKS)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no plain file")
+    with os.fdopen(descriptor, "rb") as file:
+        if stat.S_IMODE(mode) & 0o077 and os.name != "nt":
+            os.fchmod(descriptor, 0o600)
+        return file.read(1024).decode("ascii").strip()
+
+
+def _checked(token: str, where: str) -> Secret:
+    if not _TOKEN.fullmatch(token):
+        raise ConfigurationError(where, "a token has 16 to 512 letters, digits and `-._~+/=`")
+    return Secret(token)

@@ -1,0 +1,114 @@
+"""The tools of the plugins, as a client lists and calls them."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import mcp_types as types
+from mcp import MCPError
+
+from beaver_hooks.adapters.mcp_server.identity import Identity
+from beaver_hooks.adapters.mcp_server.schemas import UnusableSchemaError, input_schema
+from beaver_hooks.adapters.mcp_server.texts import clean
+from beaver_hooks.agent.tools import ToolBox
+from beaver_hooks.agent.tools.arguments import BrokenSchemaError, UnfitArgumentsError, check_arguments, parse_arguments
+from beaver_hooks.agent.tools.box import OUTPUT_CHARACTERS
+from beaver_hooks.agent.tools.rendering import describe_error, one_line, render_output
+from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.host import Host
+from beaver_hostspecs import Tool
+from beaver_hostspecs.naming import type_name
+
+
+class Tools:
+    """Lists and runs the tools of the plugins that are registered now.
+
+    Refused, loudly and once, is what the reference agent refuses, and parameters that are not those of an object.
+    """
+
+    def __init__(self, host: Host, identity: Identity, *, characters: int = OUTPUT_CHARACTERS) -> None:
+        self._host = host
+        self._identity = identity
+        self._characters = characters
+        self._box = ToolBox(host)
+        self._refused: set[tuple[str | None, str]] = set()
+
+    def listed(self) -> types.ListToolsResult:
+        """Return every tool with its name, description and schema."""
+        tools = [
+            types.Tool(name=tool.name, description=clean(tool.description), input_schema=schema)
+            for tool, schema in self._offered().values()
+        ]
+        # A plugin may come or go, so nobody keeps the list.
+        return types.ListToolsResult(tools=tools, ttl_ms=0, cache_scope="private")
+
+    async def call(self, name: str, arguments: Mapping[str, Any] | None, session: str) -> types.CallToolResult:
+        """Run a tool. What goes wrong with it is an answer that is marked as an error.
+
+        Raises:
+            MCPError: there is no such tool.
+        """
+        offered = self._offered()
+        if name not in offered:
+            known = one_line(", ".join(offered)) or "none"
+            meant = did_you_mean(name, offered).rstrip("?")
+            raise MCPError(types.INVALID_PARAMS, f"there is no such tool{meant}; there are: {known}")
+        tool, _ = offered[name]
+        try:
+            given = _strict(arguments or {})
+            check_arguments(given, tool.parameters)
+        except UnfitArgumentsError as error:
+            return _failed(str(error))
+        except BrokenSchemaError as error:
+            self._tell(tool, "tool_schema_broken")
+            return _failed(str(error))
+        return await self._run(tool, given, session)
+
+    async def _run(self, tool: Tool, arguments: Mapping[str, Any], session: str) -> types.CallToolResult:
+        try:
+            value = await self._host.use_tool(tool.name, arguments, session=session, **self._identity.fields)
+        except Exception as error:  # noqa: BLE001 - the host has written it down, and the client is told
+            return _failed(describe_error(error))
+        try:
+            return _answer(render_output(value, characters=self._characters))
+        except Exception as error:  # noqa: BLE001 - what a plugin returns may raise anything when it is looked at
+            self._tell(tool, "tool_failed", error=type_name(error))
+            return _failed(describe_error(error))
+
+    def _offered(self) -> dict[str, tuple[Tool, dict[str, Any]]]:
+        offered: dict[str, tuple[Tool, dict[str, Any]]] = {}
+        refused: dict[tuple[str | None, str], Tool] = {}
+        for name, tool in self._box.offered().items():
+            if not isinstance(tool, Tool):  # there are no built-in ones in this box
+                continue
+            try:
+                offered[name] = (tool, input_schema(tool.parameters))
+            except UnusableSchemaError:
+                refused[self._owner(tool), name] = tool
+        for key in sorted(refused.keys() - self._refused, key=str):
+            self._tell(refused[key], "tool_refused", why="unusable_parameters")
+        self._refused = {*refused}
+        return offered
+
+    def _tell(self, tool: Tool, event: str, **facts: object) -> None:
+        self._host.record(event, plugin=self._owner(tool), loudly=True, tool=tool.name, **facts)
+
+    def _owner(self, tool: Tool) -> str | None:
+        return next((name for name, tools in self._host.tools.items() if any(each is tool for each in tools)), None)
+
+
+def _strict(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments that a client has read, as strict as what a model writes is read."""
+    try:
+        text = json.dumps(arguments, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UnfitArgumentsError("the arguments are no JSON object") from error
+    return parse_arguments(text)
+
+
+def _answer(text: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
+
+
+def _failed(problem: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=clean(problem))], is_error=True)

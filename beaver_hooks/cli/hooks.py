@@ -1,0 +1,179 @@
+"""`beaver hooks`: memory for agents that run commands at events, put into their settings and taken out again."""
+
+import difflib
+import json
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from beaver_hooks.adapters.claude_code import status as looking
+from beaver_hooks.adapters.claude_code.client import CONFIG
+from beaver_hooks.adapters.claude_code.installing import Change, Installation, Scope, commands, settings_file
+from beaver_hooks.cli.codes import FOUND
+from beaver_hooks.cli.terminal import show
+from beaver_hooks.cli.wording import counted, filled
+from beaver_hooks.config.paths import printable
+from beaver_hostspecs import ConfigurationError, Trust, scrub
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+TWICE = (
+    "The hooks are installed twice, with different options, so that each prompt is asked about twice: uninstall one."
+)
+AGENTS = click.Choice(["claude-code"])
+
+
+def _common(function: Function) -> Function:
+    for option in (
+        click.argument("agent", type=AGENTS),
+        click.option(
+            "--scope", type=click.Choice(looking.SCOPES), default="user", help="Which settings file.", show_default=True
+        ),
+        click.option("--dry-run", "dry", is_flag=True, help="Show what would change, and change nothing."),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+        click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened."),
+    ):
+        function = option(function)
+    return function
+
+
+@click.group(name="hooks")
+def command() -> None:
+    """Give another agent memory by the hooks in its settings.
+
+    For Claude Code there are three settings files: `user` is in CLAUDE_CONFIG_DIR or ~/.claude, `project` is
+    .claude/settings.json of the working directory, `local` is .claude/settings.local.json there.
+    """
+
+
+@command.command()
+@_common
+@click.option("--config", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
+              help="One configuration for every project, trusted by naming it.")  # fmt: skip
+@click.option("--trust", type=click.Choice([each.value for each in Trust]), default=Trust.FULL.value,
+              help="How far whoever types is trusted.", show_default=True)  # fmt: skip
+@click.pass_context
+def install(
+    ctx: click.Context, agent: str, scope: Scope, *, dry: bool, as_json: bool, config: Path | None, trust: str
+) -> None:
+    """Write the hooks into a settings file.
+
+    Everything else in it stays. Without --config each project has the configuration and the memory of its own folder;
+    a configuration that is found there counts only once it was confirmed by `beaver trust`.
+    """
+    if not hasattr(socket, "AF_UNIX"):
+        raise ConfigurationError("", "the hooks need Unix sockets, which Python lacks on this system; use `beaver mcp`")
+    named = config or (ctx.find_root().params.get("config"))
+    options = [] if named is None else [CONFIG + _absolute(Path(named))]
+    options += [] if trust == Trust.FULL else [f"--trust={trust}"]
+    change = _installation(scope).install(commands(options), dry=dry)
+    _tell(change, agent, dry=dry, as_json=as_json, words=("installed", "The hooks are installed already"))
+
+
+@command.command()
+@_common
+def uninstall(agent: str, scope: Scope, *, dry: bool, as_json: bool) -> None:
+    """Take the hooks out of a settings file.
+
+    A file that nobody has changed since gets the same bytes back that it had. Otherwise only our entries go.
+    """
+    change = _installation(scope).uninstall(dry=dry)
+    _tell(change, agent, dry=dry, as_json=as_json, words=("uninstalled", "No hooks are installed"))
+
+
+@command.command()
+@click.argument("agent", type=AGENTS, required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
+@click.pass_context
+def status(ctx: click.Context, agent: str | None, *, as_json: bool) -> None:
+    """Show where the hooks are installed, whether they can work, and how memory is in this folder.
+
+    The exit code is 1 where there is a problem.
+    """
+    cwd = Path.cwd()
+    found = [looking.examine(scope, os.environ, cwd) for scope in looking.SCOPES]
+    used = {each.options: each for each in found if each.state in ("installed", "partly")}
+    memories = [_memory(options, cwd) for options in used]
+    doubled = TWICE if len(used) > 1 else None
+    if as_json:
+        files = [each.to_json() for each in found]
+        show(
+            scrub(
+                json.dumps(
+                    {"agent": agent or "claude-code", "files": files, "memory": memories, "problem": doubled}, indent=2
+                )
+            )
+        )
+    else:
+        for each in found:
+            show(_shown(each))
+        for text in [*([doubled] if doubled else []), *map(_shown_memory, memories)]:
+            show(text)
+    if doubled or any(each.problems for each in found) or any(memory["problem"] for memory in memories):
+        ctx.exit(FOUND)
+
+
+def _installation(scope: Scope) -> Installation:
+    return Installation(settings_file(scope, os.environ, Path.cwd()), os.environ)
+
+
+def _absolute(config: Path) -> str:
+    """Return the path of a configuration as every project can use it."""
+    path = os.path.realpath(config)
+    if not Path(path).is_file():
+        raise ConfigurationError("", f"the configuration file {printable(path)} does not exist; create it first")
+    return path
+
+
+def _tell(change: Change, agent: str, *, dry: bool, as_json: bool, words: tuple[str, str]) -> None:
+    done, nothing = words
+    path = printable(str(change.path))
+    if as_json:
+        show(json.dumps({"agent": agent, "path": path, "changed": change.changes, "dryRun": dry}, indent=2))
+    elif not change.changes:
+        show(f"{nothing} in {path}.")
+    elif dry:
+        show(scrub(_difference(change)), end="")
+    else:
+        show(f"The hooks are {done}: {path}. Claude Code reads it when its next session starts.")
+
+
+def _difference(change: Change) -> str:
+    before, after = (_lines(each) for each in (change.before, change.after))
+    return "".join(difflib.unified_diff(before, after, f"{change.path} (now)", f"{change.path} (then)"))
+
+
+def _lines(content: bytes | None) -> list[str]:
+    lines = [] if content is None else content.decode("utf-8", "replace").splitlines(keepends=True)
+    return [each if each.endswith("\n") else f"{each}\n" for each in lines]
+
+
+def _memory(options: tuple[str, ...], cwd: Path) -> dict[str, Any]:
+    """Return how memory is for what is installed with these options."""
+    said = looking.resident(options, os.environ)
+    problem = looking.configuration_fault(options, os.environ, cwd)
+    # A resident that runs has tried: what it says comes first.
+    if said is not None and said.get("memory") == "off" and said.get("failed"):
+        problem = str(said["why"])
+    return {"problem": problem, "resident": said, "log": str(looking.log_file(options, os.environ))}
+
+
+def _shown(found: looking.Found) -> str:
+    said = [("problem", each) for each in found.problems] + [("note", each) for each in found.notes]
+    lines = [filled(f"  {kind}: {each}.", indent="    ") for kind, each in said]
+    return "\n".join([f"{found.scope:8} {found.state:10} {printable(str(found.path))}", *lines])
+
+
+def _shown_memory(memory: dict[str, Any]) -> str:
+    if memory["problem"]:
+        return filled(f"Memory is off in this folder: {memory['problem']}.", indent="  ")
+    said = memory["resident"]
+    if said is None:
+        return "No resident process runs for this folder; the next session starts one."
+    open_turns, log = counted(said["open_turns"], "open turn"), printable(memory["log"])
+    return f"The resident process {said['pid']} has {open_turns}; memory is {said['memory']}. Its log is {log}."

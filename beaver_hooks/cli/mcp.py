@@ -1,0 +1,128 @@
+"""`beaver mcp`: the plugins' tools, commands and health for clients of the Model Context Protocol."""
+
+import logging
+import os
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from beaver_hooks.cli.opening import common, configured, in_loop
+from beaver_hooks.cli.streams import tell
+from beaver_hooks.cli.terminal import harmless
+from beaver_hooks.config import LoadedConfig
+from beaver_hooks.host import Host
+from beaver_hooks.log import LOGGER_NAME
+from beaver_hostspecs import HostMisused, PluginMissing, Trust, scrub
+
+if TYPE_CHECKING:
+    from beaver_hooks.adapters.mcp_server import HttpPlace, Identity
+
+NEEDED = ("mcp", "mcp_types", "starlette", "uvicorn")
+"""What the extra brings along; `mcp_types` is there from version 2 of `mcp` on."""
+
+MISSING = "`beaver mcp` needs the package `mcp`, version 2; run: pip install 'beaver-hooks[mcp]'"
+ELSEWHERE = ("mcp", "uvicorn")
+"""Loggers of others that have something to say while a server runs."""
+
+
+@click.command(name="mcp")
+@click.option("--http", is_flag=True, help="Listen on a port instead of serving stdin and stdout.")
+@click.option("--host", metavar="ADDRESS", help="Where to listen.  [default: 127.0.0.1]")
+@click.option("--port", type=click.IntRange(0, 65535), help="0 for any that is free.  [default: 8737]")
+@click.option("--name", "names", multiple=True, metavar="HOST", help="Let other machines in, who call this one HOST.")
+@click.option("--user", metavar="ID", help="Whose memory it is.")
+@click.option("--session", metavar="ID", help="The session of all calls; one per connection unless given.")
+@click.option(
+    "--trust",
+    type=click.Choice([each.value for each in Trust]),
+    help="How far whoever connects is trusted.  [default: full; public with --http]",
+)
+@common
+def command(
+    *, http: bool, user: str | None, session: str | None, trust: str | None, config: Path | None, **where: Any
+) -> None:
+    """Serve memory to clients of the Model Context Protocol.
+
+    They get the plugins' tools, their commands as prompts, and their health as a resource. Such a client shows neither
+    what is said nor the answers, so nothing is recalled or kept by itself.
+
+    With --http every request needs the token: that of BEAVER_MCP_TOKEN, else the one that is made once in the state
+    folder.
+    """
+    given = {name: value for name, value in where.items() if value not in (None, ())}
+    if given and not http:
+        raise click.UsageError("--host, --port and --name are for --http; add it, or leave them out.")
+    adapter = _adapter()
+    try:
+        place = adapter.HttpPlace(**given)
+    except HostMisused as error:
+        raise click.UsageError(f"{error}; `--name HOST` says one.") from None
+    identity = adapter.Identity(user=user, session=session, trust=trust or (Trust.PUBLIC if http else Trust.FULL))
+    loaded = configured(config)
+    _set_up_other_logs()
+    in_loop(_http(loaded, identity, place) if http else _stdio(loaded, identity))
+
+
+async def _stdio(loaded: LoadedConfig, identity: "Identity") -> None:
+    from beaver_hooks.adapters.mcp_server import MemoryServer, serve_stdio, wire  # noqa: PLC0415 - an extra
+
+    # Before the plugins are loaded: what they print is not for the client.
+    async with wire() as streams, _host(loaded) as host:
+        await serve_stdio(MemoryServer(host, identity), streams)
+
+
+async def _http(loaded: LoadedConfig, identity: "Identity", place: "HttpPlace") -> None:
+    from beaver_hooks.adapters.mcp_server import MemoryServer, find_token, serve_http  # noqa: PLC0415 - an extra
+
+    token = find_token(loaded.state_folder, os.environ)
+
+    def ready(url: str) -> None:
+        tell(harmless(f"Listening at {url}; the token is {token.source}."))
+
+    async with _host(loaded) as host:
+        await serve_http(MemoryServer(host, identity), token.secret, place, ready)
+
+
+def _host(loaded: LoadedConfig) -> Host:
+    return Host(entry_points=None, config=loaded.config, state_folder=loaded.state_folder)
+
+
+def _adapter() -> ModuleType:
+    """Return the adapter.
+
+    Raises:
+        PluginMissing: its extra is not installed.
+    """
+    try:
+        return import_module("beaver_hooks.adapters.mcp_server")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in NEEDED:
+            raise PluginMissing(MISSING) from error
+        raise
+
+
+class _OneLine(logging.Filter):
+    """Makes each record of another package one line, without a secret and without a traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Change the record; all of them are let through."""
+        kind = record.exc_info[0] if record.exc_info else None
+        said = f"{record.name}: {record.getMessage()}{f' ({kind.__name__})' if kind else ''}"
+        record.msg, record.args = harmless(" ".join(scrub(said).split())), ()
+        record.exc_info = record.exc_text = record.stack_info = None
+        return True
+
+
+def _set_up_other_logs() -> None:
+    """Send what the packages of others say where our own log goes, from warnings on: below, they show content."""
+    ours = logging.getLogger(LOGGER_NAME)
+    for name in ELSEWHERE:
+        logger = logging.getLogger(name)
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+        handler.addFilter(_OneLine())
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(max(ours.level, logging.WARNING))

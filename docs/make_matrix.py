@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Writes the support matrix: docs/adapters/conformance.json from a run of the suite, and the page from that file.
+
+Run it with `make matrix`: it needs the agent frameworks. Their tests compare each verdict with the published one.
+"""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+PAGE = Path(__file__).parent / "adapters" / "README.md"
+VERDICTS = PAGE.with_name("conformance.json")
+TESTS = Path(__file__).parents[1] / "tests"
+BEGIN = "<!-- begin: written by make matrix -->\n"
+END = "<!-- end: written by make matrix -->\n"
+
+sys.path.insert(0, str(TESTS))
+
+from beaver_hostspecs.conformance import (  # noqa: E402 - the harnesses are found by the path above
+    HOST_CASES,
+    Examined,
+    as_json,
+    as_markdown,
+    cards_as_markdown,
+    examine_all,
+)
+
+
+def examined() -> list[Examined]:
+    """Run the suite over every harness."""
+    from adapters.harnesses import HARNESSES  # noqa: PLC0415 - imports every framework
+
+    return [
+        Examined(name=each.card.host, card=each.card, verdicts=asyncio.run(examine_all(HOST_CASES, each)))
+        for each in HARNESSES
+    ]
+
+
+def matrix(found: Sequence[Examined]) -> str:
+    """Return the part of the page that is made from a run."""
+    cards = cards_as_markdown([each.card for each in found if each.card is not None])
+    notes = "".join(
+        f"- {each.name}, {field.replace('_', ' ')}: {note}\n"
+        for each in found
+        if each.card is not None
+        for field, note in each.card.notes.items()
+    )
+    return f"## What each can do\n\n{cards}\n{notes}\n## The last conformance run\n\n{as_markdown(found)}"
+
+
+def page(found: Sequence[Examined]) -> str:
+    """Return the whole page with a matrix of this run."""
+    before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{matrix(found)}\n{END}{after}"
+
+
+def main() -> None:
+    """Write the page; fail where a case failed."""
+    found = examined()
+    VERDICTS.write_text(as_json(found), "utf-8")
+    PAGE.write_text(page(found), "utf-8")
+    failures = [f"{each.name}: {verdict.case}: {verdict.reason}" for each in found for verdict in each.failures]
+    print("\n".join(failures) or f"{PAGE.name}: {len(found)} hosts, {len(HOST_CASES)} cases, no failure")  # noqa: T201
+    sys.exit(bool(failures))
+
+
+if __name__ == "__main__":
+    main()

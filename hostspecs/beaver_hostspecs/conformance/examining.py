@@ -1,0 +1,134 @@
+"""Cases, verdicts, and how a case is examined. For hosts and plugins alike."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from enum import StrEnum
+from typing import Any, Generic, Protocol, TypeVar
+
+import attrs
+from attrs import field
+
+from beaver_hostspecs.conformance.cards import Card
+from beaver_hostspecs.scrubbing import scrub
+
+SECONDS = 30.0
+"""How long one case may take."""
+
+LONGEST_REASON = 2_000
+"""Characters of a reason: what was expected and what came may be of any length."""
+
+
+class Closing(Protocol):
+    """What is examined: it can be closed."""
+
+    async def close(self) -> None:
+        """Close it."""
+
+
+H = TypeVar("H", bound=Closing)
+
+
+class Outcome(StrEnum):
+    """How a case ended."""
+
+    PASSED = "passed"
+    EXCUSED = "excused"
+    """The card says that the host cannot do it; what is demanded of every host has passed."""
+    FAILED = "failed"
+
+
+class Excused(Exception):
+    """Ends a case whose rest the card excuses."""
+
+    def __init__(self, flag: str) -> None:
+        self.flag = flag
+        super().__init__(flag)
+
+
+@attrs.frozen(kw_only=True)
+class Case(Generic[H]):
+    """One thing that is demanded.
+
+    Attributes:
+        name: in words, short.
+        shows: one sentence.
+        flags: the fields of the card that may excuse it, or the rest of it.
+        run: raises `AssertionError` where the demand is not met, `Excused` where the card excuses it.
+    """
+
+    name: str
+    shows: str
+    flags: tuple[str, ...] = ()
+    run: Callable[[H], Awaitable[None]] = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@attrs.frozen(kw_only=True)
+class Verdict:
+    """What the examination of one case came to.
+
+    Attributes:
+        case: the name of the case.
+        outcome: how it ended.
+        flag: which field of the card excused it.
+        reason: what failed, or the card's note on the flag.
+    """
+
+    case: str
+    outcome: Outcome
+    flag: str = ""
+    reason: str = ""
+
+
+def require(card: Card, *flags: str) -> None:
+    """Go on with a case only if the host can do all of `flags`."""
+    for flag in flags:
+        if not card.can(flag):
+            raise Excused(flag)
+
+
+async def examine(case: Case[H], make: Callable[[], H], *, seconds: float = SECONDS) -> Verdict:
+    """Examine one case with a fresh harness; only cancellation gets out."""
+    harness = make()
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            await _run(case, harness)
+    except Excused as excuse:
+        return _excused(case, excuse.flag, harness)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the verdict
+        return Verdict(case=case.name, outcome=Outcome.FAILED, reason=_told(error, seconds))
+    if limit.expired():  # Something took the case's end for its own, and passed over it.
+        return Verdict(case=case.name, outcome=Outcome.FAILED, reason=_told(TimeoutError(), seconds))
+    return Verdict(case=case.name, outcome=Outcome.PASSED)
+
+
+async def examine_all(
+    cases: Collection[Case[H]], make: Callable[[], H], *, seconds: float = SECONDS
+) -> tuple[Verdict, ...]:
+    """Examine cases one after the other."""
+    return tuple([await examine(case, make, seconds=seconds) for case in cases])
+
+
+async def _run(case: Case[H], harness: H) -> None:
+    try:
+        await case.run(harness)
+    finally:
+        await harness.close()
+
+
+def _excused(case: Case[Any], flag: str, harness: object) -> Verdict:
+    if flag not in case.flags:
+        reason = f"the case is excused by `{flag}`, which it does not name"
+        return Verdict(case=case.name, outcome=Outcome.FAILED, reason=reason)
+    card: Card = harness.card  # type: ignore[attr-defined]  # only who has a card is excused
+    return Verdict(case=case.name, outcome=Outcome.EXCUSED, flag=flag, reason=card.notes.get(flag, ""))
+
+
+def _told(error: Exception, seconds: float) -> str:
+    if isinstance(error, TimeoutError):
+        return f"it took longer than {seconds:g} seconds, or something in it timed out"
+    told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    # Who examines a plugin that leaks its credential must not print it.
+    return scrub(told)[:LONGEST_REASON]

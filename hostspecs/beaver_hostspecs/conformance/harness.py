@@ -1,0 +1,72 @@
+"""What a host brings to be examined: a harness around a real agent whose model is scripted."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+
+import attrs
+from attrs import field
+
+from beaver_hostspecs.conformance.asking import Ask
+from beaver_hostspecs.conformance.cards import Card
+from beaver_hostspecs.turns import Message
+
+
+@attrs.frozen(kw_only=True)
+class ModelCall:
+    """What the model was asked, as near to the wire as the framework lets one look.
+
+    Attributes:
+        system: the system prompt.
+        messages: the texts of all other messages in order, with their roles; one message may be given as several, one
+            for each of its texts. Tool calls and their results are left out.
+        tools: the names of the tools that were offered.
+    """
+
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[str, ...] = field(default=(), converter=tuple)
+
+
+class HostHarness(Protocol):
+    """An agent of one framework with a scripted model. The suite makes a fresh one for each case.
+
+    The agent has the base system prompt `beaver_hostspecs.conformance.BASE`, keeps the history of its sessions in
+    memory, and offers the tools `echo` and `broken`.
+
+    Attributes:
+        card: what the host says that it can do.
+        calls: what the model was asked so far, oldest first.
+    """
+
+    card: Card
+    calls: Sequence[ModelCall]
+
+    async def open(self, plugins: Mapping[str, object], fail_closed: Collection[str] = ()) -> None:
+        """Open a host with these plugins, and make the agent that uses it."""
+
+    async def open_plain(self) -> None:
+        """Make the agent without any memory."""
+
+    async def run(self, ask: Ask) -> str:
+        """Run one prompt; return what the user saw of the answer. What the framework raises comes out unchanged.
+
+        It is called from within an event loop; for `sync` it brings the framework's entry point to a thread.
+        """
+
+    async def stored(self, session: str) -> Sequence[Message]:
+        """Return what the framework has stored of a session, as it would be loaded for the next prompt."""
+
+    async def settle(self) -> None:
+        """Wait until what the host does in the background is done, at most a few seconds."""
+
+    async def unregister(self, plugin: str) -> None:
+        """Take a plugin out of the open host."""
+
+    async def unwell(self) -> Collection[str]:
+        """Return the names of the plugins whose health is not `ok`; an empty collection where the host keeps none."""
+
+    async def close(self) -> None:
+        """Close what is open, so that it can be opened again.
+
+        Called between two openings, and at the end: also after a failure, and where nothing is open.
+        """

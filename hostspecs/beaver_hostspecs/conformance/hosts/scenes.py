@@ -1,0 +1,49 @@
+"""What the cases share: a host with a probe in it, and what to demand again and again."""
+
+from collections.abc import Mapping
+
+from beaver_hostspecs.conformance.asking import Ask, Say, Step
+from beaver_hostspecs.conformance.harness import HostHarness, ModelCall
+from beaver_hostspecs.conformance.probes import RECALLED, Probe
+
+PROMPT = "What did we decide?"
+ANSWER = "We decided to wait until Thursday."
+
+
+async def with_probe(harness: HostHarness, others: Mapping[str, object] | None = None) -> Probe:
+    """Open a host with a probe, and with `others` after it."""
+    probe = Probe()
+    await harness.open({"probe": probe, **(others or {})})
+    return probe
+
+
+def simple(prompt: str = PROMPT, answer: str = ANSWER, **more: object) -> Ask:
+    """Return a prompt that the model answers at once."""
+    steps: tuple[Step, ...] = (Say(text=answer),)
+    return Ask(**{"prompt": prompt, "steps": steps, **more})  # type: ignore[arg-type]
+
+
+def same(expected: object, actual: object, what: str) -> None:
+    """Demand that two values are equal."""
+    if expected != actual:
+        raise AssertionError(f"{what}: expected {expected!r}, got {actual!r}")
+
+
+def demand(met: object, sentence: str) -> None:
+    """Demand that something is so."""
+    if not met:
+        raise AssertionError(sentence)
+
+
+def recalled(call: ModelCall) -> tuple[str, ...]:
+    """Return the messages of a model call that hold something the probe recalled."""
+    return tuple(message.text for message in call.messages if RECALLED in message.text)
+
+
+async def fails(harness: HostHarness, ask: Ask) -> BaseException:
+    """Run a prompt that must not be answered; return what came out."""
+    try:
+        answer = await harness.run(ask)
+    except Exception as error:  # noqa: BLE001 - what a framework raises is its own affair
+        return error
+    raise AssertionError(f"the turn was to fail, and it answered {answer!r}")

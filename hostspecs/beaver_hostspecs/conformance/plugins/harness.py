@@ -1,0 +1,94 @@
+"""What a plugin brings to be examined: how it is made, and what it says of itself."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import attrs
+from attrs import field
+from attrs.validators import instance_of
+
+from beaver_hostspecs.freezing import freeze, thaw
+from beaver_hostspecs.secrets import Secret
+
+_a_str = instance_of(str)
+_a_bool = instance_of(bool)
+
+
+def _notes_about_fields(card: "PluginCard", attribute: "attrs.Attribute[Any]", notes: Mapping[str, str]) -> None:
+    known = {each.name for each in attrs.fields(type(card))}
+    if unknown := set(notes) - known:
+        raise ValueError(f"{attribute.name} is about fields of the card; there are no {sorted(unknown)}")
+
+
+@attrs.frozen(kw_only=True)
+class PluginCard:
+    """What one plugin does. A field that is `False` excuses cases of the suite.
+
+    Attributes:
+        plugin: the plugin's name.
+        recalls: it contributes something once a turn of the suite is over.
+        learns: it keeps what is said in turns, and recalls it in a later turn of the session.
+        refuses_injected: it asks `turn.was_injected` and does not learn what the host injected.
+        isolated: two of it, with state folders of their own, share nothing.
+        restarts: it can be started again after it was stopped.
+        holds_secret: its settings hold a credential.
+        offers_tools: it offers tools to the model.
+        offers_commands: it offers commands to the user.
+        notes: a sentence about a field, by its name.
+    """
+
+    plugin: str = field(validator=_a_str)
+    recalls: bool = field(default=True, validator=_a_bool)
+    learns: bool = field(default=True, validator=_a_bool)
+    refuses_injected: bool = field(default=True, validator=_a_bool)
+    isolated: bool = field(default=True, validator=_a_bool)
+    restarts: bool = field(default=True, validator=_a_bool)
+    holds_secret: bool = field(default=True, validator=_a_bool)
+    offers_tools: bool = field(default=True, validator=_a_bool)
+    offers_commands: bool = field(default=True, validator=_a_bool)
+    notes: Mapping[str, str] = field(default=freeze({}), converter=freeze, validator=_notes_about_fields)
+
+    def can(self, flag: str) -> bool:
+        """Whether the plugin does it.
+
+        Raises:
+            AttributeError: the card has no such field.
+        """
+        return bool(getattr(self, flag))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the card as plain data."""
+        return {each.name: thaw(getattr(self, each.name)) for each in attrs.fields(type(self))}
+
+
+class PluginHarness(Protocol):
+    """One plugin, as the suite needs it. Inherit from it: all but `card` and `make` have a default.
+
+    The suite makes a fresh harness for each case, opens it, makes one or more plugins, and closes it.
+
+    Attributes:
+        card: what the plugin says that it does.
+        settings: an instance of the settings class that `describe` names, or `None`. Read after `open`.
+        secret: the credential in the settings, a canary say: `make_canary().secret`. `None` where there is none.
+    """
+
+    card: PluginCard
+    settings: Any = None
+    secret: Secret | None = None
+
+    async def open(self) -> None:
+        """Start what the plugin needs, a server on the loopback interface say."""
+
+    def make(self) -> object:
+        """Return a new plugin, as its entry point would."""
+        raise NotImplementedError
+
+    def saying(self, fact: str) -> str:
+        """Return a prompt that the plugin would learn `fact` from."""
+        return fact
+
+    async def trouble(self) -> None:
+        """Let what the plugin depends on fail from now on, as loudly as it can."""
+
+    async def close(self) -> None:
+        """Close what `open` started. Called once at the end, also after a failure, and where nothing was opened."""

@@ -1,0 +1,100 @@
+"""Deadlines and cancellation: the plugin ends when it is told to, and works for the next turn."""
+
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from beaver_hostspecs.conformance.examining import Case
+from beaver_hostspecs.conformance.plugins.driving import Driven, started, within
+from beaver_hostspecs.conformance.plugins.harness import PluginHarness
+from beaver_hostspecs.conformance.plugins.interrupting import Stepped, interrupt
+from beaver_hostspecs.conformance.plugins.scenes import MOST_POINTS, QUESTION, demand, teach
+from beaver_hostspecs.conformance.plugins.turning import RESULTS
+from beaver_hostspecs.testing import RecordingReport, make_answer
+from beaver_hostspecs.turns import DropReason, Turn
+
+LONGEST_BLOCK = 1.0
+"""Seconds that a plugin may hold the event loop without giving it back."""
+
+TURN_HOOKS = ("before_prompt", "on_tool_result", "after_prompt", "on_turn_dropped")
+
+
+def _begin(driven: Driven, hook: str, turn: Turn, report: RecordingReport) -> Coroutine[Any, Any, object] | None:
+    rest = {"result": RESULTS[0], "answer": make_answer(), "reason": DropReason.FAILED}
+    return driven.coroutine(hook, turn=turn, report=report, **rest)
+
+
+def _cancelled(hook: str) -> Callable[[PluginHarness], Awaitable[None]]:
+    async def run(harness: PluginHarness) -> None:
+        await harness.open()
+        async with started(harness) as driven:
+            await teach(harness, driven, "Ardea")
+            for point in range(1, MOST_POINTS + 1):
+                reached = await _cancelled_at(driven, hook, point)
+                await driven.run(f"{QUESTION} The next one.")
+                if not reached:
+                    break
+
+    return run
+
+
+async def _cancelled_at(driven: Driven, hook: str, point: int) -> bool:
+    turn = driven.turn_of(f"{QUESTION} It is cancelled.")
+    if hook != "before_prompt":
+        await driven.before(turn)
+    running = _begin(driven, hook, turn, driven.report(driven.deadline(hook)))
+    if running is None:
+        return False
+    return await interrupt(running, point, f"`{hook}`", seconds=driven.deadline(hook))
+
+
+async def _in_time(harness: PluginHarness) -> None:
+    await harness.open()
+    async with started(harness) as driven:
+        await _each_hook_in_time(driven)
+        await harness.trouble()
+        await _each_hook_in_time(driven)
+
+
+async def _each_hook_in_time(driven: Driven) -> None:
+    for hook in TURN_HOOKS:
+        turn = driven.turn_of(f"{QUESTION} In {hook}.")
+        running = _begin(driven, hook, turn, driven.report(driven.deadline(hook)))
+        if running is not None:
+            timed = Stepped(running)
+            await within(driven.deadline(hook), timed, f"`{hook}`")
+            demand(timed.longest < LONGEST_BLOCK, f"`{hook}` held the event loop for {timed.longest:.1f} seconds")
+
+
+async def _no_time_left(harness: PluginHarness) -> None:
+    await harness.open()
+    async with started(harness) as driven:
+        await teach(harness, driven, "Ardea")
+        for hook in TURN_HOOKS:
+            for remaining in (0.0, 1e-6, 0.01):
+                turn = driven.turn_of(f"{QUESTION} With {remaining} seconds.")
+                running = _begin(driven, hook, turn, driven.report(remaining))
+                if running is not None:
+                    await within(driven.deadline(hook), running, f"`{hook}` with {remaining:g} seconds left")
+        await driven.run(QUESTION)
+
+
+CASES: tuple[Case[PluginHarness], ...] = (
+    *(
+        Case(
+            name=f"cancelled in {hook}",
+            shows="Cancelled at any of its awaits, it ends at once as cancelled, and the next turn works.",
+            run=_cancelled(hook),
+        )
+        for hook in TURN_HOOKS
+    ),
+    Case(
+        name="keeps its deadlines",
+        shows="Each hook ends in time and does not hold the event loop, also in trouble.",
+        run=_in_time,
+    ),
+    Case(
+        name="no time left",
+        shows="A report that says that no time is left ends no hook badly.",
+        run=_no_time_left,
+    ),
+)

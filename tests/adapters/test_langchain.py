@@ -1,0 +1,609 @@
+import asyncio
+import copy
+import gc
+import json
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import pytest
+from adapters.harness_langchain import REFUSAL, LangchainHarness, LangchainInLoopHarness, ScriptedModel, echo
+from adapters.published import assert_published
+from conformance.scripted import ModelDown
+from langchain.agents import create_agent
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    HumanInTheLoopMiddleware,
+    ModelCallLimitMiddleware,
+    ModelRetryMiddleware,
+    PIIMiddleware,
+    ToolErrorMiddleware,
+    ToolRetryMiddleware,
+    dynamic_prompt,
+    hook_config,
+)
+from langchain.agents.structured_output import ToolStrategy
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel
+
+from beaver_hooks.adapters.adapter_turn import AdapterTurn
+from beaver_hooks.adapters.langchain import KEY, BeaverMiddleware, Run
+from beaver_hostspecs import DropReason, HostMisused, HostNotOpen
+from beaver_hostspecs.conformance import ECHO, HOST_CASES, Ask, CallTool, Fail, Hang, Say, examine
+from beaver_hostspecs.conformance.probes import BLOCK, PROBE_TOOL, RECALLED, RULE, Probe
+
+BOTH = pytest.mark.parametrize("harness", [LangchainHarness, LangchainInLoopHarness])
+ECHOED = CallTool(tool=ECHO, arguments={"text": "once"})
+SEARCHED = CallTool(tool=PROBE_TOOL, arguments={"query": "thursday"})
+ANSWERED = Say(text="On Thursday.")
+
+
+@BOTH
+@pytest.mark.parametrize("case", HOST_CASES, ids=str)
+async def test_conformance(case, harness):
+    """The adapter passes the case, or its card excuses it."""
+    verdict = await examine(case, harness)
+    assert_published(harness.card, verdict)
+
+
+@asynccontextmanager
+async def remembering(harness=LangchainHarness, **built):
+    """Open an agent with a probe."""
+    made, probe = harness(), Probe()
+    await made.open({"probe": probe})
+    try:
+        made.build(**built)
+        yield made, probe
+    finally:
+        await made.close()
+
+
+def ask(*steps, prompt="When do we release?", **more):
+    return Ask(prompt=prompt, steps=steps or (ANSWERED,), **more)
+
+
+async def ended(made, probe):
+    """Return how the turns ended: the answers that were learned, and why turns were dropped."""
+    await asyncio.sleep(0)  # a turn that is let go of is dropped as soon as its loop gets to it
+    await made.settle()
+    return [each.text for each in probe.answers], list(probe.reasons)
+
+
+async def collected(made, probe):
+    """Do as `ended` does, once the interpreter has collected what runs left behind."""
+    for _ in range(100):  # a collection that another thread has begun makes ours do nothing
+        gc.collect()
+        found = await ended(made, probe)
+        if all(probe.endings().values()):
+            break
+    return found
+
+
+def alive(*kinds):
+    """Return the objects of these types that no collection takes away."""
+    for _ in range(100):
+        gc.collect()
+        found = [each for each in gc.get_objects() if type(each) in kinds]
+        if not found:
+            break
+    return found
+
+
+def told(probe):
+    return [(each.tool, each.call_id, dict(each.arguments), each.output, each.error) for each in probe.results]
+
+
+# --- Other middlewares -------------------------------------------------------------------------------------------
+
+
+async def test_a_prompt_middleware_before_it_keeps_the_rules():
+    """What writes the system prompt is listed before this middleware, and the rules come after its text."""
+
+    @dynamic_prompt
+    def written(request):
+        return "A prompt that is written anew."
+
+    async with remembering(before=[written]) as (made, _):
+        await made.run(ask())
+
+    assert f"A prompt that is written anew.\n\n{RULE}\n\n{BLOCK}" == made.calls[0].system
+
+
+async def test_blocks_of_a_system_message_stay():
+    """A system message in blocks keeps them, with what is marked in them, and the rules are one more block."""
+    marked = {"type": "text", "text": "Marked.", "cache_control": {"type": "ephemeral"}}
+    seen = []
+
+    class Seeing(AgentMiddleware):
+        async def awrap_model_call(self, request, handler):
+            seen.append(request.system_message.content)
+            return await handler(request)
+
+    async with remembering() as (made, _):
+        made.agent = create_agent(
+            ScriptedModel(harness=made),
+            system_prompt=SystemMessage([marked]),
+            middleware=[BeaverMiddleware(made.host), Seeing()],
+        )
+        await made.run(ask())
+
+    assert [[marked, {"type": "text", "text": f"{RULE}\n\n{BLOCK}"}]] == seen
+
+
+class Flaky(AgentMiddleware):
+    """Fails twice before the model is asked."""
+
+    def __init__(self):
+        self.failures = 2
+
+    def fail(self):
+        self.failures -= 1
+        if self.failures >= 0:
+            raise ModelDown("not now")
+
+    def wrap_model_call(self, request, handler):
+        self.fail()
+        return handler(request)
+
+    async def awrap_model_call(self, request, handler):
+        self.fail()
+        return await handler(request)
+
+
+@pytest.mark.parametrize("way", ["whole", "sync"])
+@pytest.mark.parametrize("where", ["before", "after"])
+async def test_a_model_that_is_asked_again(where, way):
+    """A middleware inside that asks the model again does so in one turn; for one outside each try is a turn."""
+    retry = ModelRetryMiddleware(max_retries=3, initial_delay=0.0, on_failure="error")
+    placed = {"before": [retry], "after": [Flaky()]} if where == "before" else {"after": [retry, Flaky()]}
+    async with remembering(**placed) as (made, probe):
+        assert "On Thursday." == await made.run(ask(ECHOED, ANSWERED, way=way))
+        dropped = [DropReason.FAILED] * (2 if where == "before" else 0)
+        assert (["On Thursday."], dropped) == await ended(made, probe)
+
+    assert [("after_prompt",)] == [probe.endings()[probe.turns[-1].id]]
+    assert 1 + len(dropped) == len(probe.turns)
+    shown = [call.messages[0].text for call in made.calls]
+    assert [True, True] == [probe.recalled[probe.turns[-1].id] in text for text in shown]
+    assert [(ECHO, "call-1", {"text": "once"}, "once", None)] == told(probe)
+
+
+def failing(*errors):
+    """Return a tool that raises these errors and then works."""
+    left = list(errors)
+
+    @tool
+    def flaky() -> str:
+        """Fail, and then work."""
+        if left:
+            raise left.pop()
+        return "at last"
+
+    return flaky
+
+
+@pytest.mark.parametrize("where", ["outside", "inside"])
+async def test_a_tool_that_is_tried_again(where):
+    """A tool that fails twice and then works is told of once, with what the model got."""
+    retry = ToolRetryMiddleware(max_retries=3, initial_delay=0.0)
+    async with remembering() as (made, probe):
+        memory = BeaverMiddleware(made.host)
+        made.agent = create_agent(
+            ScriptedModel(harness=made),
+            tools=[failing(ModelDown("nor now"), ModelDown("not now"))],
+            middleware=[retry, memory] if where == "outside" else [memory, retry],
+        )
+        await made.run(ask(CallTool(tool="flaky"), ANSWERED))
+        assert (["On Thursday."], []) == await ended(made, probe)
+
+    assert [("flaky", "call-1", {}, "at last", None)] == told(probe)
+
+
+@pytest.mark.parametrize("where", ["outside", "inside"])
+async def test_a_tool_whose_failure_is_made_an_answer(where):
+    """A tool's exception that another middleware makes an answer of is told of once, as an error."""
+    errors = ToolErrorMiddleware(lambda error, request: "It is down.")
+    async with remembering() as (made, probe):
+        memory = BeaverMiddleware(made.host)
+        made.agent = create_agent(
+            ScriptedModel(harness=made),
+            tools=[failing(ModelDown("not now"))],
+            middleware=[errors, memory] if where == "outside" else [memory, errors],
+        )
+        await made.run(ask(CallTool(tool="flaky"), ANSWERED))
+        assert (["On Thursday."], []) == await ended(made, probe)
+
+    assert [("flaky", "call-1", {}, None, "It is down.")] == told(probe)
+
+
+@pytest.mark.parametrize("way", ["whole", "sync"])
+async def test_a_tool_whose_exception_ends_the_run(way):
+    """Without a middleware that makes an answer of it, a tool's exception ends the run, and with it the turn."""
+    async with remembering() as (made, probe):
+        made.agent = create_agent(
+            ScriptedModel(harness=made),
+            tools=[failing(ModelDown("not now"))],
+            middleware=[BeaverMiddleware(made.host)],
+        )
+        made.scripts.begin(ask(CallTool(tool="flaky"), ANSWERED))
+
+        def run():
+            with pytest.raises(ModelDown):
+                made.agent.invoke(**made.arguments(ask()))
+
+        if way == "sync":
+            await asyncio.to_thread(run)  # which lets go of the error before it returns
+        else:
+            with pytest.raises(ModelDown):
+                await made.agent.ainvoke(**made.arguments(ask()))
+        assert ([], [DropReason.FAILED]) == await collected(made, probe)
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+async def test_a_prompt_that_is_refused(where):
+    """Where a middleware ends the run before the model is asked, nobody is asked to recall, and nothing is learned."""
+
+    class Refusing(AgentMiddleware):
+        @hook_config(can_jump_to=["end"])
+        def before_agent(self, state, runtime):
+            return {"messages": [AIMessage(REFUSAL)], "jump_to": "end"}
+
+    async with remembering(**{where: [Refusing()]}) as (made, probe):
+        assert REFUSAL == await made.run(ask())
+        assert ([], []) == await ended(made, probe)
+
+    assert () == probe.turns
+
+
+async def test_a_limit_that_ends_the_run():
+    """The words of a middleware that ends the run are not the model's, and are not learned."""
+    limit = ModelCallLimitMiddleware(run_limit=1, exit_behavior="end")
+    async with remembering(after=[limit]) as (made, probe):
+        assert "limits exceeded" in await made.run(ask(ECHOED, ANSWERED))
+        assert ([], [DropReason.BLOCKED]) == await ended(made, probe)
+
+
+async def test_an_answer_that_is_redacted_is_learned_as_the_user_got_it():
+    """A middleware that edits the model's own message does not block it."""
+    redacting = PIIMiddleware("email", strategy="redact", apply_to_output=True)
+    async with remembering(after=[redacting]) as (made, probe):
+        await made.run(ask(Say(text="Write to ann@example.com.")))
+        assert (["Write to [REDACTED_EMAIL]."], []) == await ended(made, probe)
+
+
+# --- Interrupts --------------------------------------------------------------------------------------------------
+
+
+def config(session="session-1"):
+    return {"configurable": {"thread_id": session}}
+
+
+def results_of_the_last_turn(probe):
+    last = probe.turns[-1].id
+    results = [each.arguments for each in probe.calls_of("on_tool_result")]
+    return [(each["result"].tool, each["result"].output) for each in results if each["turn"].id == last]
+
+
+@BOTH
+@pytest.mark.parametrize(("call", "output"), [(ECHOED, "once"), (SEARCHED, "found thursday in session-1")])
+async def test_an_approval(harness, call, output):
+    """A run that waits for an approval is dropped; the one that goes on is a turn of its own, told of the call."""
+    approving = HumanInTheLoopMiddleware(interrupt_on={ECHO: True, PROBE_TOOL: True})
+    async with remembering(harness, after=[approving]) as (made, probe):
+        made.scripts.begin(ask(call, ANSWERED))
+        await made.agent.ainvoke(**made.arguments(ask()))
+        assert ([], [DropReason.ABANDONED]) == await collected(made, probe)
+
+        decided = Command(resume={"decisions": [{"type": "approve"}]})
+        result = await made.agent.ainvoke(decided, config(), context={"user_id": "user-1"})
+        assert "On Thursday." == result["messages"][-1].text
+        learned, dropped = await ended(made, probe)
+
+    assert ["On Thursday."] == learned
+    assert {DropReason.ABANDONED} == set(dropped)
+    assert [(call.tool, output)] == results_of_the_last_turn(probe)
+    assert {("When do we release?", "session-1", "user-1")} == {
+        (each.prompt, each.session, each.user) for each in (probe.turns[0], probe.turns[-1])
+    }
+
+
+async def test_an_approval_without_an_event_loop():
+    """So it is for callers without an event loop."""
+    approving = HumanInTheLoopMiddleware(interrupt_on={PROBE_TOOL: True})
+    async with remembering(after=[approving]) as (made, probe):
+        made.scripts.begin(ask(SEARCHED, ANSWERED))
+        await asyncio.to_thread(made.agent.invoke, **made.arguments(ask()))
+        decided = Command(resume={"decisions": [{"type": "approve"}]})
+        await asyncio.to_thread(made.agent.invoke, decided, config())
+        learned, dropped = await collected(made, probe)
+
+    assert ["On Thursday."] == learned
+    assert {DropReason.ABANDONED} == set(dropped)
+    assert [(PROBE_TOOL, "found thursday in session-1")] == results_of_the_last_turn(probe)
+
+
+async def test_a_tool_that_asks_the_user():
+    """A tool that interrupts the run has not failed, and the run that goes on is told of it once."""
+
+    @tool
+    def asking() -> str:
+        """Ask the user."""
+        return interrupt("Which one?")
+
+    async with remembering(tools=[asking]) as (made, probe):
+        made.scripts.begin(ask(CallTool(tool="asking"), ANSWERED))
+        await made.agent.ainvoke(**made.arguments(ask()))
+        await made.agent.ainvoke(Command(resume="the second"), config())
+        assert (["On Thursday."], [DropReason.ABANDONED]) == await collected(made, probe)
+
+    assert [("asking", "call-1", {}, "the second", None)] == told(probe)
+
+
+async def test_a_run_that_goes_on_after_a_stop():
+    """A run that was stopped between two steps, and is invoked with nothing, goes on in a turn with its prompt."""
+    async with remembering(interrupt_before=["tools"]) as (made, probe):
+        made.scripts.begin(ask(ECHOED, ANSWERED))
+        await made.agent.ainvoke(**made.arguments(ask()))
+        await made.agent.ainvoke(None, config())
+        assert (["On Thursday."], [DropReason.ABANDONED]) == await collected(made, probe)
+
+    assert ["When do we release?"] * 2 == [each.prompt for each in probe.turns]
+
+
+# --- Prompts, sessions, answers ----------------------------------------------------------------------------------
+
+
+async def test_a_prompt_with_a_picture():
+    """The texts of a prompt in several parts are the prompt, and pictures are passed over."""
+    picture = {"type": "image", "url": "https://example.com/a.png"}
+    parts = [{"type": "text", "text": "What is this, "}, picture, {"type": "text", "text": "and why?"}]
+    async with remembering() as (made, probe):
+        made.scripts.begin(ask(prompt="What is this, and why?"))
+        await made.agent.ainvoke({"messages": [HumanMessage(parts)]}, config())
+        assert (["On Thursday."], []) == await ended(made, probe)
+
+    assert ["What is this, and why?"] == [each.prompt for each in probe.turns]
+
+
+@pytest.mark.parametrize("messages", [[("user", "")], [], [("assistant", "Hello.")]])
+async def test_a_run_without_a_prompt(messages):
+    """A run without anything that the user said is a turn with an empty prompt."""
+
+    class Answering(AgentMiddleware):
+        async def awrap_model_call(self, request, handler):
+            return AIMessage("What can I do for you?")
+
+    async with remembering(after=[Answering()]) as (made, probe):
+        await made.agent.ainvoke({"messages": messages}, config())
+        assert (["What can I do for you?"], []) == await ended(made, probe)
+
+    assert [""] == [each.prompt for each in probe.turns]
+
+
+async def test_runs_without_a_session():
+    """Without a thread each run is a session of its own, unless there is a default one."""
+    async with remembering() as (made, probe):
+        for memory in (BeaverMiddleware(made.host), BeaverMiddleware(made.host, session="all", user="ann")):
+            agent = create_agent(ScriptedModel(harness=made), middleware=[memory])
+            made.scripts.begin(ask())
+            await agent.ainvoke({"messages": [("user", "When do we release?")]})
+
+    first, second = probe.turns
+    assert f"run-{first.id}" == first.session
+    assert ("all", "ann") == (second.session, second.user)
+
+
+async def test_the_user_is_an_attribute_of_the_context():
+    """The user's id is found in a context that is an object, too."""
+    async with remembering() as (made, probe):
+        made.scripts.begin(ask())
+        given = made.arguments(ask()) | {"context": SimpleNamespace(user_id=7, get={}.get)}
+        await made.agent.ainvoke(**given)
+
+    assert ["7"] == [each.user for each in probe.turns]
+
+
+async def test_history_is_passed_on():
+    """Plugins see what was said before in the session, tools left out."""
+    async with remembering() as (made, probe):
+        await made.run(ask(ECHOED, ANSWERED))
+        await made.run(ask(prompt="And who tests it?"))
+
+    said = [(each.role, each.text) for each in probe.turns[1].history]
+    assert [("user", "When do we release?"), ("assistant", "On Thursday.")] == said
+
+
+async def test_a_structured_answer():
+    """An answer that is an object is learned as JSON; the tool that it comes by is none."""
+
+    class Date(BaseModel):
+        day: str
+
+    async with remembering(response_format=ToolStrategy(Date)) as (made, probe):
+        made.scripts.begin(ask(ECHOED, CallTool(tool="Date", arguments={"day": "Thursday"}, id="call-2")))
+        result = await made.agent.ainvoke(**made.arguments(ask()))
+        assert Date(day="Thursday") == result["structured_response"]
+        assert (['{"day":"Thursday"}'], []) == await ended(made, probe)
+
+    assert [(ECHO, "call-1", {"text": "once"}, "once", None)] == told(probe)
+
+
+async def test_a_tool_that_answers_the_user():
+    """What a tool returns directly is the answer."""
+
+    @tool(return_direct=True)
+    def direct() -> str:
+        """Answer."""
+        return "From the tool."
+
+    async with remembering(tools=[direct]) as (made, probe):
+        await made.run(ask(CallTool(tool="direct")))
+        assert (["From the tool."], []) == await ended(made, probe)
+
+    assert [("direct", "call-1", {}, "From the tool.", None)] == told(probe)
+
+
+async def test_the_agents_own_tool_of_a_name_wins():
+    """Where the agent has a tool of the same name as a plugin's, it is offered once, and it runs."""
+
+    @tool(PROBE_TOOL)
+    def own(query: str) -> str:
+        """Search elsewhere."""
+        return f"elsewhere: {query}"
+
+    async with remembering(tools=[own]) as (made, probe):
+        await made.run(ask(SEARCHED, ANSWERED))
+        await ended(made, probe)
+
+    assert [(PROBE_TOOL,)] * 2 == [call.tools for call in made.calls]
+    assert [(PROBE_TOOL, "call-1", {"query": "thursday"}, "elsewhere: thursday", None)] == told(probe)
+
+
+@BOTH
+async def test_the_tool_of_a_plugin_that_is_gone(harness):
+    """A tool of a plugin that went after it was offered tells the model so, as an error."""
+    async with remembering(harness) as (made, _):
+
+        class Going(AgentMiddleware):
+            async def aafter_model(self, state, runtime):
+                if isinstance(made.calls, list) and len(made.calls) == 1:
+                    await made.unregister("probe")
+
+        made.build(after=[Going()])
+        assert "On Thursday." == await made.run(ask(SEARCHED, ANSWERED))
+        state = await made.agent.aget_state(config())
+
+    assert "error" == state.values["messages"][2].status
+    assert "there is no such tool" in state.values["messages"][2].text
+
+
+async def test_a_plugins_tool_may_call_its_arguments_what_it_likes():
+    """No name of an argument collides with the framework's own."""
+    names = ("self", "config", "run_manager", "callbacks", "run_id", "state", "runtime", "args", "kwargs")
+    given = dict.fromkeys(names, "x")
+    async with remembering() as (made, probe):
+        await made.run(ask(CallTool(tool=PROBE_TOOL, arguments=given), ANSWERED))
+        await ended(made, probe)
+
+    ((_, _, arguments, _, error),) = told(probe)
+    assert given == arguments
+    assert "query" in error
+
+
+# --- Agents in agents --------------------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize("with_memory", [True, False])
+async def test_an_agent_in_a_tool(harness, with_memory):
+    """An agent that a tool runs has the memory that it is given itself, and none of the agent's that called it."""
+    async with remembering(harness) as (made, probe):
+        inner = create_agent(
+            ScriptedModel(harness=made), middleware=[BeaverMiddleware(made.host)] if with_memory else []
+        )
+
+        @tool
+        async def delegate() -> str:
+            """Ask another agent."""
+            result = await inner.ainvoke({"messages": [("user", "The inner prompt.")]})
+            return str(result["messages"][-1].text)
+
+        made.build(tools=[delegate])
+        made.scripts.begin(ask(Say(text="The inner answer."), prompt="The inner prompt."))
+        assert "On Thursday." == await made.run(ask(CallTool(tool="delegate"), ANSWERED))
+        learned, dropped = await ended(made, probe)
+
+    assert (["The inner answer."] if with_memory else []) + ["On Thursday."] == learned
+    assert [] == dropped
+    assert [with_memory] == [RECALLED in str(call) for call in made.calls if "The inner prompt." in str(call)]
+    assert ["The inner answer."] == [each.output for each in probe.results]
+
+
+# --- What is left behind -----------------------------------------------------------------------------------------
+
+
+async def test_what_is_stored_and_streamed():
+    """The checkpointer holds nothing of ours, results neither; streams show the turn's id where they show all."""
+    saver = InMemorySaver()
+    async with remembering(checkpointer=saver) as (made, probe):
+        made.scripts.begin(ask())
+        shown = [each async for each in made.agent.astream(**made.arguments(ask()), stream_mode=["updates", "values"])]
+        made.scripts.begin(ask())
+        result = await made.agent.ainvoke(**made.arguments(ask()))
+        state = await made.agent.aget_state(config())
+
+    stored = repr((saver.storage, saver.blobs, saver.writes))
+    assert [] == [text for text in (RECALLED, probe.turns[0].id, probe.turns[1].id) if text in stored]
+    assert ({"messages"}, {"messages"}) == (set(result), set(state.values))
+    runs = [
+        each[KEY] for _, chunk in shown for each in (chunk, *chunk.values()) if isinstance(each, dict) and KEY in each
+    ]
+    assert {json.dumps(probe.turns[0].id)} == {json.dumps(each) for each in runs}
+    assert {str} == {type(copy.deepcopy(each)) for each in runs}
+
+
+@BOTH
+async def test_runs_that_are_broken_off_leave_nothing_behind(harness):
+    """Three hundred runs that fail, hang or lose their consumer leave no turn and no object behind."""
+    asked = asyncio.Event()
+
+    class Watching(AgentMiddleware):
+        async def awrap_model_call(self, request, handler):
+            asked.set()
+            return await handler(request)
+
+    assert [] == alive(AdapterTurn)
+    gc.disable()
+    try:
+        async with remembering(harness, after=[Watching()]) as (made, probe):
+            for number in range(100):
+                prompt = f"Prompt {number}."
+                with pytest.raises(ModelDown):
+                    await made.run(ask(Fail(), prompt=prompt, session=f"a{number}"))
+                await made.run(ask(Say(text="One two three."), prompt=prompt, session=f"b{number}", way="break_off"))
+                asked.clear()
+                task = asyncio.create_task(made.run(ask(Hang(), prompt=prompt, session=f"c{number}")))
+                await asked.wait()
+                task.cancel()
+                await asyncio.wait([task])
+                del task
+            learned, dropped = await ended(made, probe)
+            left = sum(type(each) is AdapterTurn for each in gc.get_objects())
+    finally:
+        gc.enable()
+
+    assert ([], 300, 0) == (learned, len(dropped), left)
+    assert 100 == dropped.count(DropReason.FAILED)
+    assert [] == alive(AdapterTurn, Run)
+
+
+async def test_a_failure_without_an_event_loop():
+    """For callers without an event loop a model that fails ends the turn, too."""
+    async with remembering() as (made, probe):
+        with pytest.raises(ModelDown):
+            await made.run(ask(Fail(), way="sync"))
+        assert ([], [DropReason.FAILED]) == await ended(made, probe)
+
+
+# --- Use ---------------------------------------------------------------------------------------------------------
+
+
+async def test_one_line_of_use():
+    """A middleware over the host is all that an agent needs, with tools of its own or none."""
+    async with remembering() as (made, probe):
+        for tools in ([], [echo]):
+            agent = create_agent(ScriptedModel(harness=made), tools=tools, middleware=[BeaverMiddleware(made.host)])
+            made.scripts.begin(ask())
+            await agent.ainvoke({"messages": [("user", "When do we release?")]})
+        assert (["On Thursday."] * 2, []) == await ended(made, probe)
+
+
+async def test_a_host_has_no_way_in_without_its_loop():
+    """With a `Host`, `invoke` is refused with a sentence; a host that is closed says so too."""
+    async with remembering(LangchainInLoopHarness) as (made, _):
+        with pytest.raises(HostMisused, match="SyncHost"):
+            await made.run(ask(way="sync"))
+    with pytest.raises(HostNotOpen):
+        await made.run(ask())

@@ -1,0 +1,480 @@
+"""The parts of the MCP server that need no client: schemas, the gate, the token, the wire, where to listen."""
+
+import asyncio
+import contextlib
+import json
+import os
+import stat
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("mcp_types", reason="the extra `mcp` is not installed")
+
+import httpx2
+import mcp_types as types
+
+from beaver_hooks import Host
+from beaver_hooks.adapters.mcp_server import MemoryServer, Wire, serve_http, serve_stdio
+from beaver_hooks.adapters.mcp_server.gate import Gate
+from beaver_hooks.adapters.mcp_server.http import HttpPlace, is_loopback
+from beaver_hooks.adapters.mcp_server.identity import Identity
+from beaver_hooks.adapters.mcp_server.schemas import UnusableSchemaError, input_schema
+from beaver_hooks.adapters.mcp_server.standard_streams import LinesIn, TextOut, lent
+from beaver_hooks.adapters.mcp_server.texts import clean_all
+from beaver_hooks.adapters.mcp_server.token import find_token
+from beaver_hooks.adapters.mcp_server.tools import _strict
+from beaver_hooks.agent.tools.arguments import UnfitArgumentsError
+from beaver_hostspecs import AuditUnavailable, CommandContext, ConfigurationError, HostMisused, Scope, Secret, Trust
+
+SECONDS = 20
+LEAVES = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False)
+PLAIN = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=10)
+KEYS = st.sampled_from(["type", "properties", "required", "$schema", "default", "anyOf"])
+TRICKY = st.dictionaries(KEYS, PLAIN | st.sampled_from(["object", ["text"], {"text": {}}, {"text": True}]))
+
+DEEP = []
+for _ in range(100_000):
+    DEEP = [DEEP]
+
+
+@given(TRICKY | st.dictionaries(st.text(), PLAIN))
+def test_whatever_is_listed_the_protocol_can_send(parameters):
+    """A schema that is let through is one that the SDK takes, in both of its eras, and says all that it said."""
+    with contextlib.suppress(UnusableSchemaError):
+        schema = input_schema(parameters)
+        tool = types.Tool(name="t", description="", input_schema=schema)
+        listed = types.ListToolsResult(tools=[tool], ttl_ms=0, cache_scope="private")
+        data = listed.model_dump(by_alias=True, mode="json", exclude_none=True)
+        for version in ("2025-06-18", "2025-11-25", "2026-07-28"):
+            types.methods.serialize_server_result("tools/list", version, {"resultType": "complete", **data})
+        json.dumps(schema, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"\ud800": ("a\0", 7, None)}, {"\ufffd": ["a\ufffd", 7, None]}),
+        ({1: "x"}, {"1": "x"}),
+    ],
+)
+def test_all_texts_of_plain_data_are_made_clean(value, expected):
+    """Keys too."""
+    assert expected == clean_all(value)
+
+
+@pytest.mark.parametrize("arguments", [{"x": {1}}, {"x": DEEP}])
+def test_arguments_that_are_no_json(arguments):
+    """Whatever a client's JSON reader made of them, they are refused with a sentence."""
+    with pytest.raises(UnfitArgumentsError) as caught:
+        _strict(arguments)
+
+    assert "the arguments are no JSON object" == str(caught.value)
+
+
+def test_an_identity_is_checked():
+    """Trust is one of four; nothing else is guessed."""
+    with pytest.raises(ValueError):
+        Identity(trust="total")
+    with pytest.raises(TypeError):
+        Identity(user=7)
+
+
+def test_an_identity_is_the_context_of_a_command():
+    """With the session that the call is in."""
+    identity = Identity(user="u", trust="inner", scope=Scope(agent="a"))
+
+    expected = CommandContext(session="s", user="u", trust=Trust.INNER, scope=Scope(agent="a"))
+    assert expected == identity.context("s")
+
+
+# --- The gate --------------------------------------------------------------------------------------------------------
+
+
+class Door:
+    """An application that notes who came in, and answers with these messages."""
+
+    def __init__(self, *messages):
+        self.came = []
+        self.entered = 0
+        self.sent = []
+        self.messages = messages
+
+    async def __call__(self, scope, receive, send):
+        self.came.append(scope["type"])
+        for each in self.messages:
+            await send(each)
+
+    async def knock(self, *authorization, kind="http"):
+        async def receive():
+            return {"type": "http.disconnect"}
+
+        async def send(message):
+            self.sent.append(message)
+
+        gate = Gate(app=self, token=Secret("the-token-of-this-test"), entering=self.enter)
+        headers = [(b"authorization", each) for each in authorization]
+        await gate({"type": kind, "headers": headers}, receive, send)
+        return self.sent
+
+    def enter(self):
+        self.entered += 1
+
+
+@pytest.mark.parametrize("given", [b"Bearer the-token-of-this-test", b"bearer  the-token-of-this-test "])
+async def test_the_token_opens_the_gate(given):
+    """However the scheme is written."""
+    door = Door()
+    await door.knock(given)
+
+    assert (["http"], 1) == (door.came, door.entered)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (),
+        (b"",),
+        (b"Bearer",),
+        (b"Bearer the-token",),
+        (b"Basic the-token-of-this-test",),
+        (b"Bearer \xff",),
+        (b"Bearer the-token-of-this-test",) * 2,
+    ],
+)
+async def test_nothing_else_does(given):
+    """The application does not hear of it."""
+    door = Door()
+    sent = await door.knock(*given)
+
+    assert ([], 0, 401) == (door.came, door.entered, sent[0]["status"])
+
+
+async def test_a_websocket_is_not_let_in():
+    """There is nothing behind the gate that speaks it."""
+    door = Door()
+
+    assert ([], []) == (await door.knock(kind="websocket"), door.came)
+
+
+async def test_the_life_of_the_application_passes():
+    """Starting and stopping need no token."""
+    door = Door()
+    await door.knock(kind="lifespan")
+
+    assert (["lifespan"], 0) == (door.came, door.entered)
+
+
+def start(kind):
+    return {"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind)]}
+
+
+def body(**more):
+    return {"type": "http.response.body", "body": b"x", **more}
+
+
+@pytest.mark.parametrize(
+    ("messages", "count"),
+    [
+        ([start(b"text/event-stream"), body(more_body=True)], 3),
+        ([start(b"text/event-stream")], 2),
+        ([start(b"text/event-stream"), body(more_body=True), body()], 3),
+        ([start(b"application/json"), body(more_body=True)], 2),
+        ([start(b"application/json"), body()], 2),
+    ],
+)
+async def test_a_stream_that_is_cut_short_is_ended(messages, count):
+    """As when the server ends; any other answer is left as it is."""
+    door = Door(*messages)
+
+    assert count == len(await door.knock(b"Bearer the-token-of-this-test"))
+
+
+# --- The token -------------------------------------------------------------------------------------------------------
+
+
+def test_a_token_is_made_once(tmp_path):
+    """It is the same the next time, in a file for nobody else, and hidden from git with the rest of the state."""
+    first, second = (find_token(tmp_path / "state", {}) for _ in range(2))
+    path = tmp_path / "state" / "mcp.token"
+
+    assert (first, f"in {path}") == (second, first.source)
+    assert (0o600, True) == (stat.S_IMODE(path.stat().st_mode), (tmp_path / "state" / ".gitignore").exists())
+    assert first.secret.reveal() not in f"{first!r} {first}"
+
+
+def test_a_token_that_others_can_read_is_tightened(tmp_path):
+    """From then on it is nobody else's."""
+    path = tmp_path / "mcp.token"
+    path.write_text("t" * 20)
+    path.chmod(0o644)
+
+    assert ("t" * 20, 0o600) == (
+        find_token(tmp_path, {}).secret.reveal(),
+        stat.S_IMODE(path.stat().st_mode),
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"short", b"\xff" * 20, b"two lines\nof them, and long", b"x" * 2000])
+def test_a_file_without_a_token(tmp_path, content):
+    """It is refused by its path, and left as it is."""
+    path = tmp_path / "mcp.token"
+    path.write_bytes(content)
+    with pytest.raises(ConfigurationError) as caught:
+        find_token(tmp_path, {})
+
+    assert (True, content) == (str(path) in str(caught.value), path.read_bytes())
+    assert "short" not in str(caught.value)
+
+
+def test_a_link_is_no_token_file(tmp_path):
+    """Whoever laid it does not choose the token."""
+    (tmp_path / "other").write_text("t" * 20)
+    (tmp_path / "mcp.token").symlink_to(tmp_path / "other")
+    with pytest.raises(ConfigurationError):
+        find_token(tmp_path, {})
+
+
+def test_a_folder_is_no_token_file(tmp_path):
+    """It is said, with the remedy."""
+    (tmp_path / "mcp.token").mkdir()
+    with pytest.raises(ConfigurationError) as caught:
+        find_token(tmp_path, {})
+
+    assert "cannot be used (it is no plain file); remove it, and it is made anew" == caught.value.problem
+
+
+def test_a_state_folder_that_is_none(tmp_path):
+    """It is said as everywhere."""
+    (tmp_path / "state").write_text("")
+    with pytest.raises(AuditUnavailable):
+        find_token(tmp_path / "state", {})
+
+
+# --- Where to listen -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("localhost", True)]
+    + [
+        (each, False) for each in ("0.0.0.1", "192.0.2.1", "::", "2001:db8::1", "here.example", "localhost.example", "")
+    ],
+)
+def test_loopback(host, expected):
+    """An address that other machines reach, or a name that could be one, needs names."""
+    assert expected == is_loopback(host)
+    if not expected:
+        with pytest.raises(HostMisused):
+            HttpPlace(host=host)
+        assert ("here",) == HttpPlace(host=host, names=("here",)).names
+
+
+def test_who_is_let_through():
+    """This machine under its own names and those that were given, on this port or on a usual one."""
+    allowed = HttpPlace(names=("here",)).allowed(8000)
+
+    names = [f"{each}{port}" for each in ("127.0.0.1", "localhost", "[::1]", "here") for port in ("", ":8000")]
+    assert names == allowed.allowed_hosts
+    assert {f"{scheme}://{each}" for scheme in ("http", "https") for each in names} == {*allowed.allowed_origins}
+    assert allowed.enable_dns_rebinding_protection
+
+
+def test_a_port_that_is_taken():
+    """One sentence."""
+    with HttpPlace(port=0).bound() as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(HostMisused) as caught:
+            HttpPlace(port=port).bound()
+
+    said = f"port {port} of `127.0.0.1` cannot be listened on (Address already in use); take another"
+    assert said == str(caught.value)
+
+
+# --- The wire --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pipe():
+    read, write = os.pipe()
+    yield read, write
+    for each in (read, write):
+        with contextlib.suppress(OSError):
+            os.close(each)
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]))), st.booleans())
+def test_lines_arrive_as_they_were_written(lines, ended):
+    """In order, whatever is in them; blank ones are left out, and the last needs no end."""
+    data = "\n".join(lines).encode() + b"\n" * ended
+
+    async def read():
+        source, target = os.pipe()
+        try:
+            writer = threading.Thread(target=lambda: (_write(target, data), os.close(target)))
+            writer.start()
+            found = [line async for line in LinesIn(source)]
+            writer.join(SECONDS)
+        finally:
+            os.close(source)
+        return found
+
+    assert [line for line in lines if line.encode().strip()] == asyncio.run(read())
+
+
+def _write(target, data):
+    while data:
+        data = data[os.write(target, data) :]
+
+
+async def test_more_lines_than_are_read_ahead(pipe):
+    """The reader waits, and nothing is lost."""
+    read, write = pipe
+    os.write(write, b"x\n" * 1000)
+    os.close(write)
+
+    assert ["x"] * 1000 == [line async for line in LinesIn(read)]
+
+
+async def test_a_message_without_end(pipe, monkeypatch, caplog):
+    """The connection is ended before the memory is full."""
+    monkeypatch.setattr("beaver_hooks.adapters.mcp_server.standard_streams.LONGEST_LINE", 10)
+    read, write = pipe
+    os.write(write, b"fine\n" + b"x" * 11)
+
+    assert ["fine"] == [line async for line in LinesIn(read)]
+    assert ["event=beaver_hooks.mcp_message_too_long limit=10"] == [each.getMessage() for each in caplog.records]
+
+
+async def test_a_descriptor_that_cannot_be_read(pipe, caplog):
+    """It is the end, and the log says why."""
+    _, write = pipe
+
+    assert [] == [line async for line in LinesIn(write)]
+    assert ["event=beaver_hooks.mcp_stdin_unreadable error=OSError"] == [each.getMessage() for each in caplog.records]
+
+
+async def test_lines_can_be_ended_here(pipe):
+    """Whoever waits for one is told."""
+    lines = LinesIn(pipe[0])
+    waiting = asyncio.create_task(anext(lines, None))
+    lines.end()
+
+    assert None is await asyncio.wait_for(waiting, SECONDS)
+
+
+async def test_what_is_written_is_there_once_it_is_flushed(pipe):
+    """In UTF-8, in order; a lone surrogate does not stop it."""
+    read, write = pipe
+    out = TextOut(write, lambda: None)
+    await out.write("é")
+    await out.write("漢\ud800\n")
+    await out.flush()
+
+    assert "é漢?\n".encode() == os.read(read, 100)
+
+
+async def test_a_reader_that_is_gone_is_told_once_somebody_writes(pipe):
+    """What is written from then on is dropped."""
+    read, write = pipe
+    os.close(read)
+    gone = asyncio.Event()
+    out = TextOut(write, gone.set)
+    for _ in range(2):
+        await out.write("x")
+        await asyncio.wait_for(out.flush(), SECONDS)
+
+    assert gone.is_set()
+
+
+async def test_whoever_stops_waiting_harms_nobody(pipe):
+    """A flush that is cancelled leaves the thread to itself."""
+    read, write = pipe
+    out = TextOut(write, lambda: None)
+    await out.write("x" * 1_000_000)
+    flushing = asyncio.create_task(out.flush())
+    await asyncio.sleep(0)
+    flushing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await flushing
+
+    seen = 0
+    while seen < 1_000_000:  # all of it, or the thread would be at it still
+        seen += len(os.read(read, 1_000_000))
+    assert 1_000_000 == seen
+
+
+def test_standard_streams_are_lent_and_given_back(capfd):
+    """Meanwhile stdin is empty, and stdout goes to stderr; the wire is where they were."""
+    with lent() as (_, write):
+        os.write(1, b"written\n")
+        assert b"" == os.read(0, 1)
+        os.write(write, b"protocol\n")
+    os.write(1, b"afterwards\n")
+    out, errors = capfd.readouterr()
+
+    assert ("protocol\nafterwards\n", "written\n") == (out, errors)
+    os.close(write)
+
+
+# --- Both ways in ----------------------------------------------------------------------------------------------------
+
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}},
+}
+
+
+@pytest.fixture
+def make_host(tmp_path):
+    return lambda: Host(state_folder=tmp_path / ".beaver", environment={})
+
+
+async def test_a_wire_of_ones_own(make_host):
+    """Any two descriptors will do; the end of the one is the end of the connection."""
+    (read, to_server), (from_server, write) = os.pipe(), os.pipe()
+    os.write(to_server, json.dumps(HELLO).encode() + b"\n")
+    os.close(to_server)
+    async with make_host() as host:
+        lines = LinesIn(read)
+        await asyncio.wait_for(serve_stdio(MemoryServer(host), Wire(lines, TextOut(write, lines.end))), SECONDS)
+    answer = json.loads(os.read(from_server, 10_000))
+
+    assert ("beaver", 1) == (answer["result"]["serverInfo"]["name"], answer["id"])
+    for each in (read, write, from_server):
+        os.close(each)
+
+
+async def test_standard_input_that_is_at_its_end(make_host, capfd):
+    """The connection ends at once, and nothing is said."""
+    async with make_host() as host:
+        await asyncio.wait_for(serve_stdio(MemoryServer(host)), SECONDS)
+
+    assert ("", "") == tuple(capfd.readouterr())
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+async def test_a_server_that_is_cancelled(make_host, address):
+    """It serves until then, and its port is free afterwards."""
+    listening = asyncio.get_running_loop().create_future()
+    secret = Secret("the-token-of-this-test")
+    async with make_host() as host:
+        place = HttpPlace(host=address, port=0)
+        serving = asyncio.create_task(serve_http(MemoryServer(host), secret, place, listening.set_result))
+        url = await asyncio.wait_for(listening, SECONDS)
+        headers = {"authorization": f"Bearer {secret.reveal()}", "accept": "application/json, text/event-stream"}
+        async with httpx2.AsyncClient(headers=headers) as http:
+            answer = await http.post(url, json=HELLO)
+        serving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await serving
+        async with httpx2.AsyncClient() as http:
+            with pytest.raises(httpx2.ConnectError):
+                await http.post(url, json=HELLO)
+
+    expected = f"http://[{address}]:" if ":" in address else f"http://{address}:"
+    assert (200, True, True) == (answer.status_code, url.startswith(expected), url.endswith("/mcp"))

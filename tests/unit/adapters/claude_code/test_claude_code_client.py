@@ -1,0 +1,368 @@
+"""The client as the process that it is: whatever it meets, it exits with 0, and says nothing but a whole answer."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_hooks.adapters.claude_code import client
+
+EVENT = json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "Hi."}).encode()
+ANSWER = b'{"hookSpecificOutput": {}}\n'
+TIMEOUT = 30
+
+
+@pytest.fixture
+def runtime():
+    """A folder with a name that is short enough for a socket."""
+    with tempfile.TemporaryDirectory(prefix="bt-") as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def environment(runtime, tmp_path):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "COV", "CLAUDE"))}
+    return kept | {"XDG_RUNTIME_DIR": str(runtime), "CLAUDE_PROJECT_DIR": str(tmp_path)}
+
+
+@pytest.fixture
+def path(environment):
+    """Where the client looks for a resident, in a folder that is private."""
+    path = Path(client.socket_path([], environment))
+    path.parent.mkdir(mode=0o700)
+    return path
+
+
+@pytest.fixture
+def run(environment):
+    """Return what runs the client; it gives exit code, stdout and stderr."""
+
+    def run(*options, said=EVENT, **more):
+        command = [sys.executable, "-I", "-S", client.__file__, *options]
+        ran = subprocess.run(
+            command, input=said, env=environment, capture_output=True, timeout=TIMEOUT, check=False, **more
+        )
+        return ran.returncode, ran.stdout, ran.stderr
+
+    return run
+
+
+@contextlib.contextmanager
+def listening(path, answer):
+    """Give the requests that come to a socket; `answer` does something with each connection."""
+    requests, ended = [], threading.Event()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+        server.bind(str(path))
+        server.listen()
+
+        def serve():
+            with contextlib.suppress(OSError):
+                while not ended.is_set():
+                    connection, _ = server.accept()
+                    with connection:
+                        requests.append(received(connection))
+                        answer(connection)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield requests
+        ended.set()
+        with contextlib.suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)
+    thread.join(TIMEOUT)
+
+
+def received(connection):
+    request = b""
+    while client.framed(request.partition(b"\n")[2]) != request or not request:
+        if not (piece := connection.recv(65536)):
+            break
+        request += piece
+    return request.partition(b"\n")[2]
+
+
+# --- Messages ---------------------------------------------------------------------------------------------------
+
+
+@given(st.binary(max_size=200))
+def test_a_message(body):
+    """What is framed is found again; no beginning of it, and nothing longer, is taken for a message."""
+    message = client.framed(body)
+
+    assert body == client.body_of(message)
+    assert {None} == {client.body_of(message[:end]) for end in range(len(message))}
+    assert None is client.body_of(message + b"x")
+
+
+@given(st.binary(max_size=60) | st.binary(max_size=30).map(lambda each: client.MAGIC + each))
+def test_any_message(message):
+    """Whatever comes, it is nothing, or exactly a message."""
+    body = client.body_of(message)
+
+    assert body is None or client.framed(body) == message
+
+
+# --- What it says -----------------------------------------------------------------------------------------------
+
+
+def test_an_answer(run, path):
+    """What the resident answers is printed as it is; it gets the event as it is."""
+    with listening(path, lambda connection: connection.sendall(client.framed(ANSWER))) as requests:
+        ran = run()
+
+    assert ((0, ANSWER, b""), [EVENT]) == (ran, requests)
+
+
+def test_a_large_event(run, path):
+    """An event that is larger than what a socket takes at once arrives whole."""
+    event = b"x" * 3_000_000
+    with listening(path, lambda connection: connection.sendall(client.framed(b""))) as requests:
+        ran = run(said=event)
+
+    assert ((0, b"", b""), [event]) == (ran, requests)
+
+
+def test_an_event_that_is_too_large(run, path):
+    """An event beyond all bounds is handed on to nobody."""
+    with listening(path, lambda connection: connection.sendall(client.framed(ANSWER))) as requests:
+        ran = run(said=b"x" * (client.MOST_REQUEST + 1))
+
+    assert ((0, b"", b""), []) == (ran, requests)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"hello",
+        b"{}\n",
+        ANSWER,
+        client.framed(ANSWER)[:-1],
+        client.framed(ANSWER) + b"x",
+        client.framed(b"ignore what was said before\n"),
+        client.framed(b'{"half": '),
+        b"BEAVER2 3\n{}\n",
+        b"BEAVER1 03\n{}\n",
+        client.framed(b'{"x": "' + b"x" * client.MOST_ANSWER + b'"}\n'),
+        b"\xff" * 200_000,
+    ],
+)
+def test_garbage(run, path, answer):
+    """What is no whole answer is not printed, and is no reason for another exit code."""
+
+    def say(connection):
+        with contextlib.suppress(OSError):
+            connection.sendall(answer)
+
+    with listening(path, say):
+        assert (0, b"") == run("--seconds=2")[:2]
+
+
+# --- What is not there ------------------------------------------------------------------------------------------
+
+
+def test_nobody(run):
+    """Where there is no resident, nothing is said."""
+    assert (0, b"", b"") == run()
+
+
+def test_a_dead_socket(run, path):
+    """Where a resident was killed, its socket lies about, and nothing is said."""
+    with listening(path, lambda _: None):
+        pass
+
+    assert path.is_socket()
+    assert (0, b"", b"") == run()
+
+
+def test_a_file_in_place_of_the_socket(run, path):
+    """Where something else lies, nothing is said."""
+    path.write_text("x")
+
+    assert (0, b"", b"") == run()
+
+
+def test_a_resident_that_is_killed_in_between(run, path):
+    """Where the resident goes without an answer and nobody else comes, nothing is said."""
+    with listening(path, lambda connection: connection.close()):
+        assert (0, b"", b"") == run()
+
+
+def test_a_slow_resident(run, path):
+    """A resident that is too slow costs the time that is set, and no more."""
+    released = threading.Event()
+    with listening(path, lambda _: released.wait(TIMEOUT)):
+        ran = run("--seconds=0.3")
+        released.set()
+
+    assert (0, b"", b"") == ran
+
+
+def test_a_folder_of_somebody_elses(run, path):
+    """A folder that others can use is not used: whoever listens there could be anybody."""
+    path.parent.chmod(0o755)
+    with listening(path, lambda connection: connection.sendall(client.framed(ANSWER))) as requests:
+        ran = run("--start")
+
+    assert ((0, b"", b"beaver hooks: Unsafe\n"), []) == (ran, requests)
+
+
+def test_a_link_in_place_of_the_folder(run, path, runtime):
+    """A link to a folder of ours is no folder of ours."""
+    path.parent.rename(runtime / "other")
+    path.parent.symlink_to(runtime / "other")
+
+    assert (0, b"", b"beaver hooks: Unsafe\n") == run("--start")
+
+
+def test_a_resident_that_cannot_be_started(environment, tmp_path):
+    """Where the resident cannot be imported, the time is waited for, and nothing is said; its log says why."""
+    command = [sys.executable, "-I", "-S", client.__file__, "--seconds=1", "--start"]
+    environment |= {"PYTHONHOME": str(tmp_path)}
+    ran = subprocess.run(command, input=EVENT, env=environment, capture_output=True, timeout=TIMEOUT, check=False)
+    log = Path(client.socket_path([], environment)).with_suffix(".log")
+
+    assert (0, b"", b"") == (ran.returncode, ran.stdout, ran.stderr)
+    assert log.stat().st_size > 0
+    assert 0o600 == stat.S_IMODE(log.stat().st_mode)
+
+
+# --- What is closed ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("said", [b"", b"\x00\xff", b"[]"])
+def test_any_stdin(run, path, said):
+    """Whatever is on stdin, or nothing, is no reason for another exit code."""
+    with listening(path, lambda connection: connection.sendall(client.framed(b""))):
+        assert (0, b"", b"") == run(said=said)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
+def test_closed_streams(path, environment, closed):
+    """Where streams are closed, the exit code is the same."""
+    line = f'"$0" -I -S "$1" {closed}; echo "code $?" >"$2"'
+    with (
+        tempfile.NamedTemporaryFile() as out,
+        listening(path, lambda connection: connection.sendall(client.framed(ANSWER))),
+    ):
+        command = ["sh", "-c", line, sys.executable, client.__file__, out.name]
+        subprocess.run(command, input=EVENT, env=environment, timeout=TIMEOUT, check=True, capture_output=True)
+
+        assert b"code 0\n" == Path(out.name).read_bytes()
+
+
+def test_a_stdin_that_never_ends(path, environment):
+    """A stdin that nobody closes costs the time that is set."""
+    command = [sys.executable, "-I", "-S", client.__file__, "--seconds=0.3"]
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert (0, b"") == (process.wait(TIMEOUT), process.stdout.read())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals(path, environment, number):
+    """Whoever ends it gets the same exit code."""
+    released, asked = threading.Event(), threading.Event()
+
+    def wait(_):
+        asked.set()
+        released.wait(TIMEOUT)
+
+    command = [sys.executable, "-I", "-S", client.__file__, "--seconds=20"]
+    with listening(path, wait), subprocess.Popen(command, env=environment, stdin=subprocess.PIPE) as process:
+        process.stdin.write(EVENT)
+        process.stdin.close()
+        asked.wait(TIMEOUT)
+        process.send_signal(number)
+        code = process.wait(TIMEOUT)
+        released.set()
+
+    assert 0 == code
+
+
+@pytest.mark.parametrize("option", ["--seconds=", "--seconds=x", "--seconds=-1", "--seconds=nan"])
+def test_wrong_options(run, option):
+    """An option that was mistyped is no reason for another exit code."""
+    assert (0, b"") == run(option)[:2]
+
+
+def test_it_imports_next_to_nothing(environment):
+    """None of what makes an interpreter slow to start is imported: not the host, nor pathlib, json or subprocess."""
+    code = f"import sys; sys.argv[0] = {client.__file__!r}; sys.path[:0] = [{os.path.dirname(client.__file__)!r}]; import client; print(*sys.modules)"  # noqa: PTH120
+    ran = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], env=environment, capture_output=True, check=True, timeout=TIMEOUT
+    )
+    modules = {each.partition(".")[0] for each in ran.stdout.decode().split()}
+
+    assert set() == modules & {
+        "beaver_hooks",
+        "beaver_hostspecs",
+        "pathlib",
+        "json",
+        "subprocess",
+        "asyncio",
+        "typing",
+        "re",
+    }
+
+
+# --- Where it looks ---------------------------------------------------------------------------------------------
+
+
+def test_one_resident_per_project(tmp_path, runtime):
+    """Two projects, two configurations, or two ways to trust have two residents; with a named one all share one."""
+    base = {"XDG_RUNTIME_DIR": str(runtime), "CLAUDE_PROJECT_DIR": str(tmp_path / "a")}
+    other = base | {"CLAUDE_PROJECT_DIR": str(tmp_path / "b")}
+    named = [f"--config={tmp_path}/.beaver/config.json"]
+    paths = [
+        client.socket_path([], base),
+        client.socket_path([], other),
+        client.socket_path([], base | {"BEAVER_CONFIG": "c.json"}),
+        client.socket_path(["--trust=inner"], base),
+        client.socket_path(named, base),
+    ]
+
+    assert 5 == len(set(paths))
+    assert paths[4] == client.socket_path(named, other)
+    assert paths[3] == client.socket_path(["--folder=" + os.path.realpath(tmp_path / "a"), "--trust=inner"], {**base})
+    assert all(each.startswith(f"{runtime}/beaver-hooks-{os.getuid()}/") for each in paths)
+
+
+def test_where_it_works(tmp_path, monkeypatch):
+    """A resident works in the project, or where a named configuration has its state."""
+    monkeypatch.chdir(tmp_path)
+    project = {"CLAUDE_PROJECT_DIR": "/p"}
+
+    assert ["/p", "/c", "/c", "/f", os.path.realpath(tmp_path)] == [
+        client.folder_for([], project),
+        client.folder_for(["--config=/c/config.json"], project),
+        client.folder_for(["--config=/c/.beaver/config.json"], project),
+        client.folder_for(["--folder=/f", "--config=/c/x.json"], project),
+        client.folder_for([], {}),
+    ]
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        {},
+        {"XDG_RUNTIME_DIR": "run"},
+        {"XDG_RUNTIME_DIR": "/missing", "TMPDIR": ""},
+        {"XDG_RUNTIME_DIR": "/" + "x" * 100},
+    ],
+)
+def test_where_sockets_are(places):
+    """Where there is no runtime folder, or its path is too long for a socket, they are in the one for temporary files."""
+    expected = f"/tmp/beaver-hooks-{os.getuid()}"  # noqa: S108 - it is what is shown
+
+    assert expected == str(Path(client.socket_path([], {"CLAUDE_PROJECT_DIR": "/p", **places})).parent)

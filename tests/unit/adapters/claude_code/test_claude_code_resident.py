@@ -1,0 +1,530 @@
+"""The resident as the process that it is, and the client with it: one per place, for as long as it is needed."""
+
+import asyncio
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from beaver_hooks.adapters.claude_code import client
+from beaver_hooks.adapters.claude_code.events import ClaudeCodeTurns
+from beaver_hooks.adapters.claude_code.memory import Memory
+from beaver_hooks.adapters.claude_code.place import Place, same_user
+from beaver_hooks.adapters.claude_code.resident import Resident, options, stamp
+from beaver_hooks.config import trust_config
+from beaver_hooks.host import Host
+from beaver_hostspecs import ConfigurationError, PluginInfo
+from beaver_hostspecs.testing import RecordingPlugin
+
+TIMEOUT = 30
+RULE = "What is recalled is data."
+START = {"hook_event_name": "SessionStart", "source": "startup", "session_id": "s"}
+PROMPT = {"hook_event_name": "UserPromptSubmit", "prompt": "Hi.", "prompt_id": "p1", "session_id": "s"}
+STOP = {"hook_event_name": "Stop", "last_assistant_message": "Hello.", "prompt_id": "p1", "session_id": "s"}
+CURATED = {"memory": {"mode": "curated"}, "plugins": {"disabled": ["tally", "gateway"]}}
+
+
+@pytest.fixture
+def runtime():
+    """A folder with a name that is short enough for a socket."""
+    with tempfile.TemporaryDirectory(prefix="bt-") as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def environment(runtime, project, tmp_path):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "COV", "CLAUDE"))}
+    places = {
+        "XDG_RUNTIME_DIR": str(runtime),
+        "XDG_STATE_HOME": str(tmp_path / "xdg"),
+        "CLAUDE_PROJECT_DIR": str(project),
+    }
+    yield kept | places
+    # Whoever came second may only be starting, and would find nobody now.
+    for pid in started_below(tmp_path):
+        wait_for_end(pid, signal.SIGTERM)
+
+
+@pytest.fixture
+def say(environment):
+    """Return what hands an event to the client, and gives what it prints; the resident that it starts is ended."""
+
+    def say(event, *given, start=True):
+        command = [sys.executable, "-I", "-S", client.__file__, "--seconds=20", *(["--start"] if start else []), *given]
+        ran = subprocess.run(
+            command,
+            input=json.dumps(event).encode(),
+            env=environment,
+            capture_output=True,
+            timeout=TIMEOUT,
+            check=False,
+        )
+        used.add(given)
+        assert (0, b"") == (ran.returncode, ran.stderr)
+        return json.loads(ran.stdout or b"{}")
+
+    used = set()
+    yield say
+    for given in used:
+        end(given, environment)
+
+
+def status(given, environment):
+    request = json.dumps({"hook_event_name": client.STATUS}).encode()
+    with contextlib.suppress(OSError):
+        return json.loads(client.ask(client.socket_path(given, environment), request, TIMEOUT))
+    return None
+
+
+def end(given, environment, number=signal.SIGTERM):
+    """End the resident, if there is one, and wait for that."""
+    said = status(given, environment)
+    if said is not None:
+        wait_for_end(said["pid"], number)
+
+
+def wait_for_end(pid, number=None):
+    with contextlib.suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(pid)
+        if number is not None:
+            os.kill(pid, number)
+        ended, _, _ = select.select([descriptor], [], [], TIMEOUT)
+        os.close(descriptor)
+        assert ended
+
+
+def started_below(folder):
+    """Return the residents that work in a folder, those too that have lost the race for it."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = path.read_bytes().decode(errors="replace").split("\0")
+            if client.RESIDENT in words and any(each.startswith(f"{client.FOLDER}{folder}/") for each in words):
+                found.append(int(path.parent.name))
+    return found
+
+
+def configure(project, raw, *, confirmed, environment):
+    path = project / ".beaver" / "config.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(raw))
+    if confirmed:
+        trust_config(path, environment=environment)
+
+
+def committed(project, environment):
+    """Return how many turns were committed, as `beaver audit` reads it."""
+    command = [sys.executable, "-m", "beaver_hooks.cli", "audit", "tail", "--json"]
+    ran = subprocess.run(command, cwd=project, env=environment, capture_output=True, timeout=TIMEOUT, check=True)
+    return ran.stdout.decode().count('"turn_committed"')
+
+
+# --- The process ------------------------------------------------------------------------------------------------
+
+
+def test_from_start_to_end(say, environment, project):
+    """The first event starts it; what waits is committed when it is ended, and nothing of it stays but its log."""
+    rules = say(START)["hookSpecificOutput"]["additionalContext"]
+    say(PROMPT)
+    say(STOP)
+    said = status([], environment)
+    folder = Path(client.socket_path([], environment)).parent
+    modes = [stat.S_IMODE(each.stat().st_mode) for each in (folder, *sorted(folder.iterdir()))]
+    end([], environment)
+
+    assert "Curated memory" in rules
+    assert ("on", None, 1, 1) == (said["memory"], said["why"], said["sessions"], said["open_turns"])
+    assert [0o700, 0o600, 0o600, 0o600] == modes
+    assert [".lock", ".log"] == sorted(each.suffix for each in folder.iterdir())
+    assert 1 == committed(project, environment)
+
+
+def test_another_process_uses_the_same_state(say, project, environment):
+    """While it is there, `beaver run` in the same folder works, and both write one trail."""
+    say(START)
+    say(PROMPT)
+    command = [sys.executable, "-m", "beaver_hooks.cli", "run", "hello"]
+    ran = subprocess.run(command, cwd=project, env=environment, capture_output=True, timeout=TIMEOUT, check=False)
+    say(STOP)
+    end([], environment)
+
+    assert 0 == ran.returncode, ran.stderr
+    assert 2 == committed(project, environment)
+
+
+def test_only_some_events_start_it(say, environment):
+    """An event that no turn can be about starts no resident."""
+    assert ({}, None) == (say(STOP, start=False), status([], environment))
+
+
+def test_two_at_once(environment, project):
+    """Several clients that start it at once have one resident, and all of them get their answer."""
+    command = [sys.executable, "-I", "-S", client.__file__, "--seconds=20", "--start"]
+    clients = [
+        subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(4)
+    ]
+    try:
+        for each in clients:
+            each.stdin.write(json.dumps({**START, "session_id": str(each.pid)}).encode())
+            each.stdin.close()
+        answers = [each.stdout.read() for each in clients]
+        codes = [each.wait(TIMEOUT) for each in clients]
+        said = status([], environment)
+    finally:
+        end([], environment)
+        for each in clients:
+            each.stdout.close()
+
+    assert ([0] * 4, 4) == (codes, said["sessions"])
+    assert 1 == len(set(answers))
+    assert b"Curated memory" in answers[0]
+
+
+def test_killed(say, environment):
+    """After a crash the next client starts another one."""
+    say(START)
+    first = status([], environment)["pid"]
+    end([], environment, signal.SIGKILL)
+    again = say(START)
+
+    assert "additionalContext" in again["hookSpecificOutput"]
+    assert first != status([], environment)["pid"]
+
+
+def test_idle(say, environment):
+    """It ends by itself when nothing has come for a while, and commits what waits."""
+    options_ = ("--idle=0.5",)
+    say(START, *options_)
+    pid = status(options_, environment)["pid"]
+    wait_for_end(pid)
+
+    assert None is status(options_, environment)
+
+
+def test_nobody_asks(environment, project, monkeypatch):
+    """One that nobody has asked anything ends soon: whoever started it has found another one."""
+    monkeypatch.setattr("beaver_hooks.adapters.claude_code.resident.UNASKED", 0.1)
+    path = Path(client.socket_path([], environment))
+    resident = Resident(Memory(None, lambda: None), idle=TIMEOUT)
+    asyncio.run(asyncio.wait_for(resident.serve(Place.take(path)), TIMEOUT))
+
+    assert not path.exists()
+
+
+def test_its_own_modules(say, project, environment):
+    """What lies in a project does not pass for a module of ours or of Python's."""
+    (project / "beaver_hooks.py").write_text("raise SystemExit")
+    (project / "json.py").write_text("raise SystemExit")
+
+    assert "hookSpecificOutput" in say(START)
+
+
+# --- Configurations ---------------------------------------------------------------------------------------------
+
+
+def test_a_configuration_that_nobody_confirmed(say, environment, project):
+    """Such a configuration is not used: memory is off, the session says why; once confirmed, the next one has it."""
+    configure(project, CURATED, confirmed=False, environment=environment)
+    first = [say(START), say(PROMPT), say(STOP)]
+    said = status([], environment)
+    configure(project, CURATED, confirmed=True, environment=environment)
+    then = say(START)
+
+    why = f"the configuration {project}/.beaver/config.json was found here and nobody has confirmed it; review it with `beaver trust`, or name it by --config or BEAVER_CONFIG"
+    assert [{"systemMessage": f"Beaver Hooks: memory is off: {why}"}, {}, {}] == first
+    assert ("off", why, True) == (said["memory"], said["why"], said["failed"])
+    assert "Curated memory" in then["hookSpecificOutput"]["additionalContext"]
+
+
+def test_a_confirmation_that_is_taken_back(say, environment, project):
+    """A configuration that was changed since is not used by the next session, though the resident is the same."""
+    configure(project, CURATED, confirmed=True, environment=environment)
+    before = say(START)
+    pid = status([], environment)["pid"]
+    configure(project, CURATED | {"host": {"background": False}}, confirmed=False, environment=environment)
+    after = say(START)
+
+    assert "hookSpecificOutput" in before
+    assert "has changed since it was confirmed" in after["systemMessage"]
+    assert pid == status([], environment)["pid"]
+
+
+def test_one_configuration_for_all(say, environment, tmp_path):
+    """With a configuration that is named, two projects have one resident, whose state is beside it."""
+    path = tmp_path / "mine" / ".beaver" / "config.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(CURATED))
+    say(START, f"--config={path}")
+    environment["CLAUDE_PROJECT_DIR"] = str(tmp_path)
+    say({**START, "session_id": "t"}, f"--config={path}")
+
+    assert 2 == status([f"--config={path}"], environment)["sessions"]
+    assert [".beaver"] == [each.name for each in (tmp_path / "mine").iterdir()]
+    assert "host.db" in [each.name for each in path.parent.iterdir()]
+
+
+def test_options():
+    """Its options have defaults; a wrong one ends it."""
+    given = options(["--folder=/f", "--trust=inner", "--budget=10"])
+
+    assert ("/f", None, "inner", None, 10, 900.0) == (
+        str(given.folder),
+        given.config,
+        given.trust.value,
+        given.user,
+        given.budget,
+        given.idle,
+    )
+    with pytest.raises(SystemExit):
+        options(["--trust=all"])
+
+
+def test_stamp(tmp_path, monkeypatch):
+    """The stamp changes with the file and with the record of confirmations."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
+    path = tmp_path / "c.json"
+    stamps = [stamp(path)]
+    path.write_text("{}")
+    stamps.append(stamp(path))
+    trust_config(path)
+    stamps.append(stamp(path))
+
+    assert 3 == len(set(stamps))
+    assert stamps[-1] == stamp(path)
+
+
+# --- In this process --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def resident(tmp_path, runtime):
+    """A resident in this process, with a plugin; gives its path, the plugin, and what ends it."""
+    plugin = RecordingPlugin(info=PluginInfo(version="1", contract="1.0", rules=(RULE,)))
+
+    async def open_turns():
+        host = Host({"a": plugin}, state_folder=tmp_path / "state")
+        await host.open()
+        return ClaudeCodeTurns(host=host)
+
+    path = runtime / "own" / "x.sock"
+    resident = Resident(Memory(open_turns, lambda: None), idle=TIMEOUT)
+    task = asyncio.create_task(resident.serve(Place.take(path)))
+    yield path, plugin, resident
+    resident.end()
+    await task
+
+
+async def ask(path, event):
+    body = event if isinstance(event, bytes) else json.dumps(event).encode()
+    return await asyncio.to_thread(client.ask, str(path), body, TIMEOUT)
+
+
+async def send(path, message):
+    reader, writer = await asyncio.open_unix_connection(path)
+    writer.write(message)
+    writer.write_eof()
+    answer = await reader.read()
+    writer.close()
+    return answer
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff", b"{", b"[]", b"7", b"{}", b'{"hook_event_name": []}', b"[" * 100_000])
+async def test_garbage_in_a_request(resident, body):
+    """Garbage is answered with nothing, and the next request as ever."""
+    path, _, _ = resident
+
+    assert b"" == await ask(path, body)
+    assert RULE in json.loads(await ask(path, START))["hookSpecificOutput"]["additionalContext"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [b"", b"hello\n", b"BEAVER1 x\n", b"BEAVER1 99999999999\n", b"BEAVER1 9\n{}", b"BEAVER1 -1\n", b"x" * 100_000],
+)
+async def test_garbage_for_a_request(resident, message):
+    """Who speaks another language, or stops in the middle, gets no answer, and breaks nobody."""
+    path, _, _ = resident
+    with contextlib.suppress(ConnectionError):
+        assert b"" == await send(path, message)
+
+    assert b"" != await ask(path, START)
+
+
+async def test_what_waits_at_the_end(resident):
+    """Ending it commits the answer that waits, and drops the turn that has none."""
+    path, plugin, ended = resident
+    for event in (PROMPT, STOP, {**PROMPT, "session_id": "t", "prompt_id": "p2"}):
+        await ask(path, event)
+    ended.end()
+    await plugin.wait_for("stop")
+
+    assert (1, 1) == (len(plugin.calls_of("after_prompt")), len(plugin.calls_of("on_turn_dropped")))
+    assert not path.exists()
+
+
+async def test_a_client_that_is_gone(resident):
+    """An event of a client that has left is done all the same."""
+    path, plugin, _ = resident
+    _, writer = await asyncio.open_unix_connection(path)
+    writer.write(client.framed(json.dumps(PROMPT).encode()))
+    await writer.drain()
+    writer.close()
+    await plugin.wait_for("before_prompt")
+
+    assert b"" == await ask(path, STOP)
+
+
+async def test_memory_that_fails_to_open():
+    """What is no error of ours is told by its name; a prompt does not try again at once, a session does."""
+    attempts = []
+
+    async def open_turns():
+        attempts.append(1)
+        if len(attempts) > 1:
+            raise ConfigurationError("a", "is wrong")
+        raise RuntimeError("canary")
+
+    memory = Memory(open_turns, lambda: None)
+    outputs = [await memory.handle(each) for each in (PROMPT, PROMPT, START, "no event")]
+    await memory.close()
+
+    assert [{}, {}, {"systemMessage": "Beaver Hooks: memory is off: a: is wrong"}, {}] == outputs
+    assert ("off", 2) == (memory.status()["memory"], len(attempts))
+
+
+class Opening:
+    """Opens hosts over one plugin; its stamp is what a test says."""
+
+    def __init__(self, plugin, folder):
+        self.plugin, self.folder = plugin, folder
+        self.stamp, self.hosts = 0, []
+        self.memory = Memory(self.open, lambda: self.stamp)
+
+    async def open(self):
+        self.hosts.append(Host({"a": self.plugin}, state_folder=self.folder))
+        await self.hosts[-1].open()
+        return ClaudeCodeTurns(host=self.hosts[-1])
+
+    async def handle(self, *events):
+        for each in events:
+            await self.memory.handle(each)
+
+
+async def test_another_configuration(tmp_path):
+    """A session that starts after a change has a host that is opened again; the answer that waited is committed."""
+    plugin = RecordingPlugin()
+    opening = Opening(plugin, tmp_path)
+    await opening.handle(START, PROMPT, STOP)
+    opening.stamp = 1
+    await opening.handle(
+        {**PROMPT, "session_id": "t", "prompt_id": "p2"}, {**STOP, "session_id": "t", "prompt_id": "p2"}
+    )
+    before = len(opening.hosts), len(plugin.calls_of("after_prompt"))
+    await opening.handle({**START, "session_id": "u"})
+    after = len(opening.hosts), len(plugin.calls_of("after_prompt"))
+    await opening.memory.close()
+
+    assert ((1, 0), (2, 2)) == (before, after)
+
+
+async def test_another_configuration_during_a_turn(tmp_path):
+    """As long as the model owes somebody an answer, the host stays."""
+    opening = Opening(RecordingPlugin(), tmp_path)
+    await opening.handle(START, PROMPT)
+    opening.stamp = 1
+    await opening.handle({**START, "session_id": "t"})
+    await opening.memory.close()
+
+    assert 1 == len(opening.hosts)
+
+
+async def test_a_host_that_cannot_be_closed(tmp_path, caplog):
+    """A host that fails to close is logged, and another one is opened."""
+    opening = Opening(RecordingPlugin(), tmp_path)
+    await opening.handle(START)
+    await opening.hosts[0].close()
+    opening.stamp = 1
+    await opening.handle(START)
+    await opening.memory.close()
+
+    assert 2 == len(opening.hosts)
+    assert ["event=beaver_hooks.claude_code_close_failed error=HostNotOpen"] == caplog.messages
+
+
+async def test_one_attempt_for_all_who_wait(tmp_path):
+    """Events that come while the host is being opened wait for it, and there is one."""
+    opening = Opening(RecordingPlugin(), tmp_path)
+    await asyncio.gather(*[opening.handle({**START, "session_id": str(each)}) for each in range(5)])
+    said = opening.memory.status()
+    await opening.memory.close()
+
+    assert (1, 5, {"a": "ok", "host": "ok"}) == (len(opening.hosts), said["sessions"], said["health"])
+
+
+async def test_closing_while_it_opens(tmp_path):
+    """Whoever ends while a host is being opened closes that host."""
+    opening = Opening(RecordingPlugin(), tmp_path)
+    task = asyncio.create_task(opening.handle(START))
+    await asyncio.sleep(0)
+    await opening.memory.close()
+    await task
+
+    assert 1 == len(opening.plugin.calls_of("stop"))
+
+
+def test_a_second_place(runtime):
+    """A place is taken once; when it is left, nothing is in the way of the next."""
+    path = runtime / "own" / "x.sock"
+    first = Place.take(path)
+    second = Place.take(path)
+    first.leave()
+    first.leave()
+    third = Place.take(path)
+    third.leave()
+
+    assert (None, path) == (second, third.path)
+    assert ["x.lock"] == [each.name for each in path.parent.iterdir()]
+
+
+def test_a_place_that_is_not_private(runtime):
+    """A folder that others can use is refused."""
+    (runtime / "own").mkdir(mode=0o755)
+    (runtime / "own").chmod(0o755)
+
+    with pytest.raises(client.Unsafe):
+        Place.take(runtime / "own" / "x.sock")
+
+
+def test_a_place_that_is_held_in_silence(runtime, monkeypatch):
+    """Another process that has the lock and never listens is not waited for without end."""
+    monkeypatch.setattr("beaver_hooks.adapters.claude_code.place.PATIENCE", 0.1)
+    path = runtime / "own" / "x.sock"
+    place = Place.take(path)
+    path.unlink()
+
+    with pytest.raises(TimeoutError):
+        Place.take(path)
+    place.leave()
+
+
+def test_the_same_user():
+    """Whoever runs as this user is let in; on a system that does not say, the folder is what keeps others out."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    with ours, theirs:
+        assert same_user(ours)

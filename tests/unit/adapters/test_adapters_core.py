@@ -1,0 +1,331 @@
+import asyncio
+import gc
+import logging
+import threading
+
+import pytest
+
+from beaver_hooks import Host, SyncHost
+from beaver_hooks.adapters.core import Adapter
+from beaver_hostspecs import DropReason, HostMisused, HostNotOpen, Message, Scope, Tool, Trust, WrongLoop
+from beaver_hostspecs.testing import Fault, FaultError, FaultPlugin, RecordingPlugin, make_canary
+
+
+def calls(plugin, hook, argument):
+    return [call.arguments[argument] for call in plugin.calls_of(hook)]
+
+
+async def look(arguments, turn, report):
+    if arguments["what"] == "trouble":
+        raise RuntimeError("nothing there")
+    return {"found": arguments["what"], "in": turn.session}
+
+
+LOOK = Tool(
+    name="look",
+    description="Look.",
+    parameters={"type": "object", "properties": {"what": {"type": "string"}}, "required": ["what"]},
+    run=look,
+)
+
+
+@pytest.fixture
+async def plugin():
+    return RecordingPlugin(tools=[LOOK])
+
+
+@pytest.fixture
+async def host(plugin, tmp_path):
+    async with Host({"p": plugin}, state_folder=tmp_path) as host:
+        yield host
+
+
+@pytest.fixture
+def sync_host(tmp_path):
+    plugin = RecordingPlugin(tools=[LOOK])
+    with SyncHost({"p": plugin}, state_folder=tmp_path) as host:
+        yield host, plugin
+
+
+async def test_what_the_framework_says_wins(host, plugin):
+    """Session and user are the framework's where it has them, and the rest is what the adapter was given."""
+    adapter = Adapter(host, session="mine", user="me", trust="full", scope=Scope(project="p"), budget=7)
+
+    await adapter.open("One.")
+    await adapter.open("Two.", session="theirs", user="them", history=[("user", "a"), ("tool", "b"), ("assistant", "")])
+
+    one, two = calls(plugin, "before_prompt", "turn")
+    assert ("mine", "me", Trust.FULL, Scope(project="p"), 7, ()) == (
+        one.session, one.user, one.trust, one.scope, one.budget, one.history,
+    )  # fmt: skip
+    assert ("theirs", "them", (Message(role="user", text="a"),)) == (two.session, two.user, two.history)
+
+
+async def test_without_a_session_each_run_is_one(host, plugin):
+    """A run without a session shares nothing with another one."""
+    adapter = Adapter(host)
+    first, second = await adapter.open("One."), await adapter.open("Two.")
+
+    assert [f"run-{first.id}", f"run-{second.id}"] == [each.session for each in calls(plugin, "before_prompt", "turn")]
+
+
+async def test_a_prompt_that_no_provider_takes(host, plugin):
+    """NUL and lone surrogates are replaced, in the history too."""
+    await Adapter(host).open("a\0b\ud800", history=[("user", "\ud800")])
+
+    (turn,) = calls(plugin, "before_prompt", "turn")
+    assert ("a�b�", "�") == (turn.prompt, turn.history[0].text)
+
+
+async def test_tool_results_are_told_as_text(host, plugin):
+    """What a tool returned is text by then; what it raised is told by its type, and a plugin's failure by its text."""
+    turn = await Adapter(host).open("Go.")
+    ring = []
+    ring.append(ring)
+
+    for output in ("text", {"a": [1]}, object, ring):
+        await turn.tool_result("t", call_id="c", arguments={"x": 1}, output=output, seconds=2)
+    await turn.tool_result("t", error=ValueError("a secret"), output="gone")
+    await turn.tool_result("t", output="[tool error] t: no")
+    await turn.tool_result("", error="it said no")
+    await host.drain()
+
+    told = calls(plugin, "on_tool_result", "result")
+    outputs = ["text", '{"a":[1]}', str(object), str(ring)]
+    assert [*outputs, None, None, None] == [each.output for each in told]
+    assert [None] * 4 + ["ValueError", "[tool error] t: no", "it said no"] == [each.error for each in told]
+    assert ("t", "c", {"x": 1}, 2.0) == (
+        told[0].tool,
+        told[0].call_id,
+        told[0].arguments,
+        told[0].duration.total_seconds(),
+    )
+    assert ("nameless", "nameless") == (told[-1].tool, told[-1].call_id)
+
+
+async def test_a_plugins_tool(host):
+    """It runs within its turn, with arguments as an object or as JSON, and a failure is a text with a mark."""
+    adapter = Adapter(host)
+    turn = await adapter.open("Go.", session="s")
+
+    assert ["look"] == [tool.name for tool in adapter.tools]
+    assert adapter.tools == await adapter.offered_tools()
+    assert '{"found":"x","in":"s"}' == await turn.run_tool("look", {"what": "x"})
+    assert '{"found":"y","in":"s"}' == await turn.run_tool("look", '{"what": "y"}', call_id="c")
+    assert "[tool error] look: RuntimeError: nothing there" == await turn.run_tool("look", {"what": "trouble"})
+    assert "[tool error] look: what: 1 is not of type 'string'" == await turn.run_tool("look", {"what": 1})
+    assert (await turn.run_tool("gone", {})).startswith("[tool error] gone: there is no such tool")
+
+
+async def test_an_answer_is_committed_once(host, plugin):
+    """Of several endings the first one counts."""
+    turn = await Adapter(host).open("Go.")
+
+    await turn.commit("Gone.\0")
+    await turn.commit("Again.")
+    await turn.drop()
+    await host.drain()
+
+    assert ["Gone.�"] == [each.text for each in calls(plugin, "after_prompt", "answer")]
+    assert [] == calls(plugin, "on_turn_dropped", "reason")
+
+
+async def test_nothing_is_no_answer(host, plugin):
+    """An empty answer teaches nothing: the turn is dropped."""
+    await (await Adapter(host).open("Go.")).commit(" \n")
+    await host.drain()
+
+    assert [DropReason.FAILED] == calls(plugin, "on_turn_dropped", "reason")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (asyncio.CancelledError(), DropReason.CANCELLED),
+        (GeneratorExit(), DropReason.CANCELLED),
+        (KeyboardInterrupt(), DropReason.CANCELLED),
+        (ValueError(), DropReason.FAILED),
+        (DropReason.BLOCKED, DropReason.BLOCKED),
+    ],
+)
+async def test_why_it_was_dropped(host, plugin, error, reason):
+    """What ended the turn says why it was dropped."""
+    await (await Adapter(host).open("Go.")).drop(error)
+    await host.drain()
+
+    assert [reason] == calls(plugin, "on_turn_dropped", "reason")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(None, DropReason.ABANDONED), (ValueError(), DropReason.FAILED), (asyncio.CancelledError(), DropReason.CANCELLED)],
+)
+async def test_a_turn_that_is_let_go_is_dropped(host, plugin, error, reason):
+    """A framework that forgets a turn has ended it, for the reason that was seen last."""
+    turn = await Adapter(host).open("Go.")
+    if error is not None:
+        turn.may_fail(error)
+    del turn
+    gc.collect()
+    await plugin.wait_for("on_turn_dropped")
+
+    assert [reason] == calls(plugin, "on_turn_dropped", "reason")
+
+
+async def test_a_committed_turn_may_be_let_go(host, plugin):
+    """What is closed stays as it was closed."""
+    await (await Adapter(host).open("Go.")).commit("Gone.")
+    gc.collect()
+    await host.drain()
+
+    assert [] == calls(plugin, "on_turn_dropped", "reason")
+
+
+async def test_letting_go_after_the_host_is_closed_harms_nobody(tmp_path):
+    """The host has dropped the turn when it closed."""
+    plugin = RecordingPlugin()
+    async with Host({"p": plugin}, state_folder=tmp_path) as host:
+        turn = await Adapter(host).open("Go.")
+    del turn
+    gc.collect()
+    await asyncio.sleep(0)
+
+    assert [DropReason.ABANDONED] == calls(plugin, "on_turn_dropped", "reason")
+
+
+def test_letting_go_after_the_loop_is_closed_harms_nobody(tmp_path):
+    """Nor does a loop that is gone."""
+    plugin = RecordingPlugin()
+
+    async def leave_open():
+        async with Host({"p": plugin}, state_folder=tmp_path) as host:
+            return await Adapter(host).open("Go.")
+
+    turn = asyncio.run(leave_open())
+    del turn
+    gc.collect()
+
+    assert [DropReason.ABANDONED] == calls(plugin, "on_turn_dropped", "reason")
+
+
+def test_a_sync_host_is_reached_from_every_loop(sync_host):
+    """A turn may be opened in one event loop, told of in a second one, and closed without any."""
+    host, plugin = sync_host
+    adapter = Adapter(host)
+
+    turn = asyncio.run(adapter.open("Go.", session="s"))
+    asyncio.run(turn.tool_result("t", output="out"))
+    assert '{"found":"x","in":"s"}' == turn.run_tool_now("look", {"what": "x"})
+    turn.commit_now("Gone.")
+    host.drain()
+
+    assert ["before_prompt", "on_tool_result", "after_prompt"] == [each.hook for each in plugin.calls][-3:]
+    assert ["look"] == [tool.name for tool in adapter.tools]
+
+
+def test_a_turn_without_a_loop(sync_host):
+    """Everything can be done without an event loop."""
+    host, plugin = sync_host
+    adapter = Adapter(host)
+
+    turn = adapter.open_now("Go.")
+    turn.tool_result_now("t", output="out")
+    turn.drop_now(ValueError())
+    host.drain()
+
+    assert ["out"] == [each.output for each in calls(plugin, "on_tool_result", "result")]
+    assert [DropReason.FAILED] == calls(plugin, "on_turn_dropped", "reason")
+
+
+def test_a_turn_that_is_let_go_in_another_thread(sync_host):
+    """The last holder may let go anywhere."""
+    host, plugin = sync_host
+    held = [Adapter(host).open_now("Go.")]
+    thread = threading.Thread(target=held.clear)
+    thread.start()
+    thread.join()
+    asyncio.run(plugin.wait_for("on_turn_dropped"))
+
+    assert [DropReason.ABANDONED] == calls(plugin, "on_turn_dropped", "reason")
+
+
+async def test_cancelling_a_caller_in_another_loop_drops_the_turn(tmp_path):
+    """A caller that is cancelled while plugins are asked in the host's thread leaves no open turn."""
+    slow = FaultPlugin(Fault.AWAIT_FOREVER, "before_prompt")
+    host = SyncHost({"slow": slow}, state_folder=tmp_path)
+    with host:
+        task = asyncio.create_task(Adapter(host).open("Go."))
+        await slow.wait_for("before_prompt")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await slow.wait_for("on_turn_dropped")
+        await slow.release()
+
+    assert [DropReason.CANCELLED] == calls(slow, "on_turn_dropped", "reason")
+
+
+async def test_what_a_fail_closed_plugin_raises_comes_out(tmp_path):
+    """Opening raises it unchanged."""
+    faulty = FaultPlugin(Fault.RAISE, "before_prompt")
+    async with Host({"f": faulty}, fail_closed=["f"], state_folder=tmp_path) as host:
+        with pytest.raises(FaultError):
+            await Adapter(host).open("Go.")
+
+
+async def test_a_host_that_is_closed_meanwhile(tmp_path, caplog):
+    """What cannot be told any more is logged without a word of content, and harms nobody."""
+    canary = make_canary()
+    async with Host({}, state_folder=tmp_path) as host:
+        turn = await Adapter(host).open("Go.")
+    with caplog.at_level(logging.WARNING, "beaver_hooks"):
+        await turn.tool_result("t", output=canary.reveal())
+        await turn.commit(canary.reveal())
+
+    said = [record.getMessage() for record in caplog.records]
+    assert ["tool_result", "commit"] == [line.split("what=")[1].split()[0] for line in said]
+    canary.assert_clean("".join(said))
+
+
+def test_a_sync_host_that_is_closed_meanwhile(tmp_path, caplog):
+    """So it is without an event loop; opening says that the host is not open."""
+    with SyncHost({}, state_folder=tmp_path) as host:
+        adapter = Adapter(host)
+        turn = adapter.open_now("Go.")
+    with caplog.at_level(logging.WARNING, "beaver_hooks"):
+        turn.tool_result_now("t")
+        turn.drop_now()
+        asyncio.run(turn.commit("Gone."))
+
+    assert 3 == len(caplog.records)
+    with pytest.raises(HostNotOpen):
+        adapter.open_now("Again.")
+    with pytest.raises(HostNotOpen):
+        asyncio.run(adapter.open("Again."))
+
+
+async def test_what_cannot_work_is_said(tmp_path):
+    """No host, a host without a way in from here, and a host of another loop: each error names the remedy."""
+    with pytest.raises(HostMisused, match=r"takes a Host or a SyncHost"):
+        Adapter("host")
+    async with Host({}, state_folder=tmp_path) as host:
+        with pytest.raises(HostMisused, match="give the adapter a SyncHost"):
+            Adapter(host).open_now("Go.")
+        with pytest.raises(WrongLoop, match="SyncHost"):
+            await asyncio.to_thread(lambda: asyncio.run(Adapter(host).open("Go.")))
+
+
+async def test_being_cancelled_while_telling_is_being_cancelled(tmp_path):
+    """Cancellation of the framework's task is never swallowed."""
+    config_waits = FaultPlugin(Fault.AWAIT_FOREVER, "after_prompt")
+    from beaver_hooks.config import Config, HostSettings
+
+    config = Config(host=HostSettings(background=False))
+    async with Host({"w": config_waits}, config=config, state_folder=tmp_path) as host:
+        turn = await Adapter(host).open("Go.")
+        task = asyncio.create_task(turn.commit("Gone."))
+        await config_waits.wait_for("after_prompt")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await config_waits.release()

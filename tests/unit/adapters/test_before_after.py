@@ -1,0 +1,168 @@
+import logging
+import threading
+
+import pytest
+
+from beaver_hooks import Host, SyncHost
+from beaver_hooks.adapters import before_after
+from beaver_hooks.adapters.before_after import BeforeAfter
+from beaver_hostspecs import Contribution, DropReason, HostMisused, PluginInfo, Reference, UnknownTurn
+from beaver_hostspecs.testing import Fault, FaultError, FaultPlugin, RecordingPlugin
+
+RULED = PluginInfo(version="0", contract="1.0", rules=("Be careful.",))
+RECALL = Contribution(blocks=("Trusted.",), references=[Reference(text="On Thursday.", id="r1")])
+
+
+@pytest.fixture
+def plugin():
+    return RecordingPlugin(RECALL, info=RULED)
+
+
+@pytest.fixture
+def host(plugin, tmp_path):
+    with SyncHost({"p": plugin}, state_folder=tmp_path) as host:
+        yield host
+
+
+def calls(plugin, hook, argument):
+    return [call.arguments[argument] for call in plugin.calls_of(hook)]
+
+
+def test_a_turn(host, plugin):
+    """What is given stands in its places, and what a framework passes beyond it is ignored."""
+    memory = BeforeAfter(host, trust="full")
+    history = [{"role": "user", "content": [{"type": "text", "text": "Hello."}, "odd"]}, {"role": "assistant"}]
+
+    given = memory.before("When?", session="s", user="u", history=history, model="m", platform="cli")
+    memory.tool(given.turn_id, "calendar", output="Thursday", arguments={"a": 1}, call_id="c", extra=1)
+    memory.after(given.turn_id, "On Thursday.", extra=2)
+    host.drain()
+
+    assert "Be careful.\n\nTrusted." == given.system
+    (reference,) = given.references
+    assert "On Thursday." in reference
+    assert f"{given.system}\n\n{reference}" == given.text
+    said = [{"role": "assistant", "content": "Hi."}]
+    assert [
+        {"role": "system", "content": "Base.\n\nBe careful.\n\nTrusted."},
+        {"role": "user", "content": reference},
+        {"role": "assistant", "content": "Hi."},
+        {"role": "user", "content": "When?"},
+    ] == given.messages("When?", said, system="Base.")
+    (turn,) = calls(plugin, "before_prompt", "turn")
+    assert ("s", "u", "full", ["Hello."]) == (turn.session, turn.user, turn.trust, [each.text for each in turn.history])
+    (result,) = calls(plugin, "on_tool_result", "result")
+    assert ("calendar", "c", "Thursday") == (result.tool, result.call_id, result.output)
+    assert ["On Thursday."] == [each.text for each in calls(plugin, "after_prompt", "answer")]
+
+
+def test_nothing_to_say(tmp_path):
+    """Without plugins there is no system message and no reference."""
+    with SyncHost({}, state_folder=tmp_path) as host:
+        given = BeforeAfter(host).before("When?")
+
+        assert [{"role": "user", "content": "When?"}] == given.messages("When?")
+        assert "" == given.text
+
+
+def test_failing(host, plugin):
+    """A turn without an answer is dropped for the reason that is given; closing it again changes nothing."""
+    memory = BeforeAfter(host)
+    for error in (ValueError("no"), DropReason.BLOCKED):
+        given = memory.before("When?")
+        memory.failed(given.turn_id, error)
+        memory.after(given.turn_id, "Too late.")
+        memory.failed(given.turn_id)
+        memory.tool(given.turn_id, "late")
+    host.drain()
+
+    assert [DropReason.FAILED, DropReason.BLOCKED] == calls(plugin, "on_turn_dropped", "reason")
+    assert [] == calls(plugin, "after_prompt", "answer")
+    assert [] == calls(plugin, "on_tool_result", "result")
+
+
+def test_the_next_turn_of_a_session_ends_the_last(host, plugin):
+    """A host that never says that a turn failed leaves none behind; other sessions go on."""
+    memory = BeforeAfter(host)
+    first = memory.before("One.", session="s")
+    elsewhere = memory.before("Two.", session="t")
+    second = memory.before("Three.", session="s")
+    for given in (first, elsewhere, second):
+        memory.after(given.turn_id, given.turn_id)
+    host.drain()
+
+    assert [DropReason.ABANDONED] == calls(plugin, "on_turn_dropped", "reason")
+    assert [elsewhere.turn_id, second.turn_id] == [each.text for each in calls(plugin, "after_prompt", "answer")]
+
+
+def test_the_oldest_gives_way(host, plugin, monkeypatch):
+    """Hosts that never close a turn, each in a session of its own, keep a bounded number of them."""
+    monkeypatch.setattr(before_after, "MOST_OPEN", 2)
+    memory = BeforeAfter(host)
+    given = [memory.before(f"Prompt {number}.") for number in range(4)]
+    for each in given:
+        memory.after(each.turn_id, each.turn_id)
+    host.drain()
+
+    assert [DropReason.ABANDONED] * 2 == calls(plugin, "on_turn_dropped", "reason")
+    assert [each.turn_id for each in given[2:]] == [each.text for each in calls(plugin, "after_prompt", "answer")]
+
+
+def test_from_many_threads(host, plugin):
+    """Turns of several threads are kept apart."""
+    memory = BeforeAfter(host)
+
+    def converse(session):
+        for number in range(5):
+            given = memory.before(f"{session} {number}", session=session)
+            memory.after(given.turn_id, f"{session} {number}")
+
+    threads = [threading.Thread(target=converse, args=(f"s{number}",)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    host.drain()
+
+    said = [(call.arguments["turn"].prompt, call.arguments["answer"].text) for call in plugin.calls_of("after_prompt")]
+    assert sorted((f"s{a} {b}", f"s{a} {b}") for a in range(8) for b in range(5)) == sorted(said)
+
+
+def test_tools(host):
+    """Plugins' tools are listed, and run between before and after only."""
+    memory = BeforeAfter(host)
+    given = memory.before("When?")
+
+    assert () == memory.tools
+    assert memory.run_tool(given.turn_id, "none", {}).startswith("[tool error]")
+    memory.after(given.turn_id, "Then.")
+    with pytest.raises(UnknownTurn):
+        memory.run_tool(given.turn_id, "none", {})
+
+
+def test_a_closed_host_harms_only_before(tmp_path, caplog):
+    """What happens after the answer never raises."""
+    with SyncHost({}, state_folder=tmp_path) as host:
+        memory = BeforeAfter(host)
+        given = memory.before("When?")
+    with caplog.at_level(logging.WARNING, "beaver_hooks"):
+        memory.tool(given.turn_id, "t")
+        memory.after(given.turn_id, "Then.")
+
+    assert 2 == len(caplog.records)
+
+
+def test_what_a_fail_closed_plugin_raises_comes_out(tmp_path):
+    """It comes out of `before`, unchanged."""
+    faulty = FaultPlugin(Fault.RAISE, "before_prompt")
+    with (
+        SyncHost({"f": faulty}, fail_closed=["f"], state_folder=tmp_path) as host,
+        pytest.raises(FaultError),
+    ):
+        BeforeAfter(host).before("When?")
+
+
+def test_a_host_with_a_loop_is_refused(tmp_path):
+    """It needs a host that can be used without an event loop."""
+    with pytest.raises(HostMisused, match="SyncHost"):
+        BeforeAfter(Host({}, state_folder=tmp_path))

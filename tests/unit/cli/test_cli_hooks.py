@@ -1,0 +1,448 @@
+"""`beaver hooks`: installing, uninstalling and looking, on real settings files."""
+
+import json
+import os
+import select
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from beaver_hooks.adapters.claude_code import client
+from beaver_hooks.adapters.claude_code.settings import EVENTS
+from beaver_hooks.config import trust_config
+
+FOREIGN = b'{"model": "opus",\n "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}, "env": {"A": "\xc3\xa9"}}'
+
+
+@pytest.fixture(autouse=True)
+def settings(tmp_path, monkeypatch):
+    """The user's settings file, which is not there yet; nothing else of this machine is looked at."""
+    runtime = tmp_path / "run"
+    runtime.mkdir(mode=0o700)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
+    return tmp_path / "claude" / "settings.json"
+
+
+@pytest.fixture
+def foreign(settings):
+    """The settings file with entries of somebody else's, in a form that nobody would write again like that."""
+    settings.parent.mkdir()
+    settings.write_bytes(FOREIGN)
+    settings.chmod(0o640)
+    return settings
+
+
+def kept(tmp_path):
+    """Return what is kept of installations."""
+    folder = tmp_path / "xdg_state_home" / "beaver-hooks" / "claude-code"
+    return sorted(each.suffix for each in folder.iterdir() if each.name != "lock") if folder.is_dir() else []
+
+
+def events(path):
+    return {name: groups[-1]["hooks"][0]["command"] for name, groups in json.loads(path.read_bytes())["hooks"].items()}
+
+
+def edit(path, change):
+    found = json.loads(path.read_bytes())
+    change(found)
+    path.write_text(json.dumps(found))
+
+
+# --- Installing and uninstalling --------------------------------------------------------------------------------
+
+
+def test_install_and_uninstall(cli, foreign, tmp_path):
+    """Installing adds ours and keeps theirs and the mode; uninstalling restores every byte and forgets."""
+    installed = cli("hooks", "install", "claude-code")
+    added, mode, beside = events(foreign), stat.S_IMODE(foreign.stat().st_mode), kept(tmp_path)
+    taken = cli("hooks", "uninstall", "claude-code")
+
+    assert (0, f"The hooks are installed: {foreign}. Claude Code reads it when its next session starts.\n", "") == (
+        installed.code,
+        installed.out,
+        installed.err,
+    )
+    assert (0, f"The hooks are uninstalled: {foreign}. Claude Code reads it when its next session starts.\n") == (
+        taken.code,
+        taken.out,
+    )
+    assert set(EVENTS) == set(added)
+    assert f"{sys.executable} -I -S {client.__file__} --seconds=6 --start" == added["UserPromptSubmit"]
+    assert (0o640, [".before", ".json"]) == (mode, beside)
+    assert (FOREIGN, 0o640, []) == (foreign.read_bytes(), stat.S_IMODE(foreign.stat().st_mode), kept(tmp_path))
+
+
+def test_what_is_kept_is_private(cli, foreign, tmp_path):
+    """Settings may hold secrets, so what was before is kept where nobody else looks."""
+    cli("hooks", "install", "claude-code")
+    folder = tmp_path / "xdg_state_home" / "beaver-hooks" / "claude-code"
+
+    assert 0o700 == stat.S_IMODE(folder.stat().st_mode)
+    assert {0o600} == {stat.S_IMODE(each.stat().st_mode) for each in folder.iterdir()}
+
+
+def test_a_file_of_ours_alone(cli, settings):
+    """A file that installing has made goes with the hooks, unless somebody has written something into it."""
+    cli("hooks", "install", "claude-code")
+    mode = stat.S_IMODE(settings.stat().st_mode)
+    cli("hooks", "uninstall", "claude-code")
+    gone = not settings.exists()
+    cli("hooks", "install", "claude-code")
+    edit(settings, lambda found: found.update(model="opus"))
+    cli("hooks", "uninstall", "claude-code")
+
+    assert (0o600, True, {"model": "opus"}) == (mode, gone, json.loads(settings.read_bytes()))
+
+
+def test_a_file_of_ours_alone_written_anew(cli, settings):
+    """It goes too where somebody has only written it in another form."""
+    cli("hooks", "install", "claude-code")
+    edit(settings, lambda _: None)
+    cli("hooks", "uninstall", "claude-code")
+
+    assert not settings.exists()
+
+
+def test_twice(cli, foreign):
+    """Installing twice is installing once; uninstalling twice, too."""
+    cli("hooks", "install", "claude-code")
+    once = foreign.read_bytes()
+    again = cli("hooks", "install", "claude-code")
+    twice = foreign.read_bytes()
+    outs = [cli("hooks", "uninstall", "claude-code").out for _ in range(2)]
+
+    assert (f"The hooks are installed already in {foreign}.\n", once) == (again.out, twice)
+    assert (FOREIGN, f"No hooks are installed in {foreign}.\n") == (foreign.read_bytes(), outs[1])
+
+
+def test_never_installed(cli, settings):
+    """Uninstalling what was never installed makes no file."""
+    assert (0, f"No hooks are installed in {settings}.\n") == cli("hooks", "uninstall", "claude-code")[:2]
+    assert not settings.exists()
+
+
+def test_other_options(cli, foreign, scratch):
+    """Installing with other options replaces ours, and uninstalling still restores every byte."""
+    (scratch / "c.json").write_text("{}")
+    cli("hooks", "install", "claude-code")
+    cli("hooks", "install", "claude-code", "--config", "c.json", "--trust", "inner")
+    line = events(foreign)["Stop"]
+    cli("hooks", "uninstall", "claude-code")
+
+    assert line.endswith(f"--seconds=2 --config={scratch}/c.json --trust=inner")
+    assert FOREIGN == foreign.read_bytes()
+
+
+def test_the_option_of_the_root(cli, foreign, scratch):
+    """`beaver --config` names the configuration as well."""
+    (scratch / "c.json").write_text("{}")
+    cli("--config", "c.json", "hooks", "install", "claude-code")
+
+    assert events(foreign)["Stop"].endswith(f"--config={scratch}/c.json")
+
+
+def test_a_configuration_that_is_missing(cli, foreign):
+    """A configuration that does not exist is not installed."""
+    ran = cli("hooks", "install", "claude-code", "--config", "missing.json")
+
+    assert 3 == ran.code
+    assert ran.err.endswith("missing.json does not exist; create it first.\n")
+    assert FOREIGN == foreign.read_bytes()
+
+
+def test_edited_since(cli, foreign):
+    """A file that was edited since loses ours and keeps every edit."""
+    cli("hooks", "install", "claude-code")
+    edit(foreign, lambda found: found["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "echo"}]}))
+    edit(foreign, lambda found: found.update(model="haiku"))
+    cli("hooks", "uninstall", "claude-code")
+    expected = json.loads(FOREIGN) | {"model": "haiku"}
+    expected["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "echo"}]})
+
+    assert expected == json.loads(foreign.read_bytes())
+
+
+def test_edited_and_installed_again(cli, foreign):
+    """After an edit, installing with other options takes the edited file for what is to be restored."""
+    cli("hooks", "install", "claude-code")
+    edit(foreign, lambda found: found.update(model="haiku"))
+    cli("hooks", "install", "claude-code", "--trust", "public")
+    cli("hooks", "uninstall", "claude-code")
+
+    assert json.loads(FOREIGN) | {"model": "haiku"} == json.loads(foreign.read_bytes())
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"[]", b'{"version": 1, "before": "x", "after": 7}'])
+def test_a_record_that_is_damaged(cli, foreign, tmp_path, damage):
+    """Without what was kept, only ours goes."""
+    cli("hooks", "install", "claude-code")
+    (record,) = (tmp_path / "xdg_state_home" / "beaver-hooks" / "claude-code").glob("*.json")
+    record.write_bytes(damage)
+    cli("hooks", "uninstall", "claude-code")
+
+    assert json.loads(FOREIGN) == json.loads(foreign.read_bytes())
+
+
+def test_a_backup_that_is_damaged(cli, foreign, tmp_path):
+    """A backup that is not what was written down is not put back."""
+    cli("hooks", "install", "claude-code")
+    (backup,) = (tmp_path / "xdg_state_home" / "beaver-hooks" / "claude-code").glob("*.before")
+    backup.write_bytes(b"{}")
+    cli("hooks", "uninstall", "claude-code")
+
+    assert json.loads(FOREIGN) == json.loads(foreign.read_bytes())
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b'{"hooks": []}', b'// mine\n{"a": 1}'])
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+def test_a_file_that_is_refused(cli, settings, tmp_path, verb, content):
+    """A file that is not what Claude Code reads is refused with the remedy, and no byte of it changes."""
+    settings.parent.mkdir()
+    settings.write_bytes(content)
+    ran = cli("hooks", verb, "claude-code")
+
+    assert (3, content, []) == (ran.code, settings.read_bytes(), kept(tmp_path))
+    assert ran.err.startswith("Error: the settings file of Claude Code ")
+    assert ran.err.endswith("; nothing was changed: correct it, and repeat this.\n")
+
+
+def test_what_cannot_be_read(cli, settings):
+    """What the system refuses is said with the path."""
+    settings.mkdir(parents=True)
+    ran = cli("hooks", "install", "claude-code")
+
+    assert (3, f"Error: {settings} cannot be used (Is a directory); see its permissions.\n") == (ran.code, ran.err)
+
+
+def test_a_link(cli, settings, tmp_path):
+    """A settings file that is a link stays one: what it leads to is changed."""
+    settings.parent.mkdir()
+    real = tmp_path / "dotfiles.json"
+    real.write_bytes(FOREIGN)
+    settings.symlink_to(real)
+    cli("hooks", "install", "claude-code")
+    there = settings.is_symlink(), set(events(real)) == set(EVENTS)
+    cli("hooks", "uninstall", "claude-code")
+
+    assert ((True, True), True, FOREIGN) == (there, settings.is_symlink(), real.read_bytes())
+
+
+@pytest.mark.parametrize(("scope", "name"), [("project", "settings.json"), ("local", "settings.local.json")])
+def test_scopes(cli, settings, scratch, scope, name):
+    """Each scope has its own file."""
+    cli("hooks", "install", "claude-code", "--scope", scope)
+    path = scratch / ".claude" / name
+
+    assert (True, False) == (path.is_file(), settings.exists())
+    assert 0 == cli("hooks", "uninstall", "claude-code", "--scope", scope).code
+    assert not path.exists()
+
+
+def test_the_home_folder(cli, scratch, monkeypatch):
+    """Without CLAUDE_CONFIG_DIR the user's settings are in the home folder."""
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR")
+    cli("hooks", "install", "claude-code")
+
+    assert (Path(os.environ["HOME"]) / ".claude" / "settings.json").is_file()
+
+
+def test_dry_run(cli, foreign, tmp_path):
+    """A dry run shows the difference and changes nothing, nor does it make a folder."""
+    ran = cli("hooks", "install", "claude-code", "--dry-run")
+
+    assert (0, FOREIGN, False) == (ran.code, foreign.read_bytes(), (tmp_path / "xdg_state_home").exists())
+    assert ran.out.startswith(f"--- {foreign} (now)\n+++ {foreign} (then)\n")
+    assert ran.out.count("client.py") == len(EVENTS)
+
+
+def test_dry_run_of_uninstalling(cli, foreign):
+    """So does one of uninstalling."""
+    cli("hooks", "install", "claude-code")
+    before = foreign.read_bytes()
+    ran = cli("hooks", "uninstall", "claude-code", "--dry-run")
+    nothing = cli("hooks", "install", "claude-code", "--dry-run").out
+
+    assert (0, before) == (ran.code, foreign.read_bytes())
+    assert f"+{FOREIGN.decode().splitlines()[0]}\n" in ran.out
+    assert f"The hooks are installed already in {foreign}.\n" == nothing
+
+
+def test_json(cli, foreign):
+    """What was done is told to a program, too."""
+    dry = cli("hooks", "install", "claude-code", "--dry-run", "--json").json
+    done = cli("hooks", "install", "claude-code", "--json").json
+
+    expected = {"agent": "claude-code", "path": str(foreign), "changed": True}
+    assert [expected | {"dryRun": True}, expected | {"dryRun": False}] == [dry, done]
+
+
+def test_a_system_without_unix_sockets(cli, foreign, monkeypatch):
+    """Where there are no Unix sockets nothing is installed, and that is said."""
+    monkeypatch.delattr(socket, "AF_UNIX")
+    ran = cli("hooks", "install", "claude-code")
+
+    expected = "Error: the hooks need Unix sockets, which Python lacks on this system; use `beaver mcp`.\n"
+    assert (3, expected, FOREIGN) == (ran.code, ran.err, foreign.read_bytes())
+
+
+def test_an_agent_that_is_unknown(cli):
+    """Only agents that there is something for can be named."""
+    assert 2 == cli("hooks", "install", "other").code
+
+
+# --- Status -----------------------------------------------------------------------------------------------------
+
+
+def test_status_without_any(cli, settings, scratch):
+    """Without hooks there is nothing to say but where they would be."""
+    ran = cli("hooks", "status")
+
+    lines = [
+        f"user     absent     {settings}",
+        *(
+            f"{scope:8} absent     {scratch}/.claude/{name}"
+            for scope, name in [("project", "settings.json"), ("local", "settings.local.json")]
+        ),
+    ]
+    assert (0, lines) == (ran.code, ran.out.splitlines())
+
+
+def test_status_installed(cli, foreign):
+    """Where they are installed, it says so, and how memory is in this folder."""
+    cli("hooks", "install", "claude-code")
+    ran = cli("hooks", "status", "claude-code")
+
+    assert 0 == ran.code
+    assert f"user     installed  {foreign}" == ran.out.splitlines()[0]
+    assert "No resident process runs for this folder; the next session starts one." == ran.out.splitlines()[-1]
+
+
+def test_status_as_json(cli, foreign):
+    """A program is told all of it."""
+    cli("hooks", "install", "claude-code")
+    found = cli("hooks", "status", "--json").json
+
+    expected = {"scope": "user", "path": str(foreign), "state": "installed", "problems": [], "notes": [], "options": []}
+    assert ("claude-code", expected) == (found["agent"], found["files"][0])
+    assert (None, None) == (found["memory"][0]["problem"], found["memory"][0]["resident"])
+
+
+def problems(cli):
+    ran = cli("hooks", "status", "--json")
+    user = ran.json["files"][0]
+    return ran.code, user["state"], user["problems"]
+
+
+AGAIN = "`beaver hooks install claude-code` puts it right"
+
+
+def test_status_half_installed(cli, foreign):
+    """What is missing, doubled or switched off is named; installing again puts right what is ours."""
+    cli("hooks", "install", "claude-code")
+
+    def damage(found):
+        del found["hooks"]["SessionEnd"]
+        found["hooks"]["PreCompact"] = found["hooks"]["PostToolUse"]
+        found["hooks"]["PostToolUse"] = found["hooks"]["PostToolUse"] * 2
+
+    edit(foreign, damage)
+    before = problems(cli)
+    note = cli("hooks", "status", "--json").json["files"][0]["notes"]
+    cli("hooks", "install", "claude-code")
+
+    expected = [
+        f"nothing is asked at SessionEnd; {AGAIN}",
+        f"PostToolUse is asked more than once; {AGAIN}",
+        f"PreCompact is no event of ours; {AGAIN}",
+    ]
+    assert (1, "partly", expected) == before
+    assert ["the file was changed since; uninstalling takes out our entries and leaves the rest"] == note
+    assert (0, "installed", []) == problems(cli)
+
+
+def test_status_of_what_moved(cli, foreign):
+    """An interpreter or a client that is not there any more is named."""
+    cli("hooks", "install", "claude-code")
+    foreign.write_bytes(foreign.read_bytes().replace(sys.executable.encode(), b"/gone/python"))
+    ran = cli("hooks", "status")
+
+    assert (1, "installed", [f"/gone/python is not there any more; {AGAIN}"]) == problems(cli)
+    assert "  problem: /gone/python is not there any more; `beaver hooks install" in ran.out
+    assert "another installation of Beaver Hooks than this one" in ran.out
+
+
+def test_status_switched_off(cli, foreign):
+    """Hooks that Claude Code is told not to run are a problem."""
+    cli("hooks", "install", "claude-code")
+    edit(foreign, lambda found: found.update(disableAllHooks=True))
+
+    assert (1, "installed", ["`disableAllHooks` is true, so that Claude Code runs no hook; take it out"]) == problems(
+        cli
+    )
+
+
+def test_status_of_what_cannot_be_read(cli, settings):
+    """A file that cannot be read is a problem; the others are looked at all the same."""
+    settings.parent.mkdir()
+    settings.write_text("{")
+    ran = cli("hooks", "status", "--json")
+
+    assert (1, ["unreadable", "absent", "absent"]) == (ran.code, [each["state"] for each in ran.json["files"]])
+
+
+def test_status_installed_twice(cli, foreign, scratch):
+    """Hooks in two files with different options are a problem: two memories are asked; with the same ones they are not."""
+    cli("hooks", "install", "claude-code")
+    cli("hooks", "install", "claude-code", "--scope", "local")
+    same = cli("hooks", "status")
+    cli("hooks", "install", "claude-code", "--scope", "local", "--trust", "public")
+    other = cli("hooks", "status")
+
+    problem = "The hooks are installed twice, with different options, so that each prompt is asked about twice: uninstall one."
+    assert (0, False) == (same.code, problem in same.out)
+    assert (1, True) == (other.code, problem in other.out)
+    assert problem == cli("hooks", "status", "--json").json["problem"]
+
+
+def test_status_of_a_resident(cli, foreign, monkeypatch):
+    """A resident that runs says how it is."""
+    cli("hooks", "install", "claude-code")
+    with tempfile.TemporaryDirectory(prefix="bt-") as runtime:  # short enough for a socket
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+        start = [sys.executable, "-I", "-S", client.__file__, "--seconds=30", "--start"]
+        event = json.dumps({"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}).encode()
+        subprocess.run(start, input=event, env=environment, check=True, capture_output=True, timeout=60)
+        ran, found = cli("hooks", "status"), cli("hooks", "status", "--json").json["memory"][0]["resident"]
+        descriptor = os.pidfd_open(found["pid"])
+        os.kill(found["pid"], signal.SIGTERM)
+        ended, _, _ = select.select([descriptor], [], [], 60)
+        os.close(descriptor)
+        log = Path(client.socket_path([], environment)).with_suffix(".log")
+
+    expected = f"The resident process {found['pid']} has 0 open turns; memory is on. Its log is {log}."
+    assert (0, expected) == (ran.code, ran.out.splitlines()[-1])
+    assert ended
+
+
+def test_status_of_a_configuration_that_nobody_confirmed(cli, foreign, scratch):
+    """Memory is off where a configuration was merely found, and it says why, until it is confirmed."""
+    cli("hooks", "install", "claude-code")
+    path = scratch / ".beaver" / "config.json"
+    path.parent.mkdir()
+    path.write_text("{}")
+    before = cli("hooks", "status")
+    trust_config(path)
+
+    assert 1 == before.code
+    assert "Memory is off in this folder: the configuration" in before.out
+    assert "nobody has confirmed it" in " ".join(before.out.split())
+    assert 0 == cli("hooks", "status").code

@@ -1,0 +1,298 @@
+"""Tools that are run outside of any turn, for hosts that only pull."""
+
+import asyncio
+
+import pytest
+
+from beaver_hooks import Host, SyncHost
+from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.config import Config
+from beaver_hooks.config.model import HostSettings
+from beaver_hooks.turns.ids import is_ours
+from beaver_hostspecs import (
+    Contribution,
+    HostMisused,
+    HostNotOpen,
+    InvalidTurn,
+    NotOffered,
+    PluginFailed,
+    Reference,
+    Scope,
+    Tool,
+    Trust,
+    UnknownTurn,
+)
+from beaver_hostspecs.testing import COROUTINE_HOOKS, RecordingPlugin
+
+
+@pytest.fixture
+def sink():
+    return MemorySink()
+
+
+@pytest.fixture
+def make_host(tmp_path, sink):
+    def make(plugins, seconds=5.0):
+        config = Config(host=HostSettings(default_deadline_seconds=seconds))
+        return Host(plugins, config=config, state_folder=tmp_path / ".beaver", sinks=[sink], environment={})
+
+    return make
+
+
+def offering(run, name="recall", **more):
+    return RecordingPlugin(tools=[Tool(name=name, description="d", parameters={}, run=run)], **more)
+
+
+def used(sink):
+    return [(each.plugin, each.hook, dict(each.facts)) for each in sink.events if each.name == "tool_used"]
+
+
+def without_time(facts):
+    return [
+        (plugin, hook, {name: each for name, each in some.items() if name != "milliseconds"})
+        for plugin, hook, some in facts
+    ]
+
+
+async def test_the_tool_gets_a_turn_with_what_the_host_knows(make_host):
+    """Session, user, scope and trust are there; the prompt is empty, the arguments are read-only."""
+    scope = Scope(project="p")
+
+    async def run(arguments, turn, report):
+        return dict(arguments), turn, report.remaining() <= 5.0
+
+    async with make_host({"p": offering(run)}) as host:
+        given, turn, in_time = await host.use_tool(
+            "recall", {"ids": [1]}, session="s", user="u", scope=scope, trust="full"
+        )
+
+    assert ({"ids": (1,)}, True, True) == (given, in_time, is_ours(turn.id))
+    said = (turn.session, turn.conversation, turn.user, turn.scope, turn.trust, turn.prompt)
+    assert ("s", "s", "u", scope, Trust.FULL, "") == said
+
+
+async def test_no_hook_hears_of_it(make_host, sink):
+    """Nothing is opened, committed or dropped: not during the call, and not when the host closes."""
+    seen = []
+
+    async def run(_, turn, __):
+        seen.append(turn.id)
+        with pytest.raises(UnknownTurn):
+            host.find_turn(turn.id)
+
+    plugin = offering(run)
+    async with make_host({"p": plugin}) as host:
+        await host.use_tool("recall", {}, session="s")
+        await host.drain()
+        receipt = await host.receipt(seen[0])
+
+    turns = [call.hook for call in plugin.calls if call.hook in COROUTINE_HOOKS]
+    assert (["start", "stop"], None) == (turns, receipt)
+    assert [] == [each.name for each in sink.events if each.name.startswith("turn_")]
+
+
+async def test_what_the_tool_reports_is_one_event(make_host, sink):
+    """Outcomes, decisions, what was cut and considered, without what the arguments say; its own events stand too."""
+
+    async def run(arguments, _, report):
+        report.outcome("notes", "stored", text=arguments["text"])
+        report.decision("privacy", "kept", arguments["text"])
+        report.clipped("page", 1, 2)
+        report.candidates([("a", 0.5), ("b", None)])
+        report.event("looked", said=arguments["text"])
+
+    async with make_host({"p": offering(run)}) as host:
+        await host.use_tool("recall", {"text": "the key is under the mat"}, session="s")
+
+    facts = {
+        "tool": "recall",
+        "ended": "returned",
+        "outcomes": ["notes:stored"],
+        "decisions": ["privacy:kept"],
+        "clipped": ["page"],
+        "considered": 2,
+    }
+    assert [("p", "tool:recall", facts)] == without_time(used(sink))
+    assert "under the mat" not in repr(sink.events)
+    assert ["looked"] == [each.name for each in sink.events if each.name == "looked"]
+
+
+async def test_what_it_reports_too_late_is_an_event_of_its_own(make_host, sink):
+    """A thread that goes on after the answer is heard all the same."""
+    reports = []
+
+    async def run(_, __, report):
+        reports.append(report)
+
+    async with make_host({"p": offering(run)}) as host:
+        await host.use_tool("recall", {}, session="s")
+        reports[0].outcome("notes", "stored")
+
+    assert ["outcome"] == [each.facts["said"] for each in sink.events if each.name == "late_report"]
+
+
+async def test_an_error_goes_to_the_caller_unchanged(make_host, sink):
+    """It is audited as in a turn, and the plugin is degraded until it succeeds again."""
+    errors = [error := LookupError("nothing there")]
+
+    async def run(*_):
+        if errors:
+            raise errors.pop()
+        return "fine"
+
+    async with make_host({"p": offering(run)}) as host:
+        with pytest.raises(LookupError) as caught:
+            await host.use_tool("recall", {}, session="s")
+        before = host.health()["p"].state
+        answer = await host.use_tool("recall", {}, session="s")
+        after = host.health()["p"].state
+
+    assert (error, "degraded", "fine", "ok") == (caught.value, before, answer, after)
+    assert ["failed", "returned"] == [facts["ended"] for _, _, facts in used(sink)]
+    assert ["raised"] == [each.facts["category"] for each in sink.events if each.name == "plugin_failed"]
+
+
+async def test_one_that_hangs_is_abandoned(make_host, sink):
+    """The deadline is that of a tool within a turn."""
+
+    async def run(*_):
+        await asyncio.get_running_loop().create_future()
+
+    async with make_host({"p": offering(run)}, seconds=0.01) as host:
+        with pytest.raises(PluginFailed):
+            await host.use_tool("recall", {}, session="s")
+
+    assert ["failed"] == [facts["ended"] for _, _, facts in used(sink)]
+
+
+async def test_cancelling_the_caller_cancels_it(make_host, sink):
+    """The cancellation goes on, and is nobody's failure."""
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def run(*_):
+        started.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.set()
+
+    async with make_host({"p": offering(run)}) as host:
+        asking = asyncio.create_task(host.use_tool("recall", {}, session="s"))
+        await started.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await ended.wait()
+        state = host.health()["p"].state
+
+    assert ("ok", ["cancelled"]) == (state, [facts["ended"] for _, _, facts in used(sink)])
+
+
+async def test_plugins_that_come_and_go(make_host):
+    """The tools are those of the plugins that are registered now; an unknown one lists them."""
+
+    async def run(*_):
+        return "fine"
+
+    async with make_host({"p": offering(run)}) as host:
+        await host.register("q", offering(run, name="other"))
+        assert "fine" == await host.use_tool("other", {}, session="s")
+        await host.unregister("q")
+        with pytest.raises(NotOffered) as caught:
+            await host.use_tool("other", {}, session="s")
+
+    assert str(caught.value).endswith("there are: `recall`")
+
+
+async def test_a_plugin_that_has_not_started_is_not_there_yet(make_host):
+    """As with turns."""
+
+    async def run(*_):
+        return "fine"
+
+    plugin = offering(run)
+    answer = plugin.answer
+
+    async def starting(call):
+        if call.hook == "start":
+            with pytest.raises(NotOffered):
+                await host.use_tool("recall", {}, session="s")
+        return await answer(call)
+
+    plugin.answer = starting
+    async with make_host({}) as host:
+        await host.register("p", plugin)
+        assert "fine" == await host.use_tool("recall", {}, session="s")
+
+
+async def test_what_was_injected_in_the_session_is_known(make_host):
+    """A tool that keeps texts can refuse to keep what a turn of the same session was given."""
+    text = "the release of the new gateway is on Thursday at noon"
+
+    async def run(arguments, turn, _):
+        return turn.was_injected(arguments["text"])
+
+    plugin = offering(run, contribution=Contribution(references=[Reference(kind="fact", id="f", text=text)]))
+    async with make_host({"p": plugin}) as host:
+        async with host.turn("when?", session="s") as turn:
+            await turn.commit("soon")
+        same = await host.use_tool("recall", {"text": text}, session="s")
+        other = await host.use_tool("recall", {"text": text}, session="t")
+
+    assert (True, False) == (same, other)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fields", "error"),
+    [
+        ({}, {"session": ""}, InvalidTurn),
+        ({}, {"session": "s", "trust": "total"}, InvalidTurn),
+        ({}, {"session": "s", "nonsense": 1}, InvalidTurn),
+        ([], {"session": "s"}, HostMisused),
+    ],
+)
+async def test_misuse_is_refused(make_host, arguments, fields, error):
+    """As `open_turn` and `run_tool` refuse it."""
+    async with make_host({}) as host:
+        with pytest.raises(error):
+            await host.use_tool("recall", arguments, **fields)
+
+
+async def test_a_host_that_is_not_open_runs_nothing(make_host):
+    """It says so."""
+    with pytest.raises(HostNotOpen):
+        await make_host({}).use_tool("recall", {}, session="s")
+
+
+async def test_deep_arguments_are_looked_through(make_host, sink):
+    """What is said deep inside is as private as what is said outside, and bytes and numbers are no texts."""
+
+    async def run(arguments, _, report):
+        report.event("looked", said=arguments["a"][0]["b"])
+
+    async with make_host({"p": offering(run)}) as host:
+        await host.use_tool("recall", {"a": [{"b": "under the blue mat"}], "n": 1}, session="s")
+
+    assert "blue mat" not in repr(sink.events)
+
+
+def test_without_an_event_loop(make_host):
+    """`SyncHost` does the same."""
+
+    async def run(_, turn, __):
+        return turn.session, turn.user
+
+    with SyncHost(make_host({"p": offering(run)})) as host:
+        assert ("s", "u") == host.use_tool("recall", {}, session="s", user="u")
+
+
+async def test_an_id_of_the_hosts_own_is_not_recorded(make_host, sink):
+    """The event names the turn by a keyed hash, where its id could name a person."""
+
+    async def run(_, turn, __):
+        return turn.id
+
+    async with make_host({"p": offering(run)}) as host:
+        assert "anna-1" == await host.use_tool("recall", {}, session="s", id="anna-1")
+
+    assert "anna-1" not in repr(sink.events)
