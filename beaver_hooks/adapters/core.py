@@ -144,7 +144,7 @@ class Adapter:
         """Do as `quietly` does, for callers without an event loop."""
         try:
             self.now(function, **keywords)
-        except (Exception, asyncio.CancelledError) as error:
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - nor is one without a loop
             self._say(what, error)
 
     async def run_tool(self, opened: OpenTurn, name: str, arguments: Mapping[str, Any] | str, call_id: str) -> str:
