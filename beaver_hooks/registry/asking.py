@@ -7,7 +7,14 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from beaver_hooks.registry.registry import Implementation
-from beaver_hostspecs import ConfigurationError, PluginError, PluginFailed, PluginRefused, PluginUnavailable
+from beaver_hostspecs import (
+    ConfigurationError,
+    PluginError,
+    PluginFailed,
+    PluginRefused,
+    PluginTurnedOff,
+    PluginUnavailable,
+)
 from beaver_hostspecs.naming import type_name
 
 T = TypeVar("T")
@@ -37,7 +44,9 @@ def contained(name: str, doing: str, *, passing: tuple[type[PluginError], ...] =
     except passing:
         raise
     except PluginUnavailable as error:
-        raise PluginUnavailable(_reason(error), plugin=name) from error
+        # By its type: an error may lie about its class.
+        kind = PluginTurnedOff if issubclass(type(error), PluginTurnedOff) else PluginUnavailable
+        raise kind(_reason(error), plugin=name) from error
     except BaseException as error:
         raise PluginFailed(f"plugin `{name}` {doing}: raised {type_name(error)}", plugin=name) from error
 

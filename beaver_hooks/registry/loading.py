@@ -29,6 +29,7 @@ from beaver_hostspecs import (
     PluginInfo,
     PluginMissing,
     PluginRefused,
+    PluginTurnedOff,
     PluginUnavailable,
     Services,
     Setup,
@@ -148,15 +149,17 @@ class Loader:
 
     @contextmanager
     def _written_down(self, name: str) -> Iterator[None]:
-        """Write down that a plugin cannot be had: one event, and its health says why."""
+        """Write down that a plugin cannot be had, or is not wanted: one event, and its health says why."""
         try:
             yield
         except PluginError as error:
             reason = str(error)
             cause = error if error.__cause__ is None else error.__cause__
-            self._recorder.health.out_of_service(name, state="unavailable", reason=reason)
+            off = isinstance(error, PluginTurnedOff)
+            self._recorder.health.out_of_service(name, state="disabled" if off else "unavailable", reason=reason)
             facts = {"reason": reason, "error": type_name(cause)}
-            self._recorder.event("plugin_unavailable", facts, plugin=name, loudly=True)
+            event = "plugin_turned_off" if off else "plugin_unavailable"
+            self._recorder.event(event, facts, plugin=name, loudly=not off)
             raise
 
     async def _check_wanted(self, member: Member) -> None:

@@ -7,6 +7,7 @@ r"""Every error that Beaver Hooks raises.
     │   ├── PluginRefused             it breaks the contract; it was not registered
     │   ├── PluginMissing             the mode or the caller needs it, and it cannot be had
     │   ├── PluginUnavailable         raised by a plugin's `configure`: leave me out, and say why
+    │   │   └── PluginTurnedOff           the same, because my own settings turn me off: no warning
     │   ├── PluginFailed              it did not start or answer as it must, where that cannot be passed over
     │   ├── UnknownPlugin             no plugin of that name is registered (also a LookupError)
     │   └── NotOffered                no plugin offers that tool or command (also a LookupError)
@@ -96,6 +97,10 @@ class PluginUnavailable(PluginError):
     def __init__(self, reason: str, *, plugin: str = "") -> None:
         self.reason = scrub(reason)
         super().__init__(reason, plugin=plugin)
+
+
+class PluginTurnedOff(PluginUnavailable):
+    """Raised by a plugin's `configure` whose own settings turn it off: no warning, and its health says `disabled`."""
 
 
 class PluginFailed(PluginError):

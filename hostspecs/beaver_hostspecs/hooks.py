@@ -56,7 +56,8 @@ def configure(setup: Setup) -> Deadlines | None:
     Ordering: registration order.
 
     On failure: `ConfigurationError` fails loading with its sanitised message. `PluginUnavailable` leaves the plugin
-    out with one warning. Anything else makes it `unavailable`, or fails loading if it is required.
+    out with one warning, `PluginTurnedOff` without one. Anything else makes it `unavailable`, or fails loading if it is
+    required.
 
     Returns:
         The deadlines that follow from the settings, in place of those of `describe`; `None` to leave those.

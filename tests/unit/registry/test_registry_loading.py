@@ -235,6 +235,22 @@ async def test_an_optional_plugin_that_cannot_be_loaded(site, configured, sink, 
     assert (event.plugin, event.facts["reason"]) == ("odd", reason)
 
 
+async def test_a_plugin_may_turn_itself_off(site, configured, sink, caplog):
+    """One whose settings say so is left out without a warning: its health says that it is disabled, and why."""
+    site.install("curated")
+    site.install("odd", plugin(hook("def configure(self, setup)", "raise PluginTurnedOff('odd.enabled is false')")))
+
+    with caplog.at_level("WARNING", "beaver_hooks"):
+        async with configured({}) as host:
+            assert states(host) == {"curated": "ok", "odd": "disabled"}
+            assert host.health()["odd"].reason == "odd.enabled is false"
+
+    assert [] == caplog.records
+    (event,) = sink.named("plugin_turned_off")
+    assert ("odd", {"reason": "odd.enabled is false", "error": "PluginTurnedOff"}) == (event.plugin, dict(event.facts))
+    assert [] == sink.named("plugin_unavailable")
+
+
 @pytest.mark.parametrize("case", BROKEN)
 async def test_a_required_plugin_that_cannot_be_loaded(site, configured, case):
     """Loading fails with the reason and the command that reinstalls it."""
