@@ -59,7 +59,8 @@ def main() -> int:
         folder = Path(name)
         config = folder / "config.json"
         config.write_text(json.dumps(CONFIG))
-        places = {"XDG_RUNTIME_DIR": name, "CLAUDE_PROJECT_DIR": name, "BEAVER_CONFIG": str(config)}
+        places = {"XDG_RUNTIME_DIR": name, "XDG_STATE_HOME": str(folder / "state"), "CLAUDE_PROJECT_DIR": name}
+        places["BEAVER_CONFIG"] = str(config)
         environment = {**os.environ, **places}
         command = [sys.executable, "-m", client.RESIDENT, f"--folder={name}"]
         with subprocess.Popen(command, env=environment, cwd=name) as resident:

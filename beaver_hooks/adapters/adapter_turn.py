@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from beaver_hooks.adapters.texts import text_of
 from beaver_hooks.agent.presenting import presentable
 from beaver_hooks.agent.tools.rendering import MARK, render_output
 from beaver_hooks.turns.open_turn import OpenTurn
@@ -88,7 +89,7 @@ class AdapterTurn:
             tool=tool or "nameless",
             call_id=call_id or "nameless",
             arguments=arguments or {},
-            output=None if said is not None else _plain(output),
+            output=None if said is not None else _told(output),
             error=said,
             duration=None if seconds is None else timedelta(seconds=seconds),
         )
@@ -97,16 +98,21 @@ class AdapterTurn:
         """Run a plugin's tool; return what to tell the model, a failure too."""
         return await self._adapter.run_tool(self.opened, name, arguments, call_id or "nameless")
 
-    async def commit(self, answer: str, *, stored: bool | None = None) -> None:
-        """Close the turn with what the user got; harms nobody. Nothing at all is no answer, and drops it."""
-        if not answer.strip():
+    async def commit(self, answer: object, *, stored: bool | None = None) -> None:
+        """Close the turn with what the user got; harms nobody.
+
+        What is no text is told as its JSON. Nothing at all is no answer, and drops the turn.
+        """
+        text = text_of(answer)
+        if not text.strip():
             await self.drop(DropReason.FAILED)
             return
-        await self._close("commit", self.opened.commit, answer=presentable(answer), stored=stored)
+        await self._close("commit", self.opened.commit, answer=presentable(text), stored=stored)
 
     async def drop(self, reason: DropReason | BaseException = DropReason.FAILED) -> None:
-        """Close the turn without an answer; harms nobody."""
+        """Close the turn without an answer; harms nobody. A task that is cancelled meanwhile drops it all the same."""
         why = reason_for(reason) if isinstance(reason, BaseException) else reason
+        self._end.reason = why
         await self._close("drop", self.opened.drop, reason=why)
 
     def drop_soon(self, reason: DropReason) -> None:
@@ -120,9 +126,12 @@ class AdapterTurn:
 
     def run_tool_now(self, name: str, arguments: Mapping[str, Any] | str, *, call_id: str | None = None) -> str:
         """Do as `run_tool` does, without an event loop."""
-        return self._adapter.now(self.run_tool, name, arguments, call_id=call_id)
+        try:
+            return self._adapter.now(self.run_tool, name, arguments, call_id=call_id)
+        except HostError as error:
+            return self._adapter.unreached(name, error)
 
-    def commit_now(self, answer: str, **fields: Any) -> None:
+    def commit_now(self, answer: object, **fields: Any) -> None:
         """Do as `commit` does, without an event loop."""
         self._adapter.quietly_now("commit", self.commit, answer=answer, **fields)
 
@@ -150,12 +159,9 @@ def _error(output: object, error: BaseException | str | None) -> str | None:
     return error
 
 
-def _plain(output: object) -> str:
+def _told(output: object) -> str:
     """Return what a tool returned as text, so that plugins hold no object of the framework."""
-    try:
-        return render_output(output, characters=MOST_CHARACTERS)
-    except (TypeError, ValueError, RecursionError):
-        return render_output(str(output), characters=MOST_CHARACTERS)
+    return render_output("null" if output is None else text_of(output), characters=MOST_CHARACTERS)
 
 
 def _let_go(loop: asyncio.AbstractEventLoop, opened: OpenTurn, end: _End) -> None:

@@ -49,7 +49,7 @@ from agent_framework import (
 from agent_framework.exceptions import UserInputRequiredException
 
 from beaver_hooks.adapters.adapter_turn import AdapterTurn, reason_for
-from beaver_hooks.adapters.core import Adapter, Defaults, OfferedTool
+from beaver_hooks.adapters.core import Adapter, Defaults, OfferedTool, user_in
 from beaver_hooks.host import Host
 from beaver_hooks.log import make_log
 from beaver_hooks.sync import SyncHost
@@ -85,7 +85,6 @@ class _Run:
     async def failed(self, reason: DropReason) -> None:
         turn, self.turn = self.turn, None
         if turn is not None:
-            turn.may_fail(asyncio.CancelledError() if reason is DropReason.CANCELLED else RuntimeError())
             await turn.drop(reason)
 
     async def ended(self, response: AgentResponse[Any] | None) -> None:
@@ -163,7 +162,7 @@ class BeaverContextProvider(ContextProvider, AgentMiddleware):
         fields: dict[str, Any] = {
             "prompt": _prompt(context.input_messages, history),
             "session": context.session_id,
-            "user": _user(session, context),
+            "user": context.options.get("user") or user_in(session.state),
             "history": [(str(each.role), each.text) for each in history],
         }
 
@@ -376,13 +375,6 @@ def _tools(agent: SupportsAgentRun, context: SessionContext) -> Iterator[object]
     for server in getattr(agent, "mcp_tools", ()):
         yield from server.functions
     yield from context.tools
-
-
-def _user(session: AgentSession, context: SessionContext) -> str | None:
-    for named in (context.options.get("user"), session.state.get("user_id")):
-        if isinstance(named, str) and named:
-            return named
-    return None
 
 
 def _prompt(messages: Iterable[Message], history: Iterable[Message]) -> str:

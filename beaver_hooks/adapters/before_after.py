@@ -85,22 +85,22 @@ class BeforeAfter:
             raise HostMisused("BeforeAfter takes an open SyncHost: `with SyncHost(Host.from_config()) as host:`")
         self._adapter = Adapter(host, **defaults)
         self._open: OrderedDict[str, AdapterTurn] = OrderedDict()
-        self._sessions: dict[str, str] = {}
+        self._sessions: dict[tuple[str, str | None], str] = {}
         self._lock = threading.Lock()
 
     def before(
         self,
-        prompt: str,
+        prompt: object,
         *,
-        session: str | None = None,
-        user: str | None = None,
-        history: Iterable[Mapping[str, str]] = (),
+        session: object = None,
+        user: object = None,
+        history: Iterable[object] = (),
         **_: Any,
     ) -> Given:
-        """Open a turn. One of the same session that nobody closed is dropped.
+        """Open a turn. One of the same session and user that nobody closed is dropped.
 
         Args:
-            prompt: what the user says.
+            prompt: what the user says: a text, or a list of parts as in chat requests.
             session: the running session.
             user: who speaks.
             history: what was said before: mappings with `role` and `content`.
@@ -110,8 +110,8 @@ class BeforeAfter:
             Exception: what a fail-closed plugin raised.
             HostError: the host is not open.
         """
-        said = [(each.get("role", ""), _text(each.get("content"))) for each in history]
-        turn = self._adapter.open_now(prompt, session=session, user=user, history=said)
+        said = [(str(each.get("role")), _text(each.get("content"))) for each in history if isinstance(each, Mapping)]
+        turn = self._adapter.open_now(_text(prompt), session=session, user=user, history=said)
         for left in self._enter(turn):
             left.drop_now(DropReason.ABANDONED)
         return Given(turn_id=turn.id, system=turn.system_prompt(), references=turn.references)
@@ -131,10 +131,10 @@ class BeforeAfter:
         if (turn := self._open.get(turn_id)) is not None:
             turn.tool_result_now(tool, output=output, error=error, arguments=arguments, call_id=call_id)
 
-    def after(self, turn_id: str, answer: str, **_: Any) -> None:
+    def after(self, turn_id: str, answer: object, **_: Any) -> None:
         """Close the turn with the answer that the user has; closing it again changes nothing."""
         if (turn := self._leave(turn_id)) is not None:
-            turn.commit_now(answer)
+            turn.commit_now(_text(answer))
 
     def failed(self, turn_id: str, reason: DropReason | BaseException = DropReason.FAILED, **_: Any) -> None:
         """Close the turn without an answer."""
@@ -158,7 +158,7 @@ class BeforeAfter:
 
     def _enter(self, turn: AdapterTurn) -> list[AdapterTurn]:
         """Keep a turn; return those that give way to it."""
-        session = turn.opened.turn.session
+        session = _session_of(turn)
         with self._lock:
             left = [self._open.pop(self._sessions.get(session, ""), None)]
             self._open[turn.id] = turn
@@ -173,9 +173,14 @@ class BeforeAfter:
 
     def _forget(self, turn_id: str) -> AdapterTurn | None:
         turn = self._open.pop(turn_id, None)
-        if turn is not None and self._sessions.get(turn.opened.turn.session) == turn_id:
-            del self._sessions[turn.opened.turn.session]
+        if turn is not None and self._sessions.get(session := _session_of(turn)) == turn_id:
+            del self._sessions[session]
         return turn
+
+
+def _session_of(turn: AdapterTurn) -> tuple[str, str | None]:
+    """Return whose session it is: users may have the same names for theirs."""
+    return turn.opened.turn.session, turn.opened.turn.user
 
 
 def _text(content: object) -> str:
@@ -183,4 +188,4 @@ def _text(content: object) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
-    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, Mapping))
+    return "\n".join(str(part["text"]) for part in parts if isinstance(part, Mapping) and part.get("text"))

@@ -12,7 +12,10 @@ is on its way, so what goes wrong in telling the plugins is logged.
 import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import CancelledError as Forgotten
+from datetime import UTC, datetime
 from typing import Any, TypedDict, TypeVar, Unpack
+from uuid import UUID
 
 import attrs
 
@@ -20,17 +23,22 @@ from beaver_hooks.adapters.adapter_turn import AdapterTurn
 from beaver_hooks.agent.chat import ToolCall
 from beaver_hooks.agent.presenting import presentable
 from beaver_hooks.agent.tools.box import ToolBox, is_being_cancelled
+from beaver_hooks.agent.tools.rendering import render_error
+from beaver_hooks.config.suggestions import did_you_mean
 from beaver_hooks.host import Host
 from beaver_hooks.log import make_log
 from beaver_hooks.sync import SyncHost
 from beaver_hooks.turns.ids import new_turn_id
 from beaver_hooks.turns.open_turn import OpenTurn
-from beaver_hostspecs import BeaverError, HostMisused, Message, Scope, Trust
+from beaver_hostspecs import BeaverError, HostError, HostMisused, HostNotOpen, Message, Scope, Trust, Turn
 from beaver_hostspecs.naming import type_name
 
 T = TypeVar("T")
 
-__all__ = ["Adapter", "AdapterTurn", "Defaults", "OfferedTool"]
+IDS = str | int | UUID
+CLOSED = "the host was closed meanwhile; close it when the agents that use it are done"
+
+__all__ = ["Adapter", "AdapterTurn", "Defaults", "OfferedTool", "user_in"]
 
 
 class Defaults(TypedDict, total=False):
@@ -66,13 +74,16 @@ class Adapter:
         host: an open `Host`, for a framework that stays in its event loop; or an open `SyncHost`, which is reached from
             every thread and every loop.
         **defaults: what to say about every turn.
+
+    Raises:
+        HostMisused: an argument cannot work.
     """
 
     def __init__(self, host: Host | SyncHost, **defaults: Unpack[Defaults]) -> None:
         if not isinstance(host, Host | SyncHost):
             raise HostMisused("an adapter takes a Host or a SyncHost; make one with Host.from_config()")
         self._host = host
-        self._defaults = defaults
+        self._defaults = _checked(defaults)
         self._inner = host.within if isinstance(host, SyncHost) else host
         self._box = ToolBox(self._inner)
         self._log = make_log()
@@ -94,8 +105,8 @@ class Adapter:
         self,
         prompt: str,
         *,
-        session: str | None = None,
-        user: str | None = None,
+        session: object = None,
+        user: object = None,
         history: Iterable[tuple[str, str]] = (),
         **more: Any,
     ) -> AdapterTurn:
@@ -103,8 +114,8 @@ class Adapter:
 
         Args:
             prompt: what the user said; nothing, where a run goes on without a new prompt.
-            session: the framework's session, or the default one, or a new one.
-            user: the framework's user, or the default one.
+            session: the framework's session, or the default one, or a new one: a text, a number or a UUID.
+            user: the framework's user, or the default one; likewise.
             history: roles and texts of what was said before; only the user's and the assistant's is passed on.
             **more: further fields of the turn.
 
@@ -122,41 +133,62 @@ class Adapter:
         """Run a coroutine function in the host's loop, from any."""
         if isinstance(self._host, Host):
             return await function(*arguments, **keywords)
-        return await self._host.reach(function, *arguments, **keywords)
+        try:
+            return await self._host.reach(function, *arguments, **keywords)
+        except asyncio.CancelledError:
+            if is_being_cancelled():
+                raise
+            # A host that is closed forgets those who wait for it; nobody cancels the framework's task.
+            raise HostNotOpen(CLOSED) from None
 
     def now(self, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **keywords: Any) -> T:
         """Run a coroutine function in the host's loop and wait for it without one."""
         if isinstance(self._host, Host):
             raise HostMisused("a Host has no way in without its event loop; give the adapter a SyncHost")
-        return self._host.call(function, *arguments, **keywords)
+        try:
+            return self._host.call(function, *arguments, **keywords)
+        except Forgotten:
+            raise HostNotOpen(CLOSED) from None
 
     async def quietly(self, what: str, function: Callable[..., Coroutine[Any, Any, object]], **keywords: Any) -> None:
         """Tell the host something that must harm nobody: what goes wrong is logged."""
         try:
             await self.reach(function, **keywords)
-        except (Exception, asyncio.CancelledError) as error:
-            # A host that is closed meanwhile cancels those who wait for it, and not the framework's own task.
-            if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
-                raise
+        except Exception as error:  # noqa: BLE001 - it is logged
             self._say(what, error)
 
     def quietly_now(self, what: str, function: Callable[..., Coroutine[Any, Any, object]], **keywords: Any) -> None:
         """Do as `quietly` does, for callers without an event loop."""
         try:
             self.now(function, **keywords)
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - nor is one without a loop
+        except Exception as error:  # noqa: BLE001 - it is logged
             self._say(what, error)
 
     async def run_tool(self, opened: OpenTurn, name: str, arguments: Mapping[str, Any] | str, call_id: str) -> str:
         """Run a plugin's tool within a turn; return what to tell the model. A failure is a text with a mark."""
         written = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
         call = ToolCall(id=call_id, name=name, arguments=written)
-        return (await self.reach(self._box.run, call, opened)).text
+        try:
+            return (await self.reach(self._box.run, call, opened)).text
+        except HostError as error:
+            return self.unreached(name, error)
+
+    def unreached(self, name: str, error: HostError) -> str:
+        """Return what to tell the model of a plugin's tool whose host cannot be reached; why is logged."""
+        self._say("run_tool", error)
+        return render_error(name, "it is out of service")
 
     def _say(self, what: str, error: BaseException) -> None:
         # Other errors may quote what was said.
         reason = str(error) if isinstance(error, BeaverError) else None
         self._log.warning("adapter_failed", what=what, error=type_name(error), reason=reason)
+
+    def _id(self, what: str, value: object) -> str | None:
+        """Return a framework's id as text. What shows itself by its address would be another one each time."""
+        if value is None or isinstance(value, IDS):
+            return None if value is None else str(value) or None
+        self._log.warning("adapter_limited", what=what, why="it is no text, number or UUID", type=type_name(value))
+        return None
 
     def _offered(self) -> tuple[OfferedTool, ...]:
         return tuple(OfferedTool(**schema) for schema in self._box.schemas())
@@ -164,25 +196,48 @@ class Adapter:
     async def _open(
         self,
         prompt: str,
-        session: str | None,
-        user: str | None,
+        session: object,
+        user: object,
         history: Iterable[tuple[str, str]],
         more: Mapping[str, Any],
     ) -> AdapterTurn:
         given = self._defaults
         turn_id = new_turn_id()
         fields: dict[str, Any] = {
+            **given,
             "id": turn_id,
-            "session": session or given.get("session") or f"run-{turn_id}",
-            "user": user or given.get("user"),
-            "trust": given.get("trust", Trust.PUBLIC),
-            "scope": given.get("scope") or Scope(),
-            "budget": given.get("budget"),
+            "session": self._id("session", session) or given.get("session") or f"run-{turn_id}",
+            "user": self._id("user", user) or given.get("user"),
             "history": _messages(history),
             **more,
         }
         opened = await self._inner.open_turn(presentable(prompt), **fields)
         return AdapterTurn(adapter=self, opened=opened)
+
+
+def user_in(*places: object) -> object:
+    """Return the first `user_id` in places of a framework: a mapping's key, or an attribute."""
+    for place in places:
+        named = place.get("user_id") if isinstance(place, Mapping) else getattr(place, "user_id", None)
+        if named is not None and named != "":
+            return named
+    return None
+
+
+def _checked(defaults: Defaults) -> dict[str, Any]:
+    """Return the defaults that say something. What cannot work is said now, and not by somebody's turn."""
+    given = {name: value for name, value in defaults.items() if value not in (None, "")}
+    known = Defaults.__annotations__
+    for name in given:
+        if name not in known:
+            listed = ", ".join(f"`{each}`" for each in known)
+            raise HostMisused(f"an adapter takes no `{name}`{did_you_mean(name, known) or f'; it takes {listed}'}")
+    fields: dict[str, Any] = {"session": "s", "id": "t", "prompt": "", "when": datetime.now(UTC), **given}
+    try:
+        Turn(**fields)
+    except (TypeError, ValueError) as error:
+        raise HostMisused(f"an adapter was given what cannot work: {error}") from None
+    return given
 
 
 def _messages(history: Iterable[tuple[str, str]]) -> tuple[Message, ...]:

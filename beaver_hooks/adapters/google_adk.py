@@ -19,7 +19,6 @@ The session is ADK's session id, the user its user id.
 """
 
 import asyncio
-import json
 import sys
 import weakref
 from collections.abc import Iterable, Mapping
@@ -37,6 +36,7 @@ from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
 from beaver_hooks.adapters.core import Adapter, AdapterTurn, Defaults, OfferedTool
+from beaver_hooks.adapters.texts import text_of
 from beaver_hooks.agent.tools.rendering import MARK
 from beaver_hooks.host import Host
 from beaver_hooks.sync import SyncHost
@@ -261,7 +261,7 @@ def _answer(event: Event) -> str:
         return text
     values = [event.output, *(each.response for each in event.get_function_responses())]
     value = next((each for each in values if each is not None), None)
-    return "" if value is None else value if isinstance(value, str) else json.dumps(value, default=str)
+    return text_of(value)
 
 
 def _takes_functions(config: types.GenerateContentConfig) -> bool:

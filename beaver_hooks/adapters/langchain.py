@@ -19,7 +19,7 @@ What the framework forces:
   turn of its own, with the same prompt, and is told of the tool calls again.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any, NotRequired, Self, Unpack
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ExtendedModelResponse, ModelRequest, ModelResponse
@@ -30,10 +30,9 @@ from langgraph.channels import UntrackedValue
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 from langgraph.types import Command
-from pydantic_core import to_json
 from typing_extensions import override
 
-from beaver_hooks.adapters.core import Adapter, AdapterTurn, Defaults, OfferedTool
+from beaver_hooks.adapters.core import Adapter, AdapterTurn, Defaults, OfferedTool, user_in
 from beaver_hooks.agent.tools.rendering import MARK
 from beaver_hooks.host import Host
 from beaver_hooks.sync import SyncHost
@@ -82,7 +81,6 @@ class Run(str):
         """Drop the turn, and let go of it: who asks the model again needs another."""
         turn, self.turn = self.turn, None
         if turn is not None:
-            turn.may_fail(error)  # dropping it waits, which a cancelled task may not be able to
             await turn.drop(DropReason.ABANDONED if isinstance(error, GraphBubbleUp) else error)
 
     def tool_failed(self, error: BaseException) -> None:
@@ -139,7 +137,8 @@ class BeaverMiddleware(AgentMiddleware[State, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Open the turn at the first request, put memory into each, and tell of the tools that ran before it."""
-        run = await self._ready(request)
+        run = _found(request.state) or await self._begin(request.state, request.runtime, resumes=True)
+        await _tell(run, request.state["messages"])
         try:
             answer = await handler(_with_memory(request, run))
         except BaseException as error:
@@ -152,11 +151,12 @@ class BeaverMiddleware(AgentMiddleware[State, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Open the turn at the first request, put memory into each, and tell of the tools that ran before it."""
-        run = self._adapter.now(self._ready, request)
+        run = _found(request.state) or self._adapter.now(self._begin, request.state, request.runtime, resumes=True)
+        self._adapter.quietly_now("tool_result", _tell, run=run, messages=request.state["messages"])
         try:
             answer = handler(_with_memory(request, run))
         except BaseException as error:
-            self._adapter.now(run.failed, error)
+            self._adapter.quietly_now("drop", run.failed, error=error)
             raise
         return _answered(run, answer, request.state)
 
@@ -198,27 +198,19 @@ class BeaverMiddleware(AgentMiddleware[State, Any, Any]):
     @override
     def after_agent(self, state: State, runtime: Runtime[Any]) -> None:
         """Close the turn."""
-        if _found(state) is not None:
-            self._adapter.now(self._end, state)
+        self._adapter.quietly_now("commit", self._end, state=state)
 
-    async def _begin(self, state: Any, runtime: Any) -> Run:
+    async def _begin(self, state: Any, runtime: Any, *, resumes: bool = False) -> Run:
         info, messages = runtime.execution_info, state["messages"]
         at = _last_prompt(messages)
         turn = await self._adapter.open(
             "".join(str(each.text) for each in messages[at : at + 1]),
             session=info.thread_id if info else None,
-            user=_user(runtime),
+            user=user_in(runtime.context) or _authenticated(runtime.server_info),
             history=_spoken(messages[:at]),
         )
-        offered = await self._adapter.offered_tools()
-        return Run.of(turn, [_tool(each) for each in offered])
-
-    async def _ready(self, request: ModelRequest[Any]) -> Run:
-        run, messages = _found(request.state), request.state["messages"]
-        if run is None:
-            run = await self._begin(request.state, request.runtime)
-            run.calls = _calls_since(messages, _last_prompt(messages))
-        await _tell(run, messages)
+        run = Run.of(turn, [_tool(each) for each in await self._adapter.offered_tools()])
+        run.calls = _calls_since(messages, at) if resumes else {}
         return run
 
     async def _end(self, state: State) -> None:
@@ -326,12 +318,8 @@ def _found(state: Any) -> Run | None:
     return run if isinstance(run, Run) and run.turn is not None else None
 
 
-def _user(runtime: Any) -> str | None:
-    context, server = runtime.context, runtime.server_info
-    named = context.get("user_id") if isinstance(context, Mapping) else getattr(context, "user_id", None)
-    if named is None and server is not None and server.user is not None:
-        named = server.user.identity
-    return None if named is None else str(named)
+def _authenticated(server: Any) -> object:
+    return None if server is None or server.user is None else server.user.identity
 
 
 def _last_prompt(messages: Sequence[AnyMessage]) -> int:
@@ -346,13 +334,11 @@ def _spoken(messages: Iterable[AnyMessage]) -> Iterator[tuple[str, str]]:
             yield "user" if isinstance(each, HumanMessage) else "assistant", str(each.text)
 
 
-def _answer(run: Run, messages: Sequence[AnyMessage]) -> str | None:
+def _answer(run: Run, messages: Sequence[AnyMessage]) -> object:
     """Return what the user gets; nothing where another middleware has put its own words in the model's place."""
     last = messages[-1] if messages else None
     if last is None or all(last.id != each.id for each in run.answer.result):
         # A tool may have answered in the model's place.
         return str(last.text) if isinstance(last, ToolMessage) and last.status != "error" else None
     structured = run.answer.structured_response
-    if structured is None or isinstance(structured, str):
-        return structured or str(last.text)
-    return to_json(structured, fallback=str, inf_nan_mode="strings").decode()
+    return str(last.text) if structured in (None, "") else structured

@@ -49,10 +49,9 @@ from agents.lifecycle import RunHooksBase
 from agents.result import RunResultBase
 from agents.run_config import CallModelData, ModelInputData, RunOptions, ToolErrorFormatterArgs
 from agents.tool_context import ToolContext
-from pydantic_core import to_jsonable_python
 from typing_extensions import override
 
-from beaver_hooks.adapters.core import Adapter, AdapterTurn, Defaults, OfferedTool
+from beaver_hooks.adapters.core import Adapter, AdapterTurn, Defaults, OfferedTool, user_in
 from beaver_hooks.agent.tools.rendering import render_error
 from beaver_hooks.host import Host
 from beaver_hooks.sync import SyncHost
@@ -127,9 +126,9 @@ class BeaverRunner:
         try:
             result = Runner.run_sync(starting_agent, input, **run.options())
         except BaseException as error:
-            self._adapter.now(run.failed, error)
+            self._adapter.quietly_now("drop", run.failed, error=error)
             raise
-        self._adapter.now(run.returned, result)
+        self._adapter.quietly_now("commit", run.returned, result=result)
         return result
 
     def run_streamed(
@@ -185,12 +184,11 @@ class _Run(RunHooks[Any]):
         if getattr(result, "interruptions", None):
             await self.turn.drop(DropReason.ABANDONED)
         else:
-            await self.turn.commit(_text(result.final_output))
+            await self.turn.commit(result.final_output)
 
     async def failed(self, error: BaseException) -> None:
         """Drop the turn."""
         if self.turn is not None:
-            self.turn.may_fail(error)  # dropping it waits, which a cancelled task may not be able to
             await self.turn.drop(DropReason.BLOCKED if isinstance(error, BLOCKED) else error)
 
     async def stream(self, result: RunResultStreaming) -> AsyncGenerator[StreamEvent, None]:
@@ -230,7 +228,7 @@ class _Run(RunHooks[Any]):
         self.turn = await self._adapter.open(
             "".join(_said(each.get("content")) for each in items[at : at + 1]),
             session=_session(self._options),
-            user=_user(data.context),
+            user=user_in(data.context),
             history=[(str(each.get("role")), _said(each.get("content"))) for each in items[:at]],
         )
         for call, output in _results(items[at:]):
@@ -246,7 +244,7 @@ class _Run(RunHooks[Any]):
 
     async def use(self, name: str, arguments: str, context: ToolContext[Any]) -> str:
         """Run a plugin's tool in the turn; before it is open, in a run that goes on, in one of its own."""
-        turn = self.turn or await self._adapter.open("", session=_session(self._options), user=_user(context.context))
+        turn = self.turn or await self._adapter.open("", session=_session(self._options), user=user_in(context.context))
         return await turn.run_tool(name, arguments, call_id=context.tool_call_id)
 
     @override
@@ -265,9 +263,7 @@ class _Run(RunHooks[Any]):
             return  # it is told when the turn is opened
         failed = call_id in self._errors
         error = self._errors.pop(call_id or "", None) or ("it failed" if failed else None)
-        await self.turn.tool_result(
-            tool, call_id=call_id, arguments=_arguments(arguments), output=_plain(output), error=error
-        )
+        await self.turn.tool_result(tool, call_id=call_id, arguments=_arguments(arguments), output=output, error=error)
 
     def _formatted(self, given: ToolErrorFormatterArgs[Any]) -> Any:
         """Remember a tool's failure, and say it as the user wants."""
@@ -309,11 +305,6 @@ def _session(options: RunOptions[Any]) -> str | None:
     return named or _configured(options, "group_id")
 
 
-def _user(context: object) -> str | None:
-    named = context.get("user_id") if isinstance(context, Mapping) else getattr(context, "user_id", None)
-    return None if named is None else str(named)
-
-
 def _before_history(
     recalled: Sequence[TResponseInputItem], items: Sequence[TResponseInputItem]
 ) -> list[TResponseInputItem]:
@@ -345,14 +336,3 @@ def _arguments(written: object) -> dict[str, Any]:
     except ValueError:
         return {}
     return arguments if isinstance(arguments, dict) else {}
-
-
-def _text(output: object) -> str:
-    """Return a run's output as text; there is no output in `None`."""
-    plain = "" if output is None else _plain(output)
-    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
-
-
-def _plain(value: object) -> object:
-    """Return a value as plain data."""
-    return value if isinstance(value, str) else to_jsonable_python(value, fallback=str, inf_nan_mode="strings")

@@ -15,8 +15,7 @@ What the framework forces:
 """
 
 import copy
-import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Self, Unpack
@@ -42,10 +41,10 @@ from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import DeferredToolRequests, RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 from pydantic_ai.toolsets.abstract import ToolsetTool
-from pydantic_core import SchemaValidator, core_schema, to_jsonable_python
+from pydantic_core import SchemaValidator, core_schema
 from typing_extensions import override
 
-from beaver_hooks.adapters.core import Adapter, AdapterTurn, Defaults, OfferedTool
+from beaver_hooks.adapters.core import Adapter, AdapterTurn, Defaults, OfferedTool, user_in
 from beaver_hooks.host import Host
 from beaver_hooks.sync import SyncHost
 from beaver_hostspecs import DropReason, HostMisused
@@ -137,7 +136,7 @@ class BeaverMemory(AbstractCapability[Any]):
     async def _open(self, ctx: RunContext[Any]) -> None:
         prompt, history = _prompt_and_history(ctx)
         self._turn = await self._adapter.open(
-            prompt, session=ctx.conversation_id, user=_user(ctx), history=_spoken(history)
+            prompt, session=ctx.conversation_id, user=user_in(ctx.metadata, ctx.deps), history=_spoken(history)
         )
         self._tools = await self._adapter.offered_tools()
 
@@ -148,16 +147,17 @@ class BeaverMemory(AbstractCapability[Any]):
         if isinstance(output, UNANSWERED):
             await turn.drop(DropReason.ABANDONED)
         else:
-            await turn.commit(_text(output))
+            await turn.commit(output)
 
     async def _failed(self, error: BaseException, *, for_good: bool) -> None:
         turn = self._turn
         if turn is None:
             return
-        turn.may_fail(error)  # dropping it waits, which a cancelled task may not be able to
         if for_good:
             self._turn = None
             await turn.drop(DropReason.BLOCKED if isinstance(error, ContentFilterError) else error)
+        else:
+            turn.may_fail(error)
 
     # --- What the model gets ------------------------------------------------------------------------------------
 
@@ -296,14 +296,6 @@ class _WithPluginTools(WrapperToolset[Any]):
 # --- What is said in a run ---------------------------------------------------------------------------------------
 
 
-def _user(ctx: RunContext[Any]) -> str | None:
-    for place in (ctx.metadata, ctx.deps):
-        named = place.get("user_id") if isinstance(place, Mapping) else getattr(place, "user_id", None)
-        if isinstance(named, str) and named:
-            return named
-    return None
-
-
 def _prompt_and_history(ctx: RunContext[Any]) -> tuple[str, Sequence[ModelMessage]]:
     """Return what the user said, of a run that goes on too, and the messages before it."""
     if ctx.prompt is not None:
@@ -330,18 +322,7 @@ def _said(content: str | Sequence[UserContent]) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def _text(output: object) -> str:
-    """Return a run's output as text; there is no output in `None`."""
-    plain = "" if output is None else _plain(output)
-    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
-
-
 def _plain(value: object) -> object:
-    """Return a value as plain data, without any picture in it."""
+    """Return what a tool says to the model, without any picture in it."""
     inner = value.return_value if isinstance(value, ToolReturn) else value
-    if isinstance(inner, BinaryContent):
-        return f"[{inner.media_type}]"
-    try:
-        return to_jsonable_python(inner, fallback=str, bytes_mode="base64", inf_nan_mode="strings")
-    except (TypeError, ValueError, RecursionError):
-        return str(inner)
+    return f"[{inner.media_type}]" if isinstance(inner, BinaryContent) else inner

@@ -15,7 +15,6 @@ What Strands forces:
   before the result is handed to the caller.
 """
 
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
@@ -36,7 +35,8 @@ from strands.tools import PythonAgentTool
 from strands.types.content import Message, Messages, SystemPrompt
 from strands.types.tools import AgentTool, ToolResult, ToolResultStatus, ToolSpec, ToolUse
 
-from beaver_hooks.adapters.core import Adapter, AdapterTurn, Defaults, OfferedTool
+from beaver_hooks.adapters.core import Adapter, AdapterTurn, Defaults, OfferedTool, user_in
+from beaver_hooks.adapters.texts import text_of
 from beaver_hooks.agent.tools.rendering import MARK
 from beaver_hooks.host import Host
 from beaver_hooks.sync import SyncHost
@@ -121,7 +121,7 @@ class BeaverPlugin(Plugin):
         prompt, history = _prompt(event.messages, event.agent.messages)
         tools = await self._adapter.offered_tools()
         turn = await self._adapter.open(
-            prompt, session=self._session_of(event.agent, state), user=_named(state.get("user_id")), history=history
+            prompt, session=self._session_of(event.agent, state), user=user_in(state), history=history
         )
         state[_key(event.agent)] = _Run(turn=turn, tools={each.name: each for each in tools}, invocation=invocation)
 
@@ -178,16 +178,15 @@ class BeaverPlugin(Plugin):
         else:
             del event.invocation_state[_key(event.agent)]
             structured = result.structured_output
-            text = _text(result.message.get("content")) if structured is None else structured.model_dump_json()
-            await run.turn.commit(text)
+            await run.turn.commit(_text(result.message.get("content")) if structured is None else structured)
 
     async def _drop(self, event: AfterInvocationEvent, reason: DropReason | BaseException) -> None:
         if (run := event.invocation_state.pop(_key(event.agent), None)) is not None:
             await run.turn.drop(reason)
 
-    def _session_of(self, agent: Agent, state: Mapping[str, Any]) -> str | None:
+    def _session_of(self, agent: Agent, state: Mapping[str, Any]) -> object:
         managed = agent.session_id if getattr(agent, "_session_manager", None) is not None else None
-        return _named(state.get("session_id")) or managed or self._session or agent.session_id
+        return state.get("session_id") or managed or self._session or agent.session_id
 
 
 def _tool(offered: OfferedTool, turn: AdapterTurn) -> AgentTool:
@@ -209,10 +208,6 @@ def _key(agent: object) -> str:
 def _run_of(agent: object, state: Mapping[str, Any]) -> _Run | None:
     run = state.get(_key(agent))
     return run if isinstance(run, _Run) else None
-
-
-def _named(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 def _prompt(given: Messages, before: Messages) -> tuple[str, list[tuple[str, str]]]:
@@ -243,7 +238,7 @@ def _text_of(block: Any) -> str:
         case {"text": str(text)}:
             return text
         case {"json": value}:
-            return json.dumps(value, default=str)
+            return text_of(value)
         case {"citationsContent": {"content": content}}:
             return _text(content)
         case _:

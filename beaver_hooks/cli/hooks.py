@@ -4,7 +4,7 @@ import difflib
 import json
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,10 +12,12 @@ import click
 
 from beaver_hooks.adapters.claude_code import status as looking
 from beaver_hooks.adapters.claude_code.client import CONFIG
+from beaver_hooks.adapters.claude_code.folders import keep_folder
 from beaver_hooks.adapters.claude_code.installing import Change, Installation, Scope, commands, settings_file
 from beaver_hooks.cli.codes import FOUND
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.cli.wording import counted, filled
+from beaver_hooks.config.finding import FOLDER
 from beaver_hooks.config.paths import printable
 from beaver_hostspecs import ConfigurationError, Trust, scrub
 
@@ -24,6 +26,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 TWICE = (
     "The hooks are installed twice, with different options, so that each prompt is asked about twice: uninstall one."
 )
+OFF = "`disableAllHooks` is true in a settings file, so that Claude Code runs no hook; take it out."
 AGENTS = click.Choice(["claude-code"])
 
 
@@ -99,23 +102,46 @@ def status(ctx: click.Context, agent: str | None, *, as_json: bool) -> None:
     found = [looking.examine(scope, os.environ, cwd) for scope in looking.SCOPES]
     used = {each.options: each for each in found if each.state in ("installed", "partly")}
     memories = [_memory(options, cwd) for options in used]
-    doubled = TWICE if len(used) > 1 else None
+    problem = _problem(found, used)
     if as_json:
         files = [each.to_json() for each in found]
         show(
             scrub(
                 json.dumps(
-                    {"agent": agent or "claude-code", "files": files, "memory": memories, "problem": doubled}, indent=2
+                    {"agent": agent or "claude-code", "files": files, "memory": memories, "problem": problem}, indent=2
                 )
             )
         )
     else:
         for each in found:
             show(_shown(each))
-        for text in [*([doubled] if doubled else []), *map(_shown_memory, memories)]:
+        for text in [*([problem] if problem else []), *map(_shown_memory, memories)]:
             show(text)
-    if doubled or any(each.problems for each in found) or any(memory["problem"] for memory in memories):
+    if problem or any(each.problems for each in found) or any(memory["problem"] for memory in memories):
         ctx.exit(FOUND)
+
+
+@command.command()
+@click.argument("agent", type=AGENTS)
+@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
+def trust(agent: str) -> None:  # noqa: ARG001 - the other commands take it, too
+    """Confirm the memory that lies in the working directory.
+
+    Somebody's repository may bring a .beaver folder, and what the memory in it says would reach the model as yours. So
+    one that the hooks have not made is not used until you say here that it is yours.
+    """
+    folder = Path.cwd() / FOLDER
+    if not folder.is_dir():
+        raise ConfigurationError("", f"there is no folder {printable(str(folder))}; change to where it is")
+    keep_folder(folder, os.environ)
+    show(f"The memory in {printable(str(folder))} is confirmed.")
+
+
+def _problem(found: Sequence[looking.Found], used: Collection[tuple[str, ...]]) -> str | None:
+    """Return what keeps hooks that are installed from working as they should, whichever file says so."""
+    if used and any(each.switched_off for each in found):
+        return OFF
+    return TWICE if len(used) > 1 else None
 
 
 def _installation(scope: Scope) -> Installation:
@@ -156,7 +182,7 @@ def _lines(content: bytes | None) -> list[str]:
 def _memory(options: tuple[str, ...], cwd: Path) -> dict[str, Any]:
     """Return how memory is for what is installed with these options."""
     said = looking.resident(options, os.environ)
-    problem = looking.configuration_fault(options, os.environ, cwd)
+    problem = looking.place_fault(options, os.environ) or looking.configuration_fault(options, os.environ, cwd)
     # A resident that runs has tried: what it says comes first.
     if said is not None and said.get("memory") == "off" and said.get("failed"):
         problem = str(said["why"])
@@ -174,6 +200,8 @@ def _shown_memory(memory: dict[str, Any]) -> str:
         return filled(f"Memory is off in this folder: {memory['problem']}.", indent="  ")
     said = memory["resident"]
     if said is None:
-        return "No resident process runs for this folder; the next session starts one."
+        last = Path(memory["log"])
+        written = f" The log of the last one is {printable(str(last))}." if last.is_file() else ""
+        return f"No resident process runs for this folder; the next session starts one.{written}"
     open_turns, log = counted(said["open_turns"], "open turn"), printable(memory["log"])
     return f"The resident process {said['pid']} has {open_turns}; memory is {said['memory']}. Its log is {log}."

@@ -13,10 +13,15 @@ from beaver_hooks.config import parse_config, trust_config
 from beaver_hooks.config.finding import FILE, FOLDER
 from beaver_hooks.config.paths import shown_variable
 from beaver_hooks.files import replace
+from beaver_hooks.registry.catalog import install_command, installed
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import ConfigurationError
 
 KINDS = ("offline", "openai")
+LOCAL = "local"
+"""The name of the plugin that a person is asked about. No more is known of it here."""
+
+EMBEDDER = "For finding by meaning, not by words alone: beaver memory embedder install e5-small"
 UNSET = "not-set-yet"
 """Stands for the credential while what was asked for is checked: it need not be in the environment yet."""
 
@@ -26,10 +31,17 @@ UNSET = "not-set-yet"
 @click.option("--base-url", metavar="URL", help="Where the API is, for example http://127.0.0.1:11434/v1.")
 @click.option("--model", metavar="NAME", help="The model's name there.")
 @click.option("--api-key-env", metavar="NAME", help="The environment variable that holds the key, if one is needed.")
+@click.option("--local/--no-local", "local", default=None, help="Whether to use the local memory, if it is installed.")
 @click.option("--force", is_flag=True, help="Overwrite a configuration without asking.")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
 def command(
-    *, provider: str | None, base_url: str | None, model: str | None, api_key_env: str | None, force: bool
+    *,
+    provider: str | None,
+    base_url: str | None,
+    model: str | None,
+    api_key_env: str | None,
+    local: bool | None,
+    force: bool,
 ) -> None:
     """Write a configuration and the folder for state.
 
@@ -39,7 +51,7 @@ def command(
     """
     path = Path.cwd() / FOLDER / FILE
     _check_free(path, force=force)
-    raw = _configuration(_provider(provider, base_url, model, api_key_env))
+    raw = _configuration(_provider(provider, base_url, model, api_key_env), local=_local(wanted=local))
     parse_config(json.dumps(raw), environment=_variables(raw))
     make_state_folder(path.parent)
     replace(path, f"{json.dumps(raw, indent=2)}\n".encode())
@@ -76,8 +88,25 @@ def _provider(kind: str | None, base_url: str | None, model: str | None, variabl
     return {key: value for key, value in found.items() if value is not None}
 
 
-def _configuration(provider: dict[str, Any]) -> dict[str, Any]:
-    return {"memory": {"mode": "curated"}, "provider": provider}
+def _local(*, wanted: bool | None) -> bool:
+    """Return whether to use the local memory; a person is asked, if it is there to be used.
+
+    Raises:
+        UsageError: it is wanted, and is not installed.
+    """
+    there = LOCAL in installed()
+    if wanted and not there:
+        raise click.UsageError(f"The local memory is not installed; install it with: {install_command(LOCAL)}")
+    if wanted is None and there and sys.stdin.isatty():
+        return click.confirm(
+            "Use the local memory, which keeps memories on this machine and recalls them?", default=True, err=True
+        )
+    return bool(wanted)
+
+
+def _configuration(provider: dict[str, Any], *, local: bool) -> dict[str, Any]:
+    chosen = {LOCAL: {"enabled": True}} if local else {}
+    return {"memory": {"mode": "curated", **chosen}, "provider": provider}
 
 
 def _variables(raw: dict[str, Any]) -> dict[str, str]:
@@ -89,4 +118,10 @@ def _tell(path: Path, raw: dict[str, Any]) -> None:
     show(f"Wrote {path}.")
     if names := _variables(raw):
         show(f"Before you start, put the key into the environment variable {next(iter(names))}.")
+    if LOCAL in raw["memory"]:
+        show(f"The local memory is on. {EMBEDDER}")
+        show('Now try: beaver memory add "The office closes at six.", and then beaver chat')
+        return
+    if LOCAL not in installed() and sys.stdin.isatty():
+        show(f"For a memory that recalls by itself: {install_command(LOCAL)}, and beaver init --local")
     show("Now try: beaver chat")

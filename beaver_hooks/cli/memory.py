@@ -6,12 +6,14 @@ import click
 
 from beaver_hooks.agent.commands import MemoryCommands
 from beaver_hooks.agent.errors import UnknownSession
-from beaver_hooks.cli.app import CONFIG, plugin_group
+from beaver_hooks.cli.app import COMMANDS, CONFIG, beaver, plugin_group
 from beaver_hooks.cli.opening import common, configured, in_loop, opened
 from beaver_hooks.cli.stored import has_sessions, nothing_yet, session_named
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.config import LoadedConfig
-from beaver_hostspecs import CommandContext, Trust
+from beaver_hooks.registry.catalog import installed
+from beaver_hooks.registry.modes import preset
+from beaver_hostspecs import CommandContext, PluginFailed, Trust
 
 FREE = {"ignore_unknown_options": True}
 """What looks like an option among the words of a plugin's command is the plugin's, unless it is one of ours."""
@@ -21,11 +23,54 @@ REST = "--"
 
 
 class Memory(click.Group):
-    """Ours, and one group per plugin."""
+    """Ours, and one group per plugin. What only one of those groups has may be called without the plugin's name."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; say the plugin's name for whoever leaves it out."""
+        # A shell that completes must not ask about a configuration, and imports no plugin that was not named.
+        if not ctx.resilient_parsing and not self._is_known(ctx, args[0]):
+            args = [*_offering(ctx, args[0]), *args]
+        return super().resolve_command(ctx, args)
+
+    def _is_known(self, ctx: click.Context, name: str) -> bool:
+        return super().get_command(ctx, name) is not None or name in installed() or name in _groups(ctx)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command of ours, or the group of a plugin of that name, which need not exist."""
         return super().get_command(ctx, cmd_name) or PluginCommands(cmd_name)
+
+
+def _offering(ctx: click.Context, command: str) -> tuple[str, ...]:
+    """Return the one plugin whose group has a command, or nothing where none has.
+
+    Only plugins count that are installed and that the configuration lets be: the others are not imported.
+
+    Raises:
+        UsageError: several have it; says which.
+    """
+    config = configured(ctx.params.get("config")).config
+    left_out = {*config.plugins.disabled, *preset(config.mode, explicit=config.explicit).blocked}
+    found = [name for name in _groups(ctx) if name in installed() and name not in left_out and _has(ctx, name, command)]
+    if len(found) > 1:
+        ways = " or ".join(f"`beaver memory {name} {command}`" for name in found)
+        raise click.UsageError(f"Several plugins have a command `{command}`: say {ways}.", ctx)
+    return tuple(found)
+
+
+def _groups(ctx: click.Context) -> list[str]:
+    """Return the plugins that have a command group; none is imported."""
+    return [name for name in beaver.list_commands(ctx) if name not in COMMANDS]
+
+
+def _has(ctx: click.Context, plugin: str, command: str) -> bool:
+    try:
+        group = plugin_group(plugin)
+    except PluginFailed as error:
+        show(f"Passed over: {error}.", err=True)
+        return False
+    return isinstance(group, click.Group) and group.get_command(ctx, command) is not None
 
 
 class PluginCommands(click.Group):
@@ -68,6 +113,7 @@ def command(ctx: click.Context, *, config: Path | None) -> None:
 
     Without a command it shows how they are: ok, or degraded since when and why. `beaver memory PLUGIN` lists the
     commands of a plugin, and `beaver memory PLUGIN COMMAND ...` runs one, for example `beaver memory curated show`.
+    The plugin's name may be left out where only one has such a command of its own.
     """
     ctx.meta[CONFIG] = config or ctx.meta.get(CONFIG)
     if ctx.invoked_subcommand is None:

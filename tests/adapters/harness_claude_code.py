@@ -68,7 +68,7 @@ class Renamed:
     def __init__(self, memory, sessions):
         self._memory = memory
         self._sessions = sessions
-        self.status, self.close = memory.status, memory.close
+        self.status, self.close, self.resting = memory.status, memory.close, False
 
     async def handle(self, event):
         return await self._memory.handle(renamed(event, self._sessions))

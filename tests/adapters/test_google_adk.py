@@ -641,7 +641,7 @@ async def test_a_workflow(host, probe):
     await host.drain()
 
     assert [("after_prompt",)] == list(probe.endings().values())
-    assert ['{"closed": "A draft."}'] == [each.text for each in probe.answers]
+    assert ['{"closed":"A draft."}'] == [each.text for each in probe.answers]
     assert 1 == len([text for _, text in texts(first.model.requests[0].contents) if RECALLED in text])
 
 

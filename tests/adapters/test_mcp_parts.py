@@ -19,7 +19,7 @@ import mcp_types as types
 from beaver_hooks import Host
 from beaver_hooks.adapters.mcp_server import MemoryServer, Wire, serve_http, serve_stdio
 from beaver_hooks.adapters.mcp_server.gate import Gate
-from beaver_hooks.adapters.mcp_server.http import HttpPlace, is_loopback
+from beaver_hooks.adapters.mcp_server.http import HttpPlace, is_loopback, make_app
 from beaver_hooks.adapters.mcp_server.identity import Identity
 from beaver_hooks.adapters.mcp_server.schemas import UnusableSchemaError, input_schema
 from beaver_hooks.adapters.mcp_server.standard_streams import LinesIn, TextOut, lent
@@ -38,6 +38,11 @@ TRICKY = st.dictionaries(KEYS, PLAIN | st.sampled_from(["object", ["text"], {"te
 DEEP = []
 for _ in range(100_000):
     DEEP = [DEEP]
+
+
+def elsewhere(folder):
+    """Return an environment whose record of what was made here is in a folder."""
+    return {"XDG_STATE_HOME": str(folder / "xdg")}
 
 
 @given(TRICKY | st.dictionaries(st.text(), PLAIN))
@@ -192,12 +197,38 @@ async def test_a_stream_that_is_cut_short_is_ended(messages, count):
     assert count == len(await door.knock(b"Bearer the-token-of-this-test"))
 
 
+# --- Sessions over HTTP ----------------------------------------------------------------------------------------------
+
+
+async def test_a_session_that_its_client_has_left_ends(tmp_path):
+    """A client that goes without a word leaves nothing behind for good."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    token = Secret("the-token-of-this-test")
+    headers = {"authorization": f"Bearer {token.reveal()}", "accept": "application/json, text/event-stream"}
+    async with Host(state_folder=tmp_path) as host:
+        memory = MemoryServer(host)
+        app = make_app(memory, token, HttpPlace().allowed(8737), idle=0.01)
+        manager = memory.server.session_manager
+        transport = httpx2.ASGITransport(app)
+        async with (
+            asyncio.timeout(SECONDS),
+            manager.run(),
+            httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8737", headers=headers) as http,
+        ):
+            answer = await http.post("/mcp", json=asked)
+            while manager._server_instances:
+                await asyncio.to_thread(int)  # lets the loop turn
+
+    assert (200, True) == (answer.status_code, "mcp-session-id" in answer.headers)
+
+
 # --- The token -------------------------------------------------------------------------------------------------------
 
 
 def test_a_token_is_made_once(tmp_path):
     """It is the same the next time, in a file for nobody else, and hidden from git with the rest of the state."""
-    first, second = (find_token(tmp_path / "state", {}) for _ in range(2))
+    first, second = (find_token(tmp_path / "state", elsewhere(tmp_path)) for _ in range(2))
     path = tmp_path / "state" / "mcp.token"
 
     assert (first, f"in {path}") == (second, first.source)
@@ -207,14 +238,27 @@ def test_a_token_is_made_once(tmp_path):
 
 def test_a_token_that_others_can_read_is_tightened(tmp_path):
     """From then on it is nobody else's."""
+    made = find_token(tmp_path, elsewhere(tmp_path))
     path = tmp_path / "mcp.token"
-    path.write_text("t" * 20)
     path.chmod(0o644)
 
-    assert ("t" * 20, 0o600) == (
-        find_token(tmp_path, {}).secret.reveal(),
-        stat.S_IMODE(path.stat().st_mode),
-    )
+    assert (made, 0o600) == (find_token(tmp_path, elsewhere(tmp_path)), stat.S_IMODE(path.stat().st_mode))
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_token_that_a_repository_brings(tmp_path, before):
+    """Whoever wrote it knows it: it is refused without being shown, also where one was made here before."""
+    path, known = tmp_path / "mcp.token", "k" * 20
+    if before:
+        find_token(tmp_path, elsewhere(tmp_path))
+    path.write_text(known)
+    path.chmod(0o600)
+    with pytest.raises(ConfigurationError) as caught:
+        find_token(tmp_path, elsewhere(tmp_path))
+    path.unlink()
+
+    assert "was not made here, so that others may know it; remove it, and it is made anew" == caught.value.problem
+    assert known != find_token(tmp_path, elsewhere(tmp_path)).secret.reveal()
 
 
 @pytest.mark.parametrize("content", [b"", b"short", b"\xff" * 20, b"two lines\nof them, and long", b"x" * 2000])
@@ -223,7 +267,7 @@ def test_a_file_without_a_token(tmp_path, content):
     path = tmp_path / "mcp.token"
     path.write_bytes(content)
     with pytest.raises(ConfigurationError) as caught:
-        find_token(tmp_path, {})
+        find_token(tmp_path, elsewhere(tmp_path))
 
     assert (True, content) == (str(path) in str(caught.value), path.read_bytes())
     assert "short" not in str(caught.value)
@@ -234,14 +278,14 @@ def test_a_link_is_no_token_file(tmp_path):
     (tmp_path / "other").write_text("t" * 20)
     (tmp_path / "mcp.token").symlink_to(tmp_path / "other")
     with pytest.raises(ConfigurationError):
-        find_token(tmp_path, {})
+        find_token(tmp_path, elsewhere(tmp_path))
 
 
 def test_a_folder_is_no_token_file(tmp_path):
     """It is said, with the remedy."""
     (tmp_path / "mcp.token").mkdir()
     with pytest.raises(ConfigurationError) as caught:
-        find_token(tmp_path, {})
+        find_token(tmp_path, elsewhere(tmp_path))
 
     assert "cannot be used (it is no plain file); remove it, and it is made anew" == caught.value.problem
 
@@ -250,7 +294,7 @@ def test_a_state_folder_that_is_none(tmp_path):
     """It is said as everywhere."""
     (tmp_path / "state").write_text("")
     with pytest.raises(AuditUnavailable):
-        find_token(tmp_path / "state", {})
+        find_token(tmp_path / "state", elsewhere(tmp_path))
 
 
 # --- Where to listen -------------------------------------------------------------------------------------------------

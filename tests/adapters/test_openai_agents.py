@@ -444,6 +444,25 @@ async def test_a_history_that_the_provider_keeps():
     assert 1 == len(probe.turns)
 
 
+@pytest.mark.parametrize("returned", [b"\xff", iter([1]), {"self": ...}], ids=["bytes", "iterator", "ellipsis"])
+async def test_a_tool_that_returns_no_text(returned):
+    """What a tool returns is the framework's business: telling of it harms no run."""
+
+    @function_tool
+    def give() -> object:
+        """Give."""
+        return returned
+
+    async with remembering() as (made, probe):
+        made.scripts.begin(ask(CallTool(tool="give"), Say(text="Done.")))
+        agent = made.agent.clone(tools=[give])
+        result = await made.runner.run(agent, PROMPT, run_config=QUIET)
+
+        assert "Done." == result.final_output
+        assert (["Done."], []) == await ended(made, probe)
+        assert ["success"] == [each.outcome for each in probe.results]
+
+
 async def test_a_structured_answer():
     """An answer that is an object is learned as JSON."""
 
@@ -455,7 +474,7 @@ async def test_a_structured_answer():
         agent = made.agent.clone(output_type=Date)
         result = await made.runner.run(agent, PROMPT, run_config=QUIET)
         assert Date(day="Thursday") == result.final_output
-        assert (['{"day": "Thursday"}'], []) == await ended(made, probe)
+        assert (['{"day":"Thursday"}'], []) == await ended(made, probe)
 
 
 async def test_a_tool_that_answers_the_user():

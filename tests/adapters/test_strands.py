@@ -531,7 +531,7 @@ async def test_what_is_told_of_a_tool(make, probe, host):
     await host.drain()
 
     assert [
-        ("a", "success", '{"n": 1}\ndone', None),
+        ("a", "success", '{"n":1}\ndone', None),
         ("b", "error", None, "not today"),
     ] == [(each.call_id, each.outcome, each.output, each.error) for each in probe.results]
     assert all(each.duration is not None for each in probe.results)

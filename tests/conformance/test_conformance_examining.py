@@ -19,6 +19,7 @@ from beaver_hostspecs.conformance import (
     require,
 )
 from beaver_hostspecs.conformance.examining import LONGEST_REASON
+from beaver_hostspecs.testing.faults import BareFault
 
 FLAGS = [each.name for each in attrs.fields(Card) if each.type is bool]
 PLUGIN_FLAGS = [each.name for each in attrs.fields(PluginCard) if each.type is bool]
@@ -143,6 +144,9 @@ async def test_passed():
         (LookupError(), "LookupError"),
         (BaseExceptionGroup("several", [ValueError("one")]), "ExceptionGroup: several (1 sub-exception)"),
         (TimeoutError(), "it took longer than 30 seconds, or something in it timed out"),
+        (SystemExit(0), "SystemExit: 0"),
+        (BareFault("no exception"), "BareFault: no exception"),
+        (asyncio.CancelledError(), "CancelledError"),
         (AssertionError("x" * 10_000), ("AssertionError: " + "x" * 10_000)[:LONGEST_REASON]),
     ],
     ids=lambda value: type(value).__name__,
@@ -156,6 +160,31 @@ async def test_failed(error, reason):
     verdict, harness = await examined(run)
 
     assert (Verdict(case="the case", outcome=Outcome.FAILED, reason=reason), 1) == (verdict, harness.closed)
+
+
+async def test_a_harness_that_cannot_be_made():
+    """The case has failed, and the others are examined."""
+
+    def make():
+        raise OSError("no database")
+
+    case = Case(name="the case", shows="It.", run=None)
+    expected = Verdict(case="the case", outcome=Outcome.FAILED, reason="OSError: no database")
+
+    assert expected == await examine(case, make)
+
+
+async def test_interrupted():
+    """Who presses the keys gets out, and the harness is closed."""
+
+    async def run(_):
+        raise KeyboardInterrupt
+
+    harness = Harness()
+    with pytest.raises(KeyboardInterrupt):
+        await examined(run, harness=harness)
+
+    assert 1 == harness.closed
 
 
 async def test_a_secret_is_masked():

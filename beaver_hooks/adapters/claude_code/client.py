@@ -38,10 +38,15 @@ STATUS = "beaver_status"
 
 SECONDS, START, CONFIG, FOLDER = "--seconds=", "--start", "--config=", "--folder="
 PAUSE = 0.02
+OFF = b'{"systemMessage": "Beaver Hooks: memory is off: its process cannot start; `beaver hooks status` says more"}\n'
 
 
 class Unsafe(OSError):
     """The folder of the sockets is not ours alone."""
+
+
+class NotStarted(OSError):
+    """The resident process ended before it listened."""
 
 
 def split(arguments: Sequence[str]) -> tuple[float, bool, list[str]]:
@@ -73,7 +78,9 @@ def socket_path(passed: Sequence[str], environment: Mapping[str, str]) -> str:
     name = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:20] + ".sock"
     for base in (environment.get("XDG_RUNTIME_DIR", ""), environment.get("TMPDIR", "")):
         path = os.path.join(base, _own(), name)
-        if os.path.isabs(base) and os.path.isdir(base) and len(os.fsencode(path)) <= MOST_PATH:
+        # After `su` the variables may still name the folders of the user before.
+        usable = os.path.isabs(base) and os.path.isdir(base) and os.access(base, os.W_OK | os.X_OK)
+        if usable and len(os.fsencode(path)) <= MOST_PATH:
             return path
     return os.path.join("/tmp", _own(), name)  # noqa: S108 - in a folder of our own there, which is checked
 
@@ -125,16 +132,26 @@ def main(arguments: Sequence[str]) -> None:
     request = _read(0)
     if not request or len(request) > MOST_REQUEST:
         return
-    answer = _answer(path, request, passed, start=start)
+    try:
+        answer = _answer(path, request, passed, start=start)
+    except OSError:
+        # The person at the terminal is told once a session, not at each prompt.
+        if b'"SessionStart"' in request:
+            os.write(1, OFF)
+        raise
     if answer and answer.startswith(b"{") and answer.endswith(b"}\n"):
         os.write(1, answer)
 
 
 def _answer(path: str, request: bytes, passed: Sequence[str], *, start: bool) -> bytes | None:
-    """Ask until somebody answers. A resident that is started here is started once, whatever becomes of it."""
+    """Ask until somebody answers. A resident that is started here is started once, whatever becomes of it.
+
+    Raises:
+        OSError: none can be started.
+    """
     import time  # noqa: PLC0415 - only who finds no resident waits
 
-    started = False
+    started = 0
     while True:
         try:
             return ask(path, request)
@@ -144,20 +161,29 @@ def _answer(path: str, request: bytes, passed: Sequence[str], *, start: bool) ->
             if not start:
                 return None
         if not started:
-            _start(path, passed)
-            started = True
+            started = _start(path, passed)
+        elif _has_failed(started):
+            raise NotStarted
         time.sleep(PAUSE)
 
 
-def _start(path: str, passed: Sequence[str]) -> None:
+def _has_failed(pid: int) -> bool:
+    """Whether a process that was started here has ended with an error; without one it has found another resident."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[1] != 0
+    except ChildProcessError:  # asked for before
+        return False
+
+
+def _start(path: str, passed: Sequence[str]) -> int:
     """Start the resident process: in a session of its own, with nothing of ours but a log for its stderr."""
     folder = os.path.dirname(path)
     try:
         os.mkdir(folder, 0o700)
     except FileExistsError:
         check_private(folder)
-    if os.fork():
-        return
+    if pid := os.fork():
+        return pid
     try:
         os.setsid()
         os.closerange(3, 256)

@@ -55,6 +55,7 @@ class _Session:
     answer: Answer | None = None
     answered: float = 0.0
     interrupted: bool = False
+    told: set[str] = attrs.field(factory=set)
     rules: str = ""
     blocks: str = ""
 
@@ -118,8 +119,9 @@ class ClaudeCodeTurns:
 
     @property
     def resting(self) -> bool:
-        """Whether the model owes nobody an answer."""
-        return all(each.opened is None or each.answer is not None for each in self._sessions.values())
+        """Whether the model owes nobody an answer, and no event is being answered."""
+        waiting = (each.opened is None or each.answer is not None for each in self._sessions.values())
+        return all(waiting) and not any(each.lock.locked() for each in self._sessions.values())
 
     async def _handle(self, event: object) -> Output:
         if not isinstance(event, Mapping):
@@ -184,7 +186,8 @@ class ClaudeCodeTurns:
 
     async def _tool(self, session: _Session, event: Event) -> Output:
         opened, fields = self._of(session, event), tool_fields(event)
-        if opened is not None and fields is not None:
+        if opened is not None and fields is not None and fields["call_id"] not in session.told:
+            session.told.add(fields["call_id"])  # told twice where the hooks are installed twice
             session.interrupted |= event.get("is_interrupt") is True
             await opened.tool_result(**fields)
         return {}
@@ -213,6 +216,7 @@ class ClaudeCodeTurns:
         opened, answer, interrupted = session.opened, session.answer, session.interrupted
         session.opened = session.answer = session.prompt_id = None
         session.interrupted = False
+        session.told.clear()
         if opened is None:
             return
         if answer is not None:

@@ -6,9 +6,11 @@ goes.
 """
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -172,10 +174,16 @@ class Installation:
 
 
 def _read(path: Path) -> bytes | None:
+    # Without waiting for a writer: a repository may bring anything under this name.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
-        return path.read_bytes()
+        descriptor = os.open(path, flags)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no plain file")
+        return file.read()
 
 
 def _write(path: Path, content: bytes | None) -> None:

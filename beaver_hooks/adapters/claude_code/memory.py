@@ -53,6 +53,11 @@ class Memory:
             return {"systemMessage": f"Beaver Hooks: memory is off: {self._why}"}
         return {}
 
+    @property
+    def resting(self) -> bool:
+        """Whether nobody is waiting for anything."""
+        return self._opening is None and (self._turns is None or self._turns.resting)
+
     def status(self) -> dict[str, Any]:
         """Return how it is, without content."""
         turns = self._turns
@@ -96,9 +101,9 @@ class Memory:
         await asyncio.shield(self._opening)
 
     async def _try(self) -> None:
-        # Taken before: what changes while the host is being opened is seen at the next session.
-        stamp = self._stamp()
         try:
+            # Taken before: what changes while the host is being opened is seen at the next session.
+            stamp = self._stamp()
             self._turns, self._opened_at, self._why = await self._open_turns(), stamp, None
         except Exception as error:  # noqa: BLE001 - logged, and said to whoever starts a session
             self._failed = time.monotonic()

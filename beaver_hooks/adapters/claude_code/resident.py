@@ -23,13 +23,15 @@ import attrs
 
 from beaver_hooks.adapters.claude_code.client import MAGIC, MOST_ANSWER, MOST_REQUEST, STATUS, framed, socket_path
 from beaver_hooks.adapters.claude_code.events import ClaudeCodeTurns
+from beaver_hooks.adapters.claude_code.folders import check_folder, keep_folder, merely_found
 from beaver_hooks.adapters.claude_code.memory import Memory
 from beaver_hooks.adapters.claude_code.place import Place, same_user
-from beaver_hooks.config.confirmations import record_path
+from beaver_hooks.config import load_config
 from beaver_hooks.config.finding import FILE, FOLDER, VARIABLE
+from beaver_hooks.config.trust import recorded_fingerprint
 from beaver_hooks.host import Host
 from beaver_hooks.log import LOGGER_NAME, make_log
-from beaver_hostspecs import Trust
+from beaver_hostspecs import ConfigurationError, Trust
 from beaver_hostspecs.naming import type_name
 
 MOST_LOG = 1_000_000
@@ -71,6 +73,7 @@ class Resident:
     def __init__(self, memory: Memory, *, idle: float) -> None:
         self._memory = memory
         self._idle = idle
+        self._installed = _installed()
         self._over = asyncio.Event()
         self._running: set[asyncio.Task[Any]] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -104,8 +107,7 @@ class Resident:
         self._running.add(task)
         try:
             if same_user(writer.get_extra_info("socket")) and (request := await _read(reader)) is not None:
-                writer.write(framed(await self._answer(request)))
-                await writer.drain()
+                await self._reply(request, writer)
         except (OSError, EOFError, TimeoutError, ValueError) as error:
             # The client is gone, or it was none.
             make_log().debug("claude_code_request_failed", error=type_name(error))
@@ -114,11 +116,20 @@ class Resident:
             self._running.discard(task)
             self._rest(self._idle)
 
-    async def _answer(self, request: bytes) -> bytes:
+    async def _reply(self, request: bytes, writer: asyncio.StreamWriter) -> None:
         try:
             event = json.loads(request)
         except (ValueError, RecursionError):
-            return b""
+            event = None
+        starts = isinstance(event, dict) and event.get("hook_event_name") == "SessionStart"
+        if starts and self._memory.resting and _installed() != self._installed:
+            # There is another version now. Without an answer the client starts a resident of that one.
+            self.end()
+            return
+        writer.write(framed(await self._answer(event)))
+        await writer.drain()
+
+    async def _answer(self, event: object) -> bytes:
         if isinstance(event, dict) and event.get("hook_event_name") == STATUS:
             output = {"pid": os.getpid(), **self._memory.status()}
         else:
@@ -140,10 +151,22 @@ async def _read(reader: asyncio.StreamReader) -> bytes | None:
         return await reader.readexactly(int(digits))
 
 
-def stamp(config: Path | None) -> tuple[object, ...]:
-    """Return what changes when the configuration does, or when somebody confirms it or takes that back."""
-    files = (config or Path(os.environ.get(VARIABLE) or Path(FOLDER, FILE)), record_path(os.environ))
-    return tuple(_state(each) for each in files)
+def _installed() -> object:
+    """Return what changes when another version is installed in the place of this one."""
+    return _state(Path(__file__))
+
+
+def stamp(config: Path | None, folder: Path = Path()) -> tuple[object, ...]:
+    """Return what changes when the configuration does, or its confirmation, or the folder is another one."""
+    path = folder / (config or os.environ.get(VARIABLE) or Path(FOLDER, FILE))
+    return _state(path), _confirmed(path), _state(folder)[:1]
+
+
+def _confirmed(path: Path) -> str | None:
+    # Not the whole record: what somebody confirms elsewhere is nothing to this one.
+    with contextlib.suppress(ConfigurationError, OSError):
+        return recorded_fingerprint(path, os.environ)
+    return None
 
 
 def _state(path: Path) -> tuple[int, ...]:
@@ -158,12 +181,18 @@ async def run(given: Options, place: Place) -> None:
     """Be the resident at a place."""
 
     async def open_turns() -> ClaudeCodeTurns:
-        # Nobody can be asked here, so a configuration that was merely found counts only if it was confirmed.
-        host = Host.from_config(given.config)
+        # Somebody may have removed the folder, and put another one there.
+        os.chdir(given.folder)
+        # Nobody can be asked here, so what was merely found counts only if it was confirmed.
+        loaded = load_config(given.config)
+        if merely_found(loaded, named=given.config is not None):
+            check_folder(loaded.state_folder, os.environ)
+            keep_folder(loaded.state_folder, os.environ)
+        host = Host(entry_points=None, config=loaded.config, state_folder=loaded.state_folder)
         await host.open()
         return ClaudeCodeTurns(host=host, trust=given.trust, user=given.user, budget=given.budget)
 
-    resident = Resident(Memory(open_turns, partial(stamp, given.config)), idle=given.idle)
+    resident = Resident(Memory(open_turns, partial(stamp, given.config, given.folder)), idle=given.idle)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, resident.end)
     await resident.serve(place)

@@ -16,7 +16,7 @@ import attrs
 
 from beaver_hostspecs import ConfigurationError
 
-CLIENT = ("adapters", "claude_code", "client.py")
+CLIENT = ("beaver_hooks", "adapters", "claude_code", "client.py")
 """How the path of our client ends, in whatever installation."""
 
 HOOKS = "hooks"
@@ -73,6 +73,13 @@ class Entries:
         """The interpreters and clients that they run."""
         commands = [shlex.split(each) for found in self.commands.values() for each in found]
         return frozenset(word for words in commands for word in (words[0], _client(words)) if word)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What stands behind the client in the first of them; nothing where there is none."""
+        words = next((shlex.split(each) for found in self.commands.values() for each in found), [])
+        client = _client(words)
+        return () if client is None else tuple(words[words.index(client) + 1 :])
 
 
 def command(interpreter: str, client: str, wanted: Wanted, options: Sequence[str]) -> str:
@@ -161,7 +168,7 @@ def _is_ours(entry: Mapping[str, Any]) -> bool:
 
 def _client(words: Sequence[str]) -> str | None:
     """Return the path of our client among the words of a command."""
-    return next((each for each in words if tuple(re.split(r"[/\\]", each)[-3:]) == CLIENT), None)
+    return next((each for each in words if tuple(re.split(r"[/\\]", each)[-len(CLIENT) :]) == CLIENT), None)
 
 
 def _parsed(content: bytes) -> dict[str, Any]:
@@ -211,14 +218,15 @@ def _refuse(_: str) -> NoReturn:
 
 
 def _written(settings: Mapping[str, Any], like: bytes) -> bytes:
-    """Return the settings as bytes, with the indentation and the last line of the file that they are from."""
+    """Return the settings as bytes, with the indentation, line ends and last line of the file that they are from."""
     found = re.search(rb"\n([ \t]+)\S", like)
     indent = found[1].decode() if found else "  "
     end = "\n" if like.endswith(b"\n") or not like.strip() else ""
     try:
-        return (json.dumps(settings, indent=indent, ensure_ascii=False) + end).encode()
+        content = (json.dumps(settings, indent=indent, ensure_ascii=False) + end).encode()
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON can escape and UTF-8 cannot write
-        return (json.dumps(settings, indent=indent) + end).encode()
+        content = (json.dumps(settings, indent=indent) + end).encode()
+    return content.replace(b"\n", b"\r\n") if b"\r\n" in like else content
 
 
 def _fault(problem: str) -> ConfigurationError:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,11 +10,12 @@ from typing import Any, Literal
 import attrs
 
 from beaver_hooks.adapters.claude_code import client
+from beaver_hooks.adapters.claude_code.folders import check_folder, merely_found
 from beaver_hooks.adapters.claude_code.installing import Installation, Scope, settings_file
-from beaver_hooks.adapters.claude_code.settings import CLIENT, EVENTS, Entries, look
+from beaver_hooks.adapters.claude_code.settings import EVENTS, Entries, look
 from beaver_hooks.config import load_config
 from beaver_hooks.config.paths import printable
-from beaver_hostspecs import ConfigurationError
+from beaver_hostspecs import AuditUnavailable, ConfigurationError
 
 State = Literal["installed", "partly", "absent", "unreadable"]
 
@@ -33,6 +33,7 @@ class Found:
         problems: what keeps them from working, each a sentence.
         notes: what is worth knowing, each a sentence.
         options: the resident's options, as the entries have them.
+        switched_off: whether it says that Claude Code is to run no hooks, whichever file they are in.
     """
 
     scope: Scope
@@ -41,6 +42,7 @@ class Found:
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    switched_off: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
@@ -64,7 +66,7 @@ def examine(scope: Scope, environment: Mapping[str, str], cwd: Path) -> Found:
     except ConfigurationError as error:
         return Found(scope=scope, path=path, state="unreadable", problems=(error.problem,))
     if not entries.commands:
-        return Found(scope=scope, path=path, state="absent")
+        return Found(scope=scope, path=path, state="absent", switched_off=entries.switched_off)
     return Found(
         scope=scope,
         path=path,
@@ -72,16 +74,31 @@ def examine(scope: Scope, environment: Mapping[str, str], cwd: Path) -> Found:
         problems=tuple(_problems(entries)),
         notes=tuple(_notes(entries, edited=edited)),
         options=_options(entries),
+        switched_off=entries.switched_off,
     )
 
 
 def configuration_fault(options: Sequence[str], environment: Mapping[str, str], cwd: Path) -> str | None:
-    """Return why the configuration that a resident would use cannot be used, or `None`."""
+    """Return why the configuration or the state folder that a resident would use cannot be used, or `None`."""
     named = next((each.removeprefix(client.CONFIG) for each in options if each.startswith(client.CONFIG)), None)
     try:
-        load_config(None if named is None else Path(named), environment=environment, cwd=cwd)
-    except ConfigurationError as error:
-        return str(error)
+        loaded = load_config(None if named is None else Path(named), environment=environment, cwd=cwd)
+        if merely_found(loaded, named=named is not None):
+            check_folder(loaded.state_folder, environment)
+    except (ConfigurationError, AuditUnavailable) as error:
+        return str(error).rstrip(".")
+    return None
+
+
+def place_fault(options: Sequence[str], environment: Mapping[str, str]) -> str | None:
+    """Return why no resident can be reached, or `None`."""
+    folder = Path(client.socket_path(options, environment)).parent
+    try:
+        client.check_private(str(folder))
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return f"{printable(str(folder))} is not a folder of yours alone, so no resident is asked; remove it"
     return None
 
 
@@ -108,8 +125,6 @@ def _problems(entries: Entries) -> list[str]:
     problems += [f"{name} is no event of ours; {again}" for name in entries.commands if name not in EVENTS]
     gone = sorted(each for each in entries.programs if not os.access(each, os.R_OK))
     problems += [f"{printable(each)} is not there any more; {again}" for each in gone]
-    if entries.switched_off:
-        problems.append("`disableAllHooks` is true, so that Claude Code runs no hook; take it out")
     return problems
 
 
@@ -123,7 +138,8 @@ def _notes(entries: Entries, *, edited: bool) -> list[str]:
 
 
 def _options(entries: Entries) -> tuple[str, ...]:
-    """Return the options of the resident, from any of our commands."""
-    words = shlex.split(next(iter(entries.commands.values()))[0])
-    at = next(index for index, each in enumerate(words) if each.endswith("/".join(CLIENT)))
-    return tuple(client.split(words[at + 1 :])[2])
+    """Return the options of the resident, from any of our commands; none where somebody has garbled them."""
+    try:
+        return tuple(client.split(entries.options)[2])
+    except ValueError:
+        return ()

@@ -17,6 +17,9 @@ from beaver_hostspecs import HostMisused, Secret
 PATH = "/mcp"
 PORT = 8737
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+IDLE = 24 * 60 * 60.0
+"""Seconds after which a session that nobody has asked anything ends: clients go without a word."""
+
 GRACE = 1
 """Seconds that answers under way have to end when the server does."""
 
@@ -78,9 +81,11 @@ class HttpPlace:
         )
 
 
-def make_app(memory: MemoryServer, token: Secret, allowed: TransportSecuritySettings) -> App:
+def make_app(memory: MemoryServer, token: Secret, allowed: TransportSecuritySettings, *, idle: float = IDLE) -> App:
     """Return the ASGI application: the protocol at `PATH`, behind the token."""
-    app: App = memory.server.streamable_http_app(streamable_http_path=PATH, transport_security=allowed)
+    server = memory.server
+    app: App = server.streamable_http_app(streamable_http_path=PATH, transport_security=allowed)
+    server.session_manager.session_idle_timeout = idle
     return Gate(app=app, token=token, entering=lambda: memory.server)
 
 

@@ -1,4 +1,8 @@
-"""The bearer token of the HTTP server: from the environment, else from a file of its own in the state folder."""
+"""The bearer token of the HTTP server: from the environment, else from a file of its own in the state folder.
+
+A repository may bring a state folder, and a token in it would be known to whoever wrote it. So only a file that was
+made here counts.
+"""
 
 import errno
 import os
@@ -10,6 +14,7 @@ from pathlib import Path
 
 import attrs
 
+from beaver_hooks.config.made_here import record_made, was_made_here
 from beaver_hooks.config.paths import printable
 from beaver_hooks.files import create_once, sweep
 from beaver_hooks.state_folder import make_state_folder
@@ -36,7 +41,7 @@ def find_token(state_folder: Path, environment: Mapping[str, str]) -> Token:
     """Return the token; it is made unless there is one.
 
     Raises:
-        ConfigurationError: it cannot be read or made, or is none.
+        ConfigurationError: it cannot be read or made, is none, or somebody else has made it.
         AuditUnavailable: the state folder cannot be used.
     """
     if given := environment.get(VARIABLE, "").strip():
@@ -45,12 +50,17 @@ def find_token(state_folder: Path, environment: Mapping[str, str]) -> Token:
     where = printable(str(path))
     try:
         sweep(path)
-        create_once(path, f"{secrets.token_urlsafe(_BYTES)}\n".encode("ascii"))
+        made = create_once(path, f"{secrets.token_urlsafe(_BYTES)}\n".encode("ascii"))
         found = _read(path)
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
         raise ConfigurationError(where, f"cannot be used ({why}); remove it, and it is made anew") from None
-    return Token(secret=_checked(found, where), source=f"in {where}")
+    secret = _checked(found, where)
+    if made:
+        record_made(path, found.encode("ascii"), environment)
+    elif not was_made_here(path, found.encode("ascii"), environment):
+        raise ConfigurationError(where, "was not made here, so that others may know it; remove it, and it is made anew")
+    return Token(secret=secret, source=f"in {where}")
 
 
 def _read(path: Path) -> str:

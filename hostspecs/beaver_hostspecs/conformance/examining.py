@@ -90,14 +90,19 @@ def require(card: Card, *flags: str) -> None:
 
 
 async def examine(case: Case[H], make: Callable[[], H], *, seconds: float = SECONDS) -> Verdict:
-    """Examine one case with a fresh harness; only cancellation gets out."""
-    harness = make()
+    """Examine one case with a fresh harness; only cancellation and interruption get out."""
     try:
         async with asyncio.timeout(seconds) as limit:
+            harness = make()
             await _run(case, harness)
     except Excused as excuse:
         return _excused(case, excuse.flag, harness)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is the verdict
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # A host that lets a plugin's `SystemExit` or `CancelledError` out must not end its examination with it.
+        if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
+            raise
         return Verdict(case=case.name, outcome=Outcome.FAILED, reason=_told(error, seconds))
     if limit.expired():  # Something took the case's end for its own, and passed over it.
         return Verdict(case=case.name, outcome=Outcome.FAILED, reason=_told(TimeoutError(), seconds))
@@ -109,6 +114,11 @@ async def examine_all(
 ) -> tuple[Verdict, ...]:
     """Examine cases one after the other."""
     return tuple([await examine(case, make, seconds=seconds) for case in cases])
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def _run(case: Case[H], harness: H) -> None:
@@ -126,7 +136,7 @@ def _excused(case: Case[Any], flag: str, harness: object) -> Verdict:
     return Verdict(case=case.name, outcome=Outcome.EXCUSED, flag=flag, reason=card.notes.get(flag, ""))
 
 
-def _told(error: Exception, seconds: float) -> str:
+def _told(error: BaseException, seconds: float) -> str:
     if isinstance(error, TimeoutError):
         return f"it took longer than {seconds:g} seconds, or something in it timed out"
     told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

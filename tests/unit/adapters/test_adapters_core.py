@@ -2,11 +2,14 @@ import asyncio
 import gc
 import logging
 import threading
+from uuid import UUID
 
+import attrs
 import pytest
 
 from beaver_hooks import Host, SyncHost
-from beaver_hooks.adapters.core import Adapter
+from beaver_hooks.adapters.core import Adapter, user_in
+from beaver_hooks.config import Config, HostSettings
 from beaver_hostspecs import DropReason, HostMisused, HostNotOpen, Message, Scope, Tool, Trust, WrongLoop
 from beaver_hostspecs.testing import Fault, FaultError, FaultPlugin, RecordingPlugin, make_canary
 
@@ -304,6 +307,154 @@ def test_a_sync_host_that_is_closed_meanwhile(tmp_path, caplog):
         asyncio.run(adapter.open("Again."))
 
 
+async def test_a_plugins_tool_of_a_closed_host(tmp_path, caplog):
+    """The model is told that it is out of service, with an event loop and without one; why is logged."""
+    told = "[tool error] look: it is out of service"
+    async with Host({}, state_folder=tmp_path / "a") as host:
+        turn = await Adapter(host).open("Go.")
+    with caplog.at_level(logging.WARNING, "beaver_hooks"):
+        assert told == await turn.run_tool("look", {})
+    with SyncHost({}, state_folder=tmp_path / "b") as sync_host:
+        other = await Adapter(sync_host).open("Go.")
+    with caplog.at_level(logging.WARNING, "beaver_hooks"):
+        assert [told, told] == [await other.run_tool("look", {}), other.run_tool_now("look", {})]
+
+    assert 3 == sum("not open" in record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["with a loop", "without one"])
+async def test_a_sync_host_that_is_closed_while_a_tool_runs(tmp_path, waits):
+    """The caller goes on: it is not the one who is cancelled."""
+    loop, runs = asyncio.get_running_loop(), asyncio.Event()
+
+    async def hang(arguments, turn, report):
+        loop.call_soon_threadsafe(runs.set)
+        await asyncio.Event().wait()
+
+    plugin = RecordingPlugin(tools=[Tool(name="hang", description="Hang.", parameters={}, run=hang)])
+    config = Config(host=HostSettings(default_deadline_seconds=0.2))
+    host = SyncHost({"p": plugin}, config=config, state_folder=tmp_path)
+    await asyncio.to_thread(host.open)
+    turn = await Adapter(host).open("Go.")
+    running = turn.run_tool("hang", {}) if waits else asyncio.to_thread(turn.run_tool_now, "hang", {})
+    task = asyncio.create_task(running)
+    await runs.wait()
+    await asyncio.to_thread(host.close)
+
+    assert (await task).startswith("[tool error] hang: ")
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["with a loop", "without one"])
+async def test_a_sync_host_that_is_closed_while_it_is_asked(tmp_path, waits):
+    """Who waits for it is told so: nobody has cancelled the caller."""
+    slow = FaultPlugin(Fault.AWAIT_FOREVER, "before_prompt")
+    host = SyncHost({"slow": slow}, state_folder=tmp_path)
+    await asyncio.to_thread(host.open)
+    adapter = Adapter(host)
+    opening = adapter.open("Go.") if waits else asyncio.to_thread(adapter.open_now, "Go.")
+    task = asyncio.create_task(opening)
+    await slow.wait_for("before_prompt")
+    await asyncio.to_thread(host.close)
+
+    with pytest.raises(HostNotOpen, match="closed"):
+        await task
+    await slow.release()
+
+
+@pytest.mark.parametrize(
+    ("defaults", "said"),
+    [
+        ({"sesion": "s"}, "takes no `sesion`; did you mean `session`"),
+        ({"x": 1}, "takes no `x`; it takes `session`, `user`, `trust`, `scope`, `budget`"),
+        ({"trust": "most"}, "not a valid Trust"),
+        ({"budget": "7"}, "budget must be a number"),
+        ({"session": 7}, "session must be a non-empty str"),
+    ],
+)
+async def test_defaults_that_cannot_work(host, defaults, said):
+    """They are refused where the adapter is made, and not by the first turn of a user."""
+    with pytest.raises(HostMisused, match=said):
+        Adapter(host, **defaults)
+
+
+async def test_defaults_that_say_nothing(host, plugin):
+    """`None` and an empty text are as good as nothing."""
+    turn = await Adapter(host, session="", user=None, trust=None, scope=None).open("Go.")
+
+    (seen,) = calls(plugin, "before_prompt", "turn")
+    assert (f"run-{turn.id}", None, Trust.PUBLIC, Scope()) == (seen.session, seen.user, seen.trust, seen.scope)
+
+
+ID = UUID(int=7)
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"), [("u", "u"), (7, "7"), (ID, str(ID)), ("", "mine"), (None, "mine"), (object(), "mine")]
+)
+async def test_ids_are_not_always_text(host, plugin, given, seen):
+    """A number or a UUID is an id; what shows itself by its address is none."""
+    await Adapter(host, session="mine", user="mine").open("Go.", session=given, user=given)
+
+    (turn,) = calls(plugin, "before_prompt", "turn")
+    assert (seen, seen) == (turn.session, turn.user)
+
+
+async def test_an_id_that_is_none_is_logged(host, caplog):
+    """A user who is not known silently would be somebody else's."""
+    with caplog.at_level(logging.WARNING, "beaver_hooks"):
+        await Adapter(host).open("Go.", user=object())
+
+    assert ["user"] == [record.getMessage().split("what=")[1].split()[0] for record in caplog.records]
+
+
+@attrs.frozen
+class Person:
+    user_id: object
+
+
+@pytest.mark.parametrize(
+    ("places", "user"),
+    [
+        (({"user_id": "a"}, Person("b")), "a"),
+        ((None, {}, {"user_id": ""}, Person("b")), "b"),
+        ((Person(7),), 7),
+        ((None, {"user": "a"}), None),
+    ],
+)
+def test_the_user_in_places_of_a_framework(places, user):
+    """The first place that names one counts."""
+    assert user == user_in(*places)
+
+
+async def test_a_cancelled_drop(tmp_path):
+    """A task that is cancelled while it drops a turn has dropped it for the reason that it gave."""
+    plugin = RecordingPlugin()
+    host = SyncHost({"p": plugin}, state_folder=tmp_path)
+    with host:
+        turn = await Adapter(host).open("Go.")
+        task = asyncio.create_task(turn.drop(DropReason.BLOCKED))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        del turn, task
+        gc.collect()
+        await plugin.wait_for("on_turn_dropped")
+
+    assert [DropReason.BLOCKED] == calls(plugin, "on_turn_dropped", "reason")
+
+
+async def test_an_answer_that_is_no_text(host, plugin):
+    """It is told as JSON; nothing is no answer."""
+    adapter = Adapter(host)
+    await (await adapter.open("Go.")).commit({"day": "Thursday"})
+    await (await adapter.open("Go.")).commit(None)
+    await host.drain()
+
+    assert ['{"day":"Thursday"}'] == [each.text for each in calls(plugin, "after_prompt", "answer")]
+    assert [DropReason.FAILED] == calls(plugin, "on_turn_dropped", "reason")
+
+
 async def test_what_cannot_work_is_said(tmp_path):
     """No host, a host without a way in from here, and a host of another loop: each error names the remedy."""
     with pytest.raises(HostMisused, match=r"takes a Host or a SyncHost"):
@@ -318,8 +469,6 @@ async def test_what_cannot_work_is_said(tmp_path):
 async def test_being_cancelled_while_telling_is_being_cancelled(tmp_path):
     """Cancellation of the framework's task is never swallowed."""
     config_waits = FaultPlugin(Fault.AWAIT_FOREVER, "after_prompt")
-    from beaver_hooks.config import Config, HostSettings
-
     config = Config(host=HostSettings(background=False))
     async with Host({"w": config_waits}, config=config, state_folder=tmp_path) as host:
         turn = await Adapter(host).open("Go.")

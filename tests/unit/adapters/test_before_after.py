@@ -166,3 +166,31 @@ def test_a_host_with_a_loop_is_refused(tmp_path):
     """It needs a host that can be used without an event loop."""
     with pytest.raises(HostMisused, match="SyncHost"):
         BeforeAfter(Host({}, state_folder=tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [([{"type": "text", "text": "One."}, {"type": "image_url"}, {"type": "text", "text": None}], "One."), (None, "")],
+)
+def test_a_prompt_that_is_no_text(host, plugin, prompt, said):
+    """Its text parts are the prompt; odd messages of a history are none of it, and ids may be numbers."""
+    memory = BeforeAfter(host)
+    given = memory.before(prompt, session=7, user=8, history=["odd", None, {"role": "user", "content": "Hello."}])
+    memory.after(given.turn_id, [{"type": "text", "text": "Yes."}])
+    host.drain()
+
+    (turn,) = calls(plugin, "before_prompt", "turn")
+    assert (said, "7", "8", ["Hello."]) == (turn.prompt, turn.session, turn.user, [each.text for each in turn.history])
+    assert ["Yes."] == [each.text for each in calls(plugin, "after_prompt", "answer")]
+
+
+def test_two_users_with_one_name_for_their_sessions(host, plugin):
+    """The next turn of one user is not taken for the end of the other's."""
+    memory = BeforeAfter(host)
+    ann = memory.before("When?", session="default", user="ann")
+    memory.before("Where?", session="default", user="ben")
+    memory.after(ann.turn_id, "On Thursday.")
+    host.drain()
+
+    assert ["On Thursday."] == [each.text for each in calls(plugin, "after_prompt", "answer")]
+    assert [] == calls(plugin, "on_turn_dropped", "reason")

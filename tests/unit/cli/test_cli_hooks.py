@@ -379,14 +379,66 @@ def test_status_of_what_moved(cli, foreign):
     assert "another installation of Beaver Hooks than this one" in ran.out
 
 
-def test_status_switched_off(cli, foreign):
-    """Hooks that Claude Code is told not to run are a problem."""
+@pytest.mark.parametrize("scope", ["user", "local"])
+def test_status_switched_off(cli, foreign, scratch, scope):
+    """Hooks that Claude Code is told not to run are a problem, in whatever file that stands."""
+    before = cli("hooks", "status").code
     cli("hooks", "install", "claude-code")
-    edit(foreign, lambda found: found.update(disableAllHooks=True))
+    path = foreign if scope == "user" else scratch / ".claude" / "settings.local.json"
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    path.write_text(json.dumps({**json.loads(path.read_bytes() or b"{}"), "disableAllHooks": True}))
+    ran, found = cli("hooks", "status"), cli("hooks", "status", "--json")
 
-    assert (1, "installed", ["`disableAllHooks` is true, so that Claude Code runs no hook; take it out"]) == problems(
-        cli
-    )
+    problem = "`disableAllHooks` is true in a settings file, so that Claude Code runs no hook; take it out."
+    assert (0, 1, True) == (before, ran.code, problem in ran.out)
+    assert problem == found.json["problem"]
+
+
+def test_status_of_garbled_options(cli, foreign):
+    """What somebody has made of a command is no reason to fail."""
+    cli("hooks", "install", "claude-code")
+    foreign.write_bytes(foreign.read_bytes().replace(b"--seconds=6", b"--seconds=abc"))
+    ran = cli("hooks", "status", "--json")
+
+    assert (0, "installed", []) == (ran.code, ran.json["files"][0]["state"], ran.json["files"][0]["options"])
+
+
+def test_a_pipe_in_place_of_the_settings(cli, scratch):
+    """A repository may bring anything under the name; nobody waits for a writer."""
+    path = scratch / ".claude" / "settings.json"
+    path.parent.mkdir()
+    os.mkfifo(path)
+    ran, tried = cli("hooks", "status", "--json"), cli("hooks", "install", "claude-code", "--scope", "project")
+
+    assert (1, "unreadable") == (ran.code, ran.json["files"][1]["state"])
+    assert (3, True) == (tried.code, path.is_fifo())
+
+
+def test_status_of_a_place_that_is_not_private(cli, foreign, monkeypatch):
+    """Where no resident is asked because others could be listening, that is a problem."""
+    cli("hooks", "install", "claude-code")
+    with tempfile.TemporaryDirectory(prefix="bt-") as runtime:  # short enough for a socket
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        folder = Path(client.socket_path([], os.environ)).parent
+        folder.mkdir(mode=0o755)
+        ran = cli("hooks", "status", "--json")
+
+    assert (1, True) == (ran.code, f"{folder} is not a folder of yours alone" in ran.json["memory"][0]["problem"])
+
+
+def test_a_folder_that_nobody_confirmed(cli, foreign, scratch):
+    """Memory that was there before is off, and it is said, until the folder is confirmed."""
+    cli("hooks", "install", "claude-code")
+    none = cli("hooks", "trust", "claude-code")
+    (scratch / ".beaver" / "plugins").mkdir(parents=True)
+    before = cli("hooks", "status")
+    confirmed = cli("hooks", "trust", "claude-code")
+
+    assert (3, f"Error: there is no folder {scratch}/.beaver; change to where it is.\n") == (none.code, none.err)
+    assert (1, True) == (before.code, "`beaver hooks trust claude-code`" in " ".join(before.out.split()))
+    assert (0, f"The memory in {scratch}/.beaver is confirmed.\n") == (confirmed.code, confirmed.out)
+    assert 0 == cli("hooks", "status").code
 
 
 def test_status_of_what_cannot_be_read(cli, settings):

@@ -12,6 +12,27 @@ OFFLINE = {"memory": {"mode": "curated"}, "provider": {"kind": "offline"}}
 URL = "http://127.0.0.1:11434/v1"
 
 
+LOCAL = """
+    import attrs
+    from pathlib import Path
+    from beaver_hostspecs import PluginInfo, hookimpl
+
+    @attrs.frozen(kw_only=True)
+    class Settings:
+        enabled: bool = False
+
+    class Plugin:
+        @hookimpl
+        def describe(self):
+            return PluginInfo(contract="1.0", version="1", settings=Settings, settings_path="memory.local")
+
+        @hookimpl
+        def configure(self, setup):
+            Path("enabled").write_text(str(setup.settings.enabled))
+"""
+ON = {**OFFLINE, "memory": {"mode": "curated", "local": {"enabled": True}}}
+
+
 def openai(**more):
     return {"memory": {"mode": "curated"}, "provider": {"kind": "openai", "baseUrl": URL, "model": "m"} | more}
 
@@ -24,6 +45,18 @@ def path(scratch):
 
 def written(path):
     return json.loads(path.read_text())
+
+
+@pytest.fixture
+def without_local(install):
+    """Hide the local memory, where it is installed."""
+    install("local", "", plugin=None)
+
+
+@pytest.fixture
+def with_local(install):
+    """Install a plugin of the name of the local memory."""
+    install("local", LOCAL)
 
 
 def test_what_is_written_works_at_once(cli, path):
@@ -137,6 +170,7 @@ def test_a_link_is_not_followed(cli, scratch, path):
         ("", ["--base-url", URL, "--model", "m", "--api-key-env", "MY_KEY"], openai(apiKey={"env": "MY_KEY"})),
     ],
 )  # fmt: skip
+@pytest.mark.usefixtures("without_local")
 def test_on_a_terminal_it_asks_what_it_is_not_told(cli, path, typed, words, expected):
     """What the options leave open is asked, on stderr; an empty answer takes the default."""
     ran = cli("init", *words, stdin=typed, terminal=True)
@@ -145,6 +179,7 @@ def test_on_a_terminal_it_asks_what_it_is_not_told(cli, path, typed, words, expe
     assert ran.out.lstrip().startswith("Wrote ")
 
 
+@pytest.mark.usefixtures("without_local")
 @pytest.mark.parametrize(("typed", "code", "kept"), [("n\n", 130, True), ("", 130, True), ("y\n\n", 0, False)])
 def test_on_a_terminal_it_asks_before_it_overwrites(cli, path, *, typed, code, kept):
     """Only a yes overwrites what is there."""
@@ -154,3 +189,59 @@ def test_on_a_terminal_it_asks_before_it_overwrites(cli, path, *, typed, code, k
 
     assert (code, kept) == (ran.code, path.read_text() == "precious")
     assert f"There is a configuration at {path}. Overwrite it?" in ran.err
+
+
+# --- The local memory -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("with_local")
+@pytest.mark.parametrize(
+    ("words", "typed", "terminal", "expected"),
+    [
+        (["--local"], "", False, ON),
+        (["--no-local"], "", False, OFFLINE),
+        ([], "", False, OFFLINE),
+        (["--provider", "offline"], "y\n", True, ON),
+        (["--provider", "offline"], "\n", True, ON),
+        (["--provider", "offline"], "n\n", True, OFFLINE),
+        (["--provider", "offline", "--local"], "", True, ON),
+        (["--provider", "offline", "--no-local"], "", True, OFFLINE),
+    ],
+)
+def test_the_local_memory_is_chosen(cli, path, *, words, typed, terminal, expected):
+    """It is on where it was asked for, by the option or on a terminal; without a terminal nobody is asked."""
+    ran = cli("init", *words, stdin=typed, terminal=terminal)
+    asked = "Use the local memory" in ran.err
+
+    assert (0, expected, bool(typed)) == (ran.code, written(path), asked)
+    assert ("beaver memory embedder install e5-small" in ran.out) == ("local" in expected["memory"])
+
+
+@pytest.mark.usefixtures("with_local")
+def test_the_local_memory_is_on_at_once(cli, scratch):
+    """The plugin is given what was chosen."""
+    cli("init", "--local")
+    cli("run", "hello")
+
+    assert "True" == (scratch / "enabled").read_text()
+
+
+@pytest.mark.usefixtures("without_local")
+def test_the_local_memory_is_not_installed(cli, path):
+    """Whoever wants it is told how to install it, and nothing is written; on a terminal it is said to the others."""
+    wanted = cli("init", "--local")
+    was_written = path.exists()
+    told = cli("init", "--provider", "offline", terminal=True)
+    silent = cli("init", "--force")
+
+    assert (2, "", True, False) == (
+        wanted.code,
+        wanted.out,
+        "install it with: pip install beaver-hooks-local\n" in wanted.err,
+        was_written,
+    )
+    assert (0, True, False) == (
+        told.code,
+        "pip install beaver-hooks-local, and beaver init --local\n" in told.out,
+        "pip install" in silent.out,
+    )

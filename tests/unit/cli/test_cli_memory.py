@@ -1,5 +1,6 @@
 """`beaver memory`: how each memory is, off and on, and the commands of the plugins."""
 
+import json
 import subprocess
 import sys
 
@@ -267,3 +268,113 @@ def test_a_command_that_raises_is_unexpected(cli, install, configured):
     ran = cli("memory", "both", "ask")
 
     assert (1, "", True, False) == (ran.code, ran.out, "(ValueError)" in ran.err, "nobody" in ran.err)
+
+
+# --- Without the plugin's name ----------------------------------------------------------------------------------
+
+SHARED = """
+    import click
+    from pathlib import Path
+    from beaver_hostspecs import hookimpl
+
+    Path("imported_{name}").touch()
+
+    class Plugin:
+        @hookimpl
+        async def start(self):
+            pass
+
+    @click.group()
+    def group():
+        "What the plugin adds."
+
+    @group.command()
+    @click.argument("words", nargs=-1)
+    @click.option("--loud", is_flag=True)
+    @click.pass_obj
+    def {command}(shell, words, loud):
+        "Do it."
+        async def asked(plugin):
+            return type(plugin).__module__
+        click.echo(f"{{shell.call(asked)}} {{words}} {{loud}}")
+"""
+
+
+def shared(name, command):
+    return SHARED.format(name=name, command=command)
+
+
+def test_the_plugins_name_may_be_left_out(cli, install, configured):
+    """A command that only one plugin's group has is run as if the plugin was named, options and help too."""
+    install("one", shared("one", "fetch"), group="group")
+    install("two", shared("two", "carry"), group="group")
+    configured()
+
+    assert cli("memory", "one", "fetch", "a", "--loud") == cli("memory", "fetch", "a", "--loud")
+    assert (0, "installed_two ('b',) False\n", "") == cli("memory", "carry", "b")
+    assert cli("memory", "two", "carry", "--help").out == cli("memory", "carry", "--help").out
+
+
+def test_a_command_of_several_plugins_is_not_guessed(cli, install, configured):
+    """The error says how to name each of them."""
+    install("one", shared("one", "fetch"), group="group")
+    install("two", shared("two", "fetch"), group="group")
+    configured()
+    ran = cli("memory", "fetch")
+
+    said = (
+        "Error: Several plugins have a command `fetch`: say `beaver memory one fetch` or `beaver memory two fetch`.\n"
+    )
+    assert (2, "", True) == (ran.code, ran.out, ran.err.endswith(said))
+
+
+def test_a_plugin_that_is_disabled_is_not_looked_at(cli, install, configured, scratch):
+    """It is not imported, so that the other one's command is meant."""
+    install("one", shared("one", "fetch"), group="group")
+    install("two", shared("two", "fetch"), group="group")
+    path = configured()
+    raw = json.loads(path.read_text())
+    raw["plugins"]["disabled"].append("two")
+    path.write_text(json.dumps(raw))
+
+    assert (0, "installed_one () False\n", "") == cli("memory", "fetch")
+    assert (True, False) == ((scratch / "imported_one").exists(), (scratch / "imported_two").exists())
+
+
+def test_ours_and_the_names_of_plugins_come_first(cli, install, configured):
+    """A command of a plugin hides neither `off` nor a plugin of its name."""
+    install("one", shared("one", "off"), group="group")
+    install("two", shared("two", "silent"), group="group")
+    install("silent", BOTH, plugin="Silent")
+    configured()
+
+    assert (2, True) == ((ran := cli("memory", "off")).code, "Missing argument 'SESSION'" in ran.err)
+    assert (0, "`silent` has no commands. It is ok.\n", "") == cli("memory", "silent")
+
+
+def test_a_group_that_cannot_be_loaded_is_passed_over(cli, install, configured):
+    """It is said, and the command of the other plugin runs."""
+    install("one", shared("one", "fetch"), group="group")
+    install("two", "raise ValueError('a value that nobody should see')", plugin=None, group="group")
+    install("three", shared("three", "fetch").replace("def fetch", "def carry"), plugin="Plugin", group="nothing")
+    configured()
+    ran = cli("memory", "fetch")
+
+    said = "Passed over: the commands of the plugin `three` cannot be loaded (AttributeError);"
+    assert (0, "installed_one () False\n", True) == (ran.code, ran.out, ran.err.startswith(said))
+    assert ("nobody" in ran.err) is False
+
+
+def test_help_and_completion_load_no_plugin(cli, install, configured, scratch, monkeypatch):
+    """`beaver memory --help` imports none, and neither does a shell that completes a name that is nobody's."""
+    install("one", shared("one", "fetch"), group="group")
+    configured()
+    helped = cli("memory", "--help")
+    monkeypatch.setenv("_BEAVER_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "beaver memory fetch --")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    with pytest.raises(SystemExit) as left:
+        cli()
+
+    assert (0, 0, False) == (helped.code, left.value.code, (scratch / "imported_one").exists())
+    assert "may be left out where only one has" in " ".join(helped.out.split())

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from beaver_hooks.adapters.claude_code import client
 
 EVENT = json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "Hi."}).encode()
+STARTING = json.dumps({"hook_event_name": "SessionStart", "session_id": "s"}).encode()
 ANSWER = b'{"hookSpecificOutput": {}}\n'
 TIMEOUT = 30
 
@@ -216,6 +217,7 @@ def test_a_folder_of_somebody_elses(run, path):
         ran = run("--start")
 
     assert ((0, b"", b"beaver hooks: Unsafe\n"), []) == (ran, requests)
+    assert (0, client.OFF, b"beaver hooks: Unsafe\n") == run("--start", said=STARTING)
 
 
 def test_a_link_in_place_of_the_folder(run, path, runtime):
@@ -227,15 +229,27 @@ def test_a_link_in_place_of_the_folder(run, path, runtime):
 
 
 def test_a_resident_that_cannot_be_started(environment, tmp_path):
-    """Where the resident cannot be imported, the time is waited for, and nothing is said; its log says why."""
-    command = [sys.executable, "-I", "-S", client.__file__, "--seconds=1", "--start"]
+    """Where the resident cannot be imported nobody waits for it; the person is told once a session, the log says why."""
+    command = [sys.executable, "-I", "-S", client.__file__, f"--seconds={TIMEOUT * 2}", "--start"]
     environment |= {"PYTHONHOME": str(tmp_path)}
-    ran = subprocess.run(command, input=EVENT, env=environment, capture_output=True, timeout=TIMEOUT, check=False)
+    ran = [
+        subprocess.run(command, input=said, env=environment, capture_output=True, timeout=TIMEOUT, check=False)
+        for said in (STARTING, EVENT)
+    ]
     log = Path(client.socket_path([], environment)).with_suffix(".log")
 
-    assert (0, b"", b"") == (ran.returncode, ran.stdout, ran.stderr)
+    assert [client.OFF, b""] == [each.stdout for each in ran]
+    assert [(0, b"beaver hooks: NotStarted\n")] * 2 == [(each.returncode, each.stderr) for each in ran]
+    assert ["systemMessage"] == list(json.loads(client.OFF))
     assert log.stat().st_size > 0
     assert 0o600 == stat.S_IMODE(log.stat().st_mode)
+
+
+def test_a_runtime_folder_of_somebody_elses(environment, runtime, monkeypatch):
+    """A variable that still names the folder of the user before `su` costs nobody the memory."""
+    monkeypatch.setattr(os, "access", lambda path, _: path != str(runtime))
+
+    assert not client.socket_path([], environment).startswith(str(runtime))
 
 
 # --- What is closed ---------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def stop(text="Hello.", prompt_id="p1", **fields):
 
 def used(name="PostToolUse", prompt_id="p1", **fields):
     given = {"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "ls"}}
-    return event(name, prompt_id=prompt_id, **given, **fields)
+    return event(name, prompt_id=prompt_id, **{**given, **fields})
 
 
 def told(plugin):
@@ -240,10 +240,22 @@ async def test_a_tool_result(turns, plugin):
 
 async def test_a_tool_error(turns, plugin):
     """A call that failed is told as failing, with the error or at least the word."""
-    await run(turns, prompt(), used("PostToolUseFailure", error="no such file"), used("PostToolUseFailure", error=7))
+    await run(
+        turns,
+        prompt(),
+        used("PostToolUseFailure", error="no such file"),
+        used("PostToolUseFailure", error=7, tool_use_id="t2"),
+    )
 
     results = [each.arguments["result"] for each in plugin.calls_of("on_tool_result")]
     assert [("error", "no such file"), ("error", "failed")] == [(each.outcome, each.error) for each in results]
+
+
+async def test_a_tool_call_that_is_told_twice(turns, plugin):
+    """With the hooks installed twice plugins hear of each call once; in the next turn its id may come again."""
+    await run(turns, prompt(), used(), used(), stop(), prompt("On.", "p2"), used(prompt_id="p2"))
+
+    assert 2 == len(plugin.calls_of("on_tool_result"))
 
 
 @pytest.mark.parametrize(

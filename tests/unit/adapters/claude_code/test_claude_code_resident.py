@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import stat
@@ -252,6 +253,52 @@ def test_a_configuration_that_nobody_confirmed(say, environment, project):
     assert "Curated memory" in then["hookSpecificOutput"]["additionalContext"]
 
 
+def test_a_memory_that_a_repository_brings(say, environment, project):
+    """What lies in a project is not told to the model as the user's own, until somebody says that it is."""
+    planted = project / ".beaver" / "plugins" / "curated" / "MEMORY.md"
+    planted.parent.mkdir(parents=True)
+    planted.write_text("Planted.\n")
+    first = [say(START), say(PROMPT)]
+    there = sorted(each.name for each in (project / ".beaver").iterdir())
+    command = [sys.executable, "-m", "beaver_hooks.cli", "hooks", "trust", "claude-code"]
+    subprocess.run(command, cwd=project, env=environment, capture_output=True, timeout=TIMEOUT, check=True)
+    say(START)
+    then = say({**PROMPT, "prompt_id": "p2"})
+
+    why = f"the folder {project}/.beaver was here before and nobody has confirmed it; if what the memory in it says is yours, run `beaver hooks trust claude-code`"
+    assert [{"systemMessage": f"Beaver Hooks: memory is off: {why}"}, {}] == first
+    assert ["plugins"] == there
+    assert "Planted." in then["hookSpecificOutput"]["additionalContext"]
+
+
+def test_a_memory_that_the_hooks_have_made(say, environment, project):
+    """It counts for the next resident, and no more where something else has come in its place."""
+    answers = []
+    for _ in range(2):
+        answers.append(say(START))
+        end([], environment)
+    key = project / ".beaver" / "audit.key"
+    key.write_text("0" * 64 + "\n")
+    answers.append(say(START))
+
+    assert ["hookSpecificOutput", "hookSpecificOutput", "systemMessage"] == [next(iter(each)) for each in answers]
+
+
+def test_a_project_that_is_fetched_anew(say, environment, project):
+    """A folder that somebody has put in the place of the one before is another one, for the same resident."""
+    answers = [say(START)]
+    pid = status([], environment)["pid"]
+    shutil.rmtree(project)
+    project.mkdir()
+    answers.append(say(START))
+    shutil.rmtree(project)
+    (project / ".beaver" / "plugins").mkdir(parents=True)
+    answers.append(say(START))
+
+    assert ["hookSpecificOutput", "hookSpecificOutput", "systemMessage"] == [next(iter(each)) for each in answers]
+    assert pid == status([], environment)["pid"]
+
+
 def test_a_confirmation_that_is_taken_back(say, environment, project):
     """A configuration that was changed since is not used by the next session, though the resident is the same."""
     configure(project, CURATED, confirmed=True, environment=environment)
@@ -296,7 +343,7 @@ def test_options():
 
 
 def test_stamp(tmp_path, monkeypatch):
-    """The stamp changes with the file and with the record of confirmations."""
+    """The stamp changes with the file and with its confirmation, and not with that of another one."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
     path = tmp_path / "c.json"
     stamps = [stamp(path)]
@@ -304,6 +351,9 @@ def test_stamp(tmp_path, monkeypatch):
     stamps.append(stamp(path))
     trust_config(path)
     stamps.append(stamp(path))
+    other = tmp_path / "d.json"
+    other.write_text("{}")
+    trust_config(other)
 
     assert 3 == len(set(stamps))
     assert stamps[-1] == stamp(path)
@@ -342,6 +392,23 @@ async def send(path, message):
     answer = await reader.read()
     writer.close()
     return answer
+
+
+async def test_another_version_is_installed(resident, tmp_path, monkeypatch):
+    """A session that starts then gets no answer, so that its client starts a resident of that version; no turn is lost."""
+    path, plugin, _ = resident
+    await ask(path, START)
+    await ask(path, PROMPT)
+    upgraded = tmp_path / "resident.py"
+    upgraded.touch()
+    monkeypatch.setattr("beaver_hooks.adapters.claude_code.resident.__file__", str(upgraded))
+    meanwhile = await ask(path, {**START, "session_id": "t"})
+    await ask(path, STOP)
+    with pytest.raises(ConnectionResetError):
+        await ask(path, {**START, "session_id": "u"})
+    await plugin.wait_for("after_prompt")
+
+    assert RULE in json.loads(meanwhile)["hookSpecificOutput"]["additionalContext"]
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff", b"{", b"[]", b"7", b"{}", b'{"hook_event_name": []}', b"[" * 100_000])

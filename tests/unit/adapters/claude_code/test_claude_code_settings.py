@@ -58,6 +58,23 @@ def test_into_nothing(content):
     assert [8, 8, 4, 4, 4, 3] == [groups[0]["hooks"][0]["timeout"] for groups in found["hooks"].values()]
 
 
+def test_line_ends():
+    """A file that has those of Windows keeps them."""
+    content = put_in(FOREIGN.replace(b"\n", b"\r\n"), COMMANDS)
+
+    assert put_in(FOREIGN, COMMANDS) == content.replace(b"\r\n", b"\n")
+    assert content.count(b"\n") == content.count(b"\r\n")
+
+
+def test_a_client_of_somebody_elses():
+    """A command that only ends like ours is not ours."""
+    entry = {"type": "command", "command": "python /opt/other/adapters/claude_code/client.py"}
+    content = json.dumps({"hooks": {"Stop": [{"hooks": [entry]}]}}).encode()
+
+    assert content == take_out(content)
+    assert entry in json.loads(put_in(content, COMMANDS))["hooks"]["Stop"][0]["hooks"]
+
+
 def test_beside_others():
     """What is not ours stays, in its order and before ours, with the file's own indentation."""
     content = put_in(FOREIGN, COMMANDS)
