@@ -1,7 +1,7 @@
 # `make install` needs Python 3.11+ and make, nothing else. PYTHON chooses the interpreter.
 PYTHON ?= python3
 BIN := .venv/bin
-PROJECTS := pyproject.toml hostspecs/pyproject.toml plugins/curated/pyproject.toml plugins/gateway/pyproject.toml docs/examples/tally/pyproject.toml
+PROJECTS := pyproject.toml hostspecs/pyproject.toml plugins/curated/pyproject.toml plugins/gateway/pyproject.toml plugins/local/pyproject.toml docs/examples/tally/pyproject.toml
 STAMP := .venv/.installed
 # The agent frameworks have an environment of their own: they are large, and nothing else needs them.
 ADAPTERS := .venv-adapters/bin
@@ -17,7 +17,7 @@ install: $(STAMP) ## everything, editable, into .venv; a second run does nothing
 
 $(STAMP): $(PROJECTS) constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ./hostspecs -e ./plugins/curated -e ./plugins/gateway -e '.[dev]' -e ./docs/examples/tally
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ./hostspecs -e ./plugins/curated -e ./plugins/gateway -e './plugins/local[static]' -e '.[dev]' -e ./docs/examples/tally
 	@touch $@
 
 demo: $(STAMP) ## two runs of `beaver`, one memory; then a turn with a plugin that fails before your eyes
@@ -68,8 +68,9 @@ faults: $(STAMP) ## the killing and cancelling campaigns, ten times what is in `
 	@for round in 1 2 3 4 5 6 7 8 9 10; do \
 		$(BIN)/python -m pytest -q tests/integration/test_audit_processes.py tests/integration/test_cancellation.py || exit 1; \
 	done
-	BEAVER_RUN_KILLS=200 BEAVER_SESSION_KILLS=500 BEAVER_FAULTS=1 $(BIN)/python -m pytest -q -s \
-		tests/integration/test_beaver_kills.py tests/integration/test_session_kills.py plugins/curated/tests/test_curated_faults.py
+	BEAVER_LOCAL_KILLS=200 BEAVER_RUN_KILLS=200 BEAVER_SESSION_KILLS=500 BEAVER_FAULTS=1 $(BIN)/python -m pytest -q -s \
+		tests/integration/test_beaver_kills.py tests/integration/test_session_kills.py plugins/curated/tests/test_curated_faults.py \
+		plugins/local/tests/test_local_store_processes.py plugins/local/tests/test_local_engine_processes.py
 	BEAVER_TURNS=1000 $(BIN)/python -m pytest -q plugins/gateway/tests/test_gateway_in_a_host.py
 
 docs: $(STAMP) ## the generated pages: hooks from the docstrings, the schema from the settings

@@ -174,7 +174,8 @@ class Deps:
 
 
 @pytest.mark.parametrize(
-    ("deps", "user"), [(Deps("u1"), "u1"), ({"user_id": "u2"}, "u2"), (Deps(7), "7"), (Deps(object()), None), ({}, None), (None, None)]
+    ("deps", "user"),
+    [(Deps("u1"), "u1"), ({"user_id": "u2"}, "u2"), (Deps(7), "7"), (Deps(object()), None), ({}, None), (None, None)],
 )
 async def test_user_in_deps(host, probe, memory, deps, user):
     """The user may stand in the dependencies of the run; a number is an id, an object is none."""

@@ -13,6 +13,7 @@ SOURCES = {
     "beaver_hooks": ROOT,
     "beaver_hooks_curated": ROOT / "plugins" / "curated" / "src",
     "beaver_hooks_gateway": ROOT / "plugins" / "gateway" / "src",
+    "beaver_hooks_local": ROOT / "plugins" / "local" / "src",
     "beaver_tally": ROOT / "docs" / "examples" / "tally" / "src",
 }
 EVERY_WHEEL = pytest.mark.parametrize("package", SOURCES)

@@ -1,0 +1,167 @@
+"""What the hook of the local memory costs beyond the engine's search, by words alone.
+
+Engine: `search` with the query that recall makes, called in the thread of the loop. Hook: `before_prompt` of the
+plugin, with gate, thread, references, prompt index and report. Both get the same prompts and alternate in one process;
+who comes first alternates too. Told are medians, of the clock and of the processor time of all threads, and the
+differences of the medians.
+
+- first: each prompt in a session of its own, so that the prompt index is built each time.
+- topic: one session that changes its topic with each prompt, so that each is looked up.
+- reuse: one session that stays on its topic; the engine is not asked at all.
+"""
+
+import asyncio
+import os
+import platform
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import attrs
+
+from beaver_hooks_local.embedding.settings import EmbeddingSettings
+from beaver_hooks_local.engine import MemoryEngine
+from beaver_hooks_local.filters import Filters
+from beaver_hooks_local.hosting.scoping import Sight
+from beaver_hooks_local.plugin import Local
+from beaver_hooks_local.query import Query
+from beaver_hooks_local.records import NewMemory, Owner
+from beaver_hooks_local.settings import LocalSettings
+from beaver_hostspecs import Setup, Turn
+from beaver_hostspecs.testing import RecordingReport, make_turn
+
+SIZE = int(os.environ.get("BEAVER_BENCH_SIZE", "10000"))
+TURNS = int(os.environ.get("BEAVER_BENCH_TURNS", "400"))
+WARM = 40
+RECENT = 40
+TARGET_MS = 0.3
+VOCABULARY = 8_000
+USER = "u"
+HITS = 14
+"""What recall asks for at its defaults: six, and eight for those that were said already."""
+
+
+@attrs.define
+class Side:
+    """Milliseconds of the clock and of the processor, by call."""
+
+    wall: list[float] = attrs.Factory(list)
+    processor: list[float] = attrs.Factory(list)
+
+    async def call(self, what: Callable[[], Awaitable[object]]) -> None:
+        """Measure a call."""
+        at_work, began = time.process_time(), time.perf_counter()
+        await what()
+        self.wall.append((time.perf_counter() - began) * 1e3)
+        self.processor.append((time.process_time() - at_work) * 1e3)
+
+    @property
+    def medians(self) -> tuple[float, float]:
+        """Of both, without the first calls."""
+        return statistics.median(self.wall[WARM:]), statistics.median(self.processor[WARM:])
+
+
+class Texts:
+    """Texts of words by Zipf's law."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        made = random.Random(7)
+        self._words = [
+            "".join(made.choices("abcdefghijklmnopqrstuvwxyz", k=made.randint(4, 9))) for _ in range(VOCABULARY)
+        ]
+        self._weights = [1 / (number + 40) for number in range(VOCABULARY)]
+
+    def make(self, count: int, length: int) -> list[str]:
+        """Return texts of so many words."""
+        return [" ".join(self._random.choices(self._words, self._weights, k=length)) for _ in range(count)]
+
+
+def fill(engine: MemoryEngine) -> None:
+    """Add the memories; some of them are of the last days."""
+    now = datetime.now(UTC)
+    engine.add(
+        NewMemory(
+            title=text,
+            owner=Owner(user=USER),
+            session=f"s{number // 20}",
+            created_at=now - timedelta(hours=1 if number >= SIZE - RECENT else 24 * 30, seconds=number),
+        )
+        for number, text in enumerate(Texts(1).make(SIZE, 25))
+    )
+
+
+async def compare(plugin: Local, prompts: list[str], session: Callable[[int], str]) -> tuple[Side, Side]:
+    """Return what engine and hook take for the prompts."""
+    engine, hook = Side(), Side()
+    for number, prompt in enumerate(prompts):
+        turn = make_turn(prompt=prompt, session=session(number), user=USER, trust="full")
+
+        async def searched(turn: Turn = turn) -> None:
+            plugin.memory.engine.search(_query(plugin, turn))
+
+        async def hooked(turn: Turn = turn) -> None:
+            await plugin.before_prompt(turn, RecordingReport())
+
+        sides = [(engine, searched), (hook, hooked)]
+        for side, what in sides if number % 2 else reversed(sides):
+            await side.call(what)
+        # What is done beside turns is not to be done within the next one.
+        await asyncio.sleep(0.002)
+    return engine, hook
+
+
+def _query(plugin: Local, turn: Turn) -> Query:
+    filters: Filters = Sight.of_turn(turn).filters(plugin.memory.clock.now())
+    minimum = plugin.settings.recall.minimum_score
+    return Query(text=turn.prompt, filters=filters, limit=HITS, minimum_score=minimum, explain=True)
+
+
+def told(what: str, engine: Side | None, hook: Side, target: float | None) -> bool:
+    """Print a line; return whether the target is missed."""
+    floor = (0.0, 0.0) if engine is None else engine.medians
+    wall, processor = (each - below for each, below in zip(hook.medians, floor, strict=True))
+    missed = target is not None and processor > target
+    word = "" if target is None else f"{'MISSED' if missed else 'met'} (target {target:g} ms of the processor)"
+    print(
+        f"{what:<8}{floor[0]:>9.3f}{hook.medians[0]:>9.3f}{wall:>9.3f}   {floor[1]:>9.3f}{hook.medians[1]:>9.3f}"
+        f"{processor:>9.3f}   {word}",
+        flush=True,
+    )
+    return missed
+
+
+async def measured(folder: Path) -> int:
+    """Measure; return how many targets are missed."""
+    plugin = Local()
+    settings = LocalSettings(enabled=True, embedding=EmbeddingSettings(provider="none"))
+    plugin.configure(Setup(settings=settings, state_folder=folder, report=RecordingReport()))
+    await plugin.start()
+    try:
+        fill(plugin.memory.engine)
+        prompts = Texts(2).make(TURNS + WARM, 7)
+        first = await compare(plugin, prompts, lambda number: f"first-{number}")
+        topic = await compare(plugin, prompts, lambda _: "topic")
+        reuse = await compare(plugin, [f"{prompts[0]} and" for _ in prompts], lambda _: "reuse")
+    finally:
+        await plugin.stop()
+    missed = [told("first", *first, None), told("topic", *topic, TARGET_MS), told("reuse", None, reuse[1], TARGET_MS)]
+    return sum(missed)
+
+
+def main() -> int:
+    """Measure, print, and return 1 if a target is missed."""
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; {SIZE:,} memories,")
+    print(f"{TURNS} turns each, {RECENT} memories of the last days; medians in milliseconds\n")
+    print(f"{'':<8}{'clock':^27}   {'processor':^27}\n{'':<8}" + f"{'engine':>9}{'hook':>9}{'more':>9}   " * 2)
+    with tempfile.TemporaryDirectory() as folder:
+        return 1 if asyncio.run(measured(Path(folder))) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,276 @@
+"""Local memory against its peers: what is found, and how fast, all with the same vectors and in one run.
+
+The peers of `peers.txt` get an environment of their own below `build/`, and a process each. Everybody gets the same
+vectors, embedded once: those of e5-small, and for quality also those of wordllama. So embedding costs nobody anything
+here. Memories are handed to all of them in turn, one by one; questions in blocks, several rounds, and the median of
+each question counts: noise of the machine falls on everybody alike. Who comes first changes. Each one's own call is
+timed, handing things over is not.
+
+1. Quality: each conversation of LoCoMo is one user; each turn is one memory `[date] speaker: text`. Our engine gets
+   session, speaker and time as fields besides, and once more the line alone. n and the file's hash are printed.
+2. Speed: one user with 10,000 memories, which are those turns and copies of them with other words added, whose vectors
+   are those of the turns with noise. Our add includes its vector, and is durable.
+
+    BEAVER_BENCH_DATA=... python benchmarks/local/bench_local_peers.py
+"""
+
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import attrs
+import numpy as np
+from kit_data import Case, Conversation, Item, line_only, locomo, with_fields
+from kit_engine import OWNER, USER, Remembering, asked, e5_small, memory, static, stores
+from kit_made_up import SEED, made_up
+from kit_peers import PeerFailed, PeerProcess, environment
+from kit_score import Ranking, Targets, any_at, flat, frac_at, heading, machine, noise, row
+
+from beaver_hooks_local.embedding.protocol import Identity
+from beaver_hooks_local.engine import MemoryEngine
+from beaver_hooks_local.filters import Filters
+from beaver_hooks_local.query import Query
+
+NAMES = ("mem0", "langgraph", "yantrikdb")
+SIZE = int(os.environ.get("BEAVER_BENCH_PEERS_SIZE", "10000"))
+TIMED_ADDS = 1_000
+SEARCHES = 200
+BLOCK = 50
+ROUNDS = 3
+WARM = 5
+K = 10
+BETTER_THAN_MEM0, BETTER_THAN_YANTRIKDB = 1.5, 1.2
+FASTER_THAN_MEM0, FASTER_THAN_LANGGRAPH = 100.0, 20.0
+OURS = "beaver"
+
+
+class Given:
+    """An embedder that gives back the vectors it was given."""
+
+    def __init__(self, identity: Identity) -> None:
+        self.identity = identity
+        self.vectors: dict[str, np.ndarray] = {}
+
+    def embed_query(self, text: str) -> np.ndarray:
+        """Return the vector of a query."""
+        return self.vectors[text]
+
+    def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the vectors of passages."""
+        return np.stack([self.vectors[text] for text in texts])
+
+    def close(self) -> None:
+        """Nothing is to be closed."""
+
+
+@attrs.define
+class Peers:
+    """The peers that run; one that fails is left out from then on, which is printed."""
+
+    running: list[PeerProcess] = attrs.field(factory=list)
+
+    @classmethod
+    def started(cls, stack: ExitStack, python: Path | None, folder: Path, dimensions: int) -> "Peers":
+        """Start them."""
+        found = cls()
+        for name in NAMES if python is not None else ():
+            assert python is not None
+            try:
+                found.running.append(stack.enter_context(PeerProcess(name, python, folder / name, dimensions)))
+            except PeerFailed as error:
+                print(f"{name} is left out: {error}")
+        return found
+
+    def without(self, peer: PeerProcess, error: PeerFailed) -> None:
+        """Leave one out."""
+        print(f"{peer.name} is left out from here on: {error}")
+        self.running.remove(peer)
+
+
+# --- Quality --------------------------------------------------------------------------------------------------------
+
+
+def quality(
+    python: Path | None, conversations: Sequence[Conversation], vectors: str, embedder: Remembering, targets: Targets
+) -> None:
+    """Print what everybody finds with the same vectors, and whether ours is as much better as it should be."""
+    found = _ours(conversations, embedder)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        peers = Peers.started(stack, python, Path(folder), embedder.identity.dimensions)
+        versions = {peer.name: peer.version for peer in peers.running}
+        found |= _theirs(peers, [line_only(each) for each in conversations], embedder)
+    title = f"Quality with the vectors of {vectors}, n = {len(found[OURS])} questions"
+    heading(f"{title}; +- is half of the 95 % interval", ("frac@10", "+-", "any@10"))
+    for name, each in found.items():
+        row(versions.get(name, name), (frac_at(each, K), noise(each), any_at(each, K)))
+    ours = frac_at(found[OURS], K)
+    for name, least in (("mem0", BETTER_THAN_MEM0), ("yantrikdb", BETTER_THAN_YANTRIKDB)):
+        if name in found:
+            targets.least(f"{vectors}: frac@10, times that of {name}", ours / frac_at(found[name], K), least)
+
+
+def _ours(conversations: Sequence[Conversation], embedder: Remembering) -> dict[str, list[Ranking]]:
+    found = {}
+    for name, make in ((OURS, with_fields), (f"{OURS}, line only", line_only)):
+        with stores([make(each) for each in conversations], [embedder]) as filled:
+            found[name] = flat(asked(filled, embedder))
+            if make is with_fields:
+                found[f"{OURS}, words only"] = flat(asked(filled))
+    return found
+
+
+def _theirs(peers: Peers, cases: Sequence[Case], embedder: Remembering) -> dict[str, list[Ranking]]:
+    found: dict[str, list[Ranking]] = {}
+    for peer in list(peers.running):
+        try:
+            found[peer.name] = [ranking for case in cases for ranking in _rankings(peer, case, embedder)]
+        except PeerFailed as error:
+            peers.without(peer, error)
+    return found
+
+
+def _rankings(peer: PeerProcess, case: Case, embedder: Remembering) -> Iterator[Ranking]:
+    for item in case.items:
+        peer.add(case.name, item.key, item.text, embedder.embed_passages([item.text])[0])
+    for question in case.questions:
+        vector = embedder.embed_query(question.text)
+        yield question.evidence, peer.search(case.name, question.text, vector, K)[0]
+
+
+# --- Speed ----------------------------------------------------------------------------------------------------------
+
+
+def speed(python: Path | None, cases: Sequence[Case], e5: Remembering, targets: Targets) -> None:
+    """Print how fast everybody adds and searches, and whether we are as much faster as we should be."""
+    given = Given(e5.identity)
+    items = list(_items(cases, e5, given, SIZE))
+    texts = [question.text for case in cases for question in case.questions]
+    questions = random.Random(SEED).sample(texts, min(SEARCHES, len(texts)))
+    given.vectors |= {text: e5.embed_query(text) for text in questions}
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        peers = Peers.started(stack, python, Path(folder), e5.identity.dimensions)
+        versions = {peer.name: peer.version for peer in peers.running}
+        engine = stack.enter_context(MemoryEngine.open(Path(folder) / "ours", embedder=given))
+        adds = _added(peers, engine, items, given)
+        searches = _searched(peers, engine, questions, given)
+    title = f"Speed in ms: {SIZE:,} memories of one user, the last {TIMED_ADDS} adds, {len(questions)} searches"
+    heading(f"{title} (each the median of {ROUNDS})", ("add p50", "add p95", "find p50", "find p95"))
+    for name in searches:
+        row(versions.get(name, name), [value for each in (adds, searches) for value in _spread(each[name])])
+    ours = _spread(searches[OURS])[1]
+    for name, least in (("mem0", FASTER_THAN_MEM0), ("langgraph", FASTER_THAN_LANGGRAPH)):
+        # The targets are those of 10,000 memories.
+        if name in searches and SIZE >= 10_000:
+            targets.least(f"search p95 of {name}, times ours", _spread(searches[name])[1] / ours, least)
+
+
+def _items(cases: Sequence[Case], e5: Remembering, given: Given, count: int) -> Iterator[Item]:
+    """Return turns, and then copies of them with other words and a vector nearby, until there are enough."""
+    dice, noisy = random.Random(SEED), np.random.default_rng(SEED)
+    plain = [item for case in cases for item in case.items]
+    for number in range(count):
+        item, copy = plain[number % len(plain)], number // len(plain)
+        vector = e5.embed_passages([item.text])[0]
+        text = item.text
+        if copy:
+            words = ("".join(dice.choices("abcdefghijklmnoprstuvwy", k=dice.randrange(4, 9))) for _ in range(6))
+            text = f"{text} {' '.join(words)}"
+            vector = vector + 0.3 * noisy.normal(size=len(vector)) / len(vector) ** 0.5
+            vector = (vector / np.linalg.norm(vector)).astype("f4")
+        given.vectors[text] = vector
+        yield attrs.evolve(item, key=str(number), text=text, session=f"{number // 20}", when=None)
+
+
+def _added(peers: Peers, engine: MemoryEngine, items: Sequence[Item], given: Given) -> dict[str, list[float]]:
+    """Add everything everywhere, one by one; return the milliseconds of the last ones."""
+    spent: dict[str, list[float]] = {OURS: [], **{peer.name: [] for peer in peers.running}}
+    for number, item in enumerate(items):
+        for peer in _in_turn(peers.running, number):
+            if peer is None:
+                began = time.perf_counter()
+                engine.add(memory(item))
+                engine.embed(limit=1, owners=(OWNER,))
+                spent[OURS].append((time.perf_counter() - began) * 1e3)
+                continue
+            try:
+                spent[peer.name].append(peer.add(USER, item.key, item.text, given.vectors[item.text]))
+            except PeerFailed as error:
+                peers.without(peer, error)
+    return {name: each[-TIMED_ADDS:] for name, each in spent.items()}
+
+
+def _searched(peers: Peers, engine: MemoryEngine, questions: Sequence[str], given: Given) -> dict[str, list[float]]:
+    """Ask everybody every question, in blocks and several rounds; return each question's median in milliseconds."""
+    spent: dict[str, list[list[float]]] = {}
+    blocks = [questions[start : start + BLOCK] for start in range(0, len(questions), BLOCK)]
+    for number in range(ROUNDS * len(blocks)):
+        block = blocks[number % len(blocks)]
+        for peer in _in_turn(peers.running, number):
+            try:
+                each = _ours_of(engine, block) if peer is None else _theirs_of(peer, block, given)
+            except PeerFailed as error:
+                assert peer is not None
+                peers.without(peer, error)
+                continue
+            spent.setdefault(OURS if peer is None else peer.name, []).append(each)
+    return {name: _medians(each, len(blocks)) for name, each in spent.items() if len(each) == ROUNDS * len(blocks)}
+
+
+def _ours_of(engine: MemoryEngine, block: Sequence[str]) -> list[float]:
+    filters = Filters(owners=(OWNER,), now=datetime.now(UTC) + timedelta(days=1))
+    spent = []
+    for text in [*block[:WARM], *block]:
+        began = time.perf_counter()
+        answer = engine.search(Query(text=text, filters=filters, limit=K))
+        spent.append((time.perf_counter() - began) * 1e3)
+        assert answer.hits
+        assert answer.keyword_only is None
+    return spent[WARM:]
+
+
+def _theirs_of(peer: PeerProcess, block: Sequence[str], given: Given) -> list[float]:
+    spent = [peer.search(USER, text, given.vectors[text], K)[1] for text in [*block[:WARM], *block]]
+    return spent[WARM:]
+
+
+def _medians(blocks: Sequence[Sequence[float]], count: int) -> list[float]:
+    """Return the median over the rounds of each question: what else ran on the machine is in few of them."""
+    return [float(np.median(each)) for place in range(count) for each in zip(*blocks[place::count], strict=True)]
+
+
+def _in_turn(running: Sequence[PeerProcess], number: int) -> list[PeerProcess | None]:
+    """Return the peers, and `None` for ourselves, beginning with another one each time."""
+    everybody = [None, *running]
+    first = number % len(everybody)
+    return everybody[first:] + everybody[:first]
+
+
+def _spread(samples: Sequence[float]) -> tuple[float, float]:
+    return float(np.percentile(samples, 50)), float(np.percentile(samples, 95))
+
+
+def main() -> int:
+    """Measure, print, and return 1 if a target is missed."""
+    print(machine("numpy", "apsw", "onnxruntime", "beaver-hooks-local"))
+    e5 = e5_small()
+    if e5 is None:
+        print("Nothing is compared: everybody is to have the same vectors, and there are none.")
+        return 0
+    python, found, targets = environment(), locomo(), Targets()
+    if found is not None:
+        print(f"LoCoMo: {len(found[0])} conversations, sha256 {found[1]}, categories 1-4")
+        for vectors, embedder in (("e5-small", e5), ("wordllama", static())):
+            if embedder is not None:
+                quality(python, found[0], vectors, embedder, targets)
+    speed(python, made_up()[:1] if found is None else [with_fields(each) for each in found[0]], e5, targets)
+    return int(bool(targets.missed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

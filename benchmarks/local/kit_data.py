@@ -1,0 +1,197 @@
+"""What recall is measured on: conversations of LoCoMo in several forms.
+
+They are read from the folder that `BEAVER_BENCH_DATA` names, and never copied.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+FILE = "locomo-dev.json"
+CATEGORIES = (1, 2, 3, 4)
+LONG = 2_000
+_EVIDENCE = re.compile(r"D\d+:\d+")
+
+
+@attrs.frozen(kw_only=True)
+class Item:
+    """A memory: its text, and what a host may know of it besides."""
+
+    key: str
+    text: str
+    session: str = ""
+    speaker: str = ""
+    when: datetime | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Question:
+    """A question, and the keys of the memories that answer it."""
+
+    text: str
+    evidence: tuple[str, ...]
+
+
+@attrs.frozen(kw_only=True)
+class Case:
+    """One user's memories, and what is asked of them."""
+
+    name: str
+    items: tuple[Item, ...]
+    questions: tuple[Question, ...]
+
+
+@attrs.frozen(kw_only=True)
+class Turn:
+    """A turn of a conversation as it is in the file."""
+
+    key: str
+    session: int
+    speaker: str
+    text: str
+    date: str
+    when: datetime
+
+
+@attrs.frozen(kw_only=True)
+class Conversation:
+    """A conversation and its questions."""
+
+    name: str
+    turns: tuple[Turn, ...]
+    questions: tuple[Question, ...]
+
+
+def locomo() -> tuple[tuple[Conversation, ...], str] | None:
+    """Return the conversations and the file's hash, or `None` where they are not to be had, which is printed."""
+    folder = os.environ.get("BEAVER_BENCH_DATA", "")
+    path = Path(folder) / FILE
+    if not folder or not path.is_file():
+        print(f"LoCoMo is left out: BEAVER_BENCH_DATA names no folder with {FILE}.")
+        return None
+    raw = path.read_bytes()
+    found = tuple(_conversation(f"conversation-{number}", each) for number, each in enumerate(json.loads(raw), 1))
+    return found, hashlib.sha256(raw).hexdigest()
+
+
+def _conversation(name: str, entry: dict[str, Any]) -> Conversation:
+    turns = tuple(_turns(entry["conversation"]))
+    known = {turn.key for turn in turns}
+    questions = []
+    for each in entry["qa"]:
+        named = [key for text in each["evidence"] for key in _EVIDENCE.findall(text)]
+        evidence = tuple(dict.fromkeys(key for key in named if key in known))
+        if each["category"] in CATEGORIES and evidence:
+            questions.append(Question(text=each["question"], evidence=evidence))
+    return Conversation(name=name, turns=turns, questions=tuple(questions))
+
+
+def _turns(conversation: dict[str, Any]) -> Iterator[Turn]:
+    number = 1
+    while f"session_{number}" in conversation:
+        date = conversation[f"session_{number}_date_time"]
+        began = datetime.strptime(date, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+        for place, turn in enumerate(conversation[f"session_{number}"]):
+            caption = turn.get("blip_caption")
+            yield Turn(
+                key=turn["dia_id"],
+                session=number,
+                speaker=turn["speaker"],
+                text=f"{turn['text']} [shares {caption}]" if caption else turn["text"],
+                date=date,
+                when=began + timedelta(seconds=30 * place),
+            )
+        number += 1
+
+
+def with_fields(conversation: Conversation) -> Case:
+    """Return each turn as one memory `[date] speaker: text`, with session, speaker and time given as fields too."""
+    items = tuple(
+        Item(
+            key=turn.key,
+            text=f"[{turn.date}] {turn.speaker}: {turn.text}",
+            session=f"s{turn.session}",
+            speaker=turn.speaker,
+            when=turn.when,
+        )
+        for turn in conversation.turns
+    )
+    return Case(name=conversation.name, items=items, questions=conversation.questions)
+
+
+def line_only(conversation: Conversation) -> Case:
+    """Return the same lines without any field: a host that tells nothing but the text."""
+    case = with_fields(conversation)
+    items = tuple(Item(key=item.key, text=item.text) for item in case.items)
+    return attrs.evolve(case, items=items)
+
+
+def text_only(conversation: Conversation) -> Case:
+    """Return what was said, alone, with the id of its session."""
+    items = tuple(Item(key=turn.key, text=turn.text, session=f"s{turn.session}") for turn in conversation.turns)
+    return Case(name=conversation.name, items=items, questions=conversation.questions)
+
+
+def long_memories(conversation: Conversation) -> Case:
+    """Return whole stretches of sessions of about 2,000 characters; a question wants those that hold its evidence."""
+    stretches: list[list[Turn]] = []
+    for turn in conversation.turns:
+        last = stretches[-1] if stretches else []
+        if not last or last[0].session != turn.session or sum(len(each.text) + 10 for each in last) > LONG - 100:
+            stretches.append([])
+        stretches[-1].append(turn)
+    where = {turn.key: f"L{number}" for number, stretch in enumerate(stretches) for turn in stretch}
+    items = tuple(
+        Item(
+            key=f"L{number}",
+            text=f"[{stretch[0].date}]\n" + "\n".join(f"{turn.speaker}: {turn.text}" for turn in stretch),
+            session=f"s{stretch[0].session}",
+            when=stretch[0].when,
+        )
+        for number, stretch in enumerate(stretches)
+    )
+    questions = tuple(
+        attrs.evolve(question, evidence=tuple(dict.fromkeys(where[key] for key in question.evidence)))
+        for question in conversation.questions
+    )
+    return Case(name=conversation.name, items=items, questions=questions)
+
+
+def together(cases: tuple[Case, ...], name: str) -> Case:
+    """Return several users' memories and questions as if all of it were one user's."""
+
+    def key(place: int, own: str) -> str:
+        return f"{place}/{own}"
+
+    items = tuple(
+        attrs.evolve(item, key=key(place, item.key), session=key(place, item.session) if item.session else "")
+        for place, case in enumerate(cases)
+        for item in case.items
+    )
+    questions = tuple(
+        attrs.evolve(question, evidence=tuple(key(place, each) for each in question.evidence))
+        for place, case in enumerate(cases)
+        for question in case.questions
+    )
+    return Case(name=name, items=items, questions=questions)
+
+
+FORMS: dict[str, Callable[[Conversation], Case]] = {
+    "turns with fields": with_fields,
+    "turns, line only": line_only,
+    "turns, text and session": text_only,
+    "long memories": long_memories,
+}
+"""The forms that a conversation is measured in."""
+
+
+def digest(cases: tuple[Case, ...]) -> str:
+    """Return a hash of sets, so that two runs can be compared."""
+    return hashlib.sha256(repr(cases).encode()).hexdigest()

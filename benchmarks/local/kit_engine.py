@@ -1,0 +1,181 @@
+"""Our engine over the sets, with embedders that remember what they have embedded in this run."""
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import attrs
+import numpy as np
+from kit_data import Case, Item
+from kit_score import Ranking
+
+from beaver_hooks_local.embedding.errors import EmbeddingError
+from beaver_hooks_local.embedding.installing import install_model
+from beaver_hooks_local.embedding.making import make_embedder
+from beaver_hooks_local.embedding.models import is_there
+from beaver_hooks_local.embedding.protocol import Embedder
+from beaver_hooks_local.embedding.settings import EmbeddingSettings
+from beaver_hooks_local.engine import MemoryEngine
+from beaver_hooks_local.filters import Filters
+from beaver_hooks_local.query import Query
+from beaver_hooks_local.ranking.formulas import Weights
+from beaver_hooks_local.records import NewMemory, Owner
+
+MODEL = "e5-small"
+MODEL_HOME = "BEAVER_BENCH_MODEL_HOME"
+USER = "u"
+OWNER = Owner(user=USER)
+EARLY = datetime(2022, 1, 1, tzinfo=UTC)
+
+
+class Calendar:
+    """A clock that stands where it is put."""
+
+    def __init__(self) -> None:
+        self.time = EARLY
+
+    def now(self) -> datetime:
+        """Return that time."""
+        return self.time
+
+    def monotonic(self) -> float:
+        """Return it in seconds."""
+        return self.time.timestamp()
+
+
+class Remembering:
+    """An embedder that embeds each text once in a run, whatever it is asked for."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.identity = embedder.identity
+        self._queries: dict[str, np.ndarray] = {}
+        self._passages: dict[str, np.ndarray] = {}
+
+    def embed_query(self, text: str) -> np.ndarray:
+        """Return the vector of a query."""
+        if text not in self._queries:
+            self._queries[text] = self._embedder.embed_query(text)
+        return self._queries[text]
+
+    def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the vectors of passages."""
+        for text in texts:
+            if text not in self._passages:
+                self._passages[text] = self._embedder.embed_passages([text])[0]
+        return np.stack([self._passages[text] for text in texts])
+
+    def close(self) -> None:
+        """Keep the model: the next engine uses it too."""
+
+
+def model_home() -> Path:
+    """Return the folder that the model is, or will be, installed in."""
+    return Path(os.environ.get(MODEL_HOME) or Path(__file__).parents[2] / "build" / "bench-models")
+
+
+def e5_small() -> Remembering | None:
+    """Return the model, installed if need be, or `None` where it cannot be had, which is printed."""
+    try:
+        if not is_there(MODEL, model_home()):
+            print(f"Installing {MODEL} into {model_home()}.", flush=True)
+            install_model(MODEL, model_home())
+        made = make_embedder(EmbeddingSettings(provider="onnx"), state_folder=model_home(), environment={})
+    except EmbeddingError as error:
+        print(f"{MODEL} is left out: {error}")
+        return None
+    return None if made is None else Remembering(made)
+
+
+def static() -> Remembering | None:
+    """Return the static model, or `None` where it is not installed, which is printed."""
+    try:
+        made = make_embedder(EmbeddingSettings(provider="static"), state_folder=model_home(), environment={})
+    except EmbeddingError as error:
+        print(f"static is left out: {error}")
+        return None
+    return None if made is None else Remembering(made)
+
+
+@attrs.frozen(kw_only=True)
+class Filled:
+    """A store with the memories of a case."""
+
+    folder: Path
+    case: Case
+    ids: dict[int, str]
+    now: datetime
+
+    def ask(
+        self,
+        embedder: Embedder | None = None,
+        *,
+        formula: str = "context",
+        weights: Weights | None = None,
+        limit: int = 10,
+    ) -> list[Ranking]:
+        """Return what is found for each question."""
+        filters = Filters(owners=(OWNER,), now=self.now)
+        with MemoryEngine.open(self.folder, embedder=embedder, weights=weights) as engine:
+            found = []
+            for question in self.case.questions:
+                answer = engine.search(Query(text=question.text, filters=filters, limit=limit, formula=formula))
+                found.append((question.evidence, tuple(self.ids[hit.memory.id] for hit in answer.hits)))
+        return found
+
+
+def memory(item: Item) -> NewMemory:
+    """Return an item as what is added."""
+    return NewMemory(
+        title=item.text, session=item.session, speaker=item.speaker, created_at=item.when, owner=OWNER, type="event"
+    )
+
+
+def filled(folder: Path, case: Case, embedders: Sequence[Embedder]) -> Filled:
+    """Return a store with a case's memories, each added at its time, and their vectors by each of the embedders."""
+    clock = Calendar()
+    ids: dict[int, str] = {}
+    with MemoryEngine.open(folder, clock=clock) as engine:
+        for batch in _at_once(case.items):
+            clock.time = max(clock.time, batch[-1].when or clock.time)
+            ids |= zip(engine.add([memory(item) for item in batch]), (item.key for item in batch), strict=True)
+    for embedder in embedders:
+        with MemoryEngine.open(folder, clock=clock, embedder=embedder) as engine:
+            while engine.embed(limit=1_000):
+                pass
+    return Filled(folder=folder, case=case, ids=ids, now=clock.time + timedelta(days=1))
+
+
+def _at_once(items: Sequence[Item]) -> Iterator[list[Item]]:
+    """Return items in batches that were said on one occasion."""
+    batch: list[Item] = []
+    for item in items:
+        if batch and (item.session, item.when is None) != (batch[-1].session, batch[-1].when is None):
+            yield batch
+            batch = []
+        batch.append(item)
+    if batch:
+        yield batch
+
+
+@contextmanager
+def stores(cases: Sequence[Case], embedders: Sequence[Embedder | None]) -> Iterator[list[Filled]]:
+    """Return a filled store for each case; they are gone afterwards."""
+    real = [embedder for embedder in embedders if embedder is not None]
+    with tempfile.TemporaryDirectory() as folder:
+        yield [filled(Path(folder) / str(place), case, real) for place, case in enumerate(cases)]
+
+
+def asked(
+    filled_stores: Sequence[Filled],
+    embedder: Embedder | None = None,
+    *,
+    formula: str = "context",
+    weights: Weights | None = None,
+    limit: int = 10,
+) -> list[list[Ranking]]:
+    """Return what is found in each store."""
+    return [each.ask(embedder, formula=formula, weights=weights, limit=limit) for each in filled_stores]

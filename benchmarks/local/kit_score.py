@@ -1,0 +1,96 @@
+"""What of the evidence is found, and tables of it.
+
+*any@k*: the share of questions with at least one piece of evidence among the first k. *frac@k*: the mean share of the
+evidence that is among the first k. *all@k*: the share of questions all of whose evidence is. They are never mixed.
+"""
+
+import os
+import platform
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+import attrs
+import numpy as np
+
+Ranking = tuple[tuple[str, ...], tuple[str, ...]]
+"""The evidence of a question, and the keys that were found, best first."""
+
+
+def any_at(rankings: Sequence[Ranking], k: int) -> float:
+    """Return any@k."""
+    return _mean(bool(set(evidence) & set(found[:k])) for evidence, found in rankings)
+
+
+def frac_at(rankings: Sequence[Ranking], k: int) -> float:
+    """Return frac@k."""
+    return _mean(len(set(evidence) & set(found[:k])) / len(evidence) for evidence, found in rankings)
+
+
+def all_at(rankings: Sequence[Ranking], k: int) -> float:
+    """Return all@k."""
+    return _mean(set(evidence) <= set(found[:k]) for evidence, found in rankings)
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = list(values)
+    return float(np.mean(found)) if found else float("nan")
+
+
+def flat(rankings: Sequence[Sequence[Ranking]]) -> list[Ranking]:
+    """Return the rankings of several stores as one list."""
+    return [each for store in rankings for each in store]
+
+
+def noise(rankings: Sequence[Ranking], k: int = 10) -> float:
+    """Return half the width of the 95 % interval of frac@k, if the questions were drawn at random."""
+    each = [len(set(evidence) & set(found[:k])) / len(evidence) for evidence, found in rankings]
+    return float(1.96 * np.std(each) / max(1, len(each)) ** 0.5)
+
+
+@attrs.define
+class Targets:
+    """Counts what is missed."""
+
+    missed: list[str] = attrs.field(factory=list)
+
+    def least(self, what: str, value: float, least: float) -> None:
+        """Print whether a value is as large as it should be."""
+        met = value >= least
+        print(f"  {what:<66} {value:8.3f}  {'met' if met else 'MISSED'} (target >= {least:g})", flush=True)
+        if not met:
+            self.missed.append(what)
+
+
+def heading(title: str, columns: Sequence[str], width: int = 46) -> None:
+    """Print the head of a table."""
+    print(f"\n{title}\n{'':<{width}}" + "".join(f"{each:>10}" for each in columns), flush=True)
+
+
+def row(name: str, values: Iterable[float | str], width: int = 46) -> None:
+    """Print a line of a table."""
+    cells = (f"{each:>10}" if isinstance(each, str) else f"{each:>10.3f}" for each in values)
+    print(f"{name:<{width}}" + "".join(cells), flush=True)
+
+
+METRICS: dict[str, Callable[[Sequence[Ranking]], float]] = {
+    "frac@5": lambda found: frac_at(found, 5),
+    "frac@10": lambda found: frac_at(found, 10),
+    "any@5": lambda found: any_at(found, 5),
+    "any@10": lambda found: any_at(found, 10),
+    "all@10": lambda found: all_at(found, 10),
+}
+"""What is said of each method."""
+
+
+def machine(*packages: str) -> str:
+    """Return what this runs on."""
+    versions = ", ".join(f"{name} {_version(name)}" for name in packages)
+    where = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    return f"{where}, Python {platform.python_version()}; {versions}"
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "from the checkout"

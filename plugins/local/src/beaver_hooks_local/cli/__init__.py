@@ -1,0 +1,30 @@
+"""`beaver memory local`: look at the memories, add and forget them, keep what finds them, install embedding models.
+
+The host runs a command of this group also as `beaver memory COMMAND`, as long as no other plugin has one of that name.
+Each command opens a host with the plugin in service, asks it, and closes the host again.
+"""
+
+import click
+
+from beaver_hooks_local.cli.adding import add
+from beaver_hooks_local.cli.changing import forget, pin, unpin
+from beaver_hooks_local.cli.embedder import embedder
+from beaver_hooks_local.cli.explaining import explain
+from beaver_hooks_local.cli.exporting import export
+from beaver_hooks_local.cli.keeping import check, reindex, stats
+from beaver_hooks_local.cli.reading import list_, search, show
+
+__all__ = ["group"]
+
+
+@click.group(name="local")
+def group() -> None:
+    """Commands of the local memory.
+
+    Times are in UTC. Without --user they are about the memories that belong to everybody. Another configuration:
+    beaver --config FILE memory local ...
+    """
+
+
+for each in (list_, search, show, add, pin, unpin, forget, explain, reindex, stats, check, export, embedder):
+    group.add_command(each)

@@ -1,0 +1,125 @@
+"""`add`: one memory from the command line or stdin, or many as JSON lines."""
+
+import sys
+from typing import Any
+
+import click
+
+from beaver_hooks_local.cli.calling import ask, ask_long
+from beaver_hooks_local.cli.incoming import LONGEST_LINE, NotTaken, from_fields, read_lines
+from beaver_hooks_local.cli.options import MOMENT, STORES, WORD, Asked, debug_option, json_option
+from beaver_hooks_local.cli.piping import lines
+from beaver_hooks_local.cli.progress import Bar
+from beaver_hooks_local.cli.remembering import Kept, remember, remember_all
+from beaver_hooks_local.cli.showing import say, say_json
+from beaver_hooks_local.hosting.memory import LocalMemory
+from beaver_hooks_local.tools.writing import GLOBAL_TYPES
+from beaver_hostspecs import Shell
+
+SOURCE = "user"
+"""What says that a memory was written by hand."""
+
+
+@click.command()
+@click.argument("words", nargs=-1)
+@click.option("--narrative", help="The same at length, with the reasons.")
+@click.option("--fact", "facts", multiple=True, help="A single statement of it; may be repeated.")
+@click.option("--type", "type_", type=WORD, help="For example decision, preference, fact, fix, rule, event.")
+@click.option("--tag", "tags", type=WORD, multiple=True, help="A label; may be repeated.")
+@click.option("--person", "people", type=WORD, multiple=True, help="Whom it is about; may be repeated.")
+@click.option("--file", "files", metavar="PATH", type=WORD, multiple=True, help="What it is about; may be repeated.")
+@click.option("--store", type=STORES, help="Who may see it; private unless given.")
+@click.option("--user", metavar="ID", help="Whose memory it is; everybody's unless given.")
+@click.option("--project", metavar="NAME", help="It holds in this project; everywhere unless given.")
+@click.option("--session", metavar="ID", help="The session that it stems from.")
+@click.option("--when", "created_at", type=MOMENT, help="When it was said; now unless given.")
+@click.option("--expires", "expires_at", type=MOMENT, help="From when on it is not to be shown.")
+@click.option("--pin", "pinned", is_flag=True, help="Keep and prefer it.")
+@click.option("--json-lines", "many", is_flag=True, help="Read JSON lines from stdin, as `export` writes them.")
+@json_option
+@debug_option
+@click.pass_obj
+def add(
+    shell: Shell, /, words: tuple[str, ...], *, many: bool, as_json: bool, user: str | None, **options: Any
+) -> None:
+    """Remember something; print its id.
+
+    Without words it is read from stdin: the first line says it, the others say it at length. What is there already is
+    one more mention of it.
+
+    With --json-lines there may be any number of memories, each line with the fields of `export`, of which only `title`
+    is needed; the options are for what a line leaves out, and what is there already is left as it is. An id is printed
+    for each line.
+    """
+    given = {name: value for name, value in _fields(**options).items() if value not in (None, (), False)}
+    if many and words:
+        raise click.UsageError("With --json-lines the memories are read from stdin; leave the words out.")
+    if many:
+        _add_many(shell, {"source": SOURCE} | given, user, as_json=as_json)
+    else:
+        _add_one(shell, {"source": SOURCE} | _said(words) | given, user, as_json=as_json)
+
+
+def _add_one(shell: Shell, fields: dict[str, Any], user: str | None, *, as_json: bool) -> None:
+    try:
+        new = from_fields(fields, Asked(user=user).sight.owner)
+    except NotTaken as error:
+        raise click.UsageError(f"{error} Nothing was added.") from error
+    kept = ask(shell, lambda memory: remember(memory, new), wrote=True)
+    if kept.outcome == "duplicate":
+        say(f"That is there already; it was said {kept.mentions} times by now.", err=True)
+    _tell([kept], as_json=as_json)
+
+
+def _add_many(shell: Shell, given: dict[str, Any], user: str | None, *, as_json: bool) -> None:
+    owner = None if user is None else Asked(user=user).sight.owner
+    kept: list[Kept] = []
+
+    def work(memory: LocalMemory, bar: Bar) -> NotTaken | None:
+        try:
+            incoming = lines(sys.stdin.fileno(), LONGEST_LINE, lambda: bar(len(kept), None, "adding"))
+            for batch in read_lines(incoming, given, owner):
+                kept.extend(remember_all(memory, batch))
+        except NotTaken as error:
+            return error
+        return None
+
+    refused = ask_long(shell, work, wrote=True)
+    _tell(kept, as_json=as_json)
+    if refused is not None:
+        raise click.UsageError(f"{refused} What stood before it is added; mend it, and add the file again.")
+
+
+def _fields(
+    *, type_: str | None, people: tuple[str, ...], files: tuple[str, ...], project: str | None, **rest: Any
+) -> dict[str, Any]:
+    """Return the options by the names of a memory's fields."""
+    fields = {**rest, "type": type_, "related_people": people, "related_files": files, "project": project}
+    return fields | ({"scope": "project"} if project and type_ not in GLOBAL_TYPES else {})
+
+
+def _said(words: tuple[str, ...]) -> dict[str, Any]:
+    """Return what is to be remembered, from the command line or from stdin."""
+    text = " ".join(words) if words else _typed()
+    first, _, rest = text.strip().partition("\n")
+    narrative = rest.strip()
+    return {"title": first.strip()} | ({"narrative": narrative} if narrative else {})
+
+
+def _typed() -> str:
+    if sys.stdin.isatty():
+        raise click.UsageError("Say what is to be remembered: beaver memory add WORDS, or lead it to stdin.")
+    content = sys.stdin.buffer.read(LONGEST_LINE + 1)
+    if len(content) > LONGEST_LINE:
+        raise click.UsageError("That is too long for one memory; add it in parts.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise click.UsageError("What stdin holds is not UTF-8; nothing was added.") from None
+
+
+def _tell(kept: list[Kept], *, as_json: bool) -> None:
+    if as_json:
+        say_json({"memories": [{"id": each.id, "outcome": each.outcome, "mentions": each.mentions} for each in kept]})
+    elif kept:
+        say("\n".join(str(each.id) for each in kept))

@@ -1,0 +1,142 @@
+"""`pin`, `unpin` and `forget`: what changes memories that are there."""
+
+import sys
+from functools import partial
+
+import click
+
+from beaver_hooks_local.cli.calling import ask, call, setup_of
+from beaver_hooks_local.cli.options import ID, Asked, debug_option, json_option
+from beaver_hooks_local.cli.progress import Bar
+from beaver_hooks_local.cli.reading import ensure_all
+from beaver_hooks_local.cli.showing import HEADS, counted, record, row, say, say_json, table, title
+from beaver_hooks_local.hosting.memory import LocalMemory
+from beaver_hooks_local.plugin import Local
+from beaver_hooks_local.records import Memory
+from beaver_hostspecs import Shell
+
+BATCH = 100
+"""Memories that are forgotten at once."""
+
+ids_argument = click.argument("ids", metavar="ID...", nargs=-1, required=True, type=ID)
+own_option = click.option("--user", metavar="ID", help="Whose memories; only theirs can be changed.")
+
+
+@click.command()
+@ids_argument
+@own_option
+@json_option
+@debug_option
+@click.pass_obj
+def pin(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool) -> None:
+    """Keep and prefer memories."""
+    _pinned(shell, ids, Asked(user=user), pinned=True, as_json=as_json)
+
+
+@click.command()
+@ids_argument
+@own_option
+@json_option
+@debug_option
+@click.pass_obj
+def unpin(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool) -> None:
+    """Take `pin` back."""
+    _pinned(shell, ids, Asked(user=user), pinned=False, as_json=as_json)
+
+
+@click.command()
+@ids_argument
+@own_option
+@click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can be asked.")
+@click.option("--dry-run", "dry", is_flag=True, help="Show what would be forgotten, and forget nothing.")
+@json_option
+@debug_option
+@click.pass_obj
+def forget(shell: Shell, ids: tuple[int, ...], *, user: str | None, yes: bool, dry: bool, as_json: bool) -> None:
+    """Forget memories for good.
+
+    Their texts, their vectors and the texts in their history are erased from the database. What is kept is that there
+    was something, and when it was forgotten.
+    """
+    which = Asked(user=user)
+    found = _own(shell, ids, which)
+    if not dry:
+        _ensure_meant(found, yes=yes)
+        gone = _forgotten(shell, found, which)
+    if as_json:
+        shown = [record(each) for each in found] if dry else [{"id": id_} for id_ in gone]
+        say_json({"dry_run": dry, "forgotten": shown})
+    elif dry:
+        say(f"{_listed(found)}\nNothing was forgotten; without --dry-run {counted(len(found), 'memory')} would be.")
+    else:
+        say(f"Forgot {counted(len(gone), 'memory')}: texts, vectors and the texts in the history are erased.")
+
+
+def _pinned(shell: Shell, ids: tuple[int, ...], which: Asked, *, pinned: bool, as_json: bool) -> None:
+    _own(shell, ids, which)
+    event = "PIN" if pinned else "UNPIN"
+
+    def work(memory: LocalMemory) -> list[Memory]:
+        filters = which.own(memory)
+        changed = [memory.engine.change(id_, filters, event=event, pinned=pinned) for id_ in dict.fromkeys(ids)]
+        return [each for each in changed if each is not None]
+
+    changed = ask(shell, work, wrote=True)
+    if as_json:
+        say_json({"memories": [record(each) for each in changed]})
+    else:
+        said = "pinned" if pinned else "not pinned any more"
+        say("\n".join(f"[{each.id}] is {said}: {title(each)}" for each in changed))
+
+
+def _own(shell: Shell, ids: tuple[int, ...], which: Asked) -> list[Memory]:
+    """Return memories that may be changed.
+
+    Raises:
+        UsageError: one of them is not there.
+    """
+    found = ask(shell, lambda memory: memory.engine.get(list(ids), which.own(memory)))
+    ensure_all(ids, found)
+    return found
+
+
+def _ensure_meant(found: list[Memory], *, yes: bool) -> None:
+    """Ask whether memories may be forgotten; where nobody can be asked, only --yes says so."""
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.UsageError("Forgetting is for good; say --yes where nobody can be asked, or --dry-run to see it.")
+    say(_listed(found), err=True)
+    click.confirm(f"Forget {counted(len(found), 'memory')} for good?", abort=True, err=True)
+
+
+def _listed(found: list[Memory]) -> str:
+    return table([HEADS, *map(row, found)])
+
+
+def _forgotten(shell: Shell, found: list[Memory], which: Asked) -> list[int]:
+    """Forget memories, and put each into the audit trail; return their ids."""
+    stores = {each.id: each.store.value for each in found}
+    bar = Bar()
+
+    def work(memory: LocalMemory, ids: list[int]) -> list[int]:
+        gone = memory.engine.forget(ids, which.own(memory))
+        for id_ in gone:
+            memory.trace("memory_forgotten", memory=id_)
+        return gone
+
+    async def forgotten(plugin: Local) -> list[int]:
+        gone: list[int] = []
+        ids = list(stores)
+        try:
+            for begin in range(0, len(ids), BATCH):
+                done = await plugin.serve(partial(work, ids=ids[begin : begin + BATCH]), wrote=True)
+                for id_ in done:
+                    setup_of(plugin).report.event("memory_forgotten", memory=id_, store=stores[id_])
+                gone += done
+                bar(len(gone), len(ids), "forgetting")
+        finally:
+            bar.end()
+        return gone
+
+    return call(shell, forgotten)

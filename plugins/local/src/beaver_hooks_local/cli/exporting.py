@@ -1,0 +1,127 @@
+"""`export`: memories as JSON lines, which `add --json-lines` takes."""
+
+import contextlib
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from beaver_hooks_local.cli.calling import ask_long
+from beaver_hooks_local.cli.options import Asked, asked, debug_option, filtered
+from beaver_hooks_local.cli.progress import Bar
+from beaver_hooks_local.cli.showing import counted, line_of, record, say
+from beaver_hooks_local.filters import Filters
+from beaver_hooks_local.hosting.memory import LocalMemory
+from beaver_hooks_local.records import Memory, Owner
+from beaver_hostspecs import PluginError, Shell
+
+STANDARD = Path("-")
+"""Stands for stdout."""
+
+PAGE = 500
+
+Write = Callable[[str], object]
+
+
+@click.command()
+@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), default=STANDARD,
+              help="Write to a file.")  # fmt: skip
+@click.option("--force", is_flag=True, help="Overwrite the file if there is one.")
+@filtered
+@debug_option
+@click.pass_obj
+def export(shell: Shell, /, *, output: Path, force: bool, **options: Any) -> None:
+    """Export memories as JSON lines: everybody's and each user's, unless --user names one.
+
+    What is expired, superseded or forgotten is left out. A file is written whole or not at all, and only you may read
+    it.
+    """
+    which = asked(**options)
+    if output == STANDARD:
+        # A bar between the lines would be in the way where both are on one terminal.
+        ask_long(shell, lambda memory, bar: _lines(memory, which, _print, bar), shown=not sys.stdout.isatty())
+        return
+    if not force:
+        _ensure_free(output)
+    with _private(output, force=force) as file:
+        count = ask_long(shell, lambda memory, bar: _lines(memory, which, file.write, bar))
+    say(f"Exported {counted(count, 'memory')} to {output}.")
+
+
+def _print(text: str) -> None:
+    click.echo(text, nl=False)
+
+
+def _lines(memory: LocalMemory, which: Asked, write: Write, bar: Bar) -> int:
+    """Write memories; return how many."""
+    store = memory.engine.store
+    filters = which.filters(memory)
+    owners = filters.owners if which.user else tuple(store.owners())
+    total, count, looked = sum(map(store.count, owners)), 0, 0
+    for owner in owners:
+        for page in _pages(memory, attrs.evolve(filters, owners=(owner,)), owner):
+            bar(min(looked, total), total, "exporting")
+            write("".join(f"{line_of(record(each))}\n" for each in page))
+            count += len(page)
+            looked += PAGE
+    return count
+
+
+def _pages(memory: LocalMemory, filters: Filters, owner: Owner) -> Iterator[list[Memory]]:
+    """Give the memories of an owner page by page, each once, though others write meanwhile."""
+    given: set[int] = set()
+    after = 0
+    while rows := memory.engine.store.changed(owner, after, limit=PAGE):
+        after = rows[-1].version
+        ids = [each.id for each in rows if not each.gone and each.id not in given]
+        given.update(ids)
+        yield memory.engine.get(ids, filters)
+
+
+def _ensure_free(path: Path) -> None:
+    if os.path.lexists(path):
+        raise click.UsageError(f"There is a file {path} already; overwrite it with --force.")
+
+
+@contextlib.contextmanager
+def _private(path: Path, *, force: bool) -> Iterator[Any]:
+    """Give a file to write, which gets its name when all is written and on the disk.
+
+    Raises:
+        PluginError: it cannot be written.
+    """
+    new = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        _name(new, path, force=force)
+    except OSError as error:
+        raise PluginError(
+            f"The file {path} cannot be written ({error.strerror}); name another one.", plugin="local"
+        ) from error
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _name(new: Path, path: Path, *, force: bool) -> None:
+    if force:
+        new.replace(path)
+    else:
+        try:
+            os.link(new, path)
+        except FileExistsError:
+            # Somebody has made it since we looked.
+            _ensure_free(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

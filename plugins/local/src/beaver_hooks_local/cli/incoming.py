@@ -1,0 +1,135 @@
+"""Makes memories of fields and of JSON lines. Pure.
+
+An error says which line and which field, and never what was sent.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
+
+from beaver_hooks_local.records import Memory, NewMemory, Owner
+from beaver_hostspecs import holds_secret
+
+BATCH = 500
+"""Memories that are stored at once."""
+
+LONGEST_LINE = 16 * 1024 * 1024
+
+_FIELDS = frozenset(attrs.fields_dict(NewMemory)) - {"owner"}
+_GIVEN_BY_STORE = frozenset(attrs.fields_dict(Memory)) - _FIELDS - {"owner"}
+"""What a store says itself; an export has it too."""
+
+_TIMES = frozenset({"created_at", "expires_at", "valid_from", "valid_until"})
+
+
+class NotTaken(ValueError):
+    """What is given is no memory that can be kept."""
+
+
+def from_fields(fields: Mapping[str, Any], owner: Owner) -> NewMemory:
+    """Return a memory.
+
+    Raises:
+        NotTaken: a field does not fit, or holds a credential.
+    """
+    if not isinstance(fields.get("title"), str) or not fields["title"].replace("\0", "").strip():
+        raise NotTaken("`title` is missing: nothing says what is to be remembered.")
+    try:
+        new = NewMemory(**fields, owner=owner)
+    except (TypeError, ValueError) as error:
+        raise NotTaken(f"`{_culprit(fields)}` does not fit.") from error
+    if any(map(holds_secret, _texts(new))):
+        raise NotTaken("It holds a credential, and those are never remembered.")
+    return new
+
+
+def read_lines(lines: Iterable[bytes], given: Mapping[str, Any], owner: Owner | None) -> Iterator[list[NewMemory]]:
+    """Give the memories of JSON lines in batches; what is before a wrong line is given first.
+
+    Args:
+        lines: the lines; blank ones are passed over.
+        given: fields for what a line leaves out.
+        owner: whose they are; what a line says unless given.
+
+    Raises:
+        NotTaken: a line is wrong; says which.
+    """
+    batch: list[NewMemory] = []
+    for number, content in enumerate(lines, 1):
+        try:
+            batch += _of_line(content, given, owner)
+        except NotTaken as error:
+            yield batch
+            raise NotTaken(f"Line {number} is no memory: {error}") from error
+        if len(batch) >= BATCH:
+            yield batch
+            batch = []
+    yield batch
+
+
+def _of_line(content: bytes, given: Mapping[str, Any], owner: Owner | None) -> list[NewMemory]:
+    if not content.strip():
+        return []
+    fields = _parsed(content)
+    whose = _owner(fields.pop("owner", None)) if owner is None else owner
+    fields.pop("owner", None)
+    if unknown := fields.keys() - _FIELDS - _GIVEN_BY_STORE:
+        raise NotTaken(f"it has {len(unknown)} fields that a memory has not; `export` shows those that it has.")
+    known = {name: _value(name, value) for name, value in fields.items() if name in _FIELDS and value is not None}
+    return [from_fields({**given, **known}, whose)]
+
+
+def _parsed(content: bytes) -> dict[str, Any]:
+    if len(content) > LONGEST_LINE:
+        raise NotTaken("it is too long.")
+    try:
+        parsed = json.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        raise NotTaken("it is not JSON in UTF-8.") from None
+    if not isinstance(parsed, dict):
+        raise NotTaken("it is no JSON object.")
+    return parsed
+
+
+def _owner(value: object) -> Owner:
+    if value is None:
+        return Owner()
+    if not isinstance(value, dict) or value.keys() - {"tenant", "user"}:
+        raise NotTaken("`owner` does not fit.")
+    try:
+        return Owner(**value)
+    except (TypeError, ValueError):
+        raise NotTaken("`owner` does not fit.") from None
+
+
+def _value(name: str, value: object) -> object:
+    if name not in _TIMES:
+        return value
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        found = None
+    if found is None:
+        raise NotTaken(f"`{name}` is no moment such as 2026-11-18T09:30:00+00:00.")
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+
+
+def _culprit(fields: Mapping[str, Any]) -> str:
+    """Return the first field that does not fit by itself."""
+    for name, value in fields.items():
+        try:
+            NewMemory(**{"title": "x", name: value})
+        except (TypeError, ValueError):
+            return name
+    return "title"
+
+
+def _texts(new: NewMemory) -> Iterable[str]:
+    for value in attrs.asdict(new, recurse=False).values():
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, tuple):
+            yield from value

@@ -1,0 +1,157 @@
+"""`reindex`, `stats` and `check`: what looks after the store and its indexes."""
+
+import asyncio
+import os
+from functools import partial
+from typing import Any
+
+import click
+
+from beaver_hooks_local.cli.calling import NAME, ask, call, setup_of
+from beaver_hooks_local.cli.options import debug_option, json_option
+from beaver_hooks_local.cli.progress import Bar
+from beaver_hooks_local.cli.showing import counted, plain, say, say_json
+from beaver_hooks_local.embedding.making import make_embedder
+from beaver_hooks_local.embedding.protocol import Identity
+from beaver_hooks_local.hosting.memory import LocalMemory
+from beaver_hooks_local.plugin import Local
+from beaver_hostspecs import PluginError, Shell
+
+PAUSE = 0.2
+"""Seconds between two looks at how much is embedded."""
+
+PROBLEM = 1
+"""The exit code where something is wrong."""
+
+
+@click.command()
+@json_option
+@debug_option
+@click.pass_obj
+def reindex(shell: Shell, *, as_json: bool) -> None:
+    """Embed what is not embedded yet, and make the indexes anew.
+
+    Needed after nothing: what is missing or stale is noticed and made by itself. It takes the work of a long embedding
+    away from the next conversations.
+    """
+    bar = Bar()
+
+    async def work(plugin: Local) -> tuple[int, int]:
+        try:
+            embedded = await _embedded(plugin, bar)
+            return embedded, await plugin.serve(partial(_indexed, bar=bar))
+        finally:
+            bar.end()
+
+    embedded, indexed = call(shell, work)
+    if as_json:
+        say_json({"embedded": embedded, "indexed": indexed})
+    else:
+        say(f"Embedded {counted(embedded, 'memory')}, and indexed {counted(indexed, 'memory')} anew.")
+
+
+@click.command()
+@json_option
+@debug_option
+@click.pass_obj
+def stats(shell: Shell, *, as_json: bool) -> None:
+    """Say what there is, in numbers."""
+
+    async def work(plugin: Local) -> dict[str, Any]:
+        identity = _identity(plugin)
+        return await plugin.serve(partial(_numbers, identity=identity))
+
+    numbers = call(shell, work)
+    if as_json:
+        say_json(numbers)
+    else:
+        say("\n".join(f"{name.replace('_', ' ')}: {_told(value)}" for name, value in numbers.items()))
+
+
+@click.command()
+@json_option
+@debug_option
+@click.pass_context
+def check(ctx: click.Context, *, as_json: bool) -> None:
+    """Examine the database; exit code 1 where something is wrong.
+
+    It reads all of it, so that it takes its time with a large one.
+    """
+    problems = ask(ctx.obj, lambda memory: memory.engine.store.check())
+    if as_json:
+        say_json({"ok": not problems, "problems": problems})
+    else:
+        say("\n".join(problems) or "The database is whole.")
+    if problems:
+        if not as_json:
+            say("Restore it from a copy, or move it away and begin anew.", err=True)
+        ctx.exit(PROBLEM)
+
+
+async def _embedded(plugin: Local, bar: Bar) -> int:
+    """Wait until the plugin has embedded everything; return how many memories that were.
+
+    Raises:
+        PluginError: the embedder fails.
+    """
+    identity = _identity(plugin)
+    if identity is None:
+        return 0
+    begun = left = await _pending(plugin, identity)
+    while left:
+        if troubles := plugin.memory.troubles.now:
+            raise PluginError(
+                f"Not all is embedded ({', '.join(troubles)}); `beaver memory embedder check` and the settings of"
+                " memory.local.embedding say more.",
+                plugin=NAME,
+            )
+        bar(max(0, begun - left), begun, "embedding")
+        await asyncio.sleep(PAUSE)
+        left = await _pending(plugin, identity)
+    return begun
+
+
+async def _pending(plugin: Local, identity: Identity) -> int:
+    # As if something was written: whoever embeds looks again, also for what other processes have added.
+    return await plugin.serve(lambda memory: memory.engine.store.pending(None, identity.key), wrote=True)
+
+
+def _identity(plugin: Local) -> Identity | None:
+    """Return whose vectors the settings ask for.
+
+    Raises:
+        EmbeddingError: they cannot be had.
+    """
+    folder = setup_of(plugin).state_folder
+    embedder = make_embedder(plugin.settings.embedding, state_folder=folder, environment=os.environ)
+    if embedder is None:
+        return None
+    embedder.close()
+    return embedder.identity
+
+
+def _indexed(memory: LocalMemory, bar: Bar) -> int:
+    owners = memory.engine.store.owners()
+    total, done = sum(map(memory.engine.store.count, owners)), 0
+    for owner in owners:
+        done += memory.engine.reindex(owners=[owner], progress=partial(_step, bar, done, total))
+    return done
+
+
+def _step(bar: Bar, before: int, total: int, here: int, _: int) -> None:
+    bar(before + here, total, "indexing")
+
+
+def _numbers(memory: LocalMemory, identity: Identity | None) -> dict[str, Any]:
+    waiting = 0 if identity is None else memory.engine.store.pending(None, identity.key)
+    embedder = None if identity is None else f"{identity.provider} {identity.model}, {identity.dimensions} dimensions"
+    found = {name: plain(value) for name, value in memory.engine.stats().items()}
+    return {**found, "embedder": embedder, "to_be_embedded": waiting, "troubles": list(memory.troubles.now)}
+
+
+def _told(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_told(each)}" for name, each in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return f"{value:,}" if isinstance(value, int) else str(value or "none")

@@ -1,0 +1,123 @@
+"""The options that several commands take, and what they mean."""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time
+from typing import Any, TypeVar
+
+import attrs
+import click
+
+from beaver_hooks_local.filters import Filters
+from beaver_hooks_local.hosting.memory import LocalMemory
+from beaver_hooks_local.hosting.scoping import Sight
+from beaver_hooks_local.records import LONGEST_TITLE, Owner, Store
+from beaver_hostspecs import CommandContext, Scope, Trust
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+LARGEST_ID = 2**63 - 1
+ID = click.IntRange(1, LARGEST_ID)
+STORES = click.Choice([store.value for store in Store])
+
+
+class Moment(click.ParamType[datetime]):
+    """A day, or a moment; without a zone it is in UTC."""
+
+    name = "moment"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Return the moment; of a day, its beginning."""
+        try:
+            found = datetime.combine(date.fromisoformat(value), time())
+        except ValueError:
+            try:
+                found = datetime.fromisoformat(value)
+            except ValueError:
+                self.fail("A day or a moment is wanted, for example 2026-11-18 or 2026-11-18T09:30.", param, ctx)
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+
+
+class Word(click.ParamType[str]):
+    """A word that a label can be."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word."""
+        if not 0 < len(value.strip()) <= LONGEST_TITLE:
+            self.fail(f"1 to {LONGEST_TITLE} characters are wanted.", param, ctx)
+        return str(value)
+
+
+MOMENT, WORD = Moment(), Word()
+
+user_option = click.option("--user", metavar="ID", help="Whose memories; with them go those of everybody.")
+project_option = click.option("--project", metavar="NAME", help="As seen in this project.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
+
+
+def limit_option(default: int, most: int = 1_000) -> Callable[[Function], Function]:
+    """Return the option that bounds how many are shown."""
+    return click.option(
+        "--limit", type=click.IntRange(1, most), default=default, show_default=True, help="How many at most."
+    )
+
+
+@attrs.frozen(kw_only=True)
+class Asked:
+    """Whose memories a command is about, and which of them.
+
+    Attributes:
+        user: whose.
+        project: seen from where.
+        narrowed: the options that narrow it, by the names that `Filters` has for them.
+    """
+
+    user: str | None = None
+    project: str | None = None
+    narrowed: dict[str, Any] = attrs.field(factory=dict)
+
+    @property
+    def sight(self) -> Sight:
+        """Return what whoever sits at the terminal may see: all of it."""
+        scope = Scope(project=self.project) if self.project else Scope()
+        return Sight.of_command(CommandContext(user=self.user or None, scope=scope, trust=Trust.FULL))
+
+    def filters(self, memory: LocalMemory) -> Filters:
+        """Return the filters of now."""
+        return self.sight.filters(memory.clock.now(), **self.narrowed)
+
+    def own(self, memory: LocalMemory) -> Filters:
+        """Return what may be changed."""
+        return self.sight.own(memory.clock.now())
+
+
+def filtered(function: Function) -> Function:
+    """Give a command the options that say which memories are meant."""
+    for option in reversed(
+        (
+            user_option,
+            project_option,
+            click.option("--store", "stores", type=STORES, multiple=True, help="Only this store; may be repeated."),
+            click.option("--type", "types", type=WORD, multiple=True, help="Only this type; may be repeated."),
+            click.option("--tag", "tags", type=WORD, multiple=True, help="Only with this tag, and each further one."),
+            click.option("--person", "people", type=WORD, multiple=True, help="Only about this person, or another."),
+            click.option("--file", metavar="PATH", type=WORD, help="Only about this path, or below it."),
+            click.option("--after", type=MOMENT, help="Only what was said at or after this moment."),
+            click.option("--before", type=MOMENT, help="Only what was said before this moment."),
+            click.option("--as-of", type=MOMENT, help="What was known and true then."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def asked(*, user: str | None, project: str | None, **narrowing: Any) -> Asked:
+    """Return what the options of `filtered` ask for."""
+    return Asked(user=user, project=project, narrowed={name: value for name, value in narrowing.items() if value})
+
+
+def owner_of(user: str | None) -> Owner:
+    """Return whose memories are written and changed with `--user`."""
+    return Asked(user=user).sight.owner

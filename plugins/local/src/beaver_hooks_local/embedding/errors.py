@@ -1,0 +1,90 @@
+r"""Every error that embedding raises.
+
+    BeaverError
+    └── EmbeddingError           a text could not be embedded, or a model could not be had
+        ├── EmbedderUnavailable      it may pass by itself: `unavailable`, `timeout`
+        ├── EmbedderRefused          it will not pass by itself: `refused`
+        ├── EmbeddingUnusable        an answer that is no embedding: `wrong_dimension`, `not_finite`, `malformed`
+        └── EmbedderMissing          something is not installed: `missing_model`, `missing_package`
+
+Each names the provider and a remedy. None holds a text that was to be embedded, a credential, or what a provider said.
+"""
+
+from types import MappingProxyType
+from typing import Literal
+
+from beaver_hostspecs import BeaverError
+
+Category = Literal[
+    "unavailable",
+    "timeout",
+    "refused",
+    "wrong_dimension",
+    "not_finite",
+    "malformed",
+    "missing_model",
+    "missing_package",
+]
+
+
+class EmbeddingError(BeaverError):
+    """The root of this tree; never raised itself.
+
+    Attributes:
+        provider: who was to embed.
+        category: what went wrong, in one word.
+        status: the HTTP status, where there was one.
+    """
+
+    def __init__(
+        self, provider: str, category: Category, problem: str, remedy: str, *, status: int | None = None
+    ) -> None:
+        self.provider = provider
+        self.category = category
+        self.status = status
+        super().__init__(f"{problem}. {remedy}")
+
+
+class EmbedderUnavailable(EmbeddingError):
+    """The provider cannot be reached, is overloaded or takes too long."""
+
+
+class EmbedderRefused(EmbeddingError):
+    """The provider does not do what is asked, or what was fetched is not what was wanted."""
+
+
+class EmbeddingUnusable(EmbeddingError):
+    """What the provider answered is no embedding."""
+
+
+class EmbedderMissing(EmbeddingError):
+    """A model or a package is not installed, or not whole."""
+
+
+_KINDS: MappingProxyType[str, type[EmbeddingError]] = MappingProxyType(
+    {
+        "unavailable": EmbedderUnavailable,
+        "timeout": EmbedderUnavailable,
+        "refused": EmbedderRefused,
+        "wrong_dimension": EmbeddingUnusable,
+        "not_finite": EmbeddingUnusable,
+        "malformed": EmbeddingUnusable,
+        "missing_model": EmbedderMissing,
+        "missing_package": EmbedderMissing,
+    }
+)
+
+
+def failure(
+    provider: str, category: Category, problem: str, remedy: str, *, status: int | None = None
+) -> EmbeddingError:
+    """Return the error of the right class.
+
+    Args:
+        provider: who was to embed.
+        category: what went wrong.
+        problem: the same as a sentence without its full stop.
+        remedy: what to do about it, as a whole sentence.
+        status: the HTTP status, where there was one.
+    """
+    return _KINDS[category](provider, category, problem, remedy, status=status)

@@ -1,0 +1,205 @@
+"""The memory engine: adds, searches and forgets, without any host. Thread-safe; each method blocks until it is done."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from beaver_hooks_local.analysing import Writer
+from beaver_hooks_local.embedding.errors import EmbeddingError
+from beaver_hooks_local.embedding.protocol import Embedder
+from beaver_hooks_local.filters import Filters
+from beaver_hooks_local.index.owner_index import Progress
+from beaver_hooks_local.index.shelf import IndexShelf
+from beaver_hooks_local.index.terms import Analyser, passages
+from beaver_hooks_local.query import Answer, Query
+from beaver_hooks_local.ranking.candidates import gather
+from beaver_hooks_local.ranking.choosing import SPARE, Choice, best_of, hits
+from beaver_hooks_local.ranking.formulas import FORMULAS, Weights
+from beaver_hooks_local.records import Memory, NewMemory, Owner
+from beaver_hooks_local.serving import Serving, model_of, passage_vectors, query_vector
+from beaver_hooks_local.store.protocol import Change, MemoryStore
+from beaver_hooks_local.store.sqlite import SqliteStore
+from beaver_hostspecs import Clock, SystemClock
+
+BATCH = 32
+"""Texts that are embedded at once."""
+
+DATABASE = "memory.db"
+INDEXES = "index"
+
+Trace = Callable[..., None]
+
+
+class MemoryEngine:
+    """Keeps memories and finds them again.
+
+    Args:
+        store: where they are kept.
+        embedder: what turns texts into vectors; `None` for finding them by their words alone.
+        previous: the embedder before this one, if the model has changed: it answers until `embed` has embedded with the
+            new one as much as it had.
+        indexes: a folder for what makes opening fast; `None` for none.
+        weights: of the default formula.
+        clock: where time comes from.
+        trace: told of what goes on, without any content: `trace(event, **facts)`.
+    """
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        *,
+        embedder: Embedder | None = None,
+        previous: Embedder | None = None,
+        indexes: Path | None = None,
+        weights: Weights | None = None,
+        clock: Clock | None = None,
+        trace: Trace | None = None,
+    ) -> None:
+        self.store = store
+        self._embedder = embedder
+        self._weights = Weights() if weights is None else weights
+        self._clock = SystemClock() if clock is None else clock
+        self._trace = _nothing if trace is None else trace
+        self._analyser = Analyser()
+        self._writer = Writer(store, self._analyser)
+        self._shelf = IndexShelf(store, indexes, self._trace)
+        self._serving = Serving(store, embedder, previous, self._clock, self._take_over)
+
+    @classmethod
+    def open(cls, folder: Path | str, **options: Any) -> Self:
+        """Open the engine over an SQLite store in a folder, which is made if it is not there."""
+        Path(folder).mkdir(parents=True, exist_ok=True, mode=0o700)
+        options.setdefault("indexes", Path(folder) / INDEXES)
+        return cls(SqliteStore.open(Path(folder) / DATABASE), **options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Save the indexes, and close the store and the embedder. Closing again does nothing."""
+        self._shelf.close()
+        self.store.close()
+        self._serving.close()
+
+    # --- Writing ------------------------------------------------------------------------------------------------
+
+    def add(self, memories: NewMemory | Iterable[NewMemory]) -> list[int]:
+        """Store memories, durably and all or none of them; return their ids.
+
+        They are found by their words at once, and by their vectors after `embed`.
+        """
+        given = [memories] if isinstance(memories, NewMemory) else list(memories)
+        return self._writer.add(given, now=self._clock.now())
+
+    def embed(self, *, limit: int = BATCH, owners: Iterable[Owner] | None = None) -> int:
+        """Embed memories that are not embedded yet, at most `limit`; return how many were.
+
+        Raises:
+            EmbeddingError: the embedder fails.
+        """
+        if self._embedder is None:
+            return 0
+        done = 0
+        for owner in self.store.owners() if owners is None else owners:
+            while done < limit and (found := self._embed_some(self._embedder, owner, min(BATCH, limit - done))):
+                done += found
+        self._serving.look()
+        return done
+
+    def change(self, id_: int, filters: Filters, *, event: str, **fields: Any) -> Memory | None:
+        """Change a memory that may be seen; see `MemoryStore.change`. What it is found by changes with it."""
+        return self._writer.change(id_, filters, event=event, now=self._clock.now(), fields=fields)
+
+    def forget(self, ids: Sequence[int], filters: Filters) -> list[int]:
+        """Erase memories that may be seen; return their ids."""
+        return self.store.forget(ids, filters, now=self._clock.now())
+
+    def reindex(self, *, owners: Iterable[Owner] | None = None, progress: Progress | None = None) -> int:
+        """Make the indexes anew from the store, and save them; return how many memories they have.
+
+        Args:
+            owners: whose; everybody's unless given.
+            progress: told how many memories of an owner are done, of how many.
+        """
+        whose = self.store.owners() if owners is None else owners
+        return self._shelf.rebuild(whose, model_of(self._serving.embedder()), progress)
+
+    # --- Reading ------------------------------------------------------------------------------------------------
+
+    def search(self, query: Query) -> Answer:
+        """Return the memories that say most about a query, or the newest ones where it says nothing."""
+        terms = self._analyser.query(query.text)
+        embedder = self._serving.embedder()
+        vector, trouble = self._vector(embedder, query.text)
+        if not terms and vector is None:
+            return self._newest(query, trouble)
+        model = model_of(embedder)
+        states = [self._shelf.current(owner, model) for owner in query.filters.owners]
+        found = gather(states, terms, vector, query.filters)
+        names = np.array(self._analyser.names(query.text), "u8")
+        ranked = FORMULAS[query.formula](found, names, query.filters.now.timestamp(), self._weights)
+        chosen = hits(
+            best_of(found, ranked, query), lambda ids: self.store.get(ids, query.filters), ranked.shares, query
+        )
+        return Answer(hits=chosen, keyword_only=trouble, total=found.size)
+
+    def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
+        """Return memories by their ids, as far as they may be seen."""
+        return self.store.get(ids, filters)
+
+    def timeline(self, anchor: int, filters: Filters, *, before: int = 3, after: int = 3) -> list[Memory]:
+        """Return a memory with its neighbours in time."""
+        return self.store.timeline(anchor, filters, before=before, after=after)
+
+    def history(self, id_: int, filters: Filters) -> list[Change]:
+        """Return what has happened to a memory."""
+        return self.store.history(id_, filters)
+
+    def stats(self) -> Mapping[str, Any]:
+        """Return what there is, in numbers."""
+        return self.store.stats()
+
+    def _newest(self, query: Query, trouble: str | None) -> Answer:
+        found = self.store.recent(query.filters, limit=query.limit + SPARE)
+        choices = [Choice(id=memory.id, score=0.0) for memory in found]
+        return Answer(hits=hits(choices, lambda _: found, {}, query), keyword_only=trouble, total=len(found))
+
+    def _vector(self, embedder: Embedder | None, text: str) -> tuple[np.ndarray | None, str | None]:
+        """Return a query's vector, or why there is none."""
+        if embedder is None or not text.strip():
+            return None, None
+        try:
+            return query_vector(embedder, text), None
+        except EmbeddingError as error:
+            self._trace("embedding_failed", provider=error.provider, category=error.category, length=len(text))
+            return None, error.category
+
+    def _embed_some(self, embedder: Embedder, owner: Owner, limit: int) -> int:
+        found = self.store.unembedded(owner, embedder.identity.key, limit=limit)
+        if not found:
+            return 0
+        cut = [passages(text) for _, text in found]
+        vectors = passage_vectors(embedder, [passage for each in cut for passage in each]).astype("<f2")
+        rows, place = [], 0
+        for (id_, _), each in zip(found, cut, strict=True):
+            rows.append((id_, vectors[place : place + len(each)].tobytes()))
+            place += len(each)
+        self.store.put_vectors(owner, embedder.identity.key, rows)
+        return len(rows)
+
+    def _take_over(self, old: Embedder, new: Embedder) -> None:
+        model, gone = model_of(new), model_of(old)
+        for owner in self._shelf.owners():
+            self._shelf.current(owner, model)
+        if gone is not None:
+            self._shelf.drop(gone)
+        self._trace("model_switched", provider=new.identity.provider, dimensions=new.identity.dimensions)
+
+
+def _nothing(_: str, **__: object) -> None:
+    """Nobody is told."""

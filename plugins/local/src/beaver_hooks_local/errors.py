@@ -1,0 +1,56 @@
+r"""Every error of the local memory.
+
+    BeaverError
+    └── LocalError                the root of this tree; never raised itself
+        ├── StoreError            the store of memories cannot do what it was asked; `category` says why
+        ├── NotOpen               the plugin is asked before it is open, or after it was closed (in `plugin`)
+        ├── Overloaded            too many calls wait for it (in `hosting.working`)
+        └── CommandRefused        the words of a command mean nothing that can be done (in `commands`)
+
+Whatever SQLite or the file system raises comes out of a store as `StoreError`, with what to do about it; nothing that
+was acknowledged is lost by it, and no file is ever replaced by a new one.
+"""
+
+from pathlib import Path
+from types import MappingProxyType
+
+from beaver_hostspecs import BeaverError
+
+REMEDIES = MappingProxyType(
+    {
+        "locked": "is locked by another process for too long; end that process or try again",
+        "disk_full": "cannot grow: the disk is full; make room and try again",
+        "read_only": "is read-only; check who owns it and its folder",
+        "cannot_open": "cannot be opened; check who owns it and its folder",
+        "no_folder": "has no folder; make the folder, or name another path",
+        "corrupt": "is damaged; move it (with its -wal and -shm files) away, or restore it from a backup",
+        "emptied": "is an empty file; restore it from a backup, or move it (with its -wal and -shm files) away",
+        "left_log": "is missing while its -wal file is there; restore it, or move the -wal file away",
+        "io_error": "cannot be read or written; check the disk",
+        "not_ours": "is no store of memories; move it away, or name another path",
+        "broken": "lacks what a store of memories has; restore it from a backup",
+        "not_migrated": "could not be brought up to date; it is as it was, with a copy beside it; report this",
+        "newer": "was written by a newer version of Beaver Hooks; update this one",
+        "missing": "vanished while it was in use; put it back, or open it again to start anew",
+        "replaced": "was replaced by another store while it was in use; open it again",
+        "closed": "is closed; open it again",
+        "forked": "belongs to the process that opened it; open it again in this one",
+    }
+)
+
+
+class LocalError(BeaverError):
+    """Something about the local memory."""
+
+
+class StoreError(LocalError):
+    """The store of memories cannot do what it was asked.
+
+    Attributes:
+        category: why, in one word that may be shown anywhere.
+    """
+
+    def __init__(self, path: Path, category: str) -> None:
+        self.category = category
+        remedy = REMEDIES.get(category, "cannot be used; run `beaver memory check`")
+        super().__init__(f"The memory store {path} {remedy}.")

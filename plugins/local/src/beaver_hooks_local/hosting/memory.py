@@ -1,0 +1,151 @@
+"""The local memory as the plugin uses it: an open engine, recall, and what is done beside turns. Blocking."""
+
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import attrs
+
+from beaver_hooks_local.embedding.protocol import Embedder, Trace
+from beaver_hooks_local.engine import BATCH, DATABASE, INDEXES, MemoryEngine
+from beaver_hooks_local.hosting.embedders import Embedders, make_embedders, remember
+from beaver_hooks_local.hosting.health import Troubles
+from beaver_hooks_local.injecting.recalling import Recaller
+from beaver_hooks_local.settings import LocalSettings
+from beaver_hooks_local.store.sqlite import SqliteStore
+from beaver_hostspecs import Clock, Report
+
+MOST_TOUCHED = 10_000
+"""Memories of which it is remembered that they were recalled, until that is written down."""
+
+EMBEDDER = "embedder"
+"""The trouble of an embedder that is asked for and cannot be had: it lasts until the memory is opened anew."""
+
+
+@attrs.frozen(kw_only=True)
+class Surroundings:
+    """Where a memory is open.
+
+    Attributes:
+        state_folder: the plugin's own folder.
+        environment: where credentials are.
+        clock: where time comes from.
+        trace: is told of every step.
+        troubles: what is wrong now.
+        report: for what happens outside turns.
+    """
+
+    state_folder: Path
+    environment: Mapping[str, str]
+    clock: Clock
+    trace: Trace
+    troubles: Troubles
+    report: Report
+
+
+class LocalMemory:
+    """An open memory. Thread-safe; every method may wait for a disk.
+
+    Args:
+        engine: what it is about; closed with this.
+        settings: how it is used.
+        here: where it is open.
+        embedder: what the settings ask for, if it can be had.
+
+    Attributes:
+        recaller: recalls before prompts.
+    """
+
+    def __init__(
+        self, engine: MemoryEngine, settings: LocalSettings, here: Surroundings, embedder: Embedder | None = None
+    ) -> None:
+        self.engine, self.settings = engine, settings
+        self.clock, self.trace, self.troubles = here.clock, here.trace, here.troubles
+        self.recaller = Recaller(engine, settings, clock=here.clock, trace=here.trace, troubles=here.troubles)
+        self._folder, self._embedder = here.state_folder, embedder
+        self._touched: set[int] = set()
+        self._lock = threading.Lock()
+
+    def recalled(self, ids: Iterable[int]) -> None:
+        """Remember that memories were recalled, until `write_touches`."""
+        with self._lock:
+            if len(self._touched) < MOST_TOUCHED:
+                self._touched.update(ids)
+
+    def write_touches(self) -> int:
+        """Write down which memories were recalled; return how many."""
+        with self._lock:
+            ids, self._touched = self._touched, set()
+        if ids:
+            self.engine.store.touch(sorted(ids), now=self.clock.now())
+        return len(ids)
+
+    def embed_some(self) -> int:
+        """Embed a batch of memories that are not embedded yet; return how many were.
+
+        Raises:
+            EmbeddingError: the embedder fails.
+            OSError: all is embedded, and it cannot be kept with what.
+        """
+        done = self.engine.embed(limit=BATCH)
+        if not done and self._embedder is not None:
+            remember(self.settings.embedding, self._embedder, self._folder)
+        return done
+
+    def close(self) -> None:
+        """Write down what is left, and close the engine."""
+        try:
+            self.write_touches()
+        finally:
+            self.engine.close()
+
+
+def open_memory(settings: LocalSettings, here: Surroundings) -> LocalMemory:
+    """Open the memory that the settings ask for.
+
+    An embedder that is not there costs the vectors, and is told; the memory finds by words then.
+
+    Raises:
+        StoreError: the database cannot be used.
+        ConfigurationError: the settings of the embedder do not fit.
+    """
+    here.trace("initializing_memory_store", given=settings.database_path is not None)
+    embedders = make_embedders(settings.embedding, here.state_folder, here.environment, here.trace)
+    _tell(embedders, here)
+    path = settings.database_path or here.state_folder / DATABASE
+    try:
+        engine = MemoryEngine(
+            SqliteStore.open(path),
+            embedder=embedders.current,
+            previous=embedders.previous,
+            indexes=indexes_of(path),
+            clock=here.clock,
+            trace=here.trace,
+        )
+    except BaseException:
+        for each in (embedders.current, embedders.previous):
+            if each is not None:
+                each.close()
+        raise
+    return LocalMemory(engine, settings, here, embedders.current)
+
+
+def indexes_of(database: Path) -> Path:
+    """Return the folder of a database's indexes: beside it, and another one for another database."""
+    return database.parent / (INDEXES if database.name == DATABASE else f"{database.name}-{INDEXES}")
+
+
+def _tell(embedders: Embedders, here: Surroundings) -> None:
+    """Say what is embedded with, or why nothing is."""
+    error = embedders.trouble
+    if error is not None:
+        here.report.event("memory_embedder_unavailable", provider=error.provider, category=error.category)
+        here.troubles.began(EMBEDDER, error.category, here.report)
+    identity = None if embedders.current is None else embedders.current.identity
+    here.trace(
+        "memory_embedding_configured",
+        provider=identity.provider if identity else "none",
+        model=identity.model if identity else None,
+        dimensions=identity.dimensions if identity else None,
+        changed=embedders.previous is not None,
+    )

@@ -1,0 +1,88 @@
+"""Whose memories a turn or a command may see, and where what it says is kept.
+
+A turn with a user sees the memories of that user and those that belong to everybody of the tenant; a turn without one
+sees the latter only. What is written belongs to the user, or to everybody where the host names none; only what is one's
+own can be changed. In each of them only those stores are seen that the trust allows.
+"""
+
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, Self
+
+import attrs
+from attrs import field
+
+from beaver_hooks_local.filters import Filters
+from beaver_hooks_local.records import LONGEST_TITLE, Owner, Store
+from beaver_hooks_local.store.texts import cleaned
+from beaver_hooks_local.trust import visible_stores
+from beaver_hostspecs import CommandContext, Scope, Trust, Turn
+
+
+def _named(name: str | None) -> str:
+    """Return a name as the store can hold it; two names that differ stay different."""
+    given = name or ""
+    if len(given) <= LONGEST_TITLE and cleaned(given) == given:
+        return given
+    return f"sha256-{sha256(given.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+@attrs.frozen(kw_only=True)
+class Sight:
+    """What somebody may see.
+
+    Attributes:
+        owner: whose memories they write and may change.
+        project, session, agent: where they are.
+        trust: how far they are trusted.
+    """
+
+    owner: Owner
+    project: str = field(default="", converter=_named)
+    session: str = field(default="", converter=_named)
+    agent: str = field(default="", converter=_named)
+    trust: Trust
+
+    @classmethod
+    def of_turn(cls, turn: Turn) -> Self:
+        """Return what a turn may see."""
+        return cls._of(turn.user, turn.scope, turn.session, turn.trust)
+
+    @classmethod
+    def of_command(cls, context: CommandContext) -> Self:
+        """Return what whoever runs a command may see."""
+        return cls._of(context.user, context.scope, context.session, context.trust)
+
+    @classmethod
+    def _of(cls, user: str | None, scope: Scope, session: str | None, trust: Trust) -> Self:
+        owner = Owner(tenant=_named(scope.tenant), user=_named(user))
+        return cls(
+            owner=owner, project=scope.project or "", session=session or "", agent=scope.agent or "", trust=trust
+        )
+
+    @property
+    def owners(self) -> tuple[Owner, ...]:
+        """Whose memories may be seen."""
+        return (self.owner, Owner(tenant=self.owner.tenant)) if self.owner.user else (self.owner,)
+
+    @property
+    def stores(self) -> tuple[Store, ...]:
+        """Which stores may be seen."""
+        return visible_stores(self.trust)
+
+    def filters(self, now: datetime, **more: Any) -> Filters:
+        """Return what may be seen as filters; `more` narrows them and cannot widen them."""
+        wanted = {Store(each) for each in more.pop("stores", ()) or self.stores}
+        return Filters(
+            owners=self.owners,
+            stores=tuple(wanted & {*self.stores}),
+            project=self.project,
+            session=self.session,
+            agent=self.agent,
+            now=now,
+            **more,
+        )
+
+    def own(self, now: datetime) -> Filters:
+        """Return what may be changed."""
+        return attrs.evolve(self.filters(now), owners=(self.owner,))

@@ -1,0 +1,1 @@
+"""What makes recall fast: caches of the store, rebuilt whenever they cannot be trusted."""

@@ -1,0 +1,1 @@
+"""What of memory goes into a turn: recalled references, and the list of what there is."""

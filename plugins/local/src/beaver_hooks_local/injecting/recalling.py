@@ -1,0 +1,210 @@
+"""Recall before a prompt: asks the gate, searches if it says so, and puts together what the turn is given. Blocking."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import attrs
+from attrs import field
+
+from beaver_hooks_local.embedding.protocol import Trace
+from beaver_hooks_local.engine import MemoryEngine
+from beaver_hooks_local.gate.memory import Answers, Lately
+from beaver_hooks_local.gate.reading import Said, read
+from beaver_hooks_local.gate.recall import Decision, Policy, Window, decide, served
+from beaver_hooks_local.hosting.health import Troubles
+from beaver_hooks_local.hosting.scoping import Sight
+from beaver_hooks_local.index.terms import Analyser
+from beaver_hooks_local.injecting.indexing import Listing, Listings, lasts
+from beaver_hooks_local.injecting.references import pick
+from beaver_hooks_local.injecting.said import Conversation
+from beaver_hooks_local.query import Hit, Query
+from beaver_hooks_local.settings import LocalSettings
+from beaver_hostspecs import Clock, Reference, Report, Turn
+
+SPARE = 8
+"""Hits beyond those that are wanted, for those that were said already."""
+
+CONFIDENT = 0.25
+"""What the best hit scores at least where a look has found something."""
+
+_BY_TOOL = frozenset({"tool", "tool_result"})
+
+EMBEDDING = "embedding"
+"""The trouble of queries, and of memories, that cannot be embedded."""
+
+
+@attrs.frozen(kw_only=True)
+class Found:
+    """What one look into memory came to.
+
+    Attributes:
+        hits: the best first.
+        listing: what the prompt index may list.
+        confident: whether something good was found.
+    """
+
+    hits: tuple[Hit, ...] = ()
+    listing: Listing = field(factory=Listing)
+    confident: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class Recall:
+    """What was recalled for one turn.
+
+    Attributes:
+        decision: what the gate said.
+        references: what the turn is given.
+        hits: what could be given, with each signal's share.
+        given: the ids of those that the turn was given.
+    """
+
+    decision: Decision
+    references: tuple[Reference, ...] = field(default=(), repr=False)
+    hits: tuple[Hit, ...] = field(default=(), repr=False)
+    given: tuple[int, ...] = ()
+
+
+class Recaller:
+    """Recalls for turns. Thread-safe.
+
+    Args:
+        engine: what is searched.
+        settings: how much, and when.
+        clock: where time comes from.
+        trace: is told of every step.
+        troubles: what is wrong now.
+    """
+
+    def __init__(
+        self, engine: MemoryEngine, settings: LocalSettings, *, clock: Clock, trace: Trace, troubles: Troubles
+    ) -> None:
+        self._engine = engine
+        self._settings = settings
+        self._clock = clock
+        self._trace = trace
+        self._troubles = troubles
+        self._analyser = Analyser()
+        self._policy = Policy(topic_turns=settings.recall.topic_turns)
+        self._windows: Lately[Window] = Lately()
+        self._answers: Answers[Found] = Answers(settings.recall.cache_seconds)
+        self._listings = Listings(engine, settings.prompt_index, clock=clock, trace=trace)
+        self._last: Lately[Recall] = Lately()
+
+    def recall(self, turn: Turn, report: Report) -> Recall:
+        """Return what a turn is given.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        sight = Sight.of_turn(turn)
+        decision, found = self._decided(turn, sight, report)
+        if found is None:
+            self._listings.skipped("gate" if sight.stores else "trust", report)
+            return Recall(decision=decision)
+        recall = self._given(turn, decision, found, report)
+        self._last.put((sight.owner, sight.session), recall)
+        return recall
+
+    def last(self, sight: Sight) -> Recall | None:
+        """Return the last recall of a session; it may hold what somebody else may see and this one may not."""
+        return self._last.get((sight.owner, sight.session))
+
+    # --- The gate -----------------------------------------------------------------------------------------------
+
+    def _decided(self, turn: Turn, sight: Sight, report: Report) -> tuple[Decision, Found | None]:
+        """Return what the gate says, and what there is for the turn if it lets it have something."""
+        if reason := self._why_never(sight):
+            return self._said(Decision(verdict="skip", reason=reason), report), None
+        said, version, window = self._read(turn), self._version(sight), self._windows.get(sight)
+        fresh = self._fresh(sight, {said.fingerprint, *([window.fingerprint] if window else ())}, version)
+        decision = self._said(decide(said, window, version=version, fresh=fresh, policy=self._policy), report)
+        if decision.verdict == "skip":
+            return decision, None
+        if decision.verdict == "recall" or window is None:
+            return decision, self._look(turn, said, sight, version, report)
+        same = said.fingerprint if decision.reason == "same_query" else window.fingerprint
+        again = Window(fingerprint=same, terms=said.terms, version=version)
+        self._windows.put(sight, served(window) if same == window.fingerprint else again)
+        return decision, fresh[same]
+
+    def _why_never(self, sight: Sight) -> str:
+        if not self._settings.recall.enabled:
+            return "off"
+        return "" if sight.stores else "trust"
+
+    def _said(self, decision: Decision, report: Report) -> Decision:
+        report.decision("recall", decision.verdict, decision.reason)
+        self._trace("recall_gate", verdict=decision.verdict, reason=decision.reason)
+        return decision
+
+    def _fresh(self, sight: Sight, asked: Iterable[str], version: tuple[int, ...]) -> dict[str, Found]:
+        now = self._clock.monotonic()
+        kept = {each: self._answers.get((sight, each), version=version, now=now) for each in asked}
+        return {each: found for each, found in kept.items() if found is not None}
+
+    def _read(self, turn: Turn) -> Said:
+        by_tool = {turn.actors.speaker_kind, turn.actors.trigger} & _BY_TOOL
+        return read(turn.prompt, frozenset(self._analyser.query(turn.prompt)), by_tool=bool(by_tool))
+
+    def _version(self, sight: Sight) -> tuple[int, ...]:
+        return tuple(self._engine.store.last_version(owner) for owner in sight.owners)
+
+    # --- The look -----------------------------------------------------------------------------------------------
+
+    def _look(self, turn: Turn, said: Said, sight: Sight, version: tuple[int, ...], report: Report) -> Found:
+        """Search, and remember what was found."""
+        now, moment = self._clock.monotonic(), self._clock.now()
+        listing = self._listings.kept(sight, version)
+        hits, trouble = self._search(turn.prompt, sight, moment, report, listed=listing is not None)
+        confident = trouble is None and bool(hits) and hits[0].score >= CONFIDENT
+        if listing is None:
+            listing = self._listings.make(sight, version, hits, report, keep=confident)
+        found = Found(hits=hits[: self._settings.recall.top_k + SPARE], listing=listing, confident=confident)
+        if confident:
+            ends = lasts([*(hit.memory for hit in found.hits), *(row.memory for row in listing.rows)], moment)
+            self._answers.put((sight, said.fingerprint), found, version=version, now=now, lasts=ends)
+        window = Window(fingerprint=said.fingerprint, terms=said.terms, version=version, confident=confident)
+        self._windows.put(sight, window)
+        return found
+
+    def _search(
+        self, text: str, sight: Sight, moment: datetime, report: Report, *, listed: bool
+    ) -> tuple[tuple[Hit, ...], str | None]:
+        """Return what is found, and why it is by words alone; unless all is listed, enough for the list too."""
+        recall = self._settings.recall
+        limit = max(recall.top_k + SPARE, 0 if listed else self._settings.prompt_index.limit)
+        query = Query(
+            text=text,
+            filters=sight.filters(moment),
+            limit=limit,
+            minimum_score=recall.minimum_score,
+            formula=self._settings.ranking.formula,
+            explain=True,
+        )
+        answer = self._engine.search(query)
+        self._trace("recall_searched", hits=len(answer.hits), total=answer.total, keyword_only=answer.keyword_only)
+        if answer.keyword_only is None:
+            self._troubles.ended(EMBEDDING, report)
+        else:
+            report.event("memory_recall_keyword_only", category=answer.keyword_only)
+            self._troubles.began(EMBEDDING, answer.keyword_only, report)
+        return answer.hits, answer.keyword_only
+
+    # --- What the turn is given ---------------------------------------------------------------------------------
+
+    def _given(self, turn: Turn, decision: Decision, found: Found, report: Report) -> Recall:
+        conversation = Conversation.of(turn)
+        hits = [hit for hit in found.hits if not conversation.holds(hit.memory)]
+        settings = self._settings.recall
+        room = settings.max_tokens if turn.budget is None else min(settings.max_tokens, turn.budget)
+        picked = pick(hits, limit=settings.top_k, max_tokens=room)
+        report.candidates((str(hit.memory.id), round(hit.score, 4)) for hit in found.hits)
+        if picked.left_out:
+            report.clipped("memories", len(picked.hits), len(picked.hits) + picked.left_out)
+        facts = {"found": len(found.hits), "said_already": len(found.hits) - len(hits), "given": len(picked.hits)}
+        self._trace("recalled", **facts, tokens=picked.tokens)
+        given = tuple(hit.memory.id for hit in picked.hits)
+        left = None if turn.budget is None else turn.budget - picked.tokens
+        index = self._listings.references(found.listing, {*given}, conversation, left, report)
+        return Recall(decision=decision, references=(*picked.references, *index), hits=found.hits, given=given)

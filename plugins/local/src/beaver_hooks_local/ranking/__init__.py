@@ -1,0 +1,1 @@
+"""What comes first: pure functions of signals."""

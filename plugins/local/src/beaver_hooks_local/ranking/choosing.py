@@ -1,0 +1,136 @@
+"""Takes the best memories from what was ranked: each once, no near-duplicates, within what they may cost. Pure."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import attrs
+import numpy as np
+
+from beaver_hooks_local.query import Hit, Query
+from beaver_hooks_local.ranking.candidates import Candidates
+from beaver_hooks_local.ranking.formulas import Ranked
+from beaver_hooks_local.records import Memory
+
+FIRST_SPARE = 1
+"""Memories beyond the limit that are read at first."""
+
+SPARE = 8
+"""Memories that are read beyond the limit, to take the places of near-duplicates."""
+
+ALIKE = 0.9
+"""The share of common words from which on two texts say the same."""
+
+_CLOSE = 0.02
+_AS_LONG = 0.7
+_READ = 4_000
+"""Characters by which texts are compared."""
+
+_WORD = re.compile(r"\w+")
+
+
+@attrs.frozen(kw_only=True)
+class Choice:
+    """A memory that may be shown, before it is read.
+
+    Attributes:
+        id: the memory.
+        score: of its best passage.
+        passage: which one that is.
+        place: its place among the candidates, or -1.
+    """
+
+    id: int
+    score: float
+    passage: int = 0
+    place: int = -1
+
+
+def best_of(found: Candidates, ranked: Ranked, query: Query) -> list[Choice]:
+    """Return the best memories, each by its best passage, some more than are wanted."""
+    wanted = query.limit + SPARE
+    chosen: dict[int, Choice] = {}
+    # The newest of equal ones; candidates are in order of memories.
+    order = np.lexsort((found.columns["passages"], -found.columns["ids"], -ranked.scores))
+    ids, passages = found.columns["ids"][order].tolist(), found.columns["passages"][order].tolist()
+    for place, id_, passage, score in zip(order.tolist(), ids, passages, ranked.scores[order].tolist(), strict=True):
+        if score < query.minimum_score or len(chosen) >= wanted:
+            break
+        if id_ not in chosen:
+            chosen[id_] = Choice(id=id_, score=score, passage=passage, place=place)
+    return list(chosen.values())
+
+
+def hits(
+    choices: Sequence[Choice],
+    read: Callable[[list[int]], Iterable[Memory]],
+    shares: Mapping[str, np.ndarray],
+    query: Query,
+) -> tuple[Hit, ...]:
+    """Return what is shown of the choices that can be read, the best first.
+
+    Args:
+        choices: the best first.
+        read: reads memories; asked for more of them only if some of the first ones are not shown.
+        shares: what each signal adds, by candidate.
+        query: what was asked.
+    """
+    shown = _Shown(query)
+    first = query.limit + FIRST_SPARE
+    for part in (choices[:first], choices[first:]):
+        if not part or not shown.takes_more:
+            break
+        memories = {memory.id: memory for memory in read([choice.id for choice in part])}
+        for choice in part:
+            if shown.takes_more and choice.id in memories:
+                shown.add(choice, memories[choice.id], shares)
+    return tuple(shown.hits)
+
+
+class _Shown:
+    """Collects hits within what they may cost."""
+
+    def __init__(self, query: Query) -> None:
+        self._query = query
+        self._spent = 0
+        self._words: dict[int, frozenset[str]] = {}
+        self.hits: list[Hit] = []
+        self.takes_more = True
+
+    def add(self, choice: Choice, memory: Memory, shares: Mapping[str, np.ndarray]) -> None:
+        """Take a memory, unless one that says the same is there, or it costs too much: then it is the end."""
+        if self._is_said(memory, choice.score):
+            return
+        most = self._query.max_tokens
+        self._spent += memory.token_count
+        if self.hits and most is not None and self._spent > most:
+            self.takes_more = False
+            return
+        explained = {}
+        if self._query.explain:
+            explained = {name: round(float(share[choice.place]), 6) for name, share in shares.items()}
+        self.hits.append(Hit(memory=memory, score=choice.score, passage=choice.passage, shares=explained))
+        self.takes_more = len(self.hits) < self._query.limit
+
+    def _is_said(self, memory: Memory, score: float) -> bool:
+        """Whether one of the hits says the same. Texts that say the same score nearly the same."""
+        for hit in reversed(self.hits):
+            if hit.score - score > _CLOSE * max(hit.score, 1e-9):
+                return False
+            shorter, longer = sorted((memory.token_count, hit.memory.token_count))
+            if shorter >= _AS_LONG * longer and _alike(self._words_of(memory), self._words_of(hit.memory)):
+                return True
+        return False
+
+    def _words_of(self, memory: Memory) -> frozenset[str]:
+        known = self._words.get(memory.id)
+        if known is None:
+            known = self._words[memory.id] = frozenset(_WORD.findall(memory.text[:_READ].casefold()))
+        return known
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    shorter, longer = sorted((len(one), len(other)))
+    if shorter < ALIKE * longer:
+        return False
+    common = len(one & other)
+    return common >= ALIKE * max(1, shorter + longer - common)

@@ -1,0 +1,84 @@
+"""What the section `memory.local` of the configuration may hold."""
+
+from pathlib import Path
+from typing import Literal
+
+import attrs
+
+from beaver_hooks_local.embedding.settings import EmbeddingSettings
+from beaver_hostspecs.settings import Check, between, setting
+
+PATH = "memory.local"
+
+Formula = Literal["context", "weighted", "seed-002", "seed-003", "rrf"]
+
+_whole = Check(
+    wanted="must be a whole number", fits=lambda value: isinstance(value, int) and not isinstance(value, bool)
+)
+_absolute = Check(wanted="must be an absolute path", fits=lambda value: Path(value).is_absolute())
+_in_a_folder = Check(
+    wanted="must be a file in a folder that exists; make the folder, or name another path",
+    fits=lambda value: Path(value).parent.is_dir() and not Path(value).is_dir(),
+)
+
+
+def _count(low: int, high: int) -> list[Check]:
+    return [_whole, between(low, high)]
+
+
+@attrs.frozen(kw_only=True)
+class PromptIndexSettings:
+    """The list of what memory holds, as a reference beside what is recalled."""
+
+    enabled: bool = setting(default=True, help="whether a list of memories goes with what is recalled")
+    limit: int = setting(default=30, help="how many memories it lists at most", validator=_count(1, 500))
+    max_tokens: int = setting(default=3000, help="how many tokens it may cost", validator=_count(1, 100_000))
+    recent_days: int = setting(
+        default=3, help="memories of so many days come first, whatever is asked", validator=_count(1, 30)
+    )
+
+
+@attrs.frozen(kw_only=True)
+class RecallSettings:
+    """What is recalled before a prompt, and when."""
+
+    enabled: bool = setting(default=True, help="whether anything is recalled before a prompt")
+    top_k: int = setting(default=6, help="how many memories a turn is given", validator=_count(3, 8))
+    minimum_score: float = setting(
+        default=0.1, help="what a memory has to score; the best one scores near 1", validator=between(0, 1)
+    )
+    max_tokens: int = setting(default=1200, help="how many tokens they may cost together", validator=_count(1, 100_000))
+    cache_seconds: float = setting(
+        default=180.0, help="how long a recall is used again, unless something was written", validator=between(120, 300)
+    )
+    topic_turns: int = setting(default=4, help="how many turns on one topic share a recall", validator=_count(3, 5))
+
+
+@attrs.frozen(kw_only=True)
+class RankingSettings:
+    """By what the best memories are told from the others."""
+
+    formula: Formula = setting(default="context", help="the formula of ranking; the others are for comparison")
+
+
+@attrs.frozen(kw_only=True)
+class LocalSettings:
+    """The settings of the plugin; camelCase in the file."""
+
+    enabled: bool = setting(default=False, help="whether there is a local memory")
+    database_path: Path | None = setting(
+        default=None,
+        help="the database; `memory.db` in the plugin's state folder unless given",
+        validator=[_absolute, _in_a_folder],
+    )
+    embedding: EmbeddingSettings = setting(default=EmbeddingSettings(), help="what turns texts into vectors")
+    prompt_index: PromptIndexSettings = setting(
+        default=PromptIndexSettings(), help="the list of memories beside what is recalled"
+    )
+    recall: RecallSettings = setting(default=RecallSettings(), help="what is recalled before a prompt, and when")
+    ranking: RankingSettings = setting(default=RankingSettings(), help="how memories are ranked")
+    trace_file: Path | None = setting(
+        default=None,
+        help="a file that gets one line of JSON for each thing that memory does, without content",
+        validator=[_absolute, _in_a_folder],
+    )

@@ -1,0 +1,126 @@
+"""Questions about memories that may be seen."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import apsw
+
+from beaver_hooks_local.filters import Filters
+from beaver_hooks_local.records import Memory, Owner
+from beaver_hooks_local.store.conditions import Conditions, conditions, marks
+from beaver_hooks_local.store.protocol import Change
+from beaver_hooks_local.store.rows import COLUMNS, memory_of, retold
+from beaver_hooks_local.store.texts import moment
+
+LARGEST = 2**63 - 1
+
+_AMONG = (
+    # By number, and not by way of an owner's memories.
+    "SELECT {columns} FROM json_each(?) AS j CROSS JOIN observations AS o NOT INDEXED ON o.id = j.value"
+    " WHERE o.owner IN ({owners}) AND {conditions}"
+)
+# In order of time by an index, whatever there is beside it: nothing is sorted, and it ends as soon as there are enough.
+_WALK = (
+    "SELECT {columns} FROM observations AS o INDEXED BY observations_by_time"
+    " WHERE o.owner = ? AND {conditions} {bounds} ORDER BY o.created_at {order}, o.id {order} LIMIT ?"
+)
+_WALK_LABEL = (
+    "SELECT {columns} FROM observation_labels AS l CROSS JOIN observations AS o ON o.id = l.memory"
+    " WHERE l.owner = ? AND l.label = ? AND o.owner = l.owner AND {conditions} {bounds}"
+    " ORDER BY l.created_at {order}, l.memory {order} LIMIT ?"
+)
+_HISTORY = "SELECT event, at, old, new FROM observation_history WHERE memory = ? ORDER BY id"
+
+
+def usable(ids: Iterable[int]) -> list[int]:
+    """Return those that can be ids at all, each once."""
+    return [id_ for id_ in dict.fromkeys(ids) if 0 < id_ <= LARGEST]
+
+
+def bounded(limit: int) -> int:
+    """Return a limit that SQLite takes as one."""
+    return min(max(limit, 0), LARGEST)
+
+
+def visible(
+    connection: apsw.Connection, owners: Mapping[int, Owner], ids: Iterable[int], filters: Filters
+) -> dict[int, Memory]:
+    """Return the memories among `ids` that may be seen, by id."""
+    if not owners:
+        return {}
+    which = conditions(filters)
+    sql = _AMONG.format(columns=COLUMNS, owners=marks(len(owners)), conditions=which.sql)
+    rows = connection.execute(sql, (json.dumps(usable(ids)), *owners, *which.params))
+    memories = (memory_of(row, owners) for row in rows)
+    return {memory.id: memory for memory in memories}
+
+
+def recent(connection: apsw.Connection, owners: Mapping[int, Owner], filters: Filters, limit: int) -> list[Memory]:
+    """Return the newest memories that may be seen, newest first."""
+    return _walk(connection, owners, conditions(filters), bounded(limit))
+
+
+def timeline(
+    connection: apsw.Connection, owners: Mapping[int, Owner], anchor: int, filters: Filters, *, before: int, after: int
+) -> list[Memory]:
+    """Return a memory with its neighbours in time, oldest first; nothing if it may not be seen."""
+    found = visible(connection, owners, [anchor], filters)
+    if not found:
+        return []
+    at = connection.execute("SELECT created_at FROM observations WHERE id = ?", (anchor,)).get
+    which = conditions(filters)
+    earlier = _walk(connection, owners, which, bounded(before), ("<", at, anchor))
+    later = _walk(connection, owners, which, bounded(after), (">", at, anchor))
+    return [*reversed(earlier), found[anchor], *later]
+
+
+def history(connection: apsw.Connection, id_: int) -> list[Change]:
+    """Return what happened to a memory, oldest first."""
+    added = connection.execute("SELECT added_at FROM observations WHERE id = ?", (id_,)).get
+    entries = [Change(event="ADD", at=moment(added))]
+    for event, at, old, new in connection.execute(_HISTORY, (id_,)):
+        entries.append(Change(event=event, at=moment(at), old=retold(old), new=retold(new)))
+    return entries
+
+
+Bound = tuple[str, int, int]
+
+
+def _walk(
+    connection: apsw.Connection,
+    owners: Mapping[int, Owner],
+    which: Conditions,
+    limit: int,
+    bound: Bound | None = None,
+) -> list[Memory]:
+    """Return memories in order of time: the newest first, or from a bound onwards."""
+    found: dict[int, Memory] = {}
+    for sql, params in _walks(owners, which, bound):
+        for row in connection.execute(sql, (*params, limit)):
+            memory = memory_of(row, owners)
+            found[memory.id] = memory
+    backwards = bound is None or bound[0] == "<"
+    return sorted(found.values(), key=_age, reverse=backwards)[:limit]
+
+
+def _age(memory: Memory) -> tuple[Any, int]:
+    return memory.created_at, memory.id
+
+
+def _walks(owners: Iterable[int], which: Conditions, bound: Bound | None) -> list[tuple[str, tuple[Any, ...]]]:
+    """Return one statement for each owner and each way in: their results are merged, so that each follows an index."""
+    limits = () if bound is None else (bound[1], bound[1], bound[2])
+    by_label = _statement(_WALK_LABEL, which, bound, ("l.created_at", "l.memory"))
+    if which.ways:
+        return [(by_label, (owner, way, *which.params, *limits)) for owner in owners for way in which.ways]
+    plain = _statement(_WALK, which, bound, ("o.created_at", "o.id"))
+    return [(plain, (owner, *which.params, *limits)) for owner in owners]
+
+
+def _statement(template: str, which: Conditions, bound: Bound | None, key: tuple[str, str]) -> str:
+    side = "<" if bound is None else bound[0]
+    # The first comparison lets the index begin at the bound, the second one is exact.
+    bounds = "" if bound is None else f"AND {key[0]} {side}= ? AND ({key[0]}, {key[1]}) {side} (?, ?)"
+    order = "DESC" if side == "<" else "ASC"
+    return template.format(columns=COLUMNS, conditions=which.sql, bounds=bounds, order=order)

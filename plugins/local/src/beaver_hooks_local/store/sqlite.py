@@ -1,0 +1,272 @@
+"""The store in one SQLite file, for any number of threads and processes of one machine."""
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from beaver_hooks_local.filters import Filters
+from beaver_hooks_local.records import Memory, Owner
+from beaver_hooks_local.store import changing, checking, embeddings, people, reading, writing
+from beaver_hooks_local.store.connecting import Connector
+from beaver_hooks_local.store.protocol import Analysed, Change, IndexRow, Person, SessionSummary, VectorRow
+from beaver_hooks_local.store.rows import INDEXED, index_row_of
+from beaver_hooks_local.store.searching import word_search
+from beaver_hooks_local.store.texts import micros
+
+_CHANGED = (
+    f"SELECT {INDEXED} FROM observations AS o INDEXED BY observations_by_version"  # noqa: S608 - our own columns
+    " WHERE o.owner = ? AND o.version > ? ORDER BY o.version LIMIT ?"
+)
+_LAST = "SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE owner = ?"
+_BY_HASH = (
+    "SELECT id FROM observations INDEXED BY observations_by_hash"
+    " WHERE owner = ?1 AND substr(hash, 1, 8) = substr(?2, 1, 8) AND hash = ?2 AND deleted_at IS NULL"
+    " AND (expires_at IS NULL OR expires_at > ?3) AND (valid_until IS NULL OR valid_until > ?3)"
+    " ORDER BY id DESC LIMIT 1"
+)
+
+
+class SqliteStore:
+    """Keeps memories in one SQLite file; see `MemoryStore` for what each method does.
+
+    Every method raises `StoreError` where the file cannot be used, and says what to do; the next call tries again. A
+    store belongs to the process that opened it.
+    """
+
+    def __init__(self, connector: Connector) -> None:
+        self._connector = connector
+
+    @classmethod
+    def open(cls, path: Path) -> "SqliteStore":
+        """Open the store in a file, and make the file if it is missing; its folder must exist.
+
+        Raises:
+            StoreError: it cannot be used; says why and what to do. Nothing that exists is replaced.
+        """
+        connector = Connector(path)
+        connector.open()
+        return cls(connector)
+
+    @property
+    def identity(self) -> str:
+        """A random name of this store, made once."""
+        return self._connector.identity
+
+    def close(self) -> None:
+        """Close it. Closing again does nothing."""
+        self._connector.close()
+
+    # --- Memories -----------------------------------------------------------------------------------------------
+
+    def add(self, items: Sequence[Analysed], *, now: datetime) -> list[int]:
+        """Store memories in one transaction; return their ids, in order."""
+        if not items:
+            return []
+        with self._connector.writing() as connection:
+            return writing.add(connection, self._connector.owners, items, now)
+
+    def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
+        """Return the memories among `ids` that may be seen, in the order of `ids`, each once."""
+        with self._seen(filters) as (connection, owners):
+            found = reading.visible(connection, owners, ids, filters)
+        return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
+
+    def recent(self, filters: Filters, *, limit: int) -> list[Memory]:
+        """Return the newest memories that may be seen, newest first."""
+        with self._seen(filters) as (connection, owners):
+            return reading.recent(connection, owners, filters, limit)
+
+    def timeline(self, anchor: int, filters: Filters, *, before: int, after: int) -> list[Memory]:
+        """Return a memory with its neighbours in time, oldest first; nothing if the anchor may not be seen."""
+        with self._seen(filters) as (connection, owners):
+            return reading.timeline(connection, owners, anchor, filters, before=before, after=after)
+
+    def fts(self, filters: Filters, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
+        """Return ids and scores of visible memories that hold one of the terms, best first.
+
+        This is the plain search by SQLite's own word index, which takes in first what was added since it was last
+        asked. Any text is taken; only the first 64 terms count.
+        """
+        self._index_words()
+        with self._seen(filters) as (connection, owners):
+            return word_search(connection, owners, filters, terms, limit)
+
+    def find_hash(self, owner: Owner, hash_: str, *, now: datetime) -> int | None:
+        """Return the id of the newest memory with that hash that is neither expired nor superseded."""
+        try:
+            wanted = bytes.fromhex(hash_)
+        except ValueError:
+            return None
+        with self._owned(owner) as (connection, number):
+            row = connection.execute(_BY_HASH, (number, wanted, micros(now))).fetchone()
+        return None if row is None else int(row[0])
+
+    def touch(self, ids: Iterable[int], *, now: datetime) -> None:
+        """Note that memories were recalled; gives no new version."""
+        which = [(micros(now), id_) for id_ in reading.usable(ids)]
+        if which:
+            with self._connector.writing() as connection:
+                connection.executemany(
+                    "UPDATE observations SET last_accessed_at = ? WHERE id = ? AND deleted_at IS NULL", which
+                )
+
+    def change(self, id_: int, filters: Filters, *, event: str, now: datetime, **fields: Any) -> Memory | None:
+        """Change fields of one memory that may be seen, with an entry in its history; `None` if there is none.
+
+        Where nothing differs, nothing is written.
+
+        Raises:
+            TypeError: a field is none that can be changed.
+            ValueError: a value does not fit, or what the memory says changes and `terms` or `length` is missing.
+        """
+        with self._connector.writing() as connection:
+            owners = self._visible_owners(connection, filters)
+            return changing.change(connection, owners, id_, filters, event=event, now=now, fields=fields)
+
+    def forget(self, ids: Sequence[int], filters: Filters, *, now: datetime) -> list[int]:
+        """Erase memories that may be seen: text, terms, embedding and the texts in their history; return their ids."""
+        with self._connector.writing() as connection:
+            owners = self._visible_owners(connection, filters)
+            gone = changing.forget(connection, owners, ids, filters, now)
+        if gone:
+            self._connector.empty_log()
+        return gone
+
+    def history(self, id_: int, filters: Filters) -> list[Change]:
+        """Return what happened to a memory that may be seen, oldest first."""
+        with self._seen(filters) as (connection, owners):
+            found = reading.visible(connection, owners, [id_], filters)
+            return reading.history(connection, id_) if found else []
+
+    # --- People and sessions ------------------------------------------------------------------------------------
+
+    def people(self, filters: Filters, *, query: str, limit: int) -> list[Person]:
+        """Return people that visible memories are related to, most mentioned first."""
+        with self._seen(filters) as (connection, owners):
+            return people.people(connection, owners, filters, query, limit)
+
+    def summaries(self, owner: Owner, *, limit: int) -> list[SessionSummary]:
+        """Return the newest session summaries."""
+        with self._owned(owner) as (connection, number):
+            return people.summaries(connection, number, limit)
+
+    def summarise(self, owner: Owner, summary: SessionSummary) -> None:
+        """Store a session's summary in place of an earlier one."""
+        with self._connector.writing() as connection:
+            people.summarise(connection, self._connector.owners.give(connection, owner), summary)
+
+    # --- What an index asks for ---------------------------------------------------------------------------------
+
+    def versions(self, owner: Owner, model: str | None) -> tuple[int, int]:
+        """Return `last_version` and, with a model, `last_vector`, of one moment."""
+        with self._owned(owner) as (connection, number):
+            version = connection.execute(_LAST, (number,)).get or 0
+            which = None if model is None else embeddings.model_number(connection, model)
+            return version, 0 if which is None else embeddings.last(connection, number, which)
+
+    def last_version(self, owner: Owner) -> int:
+        """Return the version of the newest change of an owner's memories, 0 if there is none."""
+        with self._owned(owner) as (connection, number):
+            return connection.execute(_LAST, (number,)).get or 0
+
+    def changed(self, owner: Owner, after: int, *, limit: int) -> list[IndexRow]:
+        """Return the rows that have a version above `after`, in order of versions, at most `limit`."""
+        with self._owned(owner) as (connection, number):
+            rows = connection.execute(_CHANGED, (number, after, reading.bounded(limit)))
+            return [index_row_of(row) for row in rows]
+
+    def count(self, owner: Owner) -> int:
+        """Return how many memories of an owner are not forgotten."""
+        with self._owned(owner) as (connection, number):
+            return connection.execute("SELECT live FROM owners WHERE id = ?", (number,)).get or 0
+
+    def owners(self) -> list[Owner]:
+        """Return whose memories there are."""
+        with self._connector.reading() as connection:
+            rows = connection.execute("SELECT tenant, user FROM owners WHERE live > 0 ORDER BY id").fetchall()
+        return [Owner(tenant=str(tenant), user=str(user)) for tenant, user in rows]
+
+    def unembedded(self, owner: Owner, model: str, *, limit: int) -> list[tuple[int, str]]:
+        """Return ids and texts of live memories that have no embedding by `model`, newest first."""
+        self._begin(model)
+        with self._modelled(owner, model) as (connection, number, which):
+            return embeddings.missing(connection, number, which, limit)
+
+    def pending(self, owner: Owner | None, model: str) -> int:
+        """Return how many live memories have no embedding by `model`: an owner's, or everybody's."""
+        with self._connector.reading() as connection:
+            number = None if owner is None else self._connector.owners.number(connection, owner) or 0
+            return embeddings.pending(connection, number, embeddings.model_number(connection, model))
+
+    def put_vectors(self, owner: Owner, model: str, vectors: Sequence[tuple[int, bytes]]) -> None:
+        """Store embeddings by `model`, in place of earlier ones by it; those of forgotten memories are left out."""
+        if vectors:
+            with self._connector.writing() as connection:
+                number = self._connector.owners.number(connection, owner)
+                if number is not None:
+                    embeddings.put(connection, number, embeddings.begin_model(connection, model), vectors)
+
+    def vectors(self, owner: Owner, model: str, after: int, *, limit: int) -> list[VectorRow]:
+        """Return embeddings that were stored after version `after`, in order of versions."""
+        with self._modelled(owner, model) as (connection, number, which):
+            return embeddings.newer(connection, number, which, after, limit)
+
+    def last_vector(self, owner: Owner, model: str) -> int:
+        """Return the version of the newest embedding by `model`, 0 if there is none."""
+        with self._modelled(owner, model) as (connection, number, which):
+            return embeddings.last(connection, number, which)
+
+    def drop_vectors(self, model: str) -> int:
+        """Delete all embeddings by a model; return how many there were."""
+        with self._connector.writing() as connection:
+            return embeddings.drop(connection, model)
+
+    # --- The whole of it ----------------------------------------------------------------------------------------
+
+    def stats(self) -> Mapping[str, Any]:
+        """Return what there is, in numbers: memories by store and type, embeddings by model, bytes on disk."""
+        with self._connector.reading() as connection:
+            return checking.stats(connection, self._connector.path)
+
+    def check(self) -> list[str]:
+        """Return what is wrong with the store, one sentence each; nothing if it is whole."""
+        with self._connector.writing() as connection:
+            return checking.problems(connection)
+
+    @contextlib.contextmanager
+    def _seen(self, filters: Filters) -> Iterator[tuple[apsw.Connection, dict[int, Owner]]]:
+        with self._connector.reading() as connection:
+            yield connection, self._visible_owners(connection, filters)
+
+    def _index_words(self) -> None:
+        with self._connector.reading() as connection:
+            done, upto = writing.last_indexed(connection), writing.last_added(connection)
+        while done < upto:
+            with self._connector.writing() as connection:
+                done = writing.index_words(connection, upto)
+
+    def _visible_owners(self, connection: apsw.Connection, filters: Filters) -> dict[int, Owner]:
+        """Return whose memories may be seen, by number: nobody's where no store may be."""
+        return self._connector.owners.numbers(connection, filters.owners if filters.stores else ())
+
+    @contextlib.contextmanager
+    def _owned(self, owner: Owner) -> Iterator[tuple[apsw.Connection, int]]:
+        with self._connector.reading() as connection:
+            # No owner has the number 0, so that nothing is found.
+            yield connection, self._connector.owners.number(connection, owner) or 0
+
+    @contextlib.contextmanager
+    def _modelled(self, owner: Owner, model: str) -> Iterator[tuple[apsw.Connection, int, int]]:
+        with self._owned(owner) as (connection, number):
+            yield connection, number, embeddings.model_number(connection, model) or 0
+
+    def _begin(self, model: str) -> None:
+        with self._connector.reading() as connection:
+            known = embeddings.model_number(connection, model)
+        if known is None:
+            with self._connector.writing() as connection:
+                embeddings.begin_model(connection, model)

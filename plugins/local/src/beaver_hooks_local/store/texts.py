@@ -1,0 +1,62 @@
+"""What goes into the store and comes out of it: texts, lists, moments."""
+
+import json
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_FIRST = datetime.min.replace(tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
+EARLIEST = (_FIRST - _EPOCH) // _MICROSECOND
+LATEST = (_LAST - _EPOCH) // _MICROSECOND
+
+
+def cleaned(text: str) -> str:
+    """Return a text that every database can hold: NUL and lone surrogates become U+FFFD."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return _NO_TEXT.sub("\ufffd", text)
+
+
+def cleaned_all(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return cleaned texts."""
+    return tuple(map(cleaned, texts))
+
+
+def packed(texts: Iterable[str]) -> str:
+    """Return a list as JSON, cleaned."""
+    given = cleaned_all(texts)
+    return json.dumps(given, ensure_ascii=False, separators=(",", ":")) if given else "[]"
+
+
+def unpacked(text: str) -> tuple[str, ...]:
+    """Return what `packed` was given."""
+    return () if text == "[]" else tuple(json.loads(text))
+
+
+def micros(moment: datetime) -> int:
+    """Return microseconds since the epoch, within the years that a `datetime` in UTC can show."""
+    return min(max((moment - _EPOCH) // _MICROSECOND, EARLIEST), LATEST)
+
+
+def micros_or_none(moment: datetime | None) -> int | None:
+    """Return microseconds since the epoch, if there is a moment."""
+    return None if moment is None else micros(moment)
+
+
+def moment(value: int) -> datetime:
+    """Return the moment of `micros`."""
+    return _EPOCH + timedelta(microseconds=value)
+
+
+def moment_or_none(value: int | None) -> datetime | None:
+    """Return the moment of `micros`, if there is one."""
+    return None if value is None else moment(value)
+
+
+def seconds(value: int | None, otherwise: float) -> float:
+    """Return seconds since the epoch."""
+    return otherwise if value is None else value / 1_000_000

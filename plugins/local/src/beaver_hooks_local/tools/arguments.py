@@ -1,0 +1,71 @@
+"""Checks what a model sends against a tool's schema: the part of JSON Schema that those use. Pure.
+
+An error says what is wanted and where, and never what was sent.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from beaver_hooks_local.store.texts import cleaned
+
+
+class ArgumentError(ValueError):
+    """The arguments of a tool do not fit."""
+
+
+def checked(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments with texts that can be stored, without those that are `None` and need not be given.
+
+    Raises:
+        ArgumentError: they do not fit the schema.
+    """
+    known = schema["properties"]
+    if unknown := [name for name in arguments if name not in known]:
+        wanted = ", ".join(known)
+        raise ArgumentError(f"{len(unknown)} unknown arguments; this tool takes: {wanted}.")
+    given = {name: value for name, value in arguments.items() if value is not None}
+    if missing := [name for name in schema["required"] if name not in given]:
+        raise ArgumentError(f"`{missing[0]}` is missing.")
+    return {name: _value(value, known[name], f"`{name}`") for name, value in given.items()}
+
+
+def _value(value: object, schema: Mapping[str, Any], where: str) -> Any:
+    return _KINDS[schema["type"]](value, schema, where)
+
+
+def _text(value: object, schema: Mapping[str, Any], where: str) -> str:
+    if not isinstance(value, str):
+        raise ArgumentError(f"{where} must be a text.")
+    if "enum" in schema and value not in schema["enum"]:
+        raise ArgumentError(f"{where} must be one of: {', '.join(schema['enum'])}.")
+    low, high = schema.get("minLength", 0), schema.get("maxLength", float("inf"))
+    if not low <= len(value) <= high:
+        raise ArgumentError(f"{where} must have {low} to {high} characters.")
+    return cleaned(value)
+
+
+def _integer(value: object, schema: Mapping[str, Any], where: str) -> int:
+    # What JSON calls 3.0 is the same number.
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ArgumentError(f"{where} must be a whole number.")
+    low, high = schema.get("minimum", float("-inf")), schema.get("maximum", float("inf"))
+    if not low <= value <= high:
+        raise ArgumentError(f"{where} must be from {low} to {high}.")
+    return value
+
+
+def _array(value: object, schema: Mapping[str, Any], where: str) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise ArgumentError(f"{where} must be a list.")
+    low, high = schema.get("minItems", 0), schema["maxItems"]
+    if not low <= len(value) <= high:
+        raise ArgumentError(f"{where} must have {low} to {high} entries.")
+    return tuple(_value(each, schema["items"], f"each entry of {where}") for each in value)
+
+
+_KINDS: Mapping[str, Callable[[Any, Mapping[str, Any], str], Any]] = MappingProxyType(
+    {"string": _text, "integer": _integer, "array": _array}
+)

@@ -1,0 +1,128 @@
+"""The one way in which a model writes: `memory_write`. Every call ends in a named outcome. Blocking."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from beaver_hooks_local.hosting.memory import LocalMemory
+from beaver_hooks_local.hosting.scoping import Sight
+from beaver_hooks_local.records import NewMemory, Store
+from beaver_hooks_local.store.hashing import hash_of
+from beaver_hooks_local.tools.reading import moment
+from beaver_hooks_local.trust import default_store
+from beaver_hostspecs import OutcomeKind, Report, Turn, holds_secret
+
+PLANE = "local"
+"""What the outcomes of writing are about."""
+
+GLOBAL_TYPES = frozenset({"preference"})
+"""What holds everywhere, in whatever project it was said."""
+
+
+@attrs.frozen
+class Refusal(Exception):
+    """A write that is not done.
+
+    Attributes:
+        reason: in one word.
+        sentence: for the model.
+    """
+
+    reason: str
+    sentence: str
+
+
+Gate = Callable[[NewMemory, Turn], None]
+"""Looks at what is to be written, and raises `Refusal` where it must not be."""
+
+
+def holds_no_secret(new: NewMemory, _: Turn) -> None:
+    """Refuse what holds a credential that is known in this process."""
+    lists = (new.facts, new.tags, new.keywords, new.related_files, new.related_people)
+    texts = (
+        new.title,
+        new.narrative,
+        new.summary,
+        new.type,
+        new.source,
+        new.session,
+        *(t for each in lists for t in each),
+    )
+    if any(map(holds_secret, texts)):
+        raise Refusal("secret", "It holds a credential; leave that out. Credentials are never remembered.")
+
+
+GATES: tuple[Gate, ...] = (holds_no_secret,)
+
+
+def write(memory: LocalMemory, arguments: Mapping[str, Any], turn: Turn, report: Report) -> dict[str, Any]:
+    """Store a memory, or count one more mention of the same."""
+    sight = Sight.of_turn(turn)
+    try:
+        new = _new(memory, arguments, sight)
+        for gate in GATES:
+            gate(new, turn)
+    except Refusal as refusal:
+        report.outcome(PLANE, OutcomeKind.REJECTED, reason=refusal.reason)
+        memory.trace("memory_write", outcome="rejected", reason=refusal.reason)
+        return {"outcome": "rejected", "reason": refusal.sentence}
+    return _mentioned(memory, new, sight, report) or _stored(memory, new, turn, report)
+
+
+def _new(memory: LocalMemory, arguments: Mapping[str, Any], sight: Sight) -> NewMemory:
+    store = _store(arguments, sight)
+    type_ = arguments.get("type", "discovery")
+    expires = moment(arguments.get("expires_at_ms"))
+    if expires is not None and expires <= memory.clock.now():
+        raise Refusal("expired", "expires_at_ms is in the past; give a later moment, or leave it out.")
+    same = ("title", "narrative", "facts", "tags", "related_files", "related_people")
+    try:
+        return NewMemory(
+            **{name: arguments[name] for name in same if name in arguments},
+            owner=sight.owner,
+            store=store,
+            type=type_,
+            scope="project" if sight.project and type_ not in GLOBAL_TYPES else "global",
+            project=sight.project,
+            session=arguments.get("session_key", sight.session),
+            agent=sight.agent,
+            source=arguments.get("source", "agent"),
+            origin="memory_write",
+            expires_at=expires,
+        )
+    except ValueError as error:
+        raise Refusal("invalid", "The title says nothing; say in one line what is to be remembered.") from error
+
+
+def _store(arguments: Mapping[str, Any], sight: Sight) -> Store:
+    store = Store(arguments["store"]) if "store" in arguments else default_store(sight.trust)
+    if store is None:
+        raise Refusal("trust", "Nothing of what this speaker says is remembered: they are not known.")
+    if store not in sight.stores:
+        allowed = ", ".join(sight.stores)
+        raise Refusal("trust", f"This speaker may write to these stores only: {allowed or 'none'}.")
+    return store
+
+
+def _mentioned(memory: LocalMemory, new: NewMemory, sight: Sight, report: Report) -> dict[str, Any] | None:
+    """Count a mention, if the same is there in the same store; what may not be seen is not the same."""
+    now, own = memory.clock.now(), sight.own(memory.clock.now())
+    id_ = memory.engine.store.find_hash(sight.owner, hash_of(new.title, new.facts), now=now)
+    known = memory.engine.get([id_], own) if id_ is not None else []
+    if not known or known[0].store is not new.store:
+        return None
+    count = known[0].mention_count + 1
+    if memory.engine.change(known[0].id, own, event="UPDATE", mention_count=count) is None:
+        return None
+    report.outcome(PLANE, OutcomeKind.DUPLICATE, memory=known[0].id, mentions=count)
+    memory.trace("memory_write", outcome="duplicate", memory=known[0].id)
+    return {"outcome": "duplicate", "id": known[0].id, "mentions": count}
+
+
+def _stored(memory: LocalMemory, new: NewMemory, turn: Turn, report: Report) -> dict[str, Any]:
+    (id_,) = memory.engine.add(new)
+    echoes = any(map(turn.was_injected, (new.title, new.narrative, *new.facts)))
+    report.outcome(PLANE, OutcomeKind.STORED, memory=id_, store=new.store.value, echoes_reference=echoes)
+    memory.trace("memory_write", outcome="stored", memory=id_, store=new.store.value)
+    return {"outcome": "stored", "id": id_, "store": new.store.value}

@@ -1,0 +1,106 @@
+"""The trace file: one line of JSON for each thing that memory does, in names, counts and categories, without content.
+
+It is private, grows to a bound, and then begins anew; the one before it is kept beside it, with `.1` at its name.
+Several processes may write to one file. A trace that cannot be written is told once and keeps nobody from anything.
+"""
+
+import fcntl
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from beaver_hostspecs import Clock, SystemClock, scrub
+
+MOST_BYTES = 10 * 1024 * 1024
+LONGEST = 200
+"""Characters of a fact; what needs more is content."""
+
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class TraceFile:
+    """Appends to a trace file. Thread-safe.
+
+    Args:
+        path: the file.
+        most_bytes: how large it grows.
+        clock: where time comes from.
+        told: is given the name of what keeps it from being written, and `None` when it can be written again.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        most_bytes: int = MOST_BYTES,
+        clock: Clock | None = None,
+        told: Callable[[str | None], object] = bool,
+    ) -> None:
+        self._path = path
+        self._most = most_bytes
+        self._clock = clock or SystemClock()
+        self._told = told
+        self._failed = False
+        self._lock = threading.Lock()
+
+    def __call__(self, event: str, /, **facts: Any) -> None:
+        """Write down an event."""
+        line = self._line(event, facts)
+        with self._lock:
+            failure = self._try(line)
+            changed, self._failed = self._failed != (failure is not None), failure is not None
+        if changed:
+            self._told(failure)
+
+    def _line(self, event: str, facts: dict[str, Any]) -> bytes:
+        body = {"at": self._clock.now().isoformat(), "pid": os.getpid(), "event": event}
+        body |= {name: _plain(value) for name, value in facts.items() if name not in body}
+        return json.dumps(body, ensure_ascii=True).encode("ascii") + b"\n"
+
+    def _try(self, line: bytes) -> str | None:
+        try:
+            self._append(line)
+        except OSError as error:
+            return type(error).__name__
+        return None
+
+    def _append(self, line: bytes) -> None:
+        descriptor = os.open(self._path, _FLAGS, 0o600)
+        try:
+            if os.fstat(descriptor).st_size + len(line) > self._most:
+                self._rotate(descriptor)
+                os.close(descriptor)
+                descriptor = os.open(self._path, _FLAGS, 0o600)
+            os.write(descriptor, line)
+        finally:
+            os.close(descriptor)
+
+    def _rotate(self, descriptor: int) -> None:
+        """Put the file aside, unless another process has done so."""
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        mine, there = os.fstat(descriptor), _stat(self._path)
+        if there is not None and (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino):
+            self._path.replace(self._path.with_name(f"{self._path.name}.1"))
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return path.lstat()
+    except FileNotFoundError:
+        return None
+
+
+def _plain(value: object) -> object:
+    """Return a fact as JSON can hold it: short, scrubbed, and of a type that carries no content."""
+    if isinstance(value, bool | int) or value is None:
+        return value
+    if isinstance(value, float):
+        return round(value, 6)
+    if isinstance(value, str):
+        return scrub(value[: 4 * LONGEST])[:LONGEST]
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value[:50]]
+    return type(value).__name__

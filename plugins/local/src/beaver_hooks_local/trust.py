@@ -1,0 +1,22 @@
+"""Who may see which store. The one table that every tool, command and hook goes by."""
+
+from beaver_hooks_local.records import Store
+from beaver_hostspecs import Trust
+
+VISIBLE: dict[Trust, tuple[Store, ...]] = {
+    Trust.FULL: (Store.PRIVATE, Store.SHARED, Store.SOCIAL),
+    Trust.INNER: (Store.SHARED, Store.SOCIAL),
+    Trust.FAMILIAR: (Store.SOCIAL,),
+    Trust.PUBLIC: (),
+}
+
+
+def visible_stores(trust: Trust) -> tuple[Store, ...]:
+    """Return what somebody with this trust may see."""
+    return VISIBLE[trust]
+
+
+def default_store(trust: Trust) -> Store | None:
+    """Return where what such a speaker says is kept, or `None` where nothing of it is."""
+    stores = VISIBLE[trust]
+    return stores[0] if stores else None

@@ -1,0 +1,120 @@
+"""The page about the local memory is true."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import attrs
+import click
+
+from beaver_hooks.config.kinds import key_of
+from beaver_hooks_local import commands
+from beaver_hooks_local.cli import group
+from beaver_hooks_local.cli.explaining import REASONS
+from beaver_hooks_local.embedding.known import KNOWN
+from beaver_hooks_local.ranking.formulas import Weights
+from beaver_hooks_local.settings import LocalSettings
+from beaver_hooks_local.tools.schemas import SCHEMAS
+from beaver_hooks_local.trust import VISIBLE
+
+PAGE = (Path(__file__).parents[3] / "docs" / "local.md").read_text("utf-8")
+
+
+def part(title):
+    return PAGE.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
+
+
+def rows(title):
+    """Return the tables of a part: the names in the first cell of each row, and the other cells."""
+    found = [line.strip("| ").split(" | ") for line in part(title).splitlines() if line.startswith("| ")]
+    return [(re.findall(r"`([^`]+)`", first), rest) for first, *rest in found]
+
+
+def settings_of(cls, prefix=""):
+    for field in attrs.fields(cls):
+        name = f"{prefix}{key_of(field)}"
+        if attrs.has(type(field.default)):
+            yield from settings_of(type(field.default), f"{name}.")
+        else:
+            yield name, field.default
+
+
+def shown(default):
+    if default is None or isinstance(default, bool):
+        return {None: "`null`", True: "`true`", False: "`false`"}[default]
+    return f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
+
+
+def test_every_setting_is_documented():
+    """The table has every setting with its default, and no other."""
+    documented = {name: rest[0] for names, rest in rows("Settings") for name in names}
+
+    assert {name: shown(default) for name, default in settings_of(LocalSettings)} == documented
+
+
+def test_trust_tools_and_signals():
+    """The tables of trust, tools and signals have what there is, and no more."""
+    trust = {names[0]: rest[0] for names, rest in rows("Who sees what") if names}
+
+    assert {
+        level.value: ", ".join(f"`{each.value}`" for each in seen) or "none" for level, seen in VISIBLE.items()
+    } == trust
+    assert [*SCHEMAS] == [names[0] for names, _ in rows("Tools") if names]
+    assert [*attrs.fields_dict(Weights)] == sorted(
+        (name for names, _ in rows("How memories are ranked") for name in names),
+        key=[*attrs.fields_dict(Weights)].index,
+    )
+
+
+def test_every_command_is_documented():
+    """Each command of the command line and of conversations is named, and every option that narrows."""
+    named = {each.split()[0] for names, _ in rows("From the command line") for each in names}
+    below = {name for names, _ in rows("From the command line") for name in names if names[0].startswith("embedder")}
+    listed = [option.opts[0] for option in group.commands["export"].params if isinstance(option, click.Option)]
+    embedder = group.commands["embedder"].commands
+
+    assert {*group.commands} == named - {*embedder} | ({*embedder} & {*group.commands})
+    assert {*embedder} == {each.split()[-1] for each in below}
+    assert [] == [each for each in listed if each not in {"-o", "--force", "--debug"} and f"`{each}`" not in PAGE]
+    assert [] == [each.name for each in commands.offered(None) if f"`{each.name}" not in part("In a conversation")]
+
+
+def test_every_reason_of_the_gate_has_its_words():
+    """`explain` can say each reason that the page lists, but for those that only a running session has."""
+    reasons = {name for _, rest in rows("What happens in a turn") for name in re.findall(r"`(\w+)`", rest[0])}
+
+    assert {"memory_changed", "stale", "window_over", "tool_turn", "trust"} == reasons - {*REASONS}
+    assert set() == {*REASONS} - reasons
+
+
+def test_what_a_model_costs():
+    """The megabytes are those of the pinned packages and files."""
+    known = KNOWN["e5-small"]
+    fetched = sum(piece.wheel_bytes for piece in known.pieces) / 1_000_000
+
+    assert f"{fetched:.0f} MB are fetched once, {known.size / 1_000_000:.0f} MB kept" in PAGE
+
+
+def test_the_commands_run(tmp_path):
+    """Every `beaver` line of the page runs, in order, in an empty folder; the answer is the one that is shown."""
+    (tmp_path / "beaver").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m beaver_hooks.cli "$@"\n')
+    (tmp_path / "beaver").chmod(0o700)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "COV"))}
+    environment = {**kept, "PATH": f"{tmp_path}:{kept['PATH']}", "XDG_STATE_HOME": str(tmp_path / "xdg")}
+    blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if "beaver " in line]
+    outs = []
+    for line in lines:
+        done = subprocess.run(
+            ["/bin/sh", "-c", line], cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=True
+        )
+        outs.append(done.stdout)
+    (answer,) = re.findall(r"^```text\n(.*?)^```$", part("In two minutes"), re.MULTILINE | re.DOTALL)
+
+    assert answer == outs[2]
+    assert (12, 4) == (len(lines), len((folder / "memories.jsonl").read_text().splitlines()) + 1)

@@ -1,0 +1,215 @@
+"""The commands under `/memory local`."""
+
+from datetime import timedelta
+
+import pytest
+
+from beaver_hooks_local import commands
+from beaver_hooks_local.commands import CommandRefused
+from beaver_hooks_local.engine import MemoryEngine
+from beaver_hooks_local.hosting.health import Troubles
+from beaver_hooks_local.hosting.memory import LocalMemory, Surroundings
+from beaver_hooks_local.records import NewMemory, Owner
+from beaver_hooks_local.settings import LocalSettings
+from beaver_hostspecs import CommandContext
+from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_turn
+
+STABLE = "Billing is deployed from the branch stable."
+
+
+@pytest.fixture
+def memory(tmp_path):
+    clock = FrozenClock()
+    engine = MemoryEngine.open(tmp_path, clock=clock)
+    here = Surroundings(
+        state_folder=tmp_path,
+        environment={},
+        clock=clock,
+        trace=lambda *_, **__: None,
+        troubles=Troubles(),
+        report=RecordingReport(),
+    )
+    made = LocalMemory(engine, LocalSettings(enabled=True), here)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def run(memory):
+    """Runs a command as the host would."""
+
+    async def serve(work, *, wrote=False):
+        return work(memory)
+
+    table = {command.name: command for command in commands.offered(serve)}
+
+    async def ran(name, *words, report=None, **context):
+        given = CommandContext(**{"session": "session-1", "user": "ann", "trust": "full", **context})
+        return await table[name].run(words, given, report or RecordingReport())
+
+    return ran
+
+
+def add(memory, title=STABLE, **fields):
+    given = {"owner": Owner(user="ann"), "created_at": memory.clock.now() - timedelta(days=1), **fields}
+    return memory.engine.add(NewMemory(title=title, **given))[0]
+
+
+def recall(memory, prompt="From which branch is billing deployed?"):
+    return memory.recaller.recall(make_turn(prompt=prompt, user="ann", trust="full"), RecordingReport())
+
+
+async def test_list(memory, run):
+    """What is active in the session comes first, then what is recent."""
+    assert "Nothing is remembered yet." == await run("list")
+    one, two = add(memory, type="decision"), add(memory, "Likes tea.")
+    recall(memory)
+    lines = (await run("list")).split("\n")
+    day = f"{memory.clock.now() - timedelta(days=1):%Y-%m-%d}"
+
+    assert [
+        "Active in this session:",
+        f"[{one}] {day} private decision: {STABLE}",
+        "Recent:",
+        f"[{two}] {day} private discovery: Likes tea.",
+        f"[{one}] {day} private decision: {STABLE}",
+    ] == lines
+
+
+async def test_pin_and_unpin(memory, run):
+    """Pinning is kept, shown and told, and can be taken back."""
+    report, id_ = RecordingReport(), add(memory)
+
+    assert f"{id_} is pinned: {STABLE}" == await run("pin", str(id_), report=report)
+    assert " pinned: " in await run("list")
+    assert f"{id_} is not pinned any more: {STABLE}" == await run("unpin", str(id_), report=report)
+    assert [True, False] == [facts["pinned"] for _, _, facts in report.outcomes]
+
+
+async def test_forget_shows_first(memory, run):
+    """Without the second word nothing is forgotten."""
+    id_ = add(memory)
+
+    assert f"Say `forget {id_} yes` to do it." in await run("forget", str(id_))
+    assert STABLE in await run("list")
+
+
+async def test_forget(memory, run, tmp_path):
+    """With it the memory is gone, from everywhere, and that is told."""
+    report, id_ = RecordingReport(), add(memory)
+    recall(memory)
+    answer = await run("forget", str(id_), "yes", report=report)
+    memory.engine.close()
+
+    assert f"{id_} is forgotten" in answer
+    assert [("memory_forgotten", {"memory": id_, "store": "private"})] == [
+        (name, dict(facts)) for name, facts in report.events
+    ]
+    assert [] == [path for path in tmp_path.rglob("*") if path.is_file() and STABLE.encode() in path.read_bytes()]
+
+
+async def test_what_was_forgotten_is_not_explained(memory, run):
+    """`why` shows nothing of a memory that was forgotten since."""
+    id_ = add(memory)
+    recall(memory)
+    await run("forget", str(id_), "yes")
+
+    assert "The gate said recall: session_start.\nNothing was found." == await run("why")
+
+
+async def test_why(memory, run):
+    """`why` says what the gate decided, and each signal's share in each score."""
+    assert "Nothing was recalled in this session yet" in await run("why")
+    add(memory, type="decision")
+    recall(memory)
+    gate, row, shares = (await run("why")).split("\n")
+
+    assert ("The gate said recall: session_start.", True) == (gate, STABLE in row)
+    assert shares.strip().startswith("given; lexical 0.")
+    assert "Nothing was recalled" in await run("why", session="other")
+
+
+async def test_why_heeds_trust(memory, run):
+    """Whoever may not see a memory does not see it in `why` either."""
+    add(memory)
+    recall(memory)
+
+    assert "Nothing was found." in await run("why", trust="inner")
+
+
+async def test_search(memory, run):
+    """Search shows rows with scores."""
+    add(memory)
+
+    assert STABLE in await run("search", "billing", "branch")
+    assert "Nothing was found." == await run("search", "zebra")
+
+
+async def test_status(memory, run):
+    """Status shows what there is, in numbers, and what is wrong."""
+    add(memory)
+    memory.troubles.began("embedding", "timeout", RecordingReport())
+    lines = (await run("status")).split("\n")
+
+    assert ("memories: 1", "trouble: embedding_timeout") == (lines[0], lines[-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("list", ["x"]),
+        ("why", ["x"]),
+        ("status", ["x"]),
+        ("search", []),
+        ("search", [" "]),
+        ("pin", []),
+        ("pin", ["1", "2"]),
+        ("pin", ["x"]),
+        ("pin", ["-1"]),
+        ("pin", ["²"]),
+        ("pin", ["9" * 30]),
+        ("unpin", ["0"]),
+        ("forget", []),
+        ("forget", ["1", "no"]),
+        ("forget", ["1", "yes", "yes"]),
+        ("forget", ["all", "yes"]),
+    ],
+)
+async def test_refused(memory, run, name, words):
+    """Words that mean nothing are refused with what to say, and nothing is done."""
+    add(memory)
+    with pytest.raises(CommandRefused):
+        await run(name, *words)
+
+    assert 1 == memory.engine.store.count(Owner(user="ann"))
+
+
+@pytest.mark.parametrize("context", [{"user": "bob"}, {"user": None}, {"trust": "inner"}, {"trust": "public"}])
+async def test_only_what_is_ones_own(memory, run, context):
+    """Another's memory, and one that the trust does not show, can be neither pinned nor forgotten."""
+    id_ = add(memory)
+    for name, words in (("pin", ()), ("forget", ()), ("forget", ("yes",))):
+        with pytest.raises(CommandRefused, match="There is no memory"):
+            await run(name, str(id_), *words, **context)
+
+    assert STABLE in await run("list")
+
+
+async def test_what_belongs_to_everybody_is_seen_and_not_changed(memory, run):
+    """A user sees what belongs to everybody of the tenant; to change it is nobody's alone."""
+    id_ = add(memory, owner=Owner())
+
+    assert STABLE in await run("list")
+    with pytest.raises(CommandRefused):
+        await run("forget", str(id_), "yes")
+    assert f"{id_} is forgotten" in await run("forget", str(id_), "yes", user=None)
+
+
+async def test_public(memory, run):
+    """The public is shown nothing, and told so."""
+    add(memory)
+
+    assert ["Nothing of this memory may be shown to whoever speaks here."] * 2 == [
+        await run("list", trust="public"),
+        await run("search", "billing", trust="public"),
+    ]

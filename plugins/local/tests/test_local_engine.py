@@ -1,0 +1,288 @@
+"""The engine: what is added is found, whatever is asked, and whatever the embedder does."""
+
+import os
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from beaver_hooks_local.embedding.errors import failure
+from beaver_hooks_local.embedding.protocol import Identity
+from beaver_hooks_local.engine import MemoryEngine
+from beaver_hooks_local.filters import Filters
+from beaver_hooks_local.query import Query
+from beaver_hooks_local.ranking.formulas import FORMULAS
+from beaver_hooks_local.records import NewMemory, Owner
+
+QUERIES = int(os.environ.get("BEAVER_LOCAL_QUERIES", "300"))
+WHEN = datetime(2026, 3, 1, tzinfo=UTC)
+SEEN = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
+
+
+class Letters:
+    """An embedder: one dimension for each letter."""
+
+    def __init__(self, model="letters", fault=None):
+        self.identity = Identity(provider="test", model=model, dimensions=26)
+        self.fault = fault
+        self.closed = 0
+
+    def embed_query(self, text):
+        return self.embed_passages([text])[0]
+
+    def embed_passages(self, texts):
+        rows = np.array([[text.lower().count(chr(97 + place)) + 0.01 for place in range(26)] for text in texts], "f4")
+        rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        return rows if self.fault is None else self.fault(rows)
+
+    def close(self):
+        self.closed += 1
+
+
+class Traces(list):
+    """Keeps what an engine tells."""
+
+    def __call__(self, event, **facts):
+        self.append((event, facts))
+
+
+@pytest.fixture
+def engine(tmp_path):
+    with MemoryEngine.open(tmp_path) as opened:
+        yield opened
+
+
+def titles(engine, text, **asked):
+    """Return what a search finds."""
+    return [hit.memory.title for hit in engine.search(Query(text=text, **{"filters": SEEN, **asked})).hits]
+
+
+def said(*texts, **fields):
+    """Return memories."""
+    return [NewMemory(title=text, **{"created_at": WHEN, **fields}) for text in texts]
+
+
+FINDABLE = {
+    "Ann's address is 42 Elm Street": ("42", "elm", "Ann", "address 42", "ANN'S"),
+    "call parseHttpHeader() in src/net_utils.py": (
+        "parseHttpHeader",
+        "net_utils",
+        "header",
+        "utils",
+        "parsehttpheader",
+    ),
+    "北京的天气很好": ("天气", "北京", "好", "北京天气"),
+    "今日はとても暑い": ("暑", "今日"),
+    "서울에서 만나요": ("서울", "만나"),
+    "Use Go or C on x86": ("Go", "C", "x86"),
+    "party \U0001f389 tonight": ("\U0001f389", "\U0001f389\U0001f389", "party\U0001f389"),
+    "café crème brûlée": ("cafe", "CRÈME", "bru\u0302lée"),
+    "version 3.14.15 of the build": ("3.14.15", "14"),
+    "Straße in Zürich": ("strasse", "zurich", "ZÜRICH"),
+    "ticket ABC-1234 is open": ("ABC-1234", "1234"),
+    "nul\0inside and \ud800 surrogate": ("inside", "surrogate", "nul\0"),
+}
+
+
+def test_findable_things_are_found(engine):
+    """Names, numbers, identifiers, scripts without spaces, symbols and short words are found by what they hold."""
+    engine.add(said(*FINDABLE))
+    stored = [text.replace("\0", "\ufffd").replace("\ud800", "\ufffd") for text in FINDABLE]
+    missed = [
+        (title, text)
+        for title, texts in zip(stored, FINDABLE.values(), strict=True)
+        for text in texts
+        if title != next(iter(titles(engine, text)), None)
+    ]
+    assert [] == missed
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    with MemoryEngine.open(tmp_path_factory.mktemp("filled"), embedder=Letters()) as opened:
+        opened.add(said(*FINDABLE))
+        opened.add([NewMemory(title="long " * 400 + "needle " + "hay " * 900, created_at=WHEN)])
+        opened.embed(limit=6)
+        yield opened
+
+
+pieces = st.one_of(
+    st.text(max_size=40),
+    st.text(alphabet=st.characters(categories=["Cs", "Cc", "Cf", "Co", "So", "Mn", "Lo"]), max_size=20),
+    st.sampled_from(
+        [
+            "NEAR(",
+            '"',
+            "*",
+            "-",
+            "AND",
+            "OR NOT",
+            "^",
+            "{}",
+            ":",
+            "title:",
+            "'; DROP TABLE x;--",
+            "\0",
+            "the",
+            "who is it",
+        ]
+    ),
+    st.sampled_from(["needle", "\U0001f389", "天", "x86", "\ud800", "\udc00", "ABC-1234", "parseHttpHeader"]),
+)
+
+
+@settings(max_examples=QUERIES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(pieces, max_size=8).map(" ".join), st.sampled_from(sorted(FORMULAS)), st.integers(1, 20), st.booleans())
+def test_any_query(filled, text, formula, limit, explain):
+    """Whatever is asked, there is an answer without an error, the same each time, whose shares add up."""
+    query = Query(text=text, filters=SEEN, formula=formula, limit=limit, explain=explain)
+    answer = filled.search(query)
+    assert answer == filled.search(query)
+    scores = [hit.score for hit in answer.hits]
+    assert scores == sorted(scores, reverse=True)
+    assert all(np.isfinite(scores))
+    for hit in answer.hits if explain and hit_shares(answer) else ():
+        assert hit.score == pytest.approx(sum(hit.shares.values()), abs=1e-4)
+
+
+def hit_shares(answer):
+    """Whether it was ranked at all: the newest have no shares."""
+    return any(hit.shares for hit in answer.hits)
+
+
+@pytest.mark.parametrize("unit", ["a", "needle ", "the ", "\0", "\ud800", '"', "天", "\U0001f389", "NEAR( ", "x_Y1"])
+def test_a_query_of_a_megabyte(filled, unit):
+    """A query of a megabyte is answered like any other."""
+    answer = filled.search(Query(text=unit * (1_000_000 // len(unit)), filters=SEEN))
+    assert answer.hits
+
+
+def test_without_words_the_newest_come(engine):
+    """A query that says nothing gets the newest, within the limit."""
+    engine.add([*said("old"), NewMemory(title="new", created_at=WHEN + timedelta(days=1))])
+    assert [["new", "old"]] * 3 == [titles(engine, text) for text in ("", "the who is it", "?!")]
+    assert ["new"] == titles(engine, "", limit=1)
+
+
+def test_the_best_passage_of_a_long_text(engine):
+    """A long text is found by what one of its passages says, and the hit says by which."""
+    engine.add(said("alpha. " + "filler words here. " * 200 + "The needle is under the bed. " + "more words. " * 100))
+    (hit,) = engine.search(Query(text="needle bed", filters=SEEN)).hits
+    assert hit.passage > 0
+
+
+def test_neighbours_come_along(engine):
+    """What stands beside a hit in its session is found too, over all writes."""
+    for text in ("Where is the key?", "Under the red stone", "Good night"):
+        engine.add(said(text, session="s"))
+    engine.add(said("Something else"))
+    assert ["Where is the key?", "Under the red stone"] == titles(engine, "key")
+
+
+def test_owners_are_apart(engine):
+    """Nothing of another owner is found; several owners are searched together."""
+    ann, ben = Owner(user="ann"), Owner(user="ben")
+    engine.add([*said("tea of Ann", owner=ann), *said("tea of Ben", owner=ben)])
+    found = [
+        titles(engine, "tea", filters=Filters(owners=owners, now=SEEN.now))
+        for owners in ((ann,), (ben,), (ann, ben), ())
+    ]
+    assert [["tea of Ann"], ["tea of Ben"], ["tea of Ben", "tea of Ann"], []] == found
+
+
+def test_a_change_is_found_at_once(engine):
+    """What a memory is found by changes with what it says; what is forgotten is not found."""
+    (id_,) = engine.add(said("green tea"))
+    assert ["green tea"] == titles(engine, "tea")
+    engine.change(id_, SEEN, event="UPDATE", title="black coffee", tags=("drink",))
+    assert ([], ["black coffee"], ["black coffee"]) == tuple(
+        titles(engine, text) for text in ("tea", "coffee", "drink")
+    )
+    assert None is engine.change(99, SEEN, event="UPDATE", title="x")
+    assert engine.change(id_, SEEN, event="PIN", pinned=True).pinned
+    assert ["ADD", "UPDATE", "PIN"] == [each.event for each in engine.history(id_, SEEN)]
+    assert [id_] == engine.forget([id_], SEEN)
+    assert ([], [], []) == (titles(engine, "coffee"), engine.get([id_], SEEN), engine.timeline(id_, SEEN))
+
+
+def down(_):
+    raise failure("test", "unavailable", "The test is down", "Wait.")
+
+
+def slow(_):
+    raise failure("test", "timeout", "The test is slow", "Wait.")
+
+
+@pytest.mark.parametrize(
+    ("fault", "category"),
+    [
+        (down, "unavailable"),
+        (slow, "timeout"),
+        (lambda rows: rows[:, :-1], "wrong_dimension"),
+        (lambda rows: rows * np.nan, "not_finite"),
+        (lambda rows: rows * np.inf, "not_finite"),
+    ],
+)
+def test_an_embedder_that_fails(tmp_path, fault, category):
+    """Without a vector the words alone are searched; the answer says why, and so does the trace, without the text."""
+    embedder, traces = Letters(), Traces()
+    with MemoryEngine.open(tmp_path, embedder=embedder, trace=traces) as engine:
+        engine.add(said("green tea", "red bike"))
+        engine.embed()
+        embedder.fault = fault
+        answer = engine.search(Query(text="tea", filters=SEEN))
+        assert (["green tea"], category) == ([hit.memory.title for hit in answer.hits], answer.keyword_only)
+        engine.add(said("blue boat"))
+        with pytest.raises(Exception) as caught:
+            engine.embed()
+        assert category == caught.value.category
+        embedder.fault = None
+        assert 1 == engine.embed()
+        assert None is engine.search(Query(text="tea", filters=SEEN)).keyword_only
+    assert [("embedding_failed", {"provider": "test", "category": category, "length": 3})] == traces
+
+
+def test_vectors_find_what_words_do_not(tmp_path):
+    """What is embedded is found without a common word."""
+    with MemoryEngine.open(tmp_path, embedder=Letters()) as engine:
+        engine.add(said("zzz qqq", "aaa bbb"))
+        assert 2 == engine.embed()
+        assert "zzz qqq" == titles(engine, "qzqz")[0]
+
+
+def test_another_model_takes_over_when_it_is_ready(tmp_path):
+    """The old embedder answers until the new one has embedded as much; then the new one does."""
+    with MemoryEngine.open(tmp_path, embedder=Letters("old")) as engine:
+        engine.add(said(*(f"word{number} {chr(97 + number) * 4}" for number in range(8))))
+        engine.embed(limit=99)
+    old, new, traces = Letters("old"), Letters("new"), Traces()
+    asked = []
+    for name, each in (("old", old), ("new", new)):
+        each.fault = lambda rows, name=name: asked.append((name, len(rows))) or rows
+    with MemoryEngine.open(tmp_path, embedder=new, previous=old, trace=traces) as engine:
+        found = titles(engine, "aaab")
+        engine.embed(limit=5)
+        assert found == titles(engine, "aaab")
+        assert [("old", 1), ("new", 5), ("old", 1)] == asked
+        assert [] == traces
+        engine.embed(limit=5)
+        assert [("model_switched", {"provider": "test", "dimensions": 26})] == traces
+        assert found == titles(engine, "aaab")
+        assert [("new", 3), ("new", 1)] == asked[3:]
+    assert (1, 1) == (old.closed, new.closed)
+
+
+def test_nothing_to_embed_with(engine):
+    """Without an embedder nothing is embedded."""
+    engine.add(said("tea"))
+    assert 0 == engine.embed()
+    assert engine.stats()
+
+
+def test_closing_twice(tmp_path):
+    """Closing again does nothing."""
+    engine = MemoryEngine.open(tmp_path)
+    engine.close()
+    engine.close()

@@ -1,0 +1,439 @@
+"""The plugin in a host: opt-in, recall, tools and commands from end to end, health, restart, another process."""
+
+import asyncio
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+import threading
+from importlib.metadata import entry_points
+
+import pytest
+
+from beaver_hooks import Host
+from beaver_hooks.config import Config, parse_config
+from beaver_hooks.config.model import HostSettings
+from beaver_hooks.config.model import Memory as MemorySection
+from beaver_hooks_local import make_plugin
+from beaver_hooks_local.embedding.settings import EmbeddingSettings
+from beaver_hooks_local.hosting.scoping import Sight
+from beaver_hooks_local.plugin import OFF, RULE, Local, NotOpen
+from beaver_hooks_local.settings import LocalSettings
+from beaver_hostspecs import CommandContext, ConfigurationError, PluginFailed, Setup
+from beaver_hostspecs.testing import RecordingReport, make_canary, make_turn
+
+STABLE = "Billing is deployed from the branch stable."
+QUESTION = "From which branch is billing deployed?"
+TOOLS = [
+    "memory_search",
+    "memory_timeline",
+    "memory_get",
+    "memory_write",
+    "memory_history",
+    "memory_people",
+    "memory_sessions",
+]
+
+
+class Events:
+    """Keeps audit events."""
+
+    def __init__(self):
+        self.all = []
+
+    def append(self, event):
+        self.all.append(event)
+
+
+@pytest.fixture
+def make_host(tmp_path):
+    """Makes hosts with the plugin and nothing else, on one state folder."""
+
+    def make(plugin=None, sinks=(), host=None, **section):
+        section = {"enabled": True, "embedding": {"provider": "none"}, **section}
+        config = Config(host=host or HostSettings(), memory=MemorySection(sections={"local": section}))
+        return Host({"local": plugin or make_plugin()}, config=config, state_folder=tmp_path / "state", sinks=sinks)
+
+    return make
+
+
+async def run_turn(host, prompt=QUESTION, answer="Yes.", **fields):
+    async with host.turn(prompt, **{"session": "s1", "user": "ann", "trust": "full", **fields}) as turn:
+        await turn.commit(answer)
+    await host.drain()
+    return turn
+
+
+async def write(host, title=STABLE, **fields):
+    async with host.turn("Remember it.", session="s0", user="ann", trust="full") as turn:
+        answer = await host.run_tool(turn.id, "memory_write", {"title": title, **fields})
+        await turn.commit("Done.")
+    await host.drain()
+    return answer
+
+
+def others(*wanted):
+    """Return the installed plugins but for the local memory and those that are wanted."""
+    return sorted({point.name for point in entry_points(group="beaver_hooks")} - {"local", *wanted})
+
+
+def shown(turn):
+    return " ".join(message.text for message in turn.references)
+
+
+# --- Opt-in -----------------------------------------------------------------------------------------------------
+
+
+async def test_off_by_default(tmp_path, caplog):
+    """Merely installed it is disabled: no rule, no tools, no commands, no recall, no file, no warning."""
+    events, config = (
+        Events(),
+        parse_config(json.dumps({"memory": {"mode": "curated"}, "plugins": {"disabled": others("curated")}})),
+    )
+    with caplog.at_level(logging.WARNING):
+        async with Host(entry_points=None, config=config, state_folder=tmp_path / "state", sinks=[events]) as host:
+            turn = await run_turn(host)
+            health = host.health()["local"]
+            there = [name for name in ("plugins", "tools", "commands") if "local" in getattr(host, name)]
+        files = [path for path in (tmp_path / "state" / "plugins" / "local").rglob("*") if path.is_file()]
+
+    assert ("disabled", OFF) == (health.state, health.reason)
+    assert ([], "", False, []) == (there, shown(turn), RULE in turn.system_prompt("Base."), files)
+    assert ["plugin_turned_off"] == [each.name for each in events.all if each.plugin == "local"]
+    assert [] == [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize(("enabled", "state"), [(False, "disabled"), (True, "ok")])
+def test_shown_by_the_command_line(tmp_path, enabled, state):
+    """`beaver plugins` and `beaver doctor` show it as it is, off or on, and find nothing wrong with either."""
+    config = tmp_path / "config.json"
+    section = {"enabled": enabled, "embedding": {"provider": "none"}}
+    config.write_text(
+        json.dumps(
+            {
+                "memory": {"mode": "curated", "local": section},
+                "plugins": {"disabled": others("curated")},
+                "host": {"stateFolder": str(tmp_path / "state")},
+            }
+        )
+    )
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER_", "XDG_"))}
+    environment = {**kept, "BEAVER_CONFIG": str(config), "HOME": str(tmp_path)}
+
+    def beaver(*words):
+        line = [sys.executable, "-m", "beaver_hooks.cli", *words, "--json"]
+        done = subprocess.run(
+            line, cwd=tmp_path, env=environment, capture_output=True, check=False, text=True, timeout=60
+        )
+        return json.loads(done.stdout), done.stderr
+
+    listed, said = beaver("plugins")
+    (found,) = [each for each in listed["plugins"] if each["name"] == "local"]
+    examined, _ = beaver("doctor")
+    levels = {each["level"] for each in examined["findings"] if each["subject"] == "plugin local"}
+
+    assert (state, None if enabled else OFF, TOOLS if enabled else []) == (found["state"], found["why"], found["tools"])
+    assert ("", {"ok"}) == (said, levels)
+
+
+def test_importing_it_is_cheap():
+    """A host that loads the plugin and has not chosen it imports neither engine nor numpy."""
+    heavy = ("numpy", "apsw", "Stemmer", "onnxruntime", "httpx", "beaver_hooks_local.engine")
+    code = (
+        "import sys, beaver_hooks_local; beaver_hooks_local.make_plugin().describe();"
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+
+    assert "[]" == done.stdout.strip()
+
+
+def test_described():
+    """It says who it is: settings, path, and one short rule that is the same bytes always."""
+    info = make_plugin().describe()
+
+    assert (LocalSettings, "memory.local", (RULE,)) == (info.settings, info.settings_path, info.rules)
+    assert len(RULE) < 300
+
+
+# --- From end to end --------------------------------------------------------------------------------------------
+
+
+async def test_written_and_recalled(make_host):
+    """What the tool writes in one session is recalled in another one, as a reference and never in the system prompt."""
+    async with make_host() as host:
+        stored = await write(host)
+        turn = await run_turn(host)
+        health = str(host.health()["local"])
+        kept = (await host.receipt(turn.id))["plugins"]["local"]
+
+    assert ("stored", True, False, "ok") == (
+        stored["outcome"],
+        STABLE in shown(turn),
+        STABLE in turn.system_prompt(),
+        health,
+    )
+    assert ["1"] == list(kept["injected"])
+    assert [{"gate": "recall", "verdict": "recall", "reason": "session_start"}] == [
+        dict(each) for each in kept["decisions"]
+    ]
+
+
+async def test_recalled_in_another_process(make_host, tmp_path):
+    """What one process writes another one recalls."""
+    async with make_host() as host:
+        await write(host)
+    code = (
+        "import sys\n"
+        "from beaver_hooks_local import Filters, MemoryEngine, Owner, Query\n"
+        "from datetime import datetime, UTC\n"
+        "with MemoryEngine.open(sys.argv[1]) as engine:\n"
+        "    filters = Filters(owners=[Owner(user='ann')], now=datetime.now(UTC))\n"
+        "    print(engine.search(Query(text='billing branch', filters=filters)).hits[0].memory.title)\n"
+    )
+    folder = tmp_path / "state" / "plugins" / "local"
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, folder, stdout=subprocess.PIPE)
+    found, _ = await process.communicate()
+
+    assert (STABLE, 0) == (found.decode().strip(), process.returncode)
+
+
+async def test_tools(make_host):
+    """The seven tools are offered, and lead from search over timeline to the whole."""
+    async with make_host() as host:
+        assert TOOLS == [tool.name for tool in host.tools["local"]]
+        await write(host, narrative="Because main moves.")
+        async with host.turn("?", session="s1", user="ann", trust="full") as turn:
+            rows = (await host.run_tool(turn.id, "memory_search", {"query": "billing"}))["results"]
+            around = (await host.run_tool(turn.id, "memory_timeline", {"anchor": rows[0]["id"]}))["results"]
+            whole = (await host.run_tool(turn.id, "memory_get", {"ids": [around[0]["id"]]}))["observations"]
+            await turn.commit("Done.")
+
+    assert ["Because main moves."] == [each["narrative"] for each in whole]
+
+
+async def test_commands(make_host):
+    """The commands work in a host: why, pin, and forget with a second word."""
+    context = CommandContext(session="s1", user="ann", trust="full")
+    async with make_host() as host:
+        await write(host)
+        await run_turn(host)
+        why = await host.run_command("local", "why", (), context)
+        pinned = await host.run_command("local", "pin", ("1",), context)
+        await host.run_command("local", "forget", ("1",), context)
+        listed = await host.run_command("local", "list", (), context)
+        await host.run_command("local", "forget", ("1", "yes"), context)
+        turn = await run_turn(host)
+
+    assert ("lexical" in why, pinned.startswith("1 is pinned"), " pinned: " in listed) == (True, True, True)
+    assert "" == shown(turn)
+
+
+async def test_the_rule(make_host):
+    """The rule is there while the plugin is, the same in every turn."""
+    async with make_host() as host:
+        before = (await run_turn(host)).system_prompt("Base.")
+        await write(host)
+        during = (await run_turn(host)).system_prompt("Base.")
+        await host.unregister("local")
+        after = (await run_turn(host)).system_prompt("Base.")
+
+    assert (f"Base.\n\n{RULE}", f"Base.\n\n{RULE}", "Base.") == (before, during, after)
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"), [({}, True), ({"user": "bob"}, False), ({"user": None}, False), ({"trust": "inner"}, False)]
+)
+async def test_who_sees_it(make_host, given, seen):
+    """A private memory is seen by its user with full trust, and by nobody else."""
+    async with make_host() as host:
+        await write(host)
+        assert seen == (STABLE in shown(await run_turn(host, **given)))
+
+
+async def test_recalls_are_noted(make_host):
+    """What was given to a turn has a moment at which it was recalled last, when the plugin has stopped."""
+    async with make_host() as host:
+        await write(host)
+        await run_turn(host)
+    async with make_host(plugin := make_plugin()):
+        sight = Sight.of_turn(make_turn(user="ann", trust="full"))
+        (found,) = plugin.memory.engine.get([1], sight.filters(plugin.memory.clock.now()))
+
+    assert found.last_accessed_at is not None
+
+
+async def test_nothing_of_the_text_is_in_the_audit_trail(make_host):
+    """Neither prompts nor memories are in audit events, receipts or the trace file."""
+    events = Events()
+    async with make_host(sinks=[events]) as host:
+        await write(host)
+        turn = await run_turn(host)
+        receipt = json.dumps(await host.receipt(turn.id), default=repr)
+
+    told = repr([(each.name, each.facts) for each in events.all]) + receipt
+    assert [] == [word for word in ("Billing", "billing", "stable", "branch") if word in told]
+
+
+async def test_trace_file(make_host, tmp_path):
+    """The trace file has a line for each step, and no content."""
+    path = tmp_path / "trace.jsonl"
+    async with make_host(traceFile=str(path)) as host:
+        await write(host)
+        await run_turn(host)
+
+    text = path.read_text()
+    events = [json.loads(line)["event"] for line in text.splitlines()]
+    assert {"initializing_memory_store", "memory_embedding_configured", "memory_write", "recall_gate"} <= {*events}
+    assert [] == [word for word in ("Billing", "billing", "stable", "ann") if word in text]
+
+
+async def test_a_trace_that_cannot_be_written(make_host, tmp_path):
+    """It is told and shown by the health, and everything else goes on."""
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    (folder / "t.jsonl").symlink_to(tmp_path / "elsewhere")
+    async with make_host(traceFile=str(folder / "t.jsonl")) as host:
+        await write(host)
+        turn = await run_turn(host)
+        health = host.health()["local"]
+
+    assert (True, "degraded", "trace_file_OSError") == (STABLE in shown(turn), health.state, health.category)
+
+
+@pytest.mark.parametrize("room", [2000, 1500, 700])
+async def test_a_list_that_the_host_has_no_room_for(make_host, room):
+    """Of a prompt index that is longer than the host's bound some pages are shown, and it is not lost whole."""
+    async with make_host(host=HostSettings(reference_tokens=room)) as host:
+        for number in range(40):
+            await write(host, f"Fact {number} of the garden: {chr(97 + number % 26) * 60} {number * 7919}")
+        turn = await run_turn(host, "What is there about the garden?", trust="full")
+        receipt = turn.receipt.plugins["local"]
+
+    shown = [each for each in receipt.injected if each.startswith("index")]
+    assert (True, True) == (0 < len(shown) < 6, receipt.tokens <= room)
+
+
+async def test_a_small_budget_of_the_turn(make_host):
+    """A turn with a small budget of its own is given as much of the list as fits."""
+    async with make_host() as host:
+        for number in range(40):
+            await write(host, f"Fact {number} of the garden: {chr(97 + number % 26) * 60} {number * 7919}")
+        turn = await run_turn(host, "Tell me about the weather.", budget=400)
+        receipt = turn.receipt.plugins["local"]
+
+    assert ("index" in receipt.injected, receipt.tokens <= 400) == (True, True)
+
+
+# --- When something breaks --------------------------------------------------------------------------------------
+
+
+async def test_a_database_that_cannot_be_used(tmp_path):
+    """The plugin does not start, and says why; the file is left alone."""
+    path = tmp_path / "memory.db"
+    path.write_bytes(b"no database at all" * 1000)
+    config = Config(memory=MemorySection(sections={"local": {"enabled": True, "databasePath": str(path)}}))
+    host = Host({"local": make_plugin()}, config=config, state_folder=tmp_path / "state")
+    with pytest.raises(PluginFailed, match="could not start"):
+        await host.open()
+
+    assert path.read_bytes().startswith(b"no database")
+
+
+async def test_a_wrong_setting(make_host):
+    """A value out of bounds fails loading with its path."""
+    with pytest.raises(ConfigurationError, match=r"memory.local.recall.topK"):
+        await make_host(recall={"topK": 99}).open()
+
+
+async def test_a_model_that_is_not_installed(make_host):
+    """Words alone find then; the health says that the model is missing, for as long as the plugin runs."""
+    async with make_host(embedding={"provider": "onnx"}) as host:
+        await write(host)
+        turn = await run_turn(host)
+        health = host.health()["local"]
+
+    assert (True, "degraded", "embedder_missing_model") == (STABLE in shown(turn), health.state, health.category)
+    async with make_host() as host:
+        await run_turn(host)
+        assert "ok" == str(host.health()["local"])
+
+
+async def test_a_provider_that_is_down(make_host):
+    """Words alone find then, in the same turn, and the health says so; the key is nowhere."""
+    canary, events = make_canary(), Events()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    section = {"provider": "openai-compatible", "model": "m", "dimensions": 8, "baseUrl": f"http://127.0.0.1:{port}"}
+    async with make_host(embedding={**section, "apiKey": canary.reveal()}, sinks=[events]) as host:
+        await write(host)
+        turn = await run_turn(host)
+        health = host.health()["local"]
+
+    assert (True, "degraded", "embedding_unavailable") == (STABLE in shown(turn), health.state, health.category)
+    assert "memory_recall_keyword_only" in {each.name for each in events.all}
+    canary.assert_clean(repr(events.all), repr(health))
+
+
+async def test_a_search_that_hangs(make_host):
+    """A call that hangs holds neither the loop nor other turns, and closing goes on without it."""
+    plugin, hang, entered = make_plugin(), threading.Event(), threading.Event()
+    host = make_host(plugin, embedding={"provider": "none"})
+    await host.open()
+    try:
+        await write(host)
+        search = plugin.memory.engine.search
+
+        def hanging(query):
+            if "slow" in query.text:
+                entered.set()
+                hang.wait(30)
+            return search(query)
+
+        plugin.memory.engine.search = hanging
+        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+            slow = group.create_task(run_turn(host, "a slow question", session="slow"))
+            await asyncio.to_thread(entered.wait, 10)
+            quick = await run_turn(host)
+            assert STABLE in shown(quick)
+            hang.set()
+        assert "" == shown(slow.result()) or STABLE in shown(slow.result())
+    finally:
+        hang.set()
+        await host.close()
+
+
+async def test_ask_before_it_is_open(tmp_path):
+    """Between configure and start, and after stop, it says that it is not open."""
+    plugin = Local(environment={})
+    report = RecordingReport()
+    settings = LocalSettings(enabled=True, embedding=EmbeddingSettings(provider="none"))
+    plugin.configure(Setup(settings=settings, state_folder=tmp_path, report=report))
+    with pytest.raises(NotOpen, match="is not open"):
+        await plugin.before_prompt(make_turn(), report)
+    await plugin.start()
+    await plugin.before_prompt(make_turn(), report)
+    await plugin.stop()
+    with pytest.raises(NotOpen):
+        await plugin.before_prompt(make_turn(), report)
+    await plugin.stop()
+
+
+async def test_two_hosts_side_by_side(make_host):
+    """Two hosts on one store see what the other one writes, at once."""
+    async with make_host() as one, make_host() as other:
+        await write(one)
+        assert STABLE in shown(await run_turn(other))
+        await write(other, "Billing is written in Rust.")
+        assert "Rust" in shown(await run_turn(one, session="s2"))
+
+
+async def test_many_turns_at_once(make_host):
+    """A hundred turns at once are all answered."""
+    async with make_host() as host:
+        await write(host)
+        turns = await asyncio.gather(*(run_turn(host, session=f"s{number}") for number in range(100)))
+
+    assert [True] * 100 == [STABLE in shown(turn) for turn in turns]

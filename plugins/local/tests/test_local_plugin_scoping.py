@@ -1,0 +1,77 @@
+"""Whose memories a turn and a command may see."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_hooks_local.hosting.health import Troubles
+from beaver_hooks_local.hosting.scoping import Sight
+from beaver_hooks_local.records import Owner, Store
+from beaver_hostspecs import CommandContext, Scope, Trust
+from beaver_hostspecs.testing import RecordingReport, make_turn
+
+NOON = datetime(2026, 3, 1, tzinfo=UTC)
+SCOPE = Scope(tenant="t", project="p", agent="a")
+
+
+def test_a_turn_and_a_command_see_the_same():
+    """The command of the same user in the same session sees what the turn sees."""
+    turn = make_turn(user="ann", session="s", scope=SCOPE, trust="inner")
+    context = CommandContext(user="ann", session="s", scope=SCOPE, trust="inner")
+
+    assert Sight.of_turn(turn) == Sight.of_command(context)
+    assert Sight(owner=Owner(tenant="t", user="ann"), project="p", session="s", agent="a", trust=Trust.INNER) == (
+        Sight.of_turn(turn)
+    )
+
+
+@pytest.mark.parametrize(
+    ("user", "expected"),
+    [
+        ("ann", (Owner(tenant="t", user="ann"), Owner(tenant="t"))),
+        (None, (Owner(tenant="t"),)),
+        ("", (Owner(tenant="t"),)),
+    ],
+)
+def test_owners(user, expected):
+    """A user sees their own and everybody's; without a user there is everybody's only; own is what may be changed."""
+    sight = Sight.of_turn(make_turn(user=user, scope=SCOPE, trust="full"))
+
+    assert (expected, (expected[0],)) == (sight.filters(NOON).owners, sight.own(NOON).owners)
+
+
+@given(st.sampled_from(Trust), st.lists(st.sampled_from(Store)))
+def test_stores(trust, wanted):
+    """Naming stores narrows what is seen and never widens it."""
+    sight = Sight.of_turn(make_turn(trust=trust))
+    seen = set(sight.filters(NOON, stores=wanted).stores)
+
+    assert seen == (set(wanted) & set(sight.stores) if wanted else set(sight.stores))
+
+
+@given(
+    st.text(alphabet=st.characters(), max_size=5) | st.just("x" * 2000), st.text(alphabet=st.characters(), max_size=5)
+)
+def test_names_stay_apart(one, other):
+    """Users with names that the store cannot hold are still somebody, and not somebody else."""
+    owners = [Sight.of_turn(make_turn(user=user, trust="full")).owner for user in (one, other)]
+
+    assert (one == other) == (owners[0] == owners[1])
+
+
+def test_troubles():
+    """It is well again when all of it is; a trouble is told once; the first success clears what a process before left."""
+    troubles, report = Troubles(), RecordingReport()
+    troubles.ended("embedding", report)
+    troubles.ended("embedding", report)
+    troubles.began("embedding", "timeout", report)
+    troubles.began("embedding", "timeout", report)
+    troubles.began("trace", "OSError", report)
+    troubles.ended("embedding", report)
+
+    assert (["embedding_timeout", "trace_OSError"], 1) == (report.degradations, report.recoveries)
+    assert ("trace_OSError",) == troubles.now
+    troubles.ended("trace", report)
+    assert 2 == report.recoveries

@@ -1,0 +1,131 @@
+"""The plugin's own threads: bounded, prompt, and gone when they are not needed."""
+
+import asyncio
+import threading
+
+import pytest
+
+from beaver_hooks_local.hosting import working
+from beaver_hooks_local.hosting.working import Overloaded, Workers
+
+
+def named(name):
+    return [thread for thread in threading.enumerate() if thread.name == name]
+
+
+async def test_results_and_errors():
+    """Results and errors come to whoever waits."""
+    workers = Workers("test-results")
+
+    assert 4 == await workers.run(lambda: 2 + 2)
+    with pytest.raises(ZeroDivisionError):
+        await workers.run(lambda: 1 // 0)
+    workers.shut()
+    assert await workers.ended(5)
+
+
+async def test_threads_are_few():
+    """However much is asked, no more threads than said work at once, and all of it is done."""
+    workers, lock = Workers("test-few", threads=3, waiting=1000), threading.Lock()
+    running, most = 0, 0
+
+    def work(number):
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        with lock:
+            running -= 1
+        return number
+
+    done = await asyncio.gather(*(workers.run(lambda number=number: work(number)) for number in range(500)))
+    workers.shut()
+
+    assert ([*range(500)], True, True) == (done, most <= 3, await workers.ended(5))
+
+
+async def test_a_hanging_call_leaves_the_others():
+    """One call that hangs takes one thread; the others go on."""
+    workers, hang = Workers("test-hang", threads=2), threading.Event()
+    hanging = workers.run(hang.wait)
+
+    assert [*range(50)] == [await workers.run(lambda number=number: number) for number in range(50)]
+    assert not hanging.done()
+    hang.set()
+    assert await hanging
+
+
+async def test_bounded():
+    """When too many wait, the newest is refused; when it is shut, all are, those that wait already among them."""
+    workers, hang, entered = Workers("test-bounded", threads=1, waiting=2), threading.Event(), threading.Event()
+    first = workers.run(lambda: entered.set() or hang.wait())
+    await asyncio.to_thread(entered.wait, 5)
+    waiting = [workers.run(lambda: None) for _ in range(2)]
+    with pytest.raises(Overloaded, match="try again later"):
+        workers.run(lambda: None)
+    workers.shut()
+    with pytest.raises(Overloaded):
+        workers.run(lambda: None)
+    hang.set()
+    refused = await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert (True, True, [Overloaded] * 2) == (await first, await workers.ended(5), [type(each) for each in refused])
+
+
+async def test_what_nobody_waits_for_is_not_begun():
+    """A call that was cancelled before its turn is not done."""
+    workers, hang, entered = Workers("test-cancel", threads=1), threading.Event(), threading.Event()
+    done = []
+    first = workers.run(lambda: entered.set() or hang.wait())
+    await asyncio.to_thread(entered.wait, 5)
+    workers.run(lambda: done.append("cancelled")).cancel()
+    hang.set()
+    await first
+    await workers.run(lambda: done.append("kept"))
+    workers.shut()
+
+    assert (["kept"], True) == (done, await workers.ended(5))
+
+
+def hang_until(event, entered):
+    entered.release()
+    return event.wait(30)
+
+
+@pytest.mark.parametrize("busy", [0, 3])
+async def test_the_last_thing(busy):
+    """What is to be done last is done once, after all that runs, and also where nothing ran."""
+    workers, hang, entered, done = Workers("test-last"), threading.Event(), threading.Semaphore(0), []
+    running = [workers.run(lambda: hang_until(hang, entered)) for _ in range(busy)]
+    for _ in running:
+        await asyncio.to_thread(entered.acquire, timeout=5)
+    workers.shut(lambda: done.append("last"))
+    workers.shut(lambda: done.append("again"))
+    before = [*done]
+    hang.set()
+
+    assert ([True] * busy, True, ["last"]) == ([await each for each in running], await workers.ended(5), done)
+    assert [] == before or not busy
+
+
+async def test_it_does_not_wait_for_ever():
+    """Waiting for the end has an end of its own."""
+    workers, hang, entered = Workers("test-ended"), threading.Event(), threading.Semaphore(0)
+    running = workers.run(lambda: hang_until(hang, entered))
+    await asyncio.to_thread(entered.acquire, timeout=5)
+    workers.shut()
+
+    assert not await workers.ended(0.05)
+    hang.set()
+    assert (True, True) == (await running, await workers.ended(5))
+
+
+async def test_idle_threads_end(monkeypatch):
+    """A thread for which there was nothing to do for a while ends, and another one begins when there is."""
+    monkeypatch.setattr(working, "IDLE_SECONDS", 0.01)
+    workers = Workers("test-idle")
+    await workers.run(lambda: None)
+    for thread in named("test-idle"):
+        await asyncio.to_thread(thread.join, 5)
+
+    assert ([], 3) == (named("test-idle"), await workers.run(lambda: 3))

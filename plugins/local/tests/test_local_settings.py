@@ -1,0 +1,95 @@
+"""The section `memory.local`: names and defaults of the seeds, and each bound with the path of its field."""
+
+import json
+
+import pytest
+
+from beaver_hooks.config.structuring import structure
+from beaver_hooks_local.settings import PATH, LocalSettings
+from beaver_hostspecs import ConfigurationError
+
+
+def load(section):
+    return structure(LocalSettings, section, PATH, environment={})
+
+
+def test_defaults():
+    """It is off by default; the prompt index has the defaults of the seeds."""
+    settings = load({})
+    index, recall = settings.prompt_index, settings.recall
+
+    assert LocalSettings() == settings
+    assert (False, None, None) == (settings.enabled, settings.database_path, settings.trace_file)
+    assert (True, 30, 3000, 3) == (index.enabled, index.limit, index.max_tokens, index.recent_days)
+    assert (True, 6, 180.0, 4) == (recall.enabled, recall.top_k, recall.cache_seconds, recall.topic_turns)
+    assert "context" == settings.ranking.formula
+
+
+def test_names(tmp_path):
+    """Each field has its camelCase name."""
+    section = {
+        "enabled": True,
+        "databasePath": str(tmp_path / "memory.db"),
+        "embedding": {"provider": "none"},
+        "promptIndex": {"enabled": False, "limit": 10, "maxTokens": 100, "recentDays": 30},
+        "recall": {
+            "enabled": True,
+            "topK": 8,
+            "minimumScore": 0.5,
+            "maxTokens": 500,
+            "cacheSeconds": 300,
+            "topicTurns": 5,
+        },
+        "ranking": {"formula": "seed-003"},
+        "traceFile": str(tmp_path / "trace.jsonl"),
+    }
+
+    assert (tmp_path / "memory.db", 30, 8) == (
+        load(section).database_path,
+        load(section).prompt_index.recent_days,
+        load(section).recall.top_k,
+    )
+
+
+@pytest.mark.parametrize(
+    ("section", "path", "problem"),
+    [
+        ({"enabled": 1}, "enabled", "must be true or false"),
+        ({"promptIndex": {"limit": 0}}, "promptIndex.limit", "must be between 1 and 500"),
+        ({"promptIndex": {"maxTokens": 0}}, "promptIndex.maxTokens", "must be between 1 and 100000"),
+        ({"promptIndex": {"recentDays": 0}}, "promptIndex.recentDays", "must be between 1 and 30"),
+        ({"promptIndex": {"recentDays": 31}}, "promptIndex.recentDays", "must be between 1 and 30"),
+        ({"recall": {"topK": 2}}, "recall.topK", "must be between 3 and 8"),
+        ({"recall": {"topK": 9}}, "recall.topK", "must be between 3 and 8"),
+        ({"recall": {"minimumScore": 1.5}}, "recall.minimumScore", "must be between 0 and 1"),
+        ({"recall": {"cacheSeconds": 119}}, "recall.cacheSeconds", "must be between 120 and 300"),
+        ({"recall": {"cacheSeconds": 301}}, "recall.cacheSeconds", "must be between 120 and 300"),
+        ({"recall": {"topicTurns": 2}}, "recall.topicTurns", "must be between 3 and 5"),
+        ({"recall": {"maxTokens": 0}}, "recall.maxTokens", "must be between 1 and 100000"),
+        ({"embedding": {"dimensions": 8193}}, "embedding.dimensions", "must be between 1 and 8192"),
+        ({"databasePath": "memory.db"}, "databasePath", "must be an absolute path"),
+        ({"traceFile": "t.jsonl"}, "traceFile", "must be an absolute path"),
+        ({"nonsense": 1}, "nonsense", "is not a setting"),
+    ],
+)
+def test_bounds(section, path, problem):
+    """What is out of bounds is refused with the path of the field and what is wanted, never with the value."""
+    with pytest.raises(ConfigurationError) as caught:
+        load(json.loads(json.dumps(section)))
+
+    assert (f"memory.local.{path}", problem) == (caught.value.path, caught.value.problem)
+
+
+@pytest.mark.parametrize("name", ["databasePath", "traceFile"])
+def test_the_folder_must_be_there(tmp_path, name):
+    """The folder of the database, and of the trace file, must exist; a folder is no file."""
+    for path in (tmp_path / "none" / "x", tmp_path):
+        with pytest.raises(ConfigurationError, match="must be a file in a folder that exists") as caught:
+            load({name: str(path)})
+        assert f"memory.local.{name}" == caught.value.path
+
+
+def test_the_formula():
+    """An unknown formula is refused with those that there are."""
+    with pytest.raises(ConfigurationError, match="`context`, `weighted`, `seed-002`, `seed-003`, `rrf`"):
+        load({"ranking": {"formula": "best"}})
