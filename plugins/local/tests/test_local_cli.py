@@ -10,8 +10,8 @@ import subprocess
 import sys
 
 import attrs
+import click
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,10 +19,15 @@ from beaver_hooks import Host
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import Memory as MemorySection
 from beaver_hooks_local import make_plugin
-from beaver_hooks_local.cli import group
-from beaver_hooks_local.cli.incoming import NotTaken, from_fields, read_lines
+from beaver_hooks_local.cli import embedders, exporting, group
+from beaver_hooks_local.cli.incoming import LONGEST_LINE, NotTaken, from_fields, read_lines
 from beaver_hooks_local.cli.piping import lines
+from beaver_hooks_local.cli.progress import Bar, Ended
+from beaver_hooks_local.embedding.benching import Bench
+from beaver_hooks_local.embedding.known import KNOWN
+from beaver_hooks_local.embedding.models import Installed
 from beaver_hooks_local.records import Owner
+from beaver_hostspecs import PluginError
 from beaver_hostspecs.testing import make_canary
 
 STABLE = "Billing is deployed from the branch stable."
@@ -62,7 +67,7 @@ def beaver(tmp_path):
 
 
 def configure(path, **section):
-    local = {"enabled": True, "embedding": {"provider": "none"}, **section}
+    local = {"enabled": True, "embedding": {"provider": "none"}} | section
     state = {"stateFolder": str(path.parent / "state")}
     path.write_text(json.dumps({"memory": {"mode": "curated", "local": local}, "host": state}))
 
@@ -90,15 +95,39 @@ class HostShell:
 
 
 @pytest.fixture
-def here(tmp_path):
-    """Return what runs a command of the group in this process."""
-    shell = HostShell(tmp_path / "state", {"enabled": True, "embedding": {"provider": "none"}})
+def here(tmp_path, monkeypatch, capsys):
+    """Return what runs a command of the group in this process; `terminal` makes all three streams look like one.
 
-    def run(*words, stdin=""):
-        done = CliRunner(env={"COLUMNS": "120"}).invoke(group, [*map(str, words)], input=stdin, obj=shell)
-        return Ran(out=done.stdout, err=done.stderr, code=done.exit_code)
+    Its `section` is the configuration of the memory.
+    """
+    section = {"enabled": True, "embedding": {"provider": "none"}}
+    monkeypatch.setenv("COLUMNS", "120")
 
+    def run(*words, stdin="", terminal=False):
+        (tmp_path / "stdin").write_bytes(stdin if isinstance(stdin, bytes) else stdin.encode())
+        with (tmp_path / "stdin").open() as typed, monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", typed)
+            for each in (sys.stdin, sys.stdout, sys.stderr):
+                patch.setattr(each, "isatty", lambda: terminal, raising=False)
+            code = _code([*map(str, words)], HostShell(tmp_path / "state", section))
+        out, err = capsys.readouterr()
+        return Ran(out=out, err=err, code=code)
+
+    run.section = section
     return run
+
+
+def _code(words, shell):
+    try:
+        return group.main(words, obj=shell, standalone_mode=False) or 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        return 130
+    except PluginError as error:
+        click.echo(f"Error: {error}", err=True)
+        return 6
 
 
 def database(tmp_path):
@@ -144,22 +173,22 @@ def test_add_reads_stdin(here):
     assert "[1] The office closes at six.\nBecause of the alarm.\n  owner: everybody\n" == text[: text.index("  store")]
 
 
-def test_json_lines_are_added_and_come_back(local, tmp_path):
+def test_json_lines_are_added_and_come_back(here, tmp_path):
     """What is exported can be added to another memory, and there is the same; nothing is added twice."""
     sent = [
         {"title": "One", "owner": {"user": "ann"}, "tags": ["x"]},
         {"title": "Two", "created_at": "2026-01-02", "store": "social"},
         {"title": "One", "owner": {"user": "ann"}},
     ]
-    added = local("add", "--json-lines", stdin="\n\n".join(map(json.dumps, sent)))
-    exported = local("export")
+    added = here("add", "--json-lines", stdin="\n\n".join(map(json.dumps, sent)))
+    exported = here("export")
     database(tmp_path).unlink()
-    back = local("add", "--json-lines", "--json", stdin=exported.out)
-    again = local("add", "--json-lines", "--json", stdin=exported.out)
+    back = here("add", "--json-lines", "--json", stdin=exported.out)
+    again = here("add", "--json-lines", "--json", stdin=exported.out)
 
     assert (Ran(out="1\n2\n1\n", err="", code=0), 2) == (added, len(exported.out.splitlines()))
     assert sorted(map(without_moments, exported.out.splitlines())) == sorted(
-        map(without_moments, local("export").out.splitlines())
+        map(without_moments, here("export").out.splitlines())
     )
     assert (["stored"] * 2, ["duplicate"] * 2) == tuple(
         [each["outcome"] for each in ran.json["memories"]] for ran in (back, again)
@@ -175,6 +204,9 @@ def without_moments(line):
     [
         ("no json", "it is not JSON in UTF-8."),
         ("[]", "it is no JSON object."),
+        ("x" * (LONGEST_LINE + 1), "it is too long."),
+        ('{"title": "a", "owner": {"user": 7}}', "`owner` does not fit."),
+        ('{"title": "a", "expires_at": 7}', "`expires_at` is no moment such as"),
         ("{}", "`title` is missing"),
         ('{"title": "a", "colour": 1}', "it has 1 fields that a memory has not"),
         ('{"title": "a", "importance": 7}', "`importance` does not fit."),
@@ -267,7 +299,7 @@ def test_nothing_to_add(here):
     assert "Nothing is remembered yet.\n" == here("list").out
 
 
-def test_list_and_search_are_narrowed(here, local):
+def test_list_and_search_are_narrowed(here):
     """Each filter holds in both; the newest and the best come first; more than are shown are mentioned."""
     sent = [
         {"title": "Tea is green", "type": "fact", "tags": ["drink"], "created_at": "2026-01-01"},
@@ -276,7 +308,7 @@ def test_list_and_search_are_narrowed(here, local):
         {"title": "Tea is hot", "owner": {"user": "bob"}, "created_at": "2026-04-01"},
         {"title": "Tea is dear", "project": "shop", "scope": "project", "created_at": "2026-05-01"},
     ]
-    local("add", "--json-lines", stdin="\n".join(map(json.dumps, sent)))
+    here("add", "--json-lines", stdin="\n".join(map(json.dumps, sent)))
     cases = {
         (): [5, 3, 2, 1],
         ("--type", "fact"): [1],
@@ -391,14 +423,14 @@ def test_explain_says_what_the_gate_says(here, words, verdict, reason):
     assert f"({verdict}, {reason})." in text
 
 
-def test_stats_and_check(local, tmp_path):
+def test_stats_and_check(here, tmp_path):
     """Numbers, and whether the database is whole; where it is not, the exit code says so."""
-    local("add", STABLE, "--type", "decision")
-    stats, whole = local("stats", "--json").json, local("check")
+    here("add", STABLE, "--type", "decision")
+    stats, whole = here("stats", "--json").json, here("check")
     with sqlite3.connect(database(tmp_path)) as connection:
         connection.execute("UPDATE owners SET live = 7")
     connection.close()
-    broken, as_json = local("check"), local("check", "--json")
+    broken, as_json = here("check"), here("check", "--json")
 
     assert (1, {"decision": 1}, None, 0) == (
         stats["memories"], stats["types"], stats["embedder"], stats["to_be_embedded"],
@@ -406,49 +438,49 @@ def test_stats_and_check(local, tmp_path):
     assert Ran(out="The database is whole.\n", err="", code=0) == whole
     assert (1, "1 owners are counted wrongly.\n") == (broken.code, broken.out)
     assert (1, {"ok": False, "problems": ["1 owners are counted wrongly."]}) == (as_json.code, as_json.json)
-    assert "memories: 1\n" in local("stats").out
+    assert "memories: 1\n" in here("stats").out
 
 
-def test_reindex(local, tmp_path):
+def test_reindex(here):
     """What is not embedded yet is embedded, and the index files are made anew."""
     pytest.importorskip("wordllama")
-    local("add", "--json-lines", stdin="\n".join(json.dumps({"title": f"Memory {at}"}) for at in range(50)))
-    configure(tmp_path / "config.json", embedding={"provider": "static"})
-    done = local("reindex", "--json").json
-    stats = local("stats", "--json").json
+    here("add", "--json-lines", stdin="\n".join(json.dumps({"title": f"Memory {at}"}) for at in range(50)))
+    here.section["embedding"] = {"provider": "static"}
+    done = here("reindex", "--json").json
+    stats = here("stats", "--json").json
 
     assert {"embedded": 50, "indexed": 50} == done
     assert (0, [50]) == (stats["to_be_embedded"], [*stats["embeddings"].values()])
 
 
-def test_reindex_without_the_embedder_that_is_asked_for(local, tmp_path):
+def test_reindex_without_the_embedder_that_is_asked_for(here):
     """The error says what is missing and how to get it; nothing waits for ever."""
-    local("add", STABLE)
-    configure(tmp_path / "config.json", embedding={"provider": "onnx"})
-    ran = local("reindex")
+    here("add", STABLE)
+    here.section["embedding"] = {"provider": "onnx"}
+    ran = here("reindex")
 
     assert ("", 6, True) == (ran.out, ran.code, "Run: beaver memory embedder install e5-small" in ran.err)
 
 
-def test_reindex_with_an_embedder_that_fails(local, tmp_path):
+def test_reindex_with_an_embedder_that_fails(here):
     """The error says so."""
-    local("add", STABLE)
+    here("add", STABLE)
     there = {"provider": "ollama", "model": "m", "dimensions": 3, "baseUrl": "http://127.0.0.1:9"}
-    configure(tmp_path / "config.json", embedding=there)
-    ran = local("reindex")
+    here.section["embedding"] = there
+    ran = here("reindex")
 
     assert ("", 6, True) == (ran.out, ran.code, "Not all is embedded (embedding_unavailable)" in ran.err)
 
 
-def test_export_to_a_file(local, tmp_path):
+def test_export_to_a_file(here, tmp_path):
     """It is whole and private, and one that is there is overwritten only when told to."""
-    local("add", STABLE)
-    local("add", "Of bob.", "--user", "bob")
-    done, refused = local("export", "-o", "out.jsonl"), local("export", "-o", "out.jsonl")
-    bobs = local("export", "-o", "out.jsonl", "--force", "--user", "bob", "--before", "2126-01-01")
-    nowhere = local("export", "-o", "no/such/folder")
+    here("add", STABLE)
+    here("add", "Of bob.", "--user", "bob")
+    done, refused = here("export", "-o", tmp_path / "out.jsonl"), here("export", "-o", tmp_path / "out.jsonl")
+    bobs = here("export", "-o", tmp_path / "out.jsonl", "--force", "--user", "bob", "--before", "2126-01-01")
+    nowhere = here("export", "-o", tmp_path / "no" / "folder")
 
-    assert ("Exported 2 memories to out.jsonl.\n", 2) == (done.out, refused.code)
+    assert (f"Exported 2 memories to {tmp_path}/out.jsonl.\n", 2) == (done.out, refused.code)
     assert (0, ["Of bob.", STABLE]) == (
         bobs.code, [json.loads(line)["title"] for line in (tmp_path / "out.jsonl").read_text().splitlines()],
     )  # fmt: skip
@@ -475,10 +507,10 @@ def test_a_database_that_cannot_be_used(local, tmp_path):
     assert database(tmp_path).read_bytes().startswith(b"This is no database")
 
 
-def test_models(local):
+def test_models(here):
     """What is not installed cannot be checked, measured or removed, and what is none is named."""
     check, bench, remove, unknown = (
-        local("embedder", *words) for words in (["check"], ["bench"], ["remove"], ["install", "nonsense"])
+        here("embedder", *words) for words in (["check"], ["bench"], ["remove"], ["install", "nonsense"])
     )
 
     assert (6, 6) == (check.code, bench.code)
@@ -488,17 +520,199 @@ def test_models(local):
         unknown.code,
         "There is no embedding model of that name. Choose one of: e5-small." in unknown.err,
     )
-    assert ["model", "dimensions"] == local("embedder", "list").out.split()[:2]
+    assert ["model", "dimensions"] == here("embedder", "list").out.split()[:2]
 
 
-def test_removing_a_model_asks(local, tmp_path):
+def test_removing_a_model_asks(here, tmp_path):
     """Without a terminal it is removed only with --yes; what is no model any more is said in the list."""
     folder = tmp_path / "state" / "plugins" / "local" / "models" / "e5-small"
-    local("embedder", "list")
+    here("embedder", "list")
     folder.mkdir(parents=True)
-    listed, refused = local("embedder", "list", "--json").json, local("embedder", "remove")
-    removed = local("embedder", "remove", "--yes", "--json")
+    listed, refused = here("embedder", "list", "--json").json, here("embedder", "remove")
+    removed = here("embedder", "remove", "--yes", "--json")
 
     assert (True, True) == (listed["models"][0]["installed"], "is not whole" in listed["models"][0]["problem"])
     assert (2, True) == (refused.code, "say --yes" in refused.err)
     assert ({"model": "e5-small", "removed": True}, False) == (removed.json, folder.exists())
+
+
+# --- On a terminal ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("typed", "code", "left"), [("n\n", 130, 1), ("\n", 130, 1), ("y\n", 0, 0)])
+def test_forget_asks(here, typed, code, left):
+    """What would go is shown, and only a yes lets it go."""
+    here("add", "The office closes at six.")
+    ran = here("forget", 1, stdin=typed, terminal=True)
+
+    assert (code, left) == (ran.code, len(here("list", "--json").json["memories"]))
+    assert ("The office closes at six." in ran.err, "Forget 1 memory for good?" in ran.err) == (True, True)
+
+
+def test_removing_a_model_asks_on_a_terminal(here, tmp_path):
+    """What has to be fetched again is removed only after a yes."""
+    folder = tmp_path / "state" / "plugins" / "local" / "models" / "e5-small"
+    here("list")
+    folder.mkdir(parents=True)
+    refused = here("embedder", "remove", stdin="n\n", terminal=True).code, folder.is_dir()
+    removed = here("embedder", "remove", stdin="y\n", terminal=True)
+
+    assert ((130, True), False, "e5-small is removed.\n") == (refused, folder.is_dir(), removed.out)
+
+
+def test_add_without_words_on_a_terminal(here):
+    """Nobody waits for what a person at a terminal does not know they are to type."""
+    ran = here("add", terminal=True)
+
+    assert (2, True) == (ran.code, "Say what is to be remembered" in ran.err)
+
+
+@pytest.mark.parametrize("stdin", [b"caf\xe9", b"x" * (LONGEST_LINE + 1)])
+def test_stdin_that_is_no_memory(here, stdin):
+    """Other encodings and endless texts are refused."""
+    ran = here("add", stdin=stdin)
+
+    assert ("", 2) == (ran.out, ran.code)
+
+
+def test_more_lines_than_one_batch(here):
+    """All of them are stored, in order, also those that come twice; --user says whose they are."""
+    sent = [f"Memory {at % 600}" for at in range(1_100)]
+    stdin = "\n".join(json.dumps({"title": title, "owner": {"user": "bob"}}) for title in sent)
+    ran = here("add", "--json-lines", "--user", "ann", stdin=stdin)
+
+    assert [str(at % 600 + 1) for at in range(1_100)] == ran.out.splitlines()
+    assert 600 == len(here("list", "--user", "ann", "--limit", 1000, "--json").json["memories"])
+
+
+def test_forget_says_what_it_did(here):
+    """As text, and as JSON what would be."""
+    here("add", STABLE)
+    dry = here("forget", 1, "--dry-run", "--json").json
+    ran = here("forget", 1, "--yes")
+
+    assert (True, [STABLE]) == (dry["dry_run"], [each["title"] for each in dry["forgotten"]])
+    assert "Forgot 1 memory: texts, vectors and the texts in the history are erased.\n" == ran.out
+    assert (
+        "Nothing was forgotten; without --dry-run 1 memory would be."
+        in (here("add", "x"), here("forget", 2, "--dry-run"))[1].out
+    )
+
+
+def test_reindex_as_text(here):
+    """It says how many there were."""
+    here("add", STABLE)
+
+    assert "Embedded 0 memories, and indexed 1 memory anew.\n" == here("reindex").out
+
+
+def test_texts_do_no_harm_on_a_terminal(here):
+    """Control characters are not printed, and a title is one line."""
+    here("add", "one\x1b[31m two\u202e\nthree", "--type", "a\x07b")
+
+    assert [] == [each for each in "\x1b\x07\u202e" if each in here("list").out + here("show", 1).out]
+
+
+def test_more_than_are_shown(here):
+    """It is said that there are more."""
+    here("add", "--json-lines", stdin='{"title": "a"}\n{"title": "b"}')
+
+    assert here("list", "--limit", 1).out.endswith("There are more than 1; --limit shows them.\n")
+
+
+def test_found_by_words_alone(here):
+    """Where the embedder cannot be asked, search and explain say so beside what is found."""
+    here("add", STABLE)
+    here.section["embedding"] = {
+        "provider": "ollama", "model": "m", "dimensions": 3, "baseUrl": "http://127.0.0.1:9", "timeoutSeconds": 0.2,
+    }  # fmt: skip
+    found, explained = here("search", "billing"), here("explain", "billing")
+
+    said = "Found by words alone: the embedder cannot be asked now (unavailable).\n"
+    assert (True, said, True, said) == (STABLE in found.out, found.err, STABLE in explained.out, explained.err)
+
+
+def test_explain_where_nothing_is_recalled(here):
+    """Recall that is off is a reason, too; and where there is no memory nothing is found."""
+    here.section["recall"] = {"enabled": False}
+    text = here("explain", QUESTION).out
+
+    assert "Nothing is found.\n\nNothing would be recalled: memory.local.recall.enabled is false (skip, off).\n" == text
+
+
+@pytest.mark.parametrize("words", [["--after", "soon"], ["--tag", " "], ["--store", "public"], ["--limit", "0"]])
+def test_options_that_do_not_fit(here, words):
+    """They are errors of usage."""
+    assert 2 == here("list", *words).code
+
+
+def test_an_export_that_somebody_else_writes_meanwhile(here, tmp_path, monkeypatch):
+    """The file that appeared is left alone."""
+    here("add", STABLE)
+    path = tmp_path / "out.jsonl"
+    write = exporting._lines
+
+    def slowly(*arguments):
+        path.write_text("precious")
+        return write(*arguments)
+
+    monkeypatch.setattr(exporting, "_lines", slowly)
+    ran = here("export", "-o", path)
+
+    assert (2, "precious", []) == (ran.code, path.read_text(), [*tmp_path.glob(".out*")])
+
+
+# --- Models -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_model_is_installed_checked_and_measured(here, tmp_path, monkeypatch, runs):
+    """Each says what was done, and what is missing to run the model."""
+    installed = Installed(known=KNOWN["e5-small"], folder=tmp_path / "e5-small")
+    measured = Bench(load_seconds=1, query_p50_ms=2, query_p95_ms=3, passages_per_second=4, peak_mb=5)
+    monkeypatch.setattr(embedders, "install_model", lambda *_, **__: installed)
+    monkeypatch.setattr(embedders, "check_model", lambda *_, **__: installed)
+    monkeypatch.setattr(embedders, "bench_model", lambda *_, **__: measured)
+    monkeypatch.setattr(embedders, "PACKAGES", ("json",) if runs else ("no_such_package",))
+    texts = [here("embedder", words) for words in ("install", "check", "bench")]
+    records = [here("embedder", words, "--json").json for words in ("install", "check", "bench")]
+
+    assert [0] * 3 == [each.code for each in texts]
+    assert [not runs] * 2 == ['pip install "beaver-hooks-local[onnx]"' in each.out for each in texts[:2]]
+    assert ("a query takes 2.0 ms (p50), 3.0 ms (p95)" in texts[2].out, [runs] * 2, 2) == (
+        True, [each["can_run"] for each in records[:2]], records[2]["query_p50_ms"],
+    )  # fmt: skip
+
+
+# --- The bar ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", ["things", "bytes"])
+def test_a_bar_is_shown_on_a_terminal(monkeypatch, capsys, unit):
+    """It says what is done and how far, on stderr, and what is done next."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with Bar(unit=unit) as bar:
+        bar(1, 7, "counting [sheep]")
+        bar(2, None, "resting")
+    said = capsys.readouterr()
+
+    assert ("", True) == (said.out, "resting" in said.err or "counting [sheep]" in said.err)
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_bar_is_not_shown_elsewhere(capsys, shown):
+    """Without a terminal, or where it would be in the way, nothing is written."""
+    with Bar(shown=shown) as bar:
+        bar(1, 2, "counting")
+
+    assert ("", "") == tuple(capsys.readouterr())
+
+
+def test_what_was_ended_goes_no_further():
+    """The next step after the end raises, so that work in another thread stops."""
+    bar = Bar()
+    bar.end()
+
+    with pytest.raises(Ended):
+        bar(1, 2, "counting")

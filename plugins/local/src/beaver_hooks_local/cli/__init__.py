@@ -8,7 +8,7 @@ import click
 
 from beaver_hooks_local.cli.adding import add
 from beaver_hooks_local.cli.changing import forget, pin, unpin
-from beaver_hooks_local.cli.embedder import embedder
+from beaver_hooks_local.cli.embedders import embedder
 from beaver_hooks_local.cli.explaining import explain
 from beaver_hooks_local.cli.exporting import export
 from beaver_hooks_local.cli.keeping import check, reindex, stats

@@ -10,7 +10,7 @@ import click
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.hosting.memory import LocalMemory
 from beaver_hooks_local.hosting.scoping import Sight
-from beaver_hooks_local.records import LONGEST_TITLE, Owner, Store
+from beaver_hooks_local.records import LONGEST_TITLE, Store
 from beaver_hostspecs import CommandContext, Scope, Trust
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -116,8 +116,3 @@ def filtered(function: Function) -> Function:
 def asked(*, user: str | None, project: str | None, **narrowing: Any) -> Asked:
     """Return what the options of `filtered` ask for."""
     return Asked(user=user, project=project, narrowed={name: value for name, value in narrowing.items() if value})
-
-
-def owner_of(user: str | None) -> Owner:
-    """Return whose memories are written and changed with `--user`."""
-    return Asked(user=user).sight.owner
