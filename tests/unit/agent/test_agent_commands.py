@@ -54,7 +54,7 @@ async def test_the_overview_shows_every_plugin(load):
     commands = await load(p=RecordingPlugin(commands=[SAY]), longer_name=RecordingPlugin())
     lines = (await commands.run([], IN_SESSION)).splitlines()
 
-    shown = [line for line in lines if not line.startswith(("tally", "gateway"))]
+    shown = [line for line in lines if not line.startswith(("tally", "gateway", "local"))]
     assert {"curated      ok", "p            ok", "longer_name  ok"} == {*shown[:3]}
     assert [ON] == shown[3:-1]
     assert shown[-1].startswith("Commands: off, on, and for their commands: ")
