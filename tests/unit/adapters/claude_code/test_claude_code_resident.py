@@ -209,11 +209,12 @@ def test_killed(say, environment):
 
 
 def test_idle(say, environment):
-    """It ends by itself when nothing has come for a while, and commits what waits."""
+    """It ends by itself when nothing has come for a while."""
     options_ = ("--idle=0.5",)
     say(START, *options_)
-    pid = status(options_, environment)["pid"]
-    wait_for_end(pid)
+    said = status(options_, environment)
+    if said is not None:  # a busy machine may have let the while pass already
+        wait_for_end(said["pid"])
 
     assert None is status(options_, environment)
 
