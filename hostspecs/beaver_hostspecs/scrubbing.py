@@ -17,6 +17,9 @@ MASK = "[secret]"
 MINIMUM_LENGTH = 8
 """Shorter secrets are not looked for: they would mask half of every text."""
 
+FEW = 256
+"""Needles up to which looking for one after the other costs least."""
+
 _SAFE = ("", "/", "!'()*", "!$&'()*+,;=:@/", "!$&'()*+,;=:@/?")
 """What percent-encoders leave as it is: nothing, slashes, and what RFC 3986 and browsers allow in their places."""
 
@@ -27,7 +30,8 @@ class Scrubber:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: set[str] = set()
-        self._needles: tuple[str, ...] = ()
+        self._few: tuple[str, ...] | None = ()
+        self._by_piece: dict[str, tuple[str, ...]] = {}
 
     def remember(self, secret: str) -> None:
         """Mask `secret` from now on; short and known ones change nothing."""
@@ -35,20 +39,41 @@ class Scrubber:
             return
         with self._lock:
             # The mask itself may stay; without that, scrubbing would not come to an end.
-            self._needles = tuple({*self._needles, *shapes(secret)} - {MASK})
+            needles = {*shapes(secret)} - {MASK}
+            for needle in needles:
+                self._index(needle)
+            if self._few is not None:
+                few = tuple({*self._few, *needles})
+                self._few = few if len(few) <= FEW else None
             # Known only now: another thread that makes the same secret must find it masked.
             self._known.add(secret)
 
     def holds_secret(self, text: str) -> bool:
         """Whether `text` contains a known secret in any of its shapes."""
-        return any(needle in text for needle in self._needles)
+        return bool(self._found(text))
 
     def scrub(self, text: str) -> str:
         """Return `text` with every known secret masked; where secrets overlap, with all of them masked as one."""
         # Again, as a mask and what stands beside it can come to look like a secret.
-        while found := [needle for needle in self._needles if needle in text]:
+        while found := self._found(text):
             text = _masked(text, _spans(text, found))
         return text
+
+    def _index(self, needle: str) -> None:
+        # Keys of one kind begin alike, and are told apart by their ends.
+        piece = min(needle[:MINIMUM_LENGTH], needle[-MINIMUM_LENGTH:], key=lambda each: len(self._with(each)))
+        self._by_piece[piece] = (*self._with(piece), needle)
+
+    def _with(self, piece: str) -> tuple[str, ...]:
+        return self._by_piece.get(piece, ())
+
+    def _found(self, text: str) -> list[str]:
+        """Return the needles that are in `text`. A process that serves many users has a secret for each of them."""
+        few, known, length = self._few, self._by_piece, MINIMUM_LENGTH
+        if few is not None:
+            return [needle for needle in few if needle in text]
+        pieces = {piece for at in range(len(text) - length + 1) if (piece := text[at : at + length]) in known}
+        return [needle for piece in pieces for needle in known[piece] if needle in text]
 
     def scrub_value(self, value: object) -> object:
         """Return `value` with every str and bytes inside mappings, lists and sets scrubbed.

@@ -13,7 +13,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from beaver_hostspecs import MASK, scrub_value
-from beaver_hostspecs.scrubbing import MINIMUM_LENGTH, Scrubber
+from beaver_hostspecs.scrubbing import MINIMUM_LENGTH, Scrubber, shapes
 from beaver_hostspecs.testing import make_canary, traces
 
 anything = st.text(st.characters())
@@ -22,6 +22,10 @@ secrets = st.text(st.characters(), min_size=MINIMUM_LENGTH, max_size=40).filter(
     lambda text: MASK not in (text, text[::-1])
 )
 keys = st.text("abcXYZ019%+/\"\\'é漢 -_", min_size=MINIMUM_LENGTH, max_size=40)
+
+
+CROWD = [f"key-of-user-{number:04}" for number in range(60)]
+"""More secrets than are looked for one after the other."""
 
 
 def raw(text):
@@ -146,10 +150,30 @@ def test_short_secrets_are_not_looked_for():
 def test_remembering_twice_changes_nothing():
     """A secret that is known already adds no needles."""
     scrubber = knowing("a credential")
-    needles = scrubber._needles
+    needles = scrubber._few
     scrubber.remember("a credential")
 
-    assert needles is scrubber._needles
+    assert needles is scrubber._few
+
+
+@given(known=st.lists(keys, min_size=1, max_size=4), text=anything, data=st.data())
+def test_many_secrets_are_masked_like_few(known, text, data):
+    """Among the secrets of many users each is masked as it is alone."""
+    pieces = data.draw(st.lists(st.sampled_from([*known, text, known[0][1:], known[-1][:-1], *shapes(known[0])])))
+    few, many = knowing(*known), knowing(*CROWD, *known)
+
+    assert None is not few._few
+    assert None is many._few
+    assert few.scrub("".join(pieces)) == many.scrub("".join(pieces))
+
+
+def test_secrets_that_begin_alike():
+    """Keys of one kind are told apart by their ends: none is looked for because another one begins like it."""
+    many = knowing(*CROWD)
+
+    assert ["<[secret]>"] * len(CROWD) == [many.scrub(f"<{secret}>") for secret in CROWD]
+    assert "<key-of-user-0060>" == many.scrub("<key-of-user-0060>")
+    assert len(CROWD) // 4 > max(len(needles) for needles in many._by_piece.values())
 
 
 def test_holds_secret():
