@@ -65,10 +65,15 @@ def gather(states: Sequence[State], terms: Sequence[int], query: np.ndarray | No
         query: the query's vector, if there is one.
         filters: what may be seen.
     """
-    weighed = lexical.weigh(terms, [part for state in states for part in state.parts])
-    looks = [_Look(state, number, weighed, query, filters) for state in states for number in range(len(state.parts))]
-    for near in (_best(looks, [look.words for look in looks]), _best(looks, [look.nearest for look in looks])):
-        _note(looks, near)
+    places = [(state, number) for state in states for number in range(len(state.parts))]
+    weighed = lexical.weigh(terms, [state.parts[number] for state, number in places])
+    looks = [_Look(*place, each, query, filters) for place, each in zip(places, weighed, strict=True)]
+    near = zip(
+        _best(looks, [(look.words.units, look.words.scores) for look in looks]),
+        _best(looks, [(look.nearest.units, look.nearest.cosines) for look in looks]),
+        strict=True,
+    )
+    _note(looks, [np.concatenate(each) for each in near])
     return _together(looks, with_vectors=query is not None)
 
 
@@ -85,27 +90,27 @@ class _Look:
         self.query = query if self.part.vectors is not None else None
         self.allowed = masks.allowed(self.part.block, filters, self.part.stale)
         self.chosen: list[np.ndarray] = []
-        self.words = self._words()
+        self.words = lexical.search(self.part.block, terms, allowed=self.allowed, limit=WIDE)
         self.nearest = self._nearest()
 
-    def _words(self) -> tuple[np.ndarray, np.ndarray]:
-        found = lexical.search(self.part.block, self.terms, allowed=self.allowed, limit=WIDE)
-        return found.units.astype("i8"), found.scores
-
-    def _nearest(self) -> tuple[np.ndarray, np.ndarray]:
+    def _nearest(self) -> vectors_of.Nearest:
         if self.query is None or self.part.vectors is None:
-            return np.empty(0, "i8"), np.empty(0)
+            return vectors_of.Nearest(units=np.empty(0, "i8"), cosines=np.empty(0))
         return vectors_of.search(self.part.vectors, self.query, allowed=self.allowed, limit=WIDE)
 
     def lexical_of(self, units: np.ndarray) -> np.ndarray:
         """Return what the terms score in units."""
-        return lexical.score(self.part.block, self.terms, units)
+        every = self.words.every
+        return lexical.score(self.part.block, self.terms, units) if every is None else every[units]
 
     def cosines_of(self, units: np.ndarray) -> np.ndarray:
         """Return how near units are."""
         if self.query is None or self.part.vectors is None:
             return np.zeros(len(units))
-        return vectors_of.score(self.part.vectors, self.query, units)
+        every = self.nearest.every
+        if every is None:
+            return vectors_of.score(self.part.vectors, self.query, units)
+        return np.where(self.part.vectors.present[units], every[units], 0.0)
 
     def embedded(self, units: np.ndarray) -> np.ndarray:
         """Return which units have a vector."""
@@ -116,7 +121,9 @@ class _Look:
         """Return the candidates of this part, ascending."""
         units: np.ndarray = np.concatenate([np.empty(0, "i8"), *self.chosen])
         units.sort()
-        units = units[np.append(True, units[1:] != units[:-1])[: len(units)]]
+        first = np.ones(len(units), bool)
+        np.not_equal(units[1:], units[:-1], out=first[1:])
+        units = units[first]
         return units if self.allowed is None else units[self.allowed[units]]
 
 
