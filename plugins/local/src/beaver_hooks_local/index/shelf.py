@@ -37,13 +37,14 @@ _Key = tuple[Owner, str]
 
 @attrs.define(eq=False)
 class _Kept:
-    """An index and what was saved of it."""
+    """An index, what was saved of it, and the state that was last looked at for what is to be done with it."""
 
     index: OwnerIndex
     lock: threading.Lock = attrs.field(factory=threading.Lock)
     is_open: bool = False
     saved: int = 0
     is_due: bool = False
+    seen: State | None = None
 
 
 class IndexShelf:
@@ -72,8 +73,10 @@ class IndexShelf:
         if not kept.is_open:
             self._open(key, kept)
         state = kept.index.current()
-        if not kept.is_due and (parts_of.mergeable(state, float("inf")) or self._is_worth_saving(kept, state)):
-            self._schedule(key, kept)
+        if state is not kept.seen:
+            kept.seen = state
+            if parts_of.mergeable(state, float("inf")) or self._is_worth_saving(kept, state):
+                self._schedule(key, kept)
         return state
 
     def rebuild(self, owners: Iterable[Owner], model: Model | None, progress: Progress | None = None) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import attrs
 import numpy as np
 
+from beaver_hooks_local.index.best import last_of_best
 from beaver_hooks_local.query import Hit, Query
 from beaver_hooks_local.ranking.candidates import Candidates
 from beaver_hooks_local.ranking.formulas import Ranked
@@ -26,6 +27,8 @@ _READ = 4_000
 """Characters by which texts are compared."""
 
 _WORD = re.compile(r"\w+")
+_BLANKS = "".join(chr(code) if _WORD.match(chr(code)) else " " for code in range(128))
+"""What each character of ASCII is in a text that is to be cut into words."""
 
 
 @attrs.frozen(kw_only=True)
@@ -48,12 +51,24 @@ class Choice:
 def best_of(found: Candidates, ranked: Ranked, query: Query) -> list[Choice]:
     """Return the best memories, each by its best passage, some more than are wanted."""
     wanted = query.limit + SPARE
-    chosen: dict[int, Choice] = {}
+    # Mostly the candidates that come first are of enough memories.
+    for count in (2 * wanted, found.size):
+        edge = last_of_best(ranked.scores, count) if count < found.size else -np.inf
+        chosen = _choices(found, ranked.scores, (ranked.scores >= edge).nonzero()[0], query.minimum_score)
+        if len(chosen) >= wanted or edge < query.minimum_score:
+            break
+    return chosen[:wanted]
+
+
+def _choices(found: Candidates, scores: np.ndarray, places: np.ndarray, minimum: float) -> list[Choice]:
+    """Return the memories of some candidates, the best first."""
+    ids, passages = found.columns["ids"], found.columns["passages"]
     # The newest of equal ones; candidates are in order of memories.
-    order = np.lexsort((found.columns["passages"], -found.columns["ids"], -ranked.scores))
-    ids, passages = found.columns["ids"][order].tolist(), found.columns["passages"][order].tolist()
-    for place, id_, passage, score in zip(order.tolist(), ids, passages, ranked.scores[order].tolist(), strict=True):
-        if score < query.minimum_score or len(chosen) >= wanted:
+    order = places[np.lexsort((passages[places], -ids[places], -scores[places]))]
+    chosen: dict[int, Choice] = {}
+    each = zip(order.tolist(), ids[order].tolist(), passages[order].tolist(), scores[order].tolist(), strict=True)
+    for place, id_, passage, score in each:
+        if score < minimum:
             break
         if id_ not in chosen:
             chosen[id_] = Choice(id=id_, score=score, passage=passage, place=place)
@@ -124,8 +139,15 @@ class _Shown:
     def _words_of(self, memory: Memory) -> frozenset[str]:
         known = self._words.get(memory.id)
         if known is None:
-            known = self._words[memory.id] = frozenset(_WORD.findall(memory.text[:_READ].casefold()))
+            known = self._words[memory.id] = words(memory.text[:_READ])
         return known
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text, in whatever case they are written."""
+    if text.isascii():
+        return frozenset(text.lower().translate(_BLANKS).split())
+    return frozenset(_WORD.findall(text.casefold()))
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:

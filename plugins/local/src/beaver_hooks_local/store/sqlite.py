@@ -15,13 +15,19 @@ from beaver_hooks_local.store.connecting import Connector
 from beaver_hooks_local.store.protocol import Analysed, Change, IndexRow, Person, SessionSummary, VectorRow
 from beaver_hooks_local.store.rows import INDEXED, index_row_of
 from beaver_hooks_local.store.searching import word_search
-from beaver_hooks_local.store.texts import micros
+from beaver_hooks_local.store.texts import cleaned, micros
 
 _CHANGED = (
     f"SELECT {INDEXED} FROM observations AS o INDEXED BY observations_by_version"  # noqa: S608 - our own columns
     " WHERE o.owner = ? AND o.version > ? ORDER BY o.version LIMIT ?"
 )
 _LAST = "SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE owner = ?"
+# What is asked before each search is one statement, that looks at the ends of two indexes.
+_LAST_BOTH = (
+    "SELECT (SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE owner = ?1),"
+    " (SELECT max(version) FROM observation_embeddings INDEXED BY observation_embeddings_by_owner"
+    " WHERE model = (SELECT id FROM models WHERE name = ?2) AND owner = ?1)"
+)
 _BY_HASH = (
     "SELECT id FROM observations INDEXED BY observations_by_hash"
     " WHERE owner = ?1 AND substr(hash, 1, 8) = substr(?2, 1, 8) AND hash = ?2 AND deleted_at IS NULL"
@@ -164,9 +170,9 @@ class SqliteStore:
     def versions(self, owner: Owner, model: str | None) -> tuple[int, int]:
         """Return `last_version` and, with a model, `last_vector`, of one moment."""
         with self._owned(owner) as (connection, number):
-            version = connection.execute(_LAST, (number,)).get or 0
-            which = None if model is None else embeddings.model_number(connection, model)
-            return version, 0 if which is None else embeddings.last(connection, number, which)
+            name = None if model is None else cleaned(model)
+            version, vector = connection.execute(_LAST_BOTH, (number, name)).get
+            return version or 0, vector or 0
 
     def last_version(self, owner: Owner) -> int:
         """Return the version of the newest change of an owner's memories, 0 if there is none."""
