@@ -2,23 +2,22 @@
 
 import numpy as np
 
-COLUMNS = 16
-"""How many rows many values are laid into, to see from the largest of each column what is not worth a look."""
-
 
 def best(values: np.ndarray, limit: int) -> np.ndarray:
     """Return the places of the largest values, the largest first, at most `limit`; of equal ones the last first."""
-    places = np.arange(len(values) - 1, -1, -1)
-    if len(values) > limit:
-        places = (values >= last_of_best(values, limit)).nonzero()[0][::-1]
-    return places[(-values[places]).argsort(kind="stable")[:limit]]
+    places = contenders(values, limit)[::-1]
+    chosen: np.ndarray = places[(-values[places]).argsort(kind="stable")[:limit]]
+    return chosen
 
 
-def last_of_best(values: np.ndarray, limit: int) -> float:
-    """Return the `limit`-th largest of values, of which there are as many at least."""
-    width = len(values) // COLUMNS
-    if width > COLUMNS * limit // 4:
-        # As many columns hold a value that large, so the one that is looked for is not smaller.
-        bound = last_of_best(values[: width * COLUMNS].reshape(COLUMNS, width).max(axis=0), limit)
-        values = values[values >= bound]
-    return float(np.partition(values, len(values) - limit)[len(values) - limit])
+def contenders(values: np.ndarray, limit: int) -> np.ndarray:
+    """Return the places, in order, of all values above a bound: the `limit` largest ones and not many more."""
+    rows = len(values) // (2 * limit)
+    if rows <= 1:
+        return np.arange(len(values))
+    width = len(values) // rows
+    largest = values[: rows * width].reshape(rows, width).max(axis=0)
+    # So many columns hold a value that large that the last one that is looked for is not smaller.
+    bound = np.partition(largest, width - limit)[width - limit]
+    above: np.ndarray = (values >= bound).nonzero()[0]
+    return above

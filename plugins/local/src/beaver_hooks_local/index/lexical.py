@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
-from beaver_hooks_local.index.best import best, last_of_best
+from beaver_hooks_local.index.best import best
 from beaver_hooks_local.index.block import LENGTH_BITS, LONGEST, MOST_COUNT, Block, Postings
 
 K1 = 1.2
@@ -217,4 +217,4 @@ def _look_up(scores: np.ndarray, candidates: np.ndarray, each: _List) -> None:
 
 def _threshold(scores: np.ndarray, limit: int) -> float:
     """Return the score of the last one of the best, 0 if there are not so many."""
-    return last_of_best(scores, limit) if len(scores) >= limit else 0.0
+    return float(np.partition(scores, len(scores) - limit)[len(scores) - limit]) if len(scores) >= limit else 0.0

@@ -158,27 +158,28 @@ class Nearest:
 def search(vectors: Vectors, query: np.ndarray, *, allowed: np.ndarray | None, limit: int) -> Nearest:
     """Return the units nearest to a query; of equal ones the newest."""
     seen = vectors.present if allowed is None else vectors.present & allowed
-    every, count = None, int(np.count_nonzero(seen))
+    count = int(np.count_nonzero(seen))
     if not count:
         return Nearest(units=np.empty(0, "i8"), cosines=np.empty(0))
     if len(seen) > LARGE or isinstance(vectors.data, FileRows):
-        units = _nearest_by_sign(vectors, query, seen)
-        cosines = _cosines(vectors.data[units], query)
-    elif count * _MOST_OF_THEM < len(seen):
-        units = seen.nonzero()[0]
-        cosines = _cosines(vectors.data[units], query)
-    else:
-        cosines = every = _cosines(vectors.data, query)
-        # What may not be seen is farther than anything can be.
-        cosines = every if count == len(seen) else np.where(seen, every, -np.inf)
-        units = np.arange(len(seen))
-    places = best(cosines, min(limit, count))
-    return Nearest(units=units[places], cosines=cosines[places], every=every)
+        return _nearest_of(vectors, query, _nearest_by_sign(vectors, query, seen), limit)
+    if count * _MOST_OF_THEM < len(seen):
+        return _nearest_of(vectors, query, seen.nonzero()[0], limit)
+    every = _cosines(vectors.data, query)
+    # What may not be seen is farther than anything can be.
+    units = best(every if count == len(seen) else np.where(seen, every, -np.inf), min(limit, count))
+    return Nearest(units=units, cosines=every[units], every=every)
 
 
 def score(vectors: Vectors, query: np.ndarray, units: np.ndarray) -> np.ndarray:
     """Return the cosines of given units, 0 for those without a vector."""
     return np.where(vectors.present[units], _cosines(vectors.data[units], query), 0.0)
+
+
+def _nearest_of(vectors: Vectors, query: np.ndarray, units: np.ndarray, limit: int) -> Nearest:
+    cosines = _cosines(vectors.data[units], query)
+    places = best(cosines, limit)
+    return Nearest(units=units[places], cosines=cosines[places])
 
 
 def _steps(dimensions: int) -> float:

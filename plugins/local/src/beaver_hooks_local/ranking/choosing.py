@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import attrs
 import numpy as np
 
-from beaver_hooks_local.index.best import last_of_best
+from beaver_hooks_local.index.best import contenders
 from beaver_hooks_local.query import Hit, Query
 from beaver_hooks_local.ranking.candidates import Candidates
 from beaver_hooks_local.ranking.formulas import Ranked
@@ -53,25 +53,24 @@ def best_of(found: Candidates, ranked: Ranked, query: Query) -> list[Choice]:
     wanted = query.limit + SPARE
     # Mostly the candidates that come first are of enough memories.
     for count in (2 * wanted, found.size):
-        edge = last_of_best(ranked.scores, count) if count < found.size else -np.inf
-        chosen = _choices(found, ranked.scores, (ranked.scores >= edge).nonzero()[0], query.minimum_score)
-        if len(chosen) >= wanted or edge < query.minimum_score:
+        places = contenders(ranked.scores, max(1, count))
+        chosen = _choices(found, ranked.scores, places, query.minimum_score, wanted)
+        if len(chosen) >= wanted or len(places) == found.size:
             break
-    return chosen[:wanted]
+    return chosen
 
 
-def _choices(found: Candidates, scores: np.ndarray, places: np.ndarray, minimum: float) -> list[Choice]:
+def _choices(found: Candidates, scores: np.ndarray, places: np.ndarray, minimum: float, wanted: int) -> list[Choice]:
     """Return the memories of some candidates, the best first."""
-    ids, passages = found.columns["ids"], found.columns["passages"]
+    ids, passages, scores = found.columns["ids"][places], found.columns["passages"][places], scores[places]
     # The newest of equal ones; candidates are in order of memories.
-    order = places[np.lexsort((passages[places], -ids[places], -scores[places]))]
+    order = np.lexsort((passages, -ids, -scores))
     chosen: dict[int, Choice] = {}
-    each = zip(order.tolist(), ids[order].tolist(), passages[order].tolist(), scores[order].tolist(), strict=True)
-    for place, id_, passage, score in each:
-        if score < minimum:
+    for place, id_, score in zip(order.tolist(), ids[order].tolist(), scores[order].tolist(), strict=True):
+        if score < minimum or len(chosen) >= wanted:
             break
         if id_ not in chosen:
-            chosen[id_] = Choice(id=id_, score=score, passage=passage, place=place)
+            chosen[id_] = Choice(id=id_, score=score, passage=int(passages[place]), place=int(places[place]))
     return list(chosen.values())
 
 
