@@ -99,12 +99,12 @@ def search(block: Block, terms: Terms, *, allowed: np.ndarray | None, limit: int
         allowed: which units may be seen; all of them if `None`.
         limit: how many to return at most.
     """
-    every = None
     if max(block.size, sum(part.stop - part.start for part in terms.lists)) <= EXHAUSTIVE:
         every = _every(block, terms)
         units = (every > 0 if allowed is None else (every > 0) & allowed).nonzero()[0]
         scores = every[units]
     else:
+        every = None
         units = _promising(block, terms, allowed, limit)
         scores = score(block, terms, units)
     places = best(scores, limit)

@@ -138,7 +138,9 @@ class _Shown:
     def _words_of(self, memory: Memory) -> frozenset[str]:
         known = self._words.get(memory.id)
         if known is None:
-            known = self._words[memory.id] = words(memory.text[:_READ])
+            # Most memories are a title and no more.
+            text = memory.text if memory.narrative or memory.facts else memory.title
+            known = self._words[memory.id] = words(text[:_READ])
         return known
 
 

@@ -38,7 +38,7 @@ _KINDS: tuple[tuple[str, Callable[[Any], Any] | None], ...] = (
     *((name, moment) for name in _MOMENTS),
     *((name, moment_or_none) for name in _MAYBE_MOMENTS),
     ("id", None),
-    ("store", Store),
+    ("store", {str(each): each for each in Store}.__getitem__),
     ("pinned", bool),
     ("hash", bytes.hex),
 )
