@@ -7,7 +7,7 @@ within a search: one thread does that, and merges large blocks; it is started wh
 import queue
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import attrs
@@ -66,13 +66,17 @@ class IndexShelf:
         self._worker: threading.Thread | None = None
         self._closed = False
 
-    def current(self, owner: Owner, model: Model | None) -> State:
-        """Return an owner's index, with all that the store has."""
+    def current(self, owners: Sequence[Owner], model: Model | None) -> list[State]:
+        """Return the index of each owner, with all that the store has."""
+        versions = self._store.versions(owners, None if model is None else model.key)
+        return [self._current(*each, model) for each in zip(owners, versions, strict=True)]
+
+    def _current(self, owner: Owner, versions: tuple[int, int], model: Model | None) -> State:
         key = (owner, model.key if model is not None else "")
         kept = self._find(key, model)
         if not kept.is_open:
             self._open(key, kept)
-        state = kept.index.current()
+        state = kept.index.current(versions)
         if state is not kept.seen:
             kept.seen = state
             if parts_of.mergeable(state, float("inf")) or self._is_worth_saving(kept, state):

@@ -148,7 +148,7 @@ class Recaller:
         return read(turn.prompt, frozenset(self._analyser.query(turn.prompt)), by_tool=bool(by_tool))
 
     def _version(self, sight: Sight) -> tuple[int, ...]:
-        return tuple(self._engine.store.last_version(owner) for owner in sight.owners)
+        return tuple(version for version, _ in self._engine.store.versions(sight.owners))
 
     # --- The look -----------------------------------------------------------------------------------------------
 

@@ -167,12 +167,14 @@ class SqliteStore:
 
     # --- What an index asks for ---------------------------------------------------------------------------------
 
-    def versions(self, owner: Owner, model: str | None) -> tuple[int, int]:
-        """Return `last_version` and, with a model, `last_vector`, of one moment."""
-        with self._owned(owner) as (connection, number):
-            name = None if model is None else cleaned(model)
-            version, vector = connection.execute(_LAST_BOTH, (number, name)).get
-            return version or 0, vector or 0
+    def versions(self, owners: Sequence[Owner], model: str | None = None) -> list[tuple[int, int]]:
+        """Return `last_version` and, with a model, `last_vector` of each owner, all of them of one moment."""
+        name = None if model is None else cleaned(model)
+        with self._connector.reading() as connection:
+            numbers = [self._connector.owners.number(connection, owner) for owner in owners]
+            # Who has no memories has no number either.
+            found = [number and connection.execute(_LAST_BOTH, (number, name)).get for number in numbers]
+        return [(each[0] or 0, each[1] or 0) if each else (0, 0) for each in found]
 
     def last_version(self, owner: Owner) -> int:
         """Return the version of the newest change of an owner's memories, 0 if there is none."""
@@ -208,13 +210,16 @@ class SqliteStore:
             number = None if owner is None else self._connector.owners.number(connection, owner) or 0
             return embeddings.pending(connection, number, embeddings.model_number(connection, model))
 
-    def put_vectors(self, owner: Owner, model: str, vectors: Sequence[tuple[int, bytes]]) -> None:
-        """Store embeddings by `model`, in place of earlier ones by it; those of forgotten memories are left out."""
+    def put_vectors(
+        self, owner: Owner, model: str, vectors: Sequence[tuple[int, bytes]], *, texts: Mapping[int, str] | None = None
+    ) -> None:
+        """Store embeddings by `model`, in place of earlier ones; but for memories that say something else by now."""
         if vectors:
             with self._connector.writing() as connection:
                 number = self._connector.owners.number(connection, owner)
                 if number is not None:
-                    embeddings.put(connection, number, embeddings.begin_model(connection, model), vectors)
+                    which = embeddings.begin_model(connection, model)
+                    embeddings.put(connection, number, which, vectors, {} if texts is None else texts)
 
     def vectors(self, owner: Owner, model: str, after: int, *, limit: int) -> list[VectorRow]:
         """Return embeddings that were stored after version `after`, in order of versions."""
