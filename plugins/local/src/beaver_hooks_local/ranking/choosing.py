@@ -57,6 +57,8 @@ def best_of(found: Candidates, ranked: Ranked, query: Query) -> list[Choice]:
         chosen = _choices(found, ranked.scores, places, query.minimum_score, wanted)
         if len(chosen) >= wanted or len(places) == found.size:
             break
+        if ranked.scores[places].min() < query.minimum_score:
+            break
     return chosen
 
 
@@ -66,11 +68,12 @@ def _choices(found: Candidates, scores: np.ndarray, places: np.ndarray, minimum:
     # The newest of equal ones; candidates are in order of memories.
     order = np.lexsort((passages, -ids, -scores))
     chosen: dict[int, Choice] = {}
-    for place, id_, score in zip(order.tolist(), ids[order].tolist(), scores[order].tolist(), strict=True):
+    columns = (each[order].tolist() for each in (ids, scores, passages, places))
+    for id_, score, passage, place in zip(*columns, strict=True):
         if score < minimum or len(chosen) >= wanted:
             break
         if id_ not in chosen:
-            chosen[id_] = Choice(id=id_, score=score, passage=int(passages[place]), place=int(places[place]))
+            chosen[id_] = Choice(id=id_, score=score, passage=passage, place=place)
     return list(chosen.values())
 
 
@@ -130,8 +133,10 @@ class _Shown:
         for hit in reversed(self.hits):
             if hit.score - score > _CLOSE * max(hit.score, 1e-9):
                 return False
-            shorter, longer = sorted((memory.token_count, hit.memory.token_count))
-            if shorter >= _AS_LONG * longer and _alike(self._words_of(memory), self._words_of(hit.memory)):
+            one, other = memory.token_count, hit.memory.token_count
+            if min(one, other) >= _AS_LONG * max(one, other) and _alike(
+                self._words_of(memory), self._words_of(hit.memory)
+            ):
                 return True
         return False
 
@@ -152,8 +157,8 @@ def words(text: str) -> frozenset[str]:
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    shorter, longer = sorted((len(one), len(other)))
-    if shorter < ALIKE * longer:
+    together = len(one) + len(other)
+    if min(len(one), len(other)) < ALIKE * max(len(one), len(other)):
         return False
     common = len(one & other)
-    return common >= ALIKE * max(1, shorter + longer - common)
+    return common >= ALIKE * max(1, together - common)
