@@ -18,6 +18,7 @@ from beaver_hooks_local.records import NewMemory, Owner
 
 QUERIES = int(os.environ.get("BEAVER_LOCAL_QUERIES", "300"))
 WHEN = datetime(2026, 3, 1, tzinfo=UTC)
+OWNER = Owner()
 SEEN = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
 
 
@@ -250,6 +251,29 @@ def test_vectors_find_what_words_do_not(tmp_path):
         engine.add(said("zzz qqq", "aaa bbb"))
         assert 2 == engine.embed()
         assert "zzz qqq" == titles(engine, "qzqz")[0]
+
+
+def test_a_text_that_changes_while_it_is_embedded(tmp_path):
+    """A vector of what a memory no longer says is not kept: it is embedded again, as it is now."""
+    embedder = Letters()
+    with MemoryEngine.open(tmp_path, embedder=embedder) as engine, MemoryEngine.open(tmp_path) as other:
+        (id_,) = engine.add(said("green tea"))
+
+        def meddle(rows):
+            embedder.fault = None
+            other.change(id_, SEEN, event="UPDATE", title="black coffee")
+            return rows
+
+        embedder.fault = meddle
+        engine.embed(limit=1)
+        key = embedder.identity.key
+        assert (1, [(id_, "black coffee")]) == (
+            engine.store.pending(None, key),
+            engine.store.unembedded(OWNER, key, limit=9),
+        )
+        engine.embed()
+        (row,) = engine.store.vectors(OWNER, key, 0, limit=9)
+        assert embedder.embed_passages(["black coffee"]).astype("<f2").tobytes() == row.data
 
 
 def test_another_model_takes_over_when_it_is_ready(tmp_path):

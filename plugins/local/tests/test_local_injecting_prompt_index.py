@@ -31,6 +31,10 @@ def hits(*ids):
     return [Hit(memory=make_memory(id_), score=0.9 - id_ / 100) for id_ in ids]
 
 
+def recent(*ids, title="Likes tea."):
+    return [Row(memory=make_memory(id_, title), recent=True) for id_ in ids]
+
+
 def summary(session="s1", **fields):
     return session_line(SessionSummary(session=session, created_at=NOON, **fields))
 
@@ -47,21 +51,21 @@ def test_row():
 
 def test_merged():
     """Recent memories come first, relevant ones fill the rest, each once; a recent one keeps its score."""
-    rows = merged([make_memory(1), make_memory(2)], hits(2, 3, 4, 5), limit=4)
+    rows = merged(recent(1, 2), hits(2, 3, 4, 5), limit=4)
 
     assert [(1, None), (2, 0.88), (3, 0.87), (4, 0.86)] == [(row.memory.id, row.score) for row in rows]
 
 
 def test_the_recent_window_is_guaranteed():
     """Where the recent ones fill the list, nothing relevant takes their place."""
-    rows = merged([make_memory(each) for each in range(1, 6)], hits(8, 9), limit=3)
+    rows = merged(recent(*range(1, 6)), hits(8, 9), limit=3)
 
     assert [1, 2, 3] == [row.memory.id for row in rows]
 
 
 def test_rendered():
     """The list says what its columns are, and lists the last sessions below."""
-    rows = merged([make_memory(1)], hits(3), limit=30)
+    rows = merged(recent(1), hits(3), limit=30)
     index = rendered(rows, [summary(outcome="Chose stable."), summary("s0", observation_count=2)], max_tokens=3000)
 
     assert [
@@ -84,7 +88,7 @@ def test_nothing_to_list():
 
 def test_cut():
     """A list that does not fit is cut between rows, from the end, and says so."""
-    rows = merged([make_memory(each) for each in range(1, 31)], [], limit=30)
+    rows = merged(recent(*range(1, 31)), [], limit=30)
     index = rendered(rows, [summary()], max_tokens=200)
 
     assert "(the list is cut here)" == index.pages[-1].split("\n")[-1]
@@ -94,7 +98,7 @@ def test_cut():
 
 def test_pages():
     """A long list goes out in pages that say what they are, in order, none of them longer than a host has room for."""
-    rows = merged([make_memory(each, "Likes tea. " * 8) for each in range(1, 31)], [], limit=30)
+    rows = merged(recent(*range(1, 31), title="Likes tea. " * 8), [], limit=30)
     index = rendered(rows, [summary()], max_tokens=3000)
     firsts = [page.split("\n")[0] for page in index.pages]
     lines = [line for page in index.pages for line in page.split("\n") if line.startswith("[")]

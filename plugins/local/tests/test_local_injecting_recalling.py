@@ -279,19 +279,35 @@ def test_index(place):
 
 
 def test_the_list_is_made_once(place, monkeypatch):
-    """What the index lists is looked up once in a session, whatever is asked, until something is written."""
+    """What the index lists is looked up once, whatever is asked in which session, until something is written."""
     looked, recent = [], place.engine.store.recent
     monkeypatch.setattr(place.engine.store, "recent", lambda *args, **more: looked.append(1) or recent(*args, **more))
     place.add(STABLE)
     place.add("Ann likes tea.", created_at=place.clock.now())
-    shown = [
-        place.ask(prompt).references[-1].text for prompt in (QUESTION, "Is the branch stable protected?", QUESTION)
-    ]
+    first = place.ask()
     once = len(looked)
+    asked = (("s", "Is the branch stable protected?"), ("t", QUESTION), ("s", QUESTION))
+    shown = [first, *(place.ask(prompt, session=session) for session, prompt in asked)]
+    again = len(looked)
     place.add("Ann likes coffee.", created_at=place.clock.now())
 
-    assert ([True] * 3, 1) == (["Ann likes tea." in text for text in shown], once)
-    assert ("Ann likes coffee." in place.ask().references[-1].text, 2) == (True, len(looked))
+    assert ([True] * 4, once) == (["Ann likes tea." in each.references[-1].text for each in shown], again)
+    assert "Ann likes coffee." in place.ask().references[-1].text
+
+
+def test_what_holds_in_one_session_is_listed_there_only(place):
+    """Where something holds in one session only, each session lists what it sees; with summaries as new as they are."""
+    now = place.clock.now()
+    place.add(STABLE)
+    place.add("Ann likes tea.", created_at=now)
+    first = place.ask(session="other").references[-1].text
+    place.add("The tea is green today.", created_at=now, session="here", scope="session")
+    place.engine.store.summarise(ANN, SessionSummary(session="s0", outcome="Chose tea.", created_at=now))
+    texts = [place.ask(session=session).references[-1].text for session in ("here", "there", "here")]
+
+    assert "Chose tea." not in first
+    assert [True] * 3 == ["Chose tea." in text and "Ann likes tea." in text for text in texts]
+    assert [True, False, True] == ["green today" in text for text in texts]
 
 
 def test_what_a_turn_is_given_is_not_listed_beside_it(place):

@@ -139,7 +139,7 @@ class MemoryEngine:
         if not terms and vector is None:
             return self._newest(query, trouble)
         model = model_of(embedder)
-        states = [self._shelf.current(owner, model) for owner in query.filters.owners]
+        states = self._shelf.current(query.filters.owners, model)
         found = gather(states, terms, vector, query.filters)
         names = np.array(self._analyser.names(query.text), "u8")
         ranked = FORMULAS[query.formula](found, names, query.filters.now.timestamp(), self._weights)
@@ -189,13 +189,13 @@ class MemoryEngine:
         for (id_, _), each in zip(found, cut, strict=True):
             rows.append((id_, vectors[place : place + len(each)].tobytes()))
             place += len(each)
-        self.store.put_vectors(owner, embedder.identity.key, rows)
+        # A text may have been changed while it was embedded: its memory waits for another vector then.
+        self.store.put_vectors(owner, embedder.identity.key, rows, texts=dict(found))
         return len(rows)
 
     def _take_over(self, old: Embedder, new: Embedder) -> None:
         model, gone = model_of(new), model_of(old)
-        for owner in self._shelf.owners():
-            self._shelf.current(owner, model)
+        self._shelf.current(self._shelf.owners(), model)
         if gone is not None:
             self._shelf.drop(gone)
         self._trace("model_switched", provider=new.identity.provider, dimensions=new.identity.dimensions)

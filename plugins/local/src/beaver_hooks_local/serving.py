@@ -1,12 +1,13 @@
 """Which embedder answers while another one takes over: the old one, until the new one has embedded as much."""
 
+import functools
 import threading
 from collections.abc import Callable
 
 import numpy as np
 
 from beaver_hooks_local.embedding.errors import Category, EmbeddingError, failure
-from beaver_hooks_local.embedding.protocol import Embedder, Vector
+from beaver_hooks_local.embedding.protocol import Embedder, Identity, Vector
 from beaver_hooks_local.index.parts import Model
 from beaver_hooks_local.store.protocol import MemoryStore
 from beaver_hostspecs import Clock
@@ -19,7 +20,13 @@ def model_of(embedder: Embedder | None) -> Model | None:
     """Return whose vectors an embedder's are."""
     if embedder is None:
         return None
-    return Model(key=embedder.identity.key, dimensions=embedder.identity.dimensions)
+    return _model(embedder.identity)
+
+
+@functools.lru_cache(maxsize=8)
+def _model(identity: Identity) -> Model:
+    # The key is a digest, and is asked for with each search.
+    return Model(key=identity.key, dimensions=identity.dimensions)
 
 
 class Serving:

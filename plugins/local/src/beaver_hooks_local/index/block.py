@@ -56,6 +56,15 @@ class Postings:
         place = int(self.hashes.searchsorted(np.uint64(hash_)))
         return place if place < len(self.hashes) and int(self.hashes[place]) == hash_ else -1
 
+    def all_of(self, hashes: np.ndarray) -> list[slice]:
+        """Return where the lists of some hashes stand in `units` and `codes`: an empty one for a hash without."""
+        if not len(self.hashes):
+            return [slice(0, 0)] * len(hashes)
+        places = np.minimum(self.hashes.searchsorted(hashes), len(self.hashes) - 1)
+        firsts = self.starts[places]
+        ends = np.where(self.hashes[places] == hashes, self.starts[places + 1], firsts)
+        return list(map(slice, firsts.tolist(), ends.tolist()))
+
     def of(self, place: int) -> slice:
         """Return where a list stands in `units` and `codes`."""
         return slice(int(self.starts[place]), int(self.starts[place + 1]))

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
+from beaver_hooks_local.index.best import best
 from beaver_hooks_local.index.block import LENGTH_BITS, LONGEST, MOST_COUNT, Block, Postings
 
 K1 = 1.2
@@ -22,37 +23,41 @@ B = 0.75
 FINENESS = 64
 """Steps in which the mean length doubles: it is rounded to them, so that weights need not be made anew all the time."""
 
+EXHAUSTIVE = 1 << 17
+"""Units, and entries of all lists, up to which every unit is scored: that takes less than finding out which not to."""
+
 _NEARLY = 0.999
 """Sums of the same numbers in another order differ a little."""
 
 
-@attrs.frozen(kw_only=True)
-class Term:
-    """A term of a query.
-
-    Attributes:
-        hash: what stands for it.
-        weight: how much it says: its rarity among all that may be searched.
-    """
-
-    hash: int
-    weight: float
-
-
 @attrs.frozen(kw_only=True, eq=False)
 class Terms:
-    """The terms of a query that occur at all, and what a code of a posting is worth."""
+    """The terms of a query as they stand in one block, the rarest one of all that is searched first.
 
-    each: tuple[Term, ...]
+    Attributes:
+        lists: where the units of each stand in the block's postings; an empty one for a term that is not there.
+        weights: how much each says: its rarity among all that may be searched.
+        table: what a code of a posting is worth.
+    """
+
+    lists: tuple[slice, ...]
+    weights: tuple[float, ...]
     table: np.ndarray
 
 
 @attrs.frozen(kw_only=True, eq=False)
 class Found:
-    """Units with scores, best first."""
+    """What was found in a block.
+
+    Attributes:
+        units: the best, best first.
+        scores: theirs.
+        every: the scores of all units, if all were scored, whether they may be seen or not.
+    """
 
     units: np.ndarray
     scores: np.ndarray
+    every: np.ndarray | None = None
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -71,16 +76,18 @@ class Searched:
     length: int
 
 
-def weigh(hashes: Sequence[int], searched: Sequence[Searched]) -> Terms:
-    """Return the terms that occur in any of the blocks, with their rarity in all of them."""
+def weigh(hashes: Sequence[int], searched: Sequence[Searched]) -> list[Terms]:
+    """Return the terms by block, with their rarity in all of the blocks; those that occur nowhere are left out."""
+    wanted = np.array(hashes, "u8")
+    lists = [each.block.terms.all_of(wanted) for each in searched]
+    frequencies = [sum(map(_frequency, searched, places)) for places in zip(*lists, strict=True)]
     total = sum(each.live for each in searched)
-    found = []
-    for hash_ in hashes:
-        frequency = sum(_frequency(each, hash_) for each in searched)
-        if frequency:
-            found.append(Term(hash=hash_, weight=math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))))
+    weights = [math.log(1 + (total - frequency + 0.5) / (frequency + 0.5)) for frequency in frequencies]
+    order = sorted((place for place, each in enumerate(frequencies) if each), key=frequencies.__getitem__)
     mean = sum(each.length for each in searched) / max(1, total)
-    return Terms(each=tuple(found), table=_table(round(FINENESS * math.log2(max(1.0, mean)))))
+    table = _table(round(FINENESS * math.log2(max(1.0, mean))))
+    chosen = tuple(weights[place] for place in order)
+    return [Terms(lists=tuple(each[place] for place in order), weights=chosen, table=table) for each in lists]
 
 
 def search(block: Block, terms: Terms, *, allowed: np.ndarray | None, limit: int) -> Found:
@@ -92,9 +99,45 @@ def search(block: Block, terms: Terms, *, allowed: np.ndarray | None, limit: int
         allowed: which units may be seen; all of them if `None`.
         limit: how many to return at most.
     """
+    if max(block.size, sum(part.stop - part.start for part in terms.lists)) <= EXHAUSTIVE:
+        every = _every(block, terms)
+        units = (every > 0 if allowed is None else (every > 0) & allowed).nonzero()[0]
+        scores = every[units]
+    else:
+        every = None
+        units = _promising(block, terms, allowed, limit)
+        scores = score(block, terms, units)
+    places = best(scores, limit)
+    return Found(units=units[places], scores=scores[places], every=every)
+
+
+def score(block: Block, terms: Terms, units: np.ndarray) -> np.ndarray:
+    """Return the scores of given units: the same sums in the same order whatever block they are in."""
+    found = np.zeros(len(units))
+    for part, weight in zip(terms.lists, terms.weights, strict=True):
+        listed = block.terms.units[part]
+        if len(listed):
+            # In the type of the list, or all of it would be converted.
+            places = np.minimum(listed.searchsorted(units.astype(listed.dtype)), len(listed) - 1)
+            hit = (listed[places] == units).nonzero()[0]
+            found[hit] += terms.table[block.terms.codes[part][places[hit]]] * weight
+    return found
+
+
+def _every(block: Block, terms: Terms) -> np.ndarray:
+    """Return the scores of all units."""
+    filled = [(part, weight) for part, weight in zip(terms.lists, terms.weights, strict=True) if part.start < part.stop]
+    if not filled:
+        return np.zeros(block.size)
+    units = np.concatenate([block.terms.units[part] for part, _ in filled])
+    worth = terms.table.take(np.concatenate([block.terms.codes[part] for part, _ in filled]))
+    worth *= np.repeat([weight for _, weight in filled], [part.stop - part.start for part, _ in filled])
+    return np.bincount(units, worth, minlength=block.size)
+
+
+def _promising(block: Block, terms: Terms, allowed: np.ndarray | None, limit: int) -> np.ndarray:
+    """Return units that may be seen, the best of all among them."""
     lists = _lists(block.terms, terms)
-    if not lists:
-        return Found(units=np.empty(0, "u4"), scores=np.empty(0, "f4"))
     scores = np.zeros(block.size, "f4")
     rest, threshold = sum(each.peak for each in lists), 0.0
     candidates: np.ndarray | None = None
@@ -106,26 +149,9 @@ def search(block: Block, terms: Terms, *, allowed: np.ndarray | None, limit: int
                 candidates = (scores >= (threshold - rest) * _NEARLY).nonzero()[0]
         else:
             _look_up(scores, candidates, each)
-            threshold = max(threshold, _last_of_best(scores[candidates], limit))
+            threshold = max(threshold, _threshold(scores[candidates], limit))
             candidates = candidates[scores[candidates] >= (threshold - rest) * _NEARLY]
-    if candidates is None:
-        candidates = (scores > threshold * _NEARLY).nonzero()[0]
-    return _best(candidates, scores[candidates], limit)
-
-
-def score(block: Block, terms: Terms, units: np.ndarray) -> np.ndarray:
-    """Return the scores of given units: the same sums in the same order whatever block they are in."""
-    found = np.zeros(len(units))
-    for term in terms.each:
-        place = block.terms.find(term.hash)
-        if place < 0:
-            continue
-        part = block.terms.of(place)
-        listed, codes = block.terms.units[part], block.terms.codes[part]
-        places = np.minimum(listed.searchsorted(units), len(listed) - 1)
-        hit = listed[places] == units
-        found[hit] += terms.table[codes[places[hit]]] * term.weight
-    return found
+    return (scores > threshold * _NEARLY).nonzero()[0] if candidates is None else candidates
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -133,6 +159,7 @@ class _List:
     """The units of one term.
 
     Attributes:
+        units: ascending.
         weights: what the term is worth in each.
         peak: the largest of them.
     """
@@ -145,11 +172,10 @@ class _List:
 def _lists(postings: Postings, terms: Terms) -> list[_List]:
     """Return the lists of the terms that occur, the one that can add most first."""
     found = []
-    for term in terms.each:
-        place = postings.find(term.hash)
-        if place >= 0:
-            part = postings.of(place)
-            weights = terms.table[postings.codes[part]] * np.float32(term.weight)
+    table = terms.table.astype("f4")
+    for part, weight in zip(terms.lists, terms.weights, strict=True):
+        if part.start < part.stop:
+            weights = table.take(postings.codes[part]) * np.float32(weight)
             found.append(_List(units=postings.units[part], weights=weights, peak=float(weights.max())))
     return sorted(found, key=lambda each: -each.peak)
 
@@ -161,18 +187,15 @@ def _table(step: int) -> np.ndarray:
     counts, lengths = codes >> LENGTH_BITS, np.maximum(1, codes & LONGEST)
     share = B * lengths / 2 ** (step / FINENESS)
     worth: np.ndarray = counts * (K1 + 1) / np.maximum(counts + K1 * (1 - B + share), 1 / MOST_COUNT)
-    return worth.astype("f4")
+    return worth
 
 
-def _frequency(searched: Searched, hash_: int) -> int:
-    postings = searched.block.terms
-    place = postings.find(hash_)
-    if place < 0:
-        return 0
-    part = postings.of(place)
-    if searched.stale is None:
-        return int(part.stop - part.start)
-    return int(part.stop - part.start) - int(np.count_nonzero(searched.stale[postings.units[part]]))
+def _frequency(searched: Searched, part: slice) -> int:
+    """Return in how many units that count a term is."""
+    listed: int = part.stop - part.start
+    if searched.stale is None or not listed:
+        return listed
+    return listed - int(np.count_nonzero(searched.stale[searched.block.terms.units[part]]))
 
 
 def _add(scores: np.ndarray, each: _List, allowed: np.ndarray | None, limit: int) -> float:
@@ -183,30 +206,15 @@ def _add(scores: np.ndarray, each: _List, allowed: np.ndarray | None, limit: int
         units, weights = units[chosen], weights[chosen]
     now = scores[units] + weights
     scores[units] = now
-    return _last_of_best(now, limit)
+    return _threshold(now, limit)
 
 
 def _look_up(scores: np.ndarray, candidates: np.ndarray, each: _List) -> None:
-    places = np.minimum(each.units.searchsorted(candidates), len(each.units) - 1)
+    places = np.minimum(each.units.searchsorted(candidates.astype(each.units.dtype)), len(each.units) - 1)
     hit = each.units[places] == candidates
     scores[candidates[hit]] += each.weights[places[hit]]
 
 
-def _last_of_best(scores: np.ndarray, limit: int) -> float:
+def _threshold(scores: np.ndarray, limit: int) -> float:
     """Return the score of the last one of the best, 0 if there are not so many."""
-    if len(scores) < limit:
-        return 0.0
-    ordered = scores.copy()
-    ordered.partition(len(scores) - limit)
-    return float(ordered[len(scores) - limit])
-
-
-def _best(units: np.ndarray, scores: np.ndarray, limit: int) -> Found:
-    if len(units) > limit:
-        edge = _last_of_best(scores, limit)
-        above, at_edge = (scores > edge).nonzero()[0], (scores == edge).nonzero()[0]
-        # Of equal ones at the edge the newest, so that the answer does not depend on the order of work.
-        chosen = np.concatenate([above, at_edge[::-1][: limit - len(above)]])
-        units, scores = units[chosen], scores[chosen]
-    order = np.lexsort((-units.astype("i8"), -scores))
-    return Found(units=units[order], scores=scores[order])
+    return float(np.partition(scores, len(scores) - limit)[len(scores) - limit]) if len(scores) >= limit else 0.0

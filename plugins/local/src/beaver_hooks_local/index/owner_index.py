@@ -59,10 +59,14 @@ class OwnerIndex:
         """Whose vectors are looked at."""
         return self._model
 
-    def current(self) -> State:
-        """Catch up with the store, and return what there is."""
+    def current(self, versions: tuple[int, int] | None = None) -> State:
+        """Catch up with the store, and return what there is.
+
+        Args:
+            versions: of the owner's memories and vectors in the store, if they are known.
+        """
         state = self._state
-        versions = self._versions()
+        versions = self._versions() if versions is None else versions
         if versions[0] == state.version and versions[1] <= state.vector_version:
             return state
         with self._lock:
@@ -103,7 +107,7 @@ class OwnerIndex:
                 pass
 
     def _versions(self) -> tuple[int, int]:
-        return self._store.versions(self._owner, None if self._model is None else self._model.key)
+        return self._store.versions([self._owner], None if self._model is None else self._model.key)[0]
 
     def _catch_up(self) -> None:
         if self._versions()[0] < self._state.version:

@@ -7,7 +7,7 @@ within a search: one thread does that, and merges large blocks; it is started wh
 import queue
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import attrs
@@ -37,13 +37,14 @@ _Key = tuple[Owner, str]
 
 @attrs.define(eq=False)
 class _Kept:
-    """An index and what was saved of it."""
+    """An index, what was saved of it, and the state that was last looked at for what is to be done with it."""
 
     index: OwnerIndex
     lock: threading.Lock = attrs.field(factory=threading.Lock)
     is_open: bool = False
     saved: int = 0
     is_due: bool = False
+    seen: State | None = None
 
 
 class IndexShelf:
@@ -65,15 +66,21 @@ class IndexShelf:
         self._worker: threading.Thread | None = None
         self._closed = False
 
-    def current(self, owner: Owner, model: Model | None) -> State:
-        """Return an owner's index, with all that the store has."""
+    def current(self, owners: Sequence[Owner], model: Model | None) -> list[State]:
+        """Return the index of each owner, with all that the store has."""
+        versions = self._store.versions(owners, None if model is None else model.key)
+        return [self._current(*each, model) for each in zip(owners, versions, strict=True)]
+
+    def _current(self, owner: Owner, versions: tuple[int, int], model: Model | None) -> State:
         key = (owner, model.key if model is not None else "")
         kept = self._find(key, model)
         if not kept.is_open:
             self._open(key, kept)
-        state = kept.index.current()
-        if not kept.is_due and (parts_of.mergeable(state, float("inf")) or self._is_worth_saving(kept, state)):
-            self._schedule(key, kept)
+        state = kept.index.current(versions)
+        if state is not kept.seen:
+            kept.seen = state
+            if parts_of.mergeable(state, float("inf")) or self._is_worth_saving(kept, state):
+                self._schedule(key, kept)
         return state
 
     def rebuild(self, owners: Iterable[Owner], model: Model | None, progress: Progress | None = None) -> int:

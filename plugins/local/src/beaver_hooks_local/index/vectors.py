@@ -11,6 +11,7 @@ import attrs
 import numpy as np
 import simsimd
 
+from beaver_hooks_local.index.best import best
 from beaver_hooks_local.index.block import Block
 from beaver_hooks_local.index.rows import FileRows
 
@@ -128,8 +129,7 @@ def moved(old: Block, vectors: Vectors, seen: np.ndarray | None, new: Block, int
 
 def in_steps(values: np.ndarray) -> np.ndarray:
     """Return components in steps."""
-    scale = 127.0 * math.sqrt(values.shape[-1]) / _WIDEST
-    return np.clip(np.rint(values * np.float32(scale)), -127, 127).astype("i1")
+    return np.clip(np.rint(values * np.float32(_steps(values.shape[-1]))), -127, 127).astype("i1")
 
 
 def signs_of(values: np.ndarray) -> np.ndarray:
@@ -140,24 +140,35 @@ def signs_of(values: np.ndarray) -> np.ndarray:
     return whole.view("u8").T
 
 
-def search(
-    vectors: Vectors, query: np.ndarray, *, allowed: np.ndarray | None, limit: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the units nearest to a query and their cosines, best first."""
+@attrs.frozen(kw_only=True, eq=False)
+class Nearest:
+    """What is near a query.
+
+    Attributes:
+        units: the nearest, the nearest first.
+        cosines: theirs.
+        every: the cosines of all units, if all were compared; they say nothing of those that have no vector.
+    """
+
+    units: np.ndarray
+    cosines: np.ndarray
+    every: np.ndarray | None = None
+
+
+def search(vectors: Vectors, query: np.ndarray, *, allowed: np.ndarray | None, limit: int) -> Nearest:
+    """Return the units nearest to a query; of equal ones the newest."""
     seen = vectors.present if allowed is None else vectors.present & allowed
+    count = int(np.count_nonzero(seen))
+    if not count:
+        return Nearest(units=np.empty(0, "i8"), cosines=np.empty(0))
     if len(seen) > LARGE or isinstance(vectors.data, FileRows):
-        units = _nearest_by_sign(vectors, query, seen)
-        cosines = _cosines(vectors.data[units], query)
-    else:
-        units, cosines = _all(vectors, query, seen)
-    if len(units) > limit:
-        best = np.argpartition(-cosines, limit)[: limit + 1]
-        # Of equal ones at the edge the newest.
-        edge = float(np.partition(cosines[best], 1)[1])
-        best = (cosines >= edge).nonzero()[0]
-        units, cosines = units[best], cosines[best]
-    order = np.lexsort((-units.astype("i8"), -cosines))[:limit]
-    return units[order], cosines[order]
+        return _nearest_of(vectors, query, _nearest_by_sign(vectors, query, seen), limit)
+    if count * _MOST_OF_THEM < len(seen):
+        return _nearest_of(vectors, query, seen.nonzero()[0], limit)
+    every = _cosines(vectors.data, query)
+    # What may not be seen is farther than anything can be.
+    units = best(every if count == len(seen) else np.where(seen, every, -np.inf), min(limit, count))
+    return Nearest(units=units, cosines=every[units], every=every)
 
 
 def score(vectors: Vectors, query: np.ndarray, units: np.ndarray) -> np.ndarray:
@@ -165,20 +176,25 @@ def score(vectors: Vectors, query: np.ndarray, units: np.ndarray) -> np.ndarray:
     return np.where(vectors.present[units], _cosines(vectors.data[units], query), 0.0)
 
 
-def _all(vectors: Vectors, query: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    units = seen.nonzero()[0]
-    if len(units) * _MOST_OF_THEM < len(seen):
-        return units, _cosines(vectors.data[units], query)
-    cosines = _cosines(np.asarray(vectors.data), query)
-    return units, cosines if len(units) == len(seen) else cosines[units]
+def _nearest_of(vectors: Vectors, query: np.ndarray, units: np.ndarray, limit: int) -> Nearest:
+    cosines = _cosines(vectors.data[units], query)
+    places = best(cosines, limit)
+    return Nearest(units=units[places], cosines=cosines[places])
+
+
+def _steps(dimensions: int) -> float:
+    """Return how many steps a length of 1 is."""
+    return 127.0 * math.sqrt(dimensions) / _WIDEST
 
 
 def _cosines(data: np.ndarray, query: np.ndarray) -> np.ndarray:
+    """Return products: vectors are of length 1."""
     if not len(data):
         return np.zeros(0)
     wanted = in_steps(query.astype("f4").reshape(1, -1))
-    distances: np.ndarray = np.asarray(simsimd.cdist(wanted, data, metric="cosine"))[0]
-    return 1.0 - distances
+    products: np.ndarray = np.asarray(simsimd.cdist(wanted, data, metric="dot"))[0]
+    products /= _steps(data.shape[1]) ** 2
+    return products
 
 
 def _nearest_by_sign(vectors: Vectors, query: np.ndarray, seen: np.ndarray) -> np.ndarray:

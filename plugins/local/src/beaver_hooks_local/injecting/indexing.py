@@ -1,7 +1,9 @@
 """Keeps for each session what the prompt index lists, put together once and used until a write. Blocking."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
 
 import attrs
 from attrs import field
@@ -30,6 +32,19 @@ class Listing:
     sessions: tuple[str, ...] = field(default=(), repr=False)
 
 
+@attrs.frozen(kw_only=True)
+class _Always:
+    """What is listed whatever is asked.
+
+    Attributes:
+        recent: rows of the newest memories.
+        differs: there are memories that hold in one session only, so that not every session sees the same.
+    """
+
+    recent: tuple[Row, ...] = ()
+    differs: bool = False
+
+
 class Listings:
     """Makes lists and keeps them. Thread-safe.
 
@@ -43,13 +58,22 @@ class Listings:
     def __init__(self, engine: MemoryEngine, settings: PromptIndexSettings, *, clock: Clock, trace: Trace) -> None:
         self._engine, self._settings, self._clock, self._trace = engine, settings, clock, trace
         self._kept: Answers[Listing] = Answers(SECONDS)
-        self._always: Answers[tuple[tuple[Memory, ...], tuple[str, ...]]] = Answers(SECONDS)
+        self._always: Answers[_Always] = Answers(SECONDS)
 
     def kept(self, sight: Sight, version: tuple[int, ...]) -> Listing | None:
         """Return the list of a session, if there is one that still holds."""
         if not self._settings.enabled:
             return Listing()
         return self._kept.get(sight, version=version, now=self._clock.monotonic())
+
+    def lacking(self, sight: Sight, version: tuple[int, ...]) -> int:
+        """Return for how many rows a list of a session has room besides what is recent."""
+        try:
+            always = self._whatever_is_asked(sight, version, self._clock.now(), self._clock.monotonic())
+        except LocalError:
+            # Who makes the list tells of it.
+            return 0
+        return max(0, self._settings.limit - len(always.recent))
 
     def make(
         self, sight: Sight, version: tuple[int, ...], hits: Sequence[Hit], report: Report, *, keep: bool
@@ -60,11 +84,13 @@ class Listings:
         """
         moment, now = self._clock.now(), self._clock.monotonic()
         try:
-            recent, sessions = self._whatever_is_asked(sight, version, moment, now)
+            always = self._whatever_is_asked(sight, version, moment, now)
+            last = self._engine.store.summaries(sight.owner, limit=MOST_SESSIONS) if sight.trust is Trust.FULL else ()
         except LocalError as error:
             self.tell("memory_prompt_index_failed", report, error=type(error).__name__)
             return Listing()
-        made = Listing(rows=tuple(merged(recent, hits, limit=self._settings.limit)), sessions=sessions)
+        rows = tuple(merged(always.recent, hits, limit=self._settings.limit))
+        made = Listing(rows=rows, sessions=tuple(map(session_line, last)))
         if keep:
             ends = lasts((row.memory for row in made.rows), moment)
             self._kept.put(sight, made, version=version, now=now, lasts=ends)
@@ -103,18 +129,41 @@ class Listings:
         self._trace(event, **facts)
         report.event(event, **facts)
 
-    def _whatever_is_asked(
-        self, sight: Sight, version: tuple[int, ...], moment: datetime, now: float
-    ) -> tuple[tuple[Memory, ...], tuple[str, ...]]:
-        always = self._always.get(sight, version=version, now=now)
+    def _whatever_is_asked(self, sight: Sight, version: tuple[int, ...], moment: datetime, now: float) -> _Always:
+        """Return what is listed in any case: the same for all sessions, unless something holds in one of them only."""
+        anywhere = attrs.evolve(sight, session="")
+        always = self._kept_always((anywhere, "anywhere"), version, moment, now, partial(self._anywhere, anywhere))
+        if not always.differs:
+            return always
+        return self._kept_always(sight, version, moment, now, partial(self._asked, sight))
+
+    def _kept_always(
+        self,
+        key: Hashable,
+        version: tuple[int, ...],
+        moment: datetime,
+        now: float,
+        make: Callable[[datetime], _Always],
+    ) -> _Always:
+        always = self._always.get(key, version=version, now=now)
         if always is None:
-            after = moment - timedelta(days=self._settings.recent_days)
-            store, full = self._engine.store, sight.trust is Trust.FULL
-            recent = tuple(store.recent(sight.filters(moment, after=after), limit=self._settings.limit))
-            last = store.summaries(sight.owner, limit=MOST_SESSIONS) if full else ()
-            always = recent, tuple(map(session_line, last))
-            self._always.put(sight, always, version=version, now=now, lasts=lasts(recent, moment))
+            always = make(moment)
+            ends = lasts((row.memory for row in always.recent), moment)
+            self._always.put(key, always, version=version, now=now, lasts=ends)
         return always
+
+    def _anywhere(self, sight: Sight, moment: datetime) -> _Always:
+        """Return what is listed where nothing holds in one session only, and whether that is so."""
+        some = self._recent(sight, moment, limit=1, scopes=("session",))
+        return attrs.evolve(self._asked(sight, moment, scopes=("global", "project")), differs=bool(some))
+
+    def _asked(self, sight: Sight, moment: datetime, **more: Any) -> _Always:
+        recent = self._recent(sight, moment, limit=self._settings.limit, **more)
+        return _Always(recent=tuple(Row(memory=memory, recent=True) for memory in recent))
+
+    def _recent(self, sight: Sight, moment: datetime, *, limit: int, **more: Any) -> list[Memory]:
+        after = moment - timedelta(days=self._settings.recent_days)
+        return self._engine.store.recent(sight.filters(moment, after=after, **more), limit=limit)
 
     def _tell_index(self, index: PromptIndex, report: Report) -> None:
         facts = {"recent": index.recent, "relevant": index.relevant, "sessions": index.sessions}

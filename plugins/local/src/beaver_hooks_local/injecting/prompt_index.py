@@ -102,11 +102,15 @@ class PromptIndex:
         )
 
 
-def merged(recent: Sequence[Memory], relevant: Sequence[Hit], *, limit: int) -> list[Row]:
+def merged(recent: Sequence[Row], relevant: Sequence[Hit], *, limit: int) -> list[Row]:
     """Return the rows: recent ones first, relevant ones behind them, each memory once, at most `limit`."""
-    scores = {hit.memory.id: hit.score for hit in relevant}
-    first = [Row(memory=memory, score=scores.get(memory.id), recent=True) for memory in recent[:limit]]
-    listed = {row.memory.id for row in first}
+    found = {hit.memory.id: hit for hit in relevant}
+    listed = {row.memory.id for row in recent[:limit]}
+    # A row without a score is made already.
+    first = [
+        Row(memory=row.memory, score=found[row.memory.id].score, recent=True) if row.memory.id in found else row
+        for row in recent[:limit]
+    ]
     rest = [hit for hit in relevant if hit.memory.id not in listed]
     return [*first, *(Row(memory=hit.memory, score=hit.score) for hit in rest[: limit - len(first)])]
 

@@ -148,7 +148,7 @@ class Recaller:
         return read(turn.prompt, frozenset(self._analyser.query(turn.prompt)), by_tool=bool(by_tool))
 
     def _version(self, sight: Sight) -> tuple[int, ...]:
-        return tuple(self._engine.store.last_version(owner) for owner in sight.owners)
+        return tuple(version for version, _ in self._engine.store.versions(sight.owners))
 
     # --- The look -----------------------------------------------------------------------------------------------
 
@@ -156,7 +156,8 @@ class Recaller:
         """Search, and remember what was found."""
         now, moment = self._clock.monotonic(), self._clock.now()
         listing = self._listings.kept(sight, version)
-        hits, trouble = self._search(turn.prompt, sight, moment, report, listed=listing is not None)
+        lacking = 0 if listing is not None else self._listings.lacking(sight, version)
+        hits, trouble = self._search(turn.prompt, sight, moment, report, lacking=lacking)
         confident = trouble is None and bool(hits) and hits[0].score >= CONFIDENT
         if listing is None:
             listing = self._listings.make(sight, version, hits, report, keep=confident)
@@ -169,11 +170,11 @@ class Recaller:
         return found
 
     def _search(
-        self, text: str, sight: Sight, moment: datetime, report: Report, *, listed: bool
+        self, text: str, sight: Sight, moment: datetime, report: Report, *, lacking: int
     ) -> tuple[tuple[Hit, ...], str | None]:
-        """Return what is found, and why it is by words alone; unless all is listed, enough for the list too."""
+        """Return what is found, and why it is by words alone; enough for what the list is lacking, too."""
         recall = self._settings.recall
-        limit = max(recall.top_k + SPARE, 0 if listed else self._settings.prompt_index.limit)
+        limit = max(recall.top_k + SPARE, lacking)
         query = Query(
             text=text,
             filters=sight.filters(moment),

@@ -8,6 +8,7 @@ import numpy as np
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.index import lexical, masks
 from beaver_hooks_local.index import vectors as vectors_of
+from beaver_hooks_local.index.block import COLUMNS
 from beaver_hooks_local.index.links import Place, neighbours
 from beaver_hooks_local.index.parts import Part, State
 
@@ -29,6 +30,14 @@ CARRIED = (
     "confidence",
     "pinned",
 )
+"""Columns that formulas look at."""
+
+_EMPTY = {
+    **{name: np.empty(0, COLUMNS[name]) for name in CARRIED},
+    "lexical": np.empty(0),
+    "cosine": np.empty(0),
+    "embedded": np.empty(0, bool),
+}
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -65,10 +74,15 @@ def gather(states: Sequence[State], terms: Sequence[int], query: np.ndarray | No
         query: the query's vector, if there is one.
         filters: what may be seen.
     """
-    weighed = lexical.weigh(terms, [part for state in states for part in state.parts])
-    looks = [_Look(state, number, weighed, query, filters) for state in states for number in range(len(state.parts))]
-    for near in (_best(looks, [look.words for look in looks]), _best(looks, [look.nearest for look in looks])):
-        _note(looks, near)
+    places = [(state, number) for state in states for number in range(len(state.parts))]
+    weighed = lexical.weigh(terms, [state.parts[number] for state, number in places])
+    looks = [_Look(*place, each, query, filters) for place, each in zip(places, weighed, strict=True)]
+    near = zip(
+        _best(looks, [(look.words.units, look.words.scores) for look in looks]),
+        _best(looks, [(look.nearest.units, look.nearest.cosines) for look in looks]),
+        strict=True,
+    )
+    _note(looks, [np.concatenate(each) for each in near])
     return _together(looks, with_vectors=query is not None)
 
 
@@ -85,38 +99,45 @@ class _Look:
         self.query = query if self.part.vectors is not None else None
         self.allowed = masks.allowed(self.part.block, filters, self.part.stale)
         self.chosen: list[np.ndarray] = []
-        self.words = self._words()
+        self.words = lexical.search(self.part.block, terms, allowed=self.allowed, limit=WIDE)
         self.nearest = self._nearest()
 
-    def _words(self) -> tuple[np.ndarray, np.ndarray]:
-        found = lexical.search(self.part.block, self.terms, allowed=self.allowed, limit=WIDE)
-        return found.units.astype("i8"), found.scores
-
-    def _nearest(self) -> tuple[np.ndarray, np.ndarray]:
+    def _nearest(self) -> vectors_of.Nearest:
         if self.query is None or self.part.vectors is None:
-            return np.empty(0, "i8"), np.empty(0)
+            return vectors_of.Nearest(units=np.empty(0, "i8"), cosines=np.empty(0))
         return vectors_of.search(self.part.vectors, self.query, allowed=self.allowed, limit=WIDE)
 
     def lexical_of(self, units: np.ndarray) -> np.ndarray:
         """Return what the terms score in units."""
-        return lexical.score(self.part.block, self.terms, units)
+        every = self.words.every
+        return lexical.score(self.part.block, self.terms, units) if every is None else every[units]
 
     def cosines_of(self, units: np.ndarray) -> np.ndarray:
         """Return how near units are."""
         if self.query is None or self.part.vectors is None:
             return np.zeros(len(units))
-        return vectors_of.score(self.part.vectors, self.query, units)
+        every = self.nearest.every
+        if every is None:
+            return vectors_of.score(self.part.vectors, self.query, units)
+        return np.where(self.part.vectors.present[units], every[units], 0.0)
 
-    def embedded(self, units: np.ndarray) -> np.ndarray:
-        """Return which units have a vector."""
-        vectors = self.part.vectors
-        return np.zeros(len(units), bool) if vectors is None else vectors.present[units]
+    def signals(self, units: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what is known of units, by name."""
+        columns, vectors = self.part.block.columns, self.part.vectors
+        return {
+            **{name: columns[name][units] for name in CARRIED},
+            "lexical": self.lexical_of(units),
+            "cosine": self.cosines_of(units),
+            "embedded": np.zeros(len(units), bool) if vectors is None else vectors.present[units],
+        }
 
     def units(self) -> np.ndarray:
         """Return the candidates of this part, ascending."""
         units: np.ndarray = np.concatenate([np.empty(0, "i8"), *self.chosen])
         units.sort()
-        units = units[np.append(True, units[1:] != units[:-1])[: len(units)]]
+        first = np.ones(len(units), bool)
+        np.not_equal(units[1:], units[:-1], out=first[1:])
+        units = units[first]
         return units if self.allowed is None else units[self.allowed[units]]
 
 
@@ -160,53 +181,56 @@ def _note(looks: Sequence[_Look], near: Sequence[np.ndarray]) -> None:
 
 
 def _together(looks: Sequence[_Look], *, with_vectors: bool) -> Candidates:
-    units = [look.units() for look in looks]
-    found = list(zip(looks, units, strict=True))
-    columns = {name: _joined(look.part.block.columns[name][each] for look, each in found) for name in CARRIED}
+    found = [(look, look.units()) for look in looks]
+    signals = _joined([look.signals(units) for look, units in found])
     # One block's units are in order already.
-    order = np.lexsort((columns["passages"], columns["ids"])) if len(looks) > 1 else slice(None)
+    order = np.lexsort((signals["passages"], signals["ids"])) if len(looks) > 1 else None
     earlier, later = _links(found, order)
-    cosine = _joined(look.cosines_of(each) for look, each in found)[order] if with_vectors else None
+    if order is not None:
+        signals = {name: values[order] for name, values in signals.items()}
+    lexical_, cosine, embedded = (signals.pop(name) for name in ("lexical", "cosine", "embedded"))
     return Candidates(
-        columns={name: values[order] for name, values in columns.items()},
-        lexical=_joined(look.lexical_of(each) for look, each in found)[order],
-        cosine=cosine,
-        embedded=_joined(look.embedded(each) for look, each in found)[order].astype(bool),
+        columns=signals,
+        lexical=lexical_,
+        cosine=cosine if with_vectors else None,
+        embedded=embedded,
         earlier=earlier,
         later=later,
     )
 
 
-def _joined(parts: Iterable[np.ndarray]) -> np.ndarray:
-    found = list(parts)
-    if len(found) == 1:
-        return found[0]
-    return np.concatenate(found) if found else np.empty(0)
+def _joined(each: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Return arrays one behind the other, by name."""
+    if len(each) == 1:
+        return each[0]
+    # What comes first is empty: it says of which type the others are, where there are none.
+    return {name: np.concatenate([empty, *(one[name] for one in each)]) for name, empty in _EMPTY.items()}
 
 
-def _links(found: Sequence[tuple[_Look, np.ndarray]], order: np.ndarray | slice) -> tuple[np.ndarray, np.ndarray]:
+def _links(found: Sequence[tuple[_Look, np.ndarray]], order: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the places of each candidate's neighbours among the candidates, in the order that they come in."""
     if all(not len(look.state.split) for look, _ in found):
-        sides = [_joined(_within(found, name)) for name in ("earlier", "later")]
+        earlier, later = _within(found, "earlier"), _within(found, "later")
     else:
-        sides = [np.array(side, "i8") for side in _across(found)]
-    if isinstance(order, slice):
-        return sides[0].astype("i8"), sides[1].astype("i8")
+        earlier, later = (np.array(side, "i8") for side in _across(found))
+    if order is None:
+        return earlier, later
     # -1 stands for the one beyond the end, and stays.
     new = np.append(np.empty(len(order), "i8"), -1)
     new[order] = np.arange(len(order))
-    earlier, later = (new[side.astype("i8")][order] for side in sides)
-    return earlier, later
+    return new[earlier][order], new[later][order]
 
 
-def _within(found: Sequence[tuple[_Look, np.ndarray]], name: str) -> Iterable[np.ndarray]:
-    before = 0
+def _within(found: Sequence[tuple[_Look, np.ndarray]], name: str) -> np.ndarray:
+    sides, before = [np.empty(0, "i8")], 0
     for look, units in found:
-        wanted = getattr(look.part.block, name)[units]
         if len(units):
-            places = np.minimum(units.searchsorted(wanted), len(units) - 1)
-            yield np.where(units[places] == wanted, places + before, -1)
+            wanted = getattr(look.part.block, name)[units].astype("i8")
+            places = units.searchsorted(wanted)
+            places[places == len(units)] = 0
+            sides.append(np.where(units[places] == wanted, places + before, -1))
         before += len(units)
+    return np.concatenate(sides)
 
 
 def _across(found: Sequence[tuple[_Look, np.ndarray]]) -> tuple[list[int], list[int]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import attrs
 import numpy as np
 
+from beaver_hooks_local.index.best import contenders
 from beaver_hooks_local.query import Hit, Query
 from beaver_hooks_local.ranking.candidates import Candidates
 from beaver_hooks_local.ranking.formulas import Ranked
@@ -26,6 +27,8 @@ _READ = 4_000
 """Characters by which texts are compared."""
 
 _WORD = re.compile(r"\w+")
+_BLANKS = "".join(chr(code) if _WORD.match(chr(code)) else " " for code in range(128))
+"""What each character of ASCII is in a text that is to be cut into words."""
 
 
 @attrs.frozen(kw_only=True)
@@ -48,12 +51,26 @@ class Choice:
 def best_of(found: Candidates, ranked: Ranked, query: Query) -> list[Choice]:
     """Return the best memories, each by its best passage, some more than are wanted."""
     wanted = query.limit + SPARE
-    chosen: dict[int, Choice] = {}
+    # Mostly the candidates that come first are of enough memories.
+    for count in (2 * wanted, found.size):
+        places = contenders(ranked.scores, max(1, count))
+        chosen = _choices(found, ranked.scores, places, query.minimum_score, wanted)
+        if len(chosen) >= wanted or len(places) == found.size:
+            break
+        if ranked.scores[places].min() < query.minimum_score:
+            break
+    return chosen
+
+
+def _choices(found: Candidates, scores: np.ndarray, places: np.ndarray, minimum: float, wanted: int) -> list[Choice]:
+    """Return the memories of some candidates, the best first."""
+    ids, passages, scores = found.columns["ids"][places], found.columns["passages"][places], scores[places]
     # The newest of equal ones; candidates are in order of memories.
-    order = np.lexsort((found.columns["passages"], -found.columns["ids"], -ranked.scores))
-    ids, passages = found.columns["ids"][order].tolist(), found.columns["passages"][order].tolist()
-    for place, id_, passage, score in zip(order.tolist(), ids, passages, ranked.scores[order].tolist(), strict=True):
-        if score < query.minimum_score or len(chosen) >= wanted:
+    order = np.lexsort((passages, -ids, -scores))
+    chosen: dict[int, Choice] = {}
+    columns = (each[order].tolist() for each in (ids, scores, passages, places))
+    for id_, score, passage, place in zip(*columns, strict=True):
+        if score < minimum or len(chosen) >= wanted:
             break
         if id_ not in chosen:
             chosen[id_] = Choice(id=id_, score=score, passage=passage, place=place)
@@ -116,21 +133,32 @@ class _Shown:
         for hit in reversed(self.hits):
             if hit.score - score > _CLOSE * max(hit.score, 1e-9):
                 return False
-            shorter, longer = sorted((memory.token_count, hit.memory.token_count))
-            if shorter >= _AS_LONG * longer and _alike(self._words_of(memory), self._words_of(hit.memory)):
+            one, other = memory.token_count, hit.memory.token_count
+            if min(one, other) >= _AS_LONG * max(one, other) and _alike(
+                self._words_of(memory), self._words_of(hit.memory)
+            ):
                 return True
         return False
 
     def _words_of(self, memory: Memory) -> frozenset[str]:
         known = self._words.get(memory.id)
         if known is None:
-            known = self._words[memory.id] = frozenset(_WORD.findall(memory.text[:_READ].casefold()))
+            # Most memories are a title and no more.
+            text = memory.text if memory.narrative or memory.facts else memory.title
+            known = self._words[memory.id] = words(text[:_READ])
         return known
 
 
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text, in whatever case they are written."""
+    if text.isascii():
+        return frozenset(text.lower().translate(_BLANKS).split())
+    return frozenset(_WORD.findall(text.casefold()))
+
+
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    shorter, longer = sorted((len(one), len(other)))
-    if shorter < ALIKE * longer:
+    together = len(one) + len(other)
+    if min(len(one), len(other)) < ALIKE * max(len(one), len(other)):
         return False
     common = len(one & other)
-    return common >= ALIKE * max(1, shorter + longer - common)
+    return common >= ALIKE * max(1, together - common)

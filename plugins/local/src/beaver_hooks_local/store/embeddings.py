@@ -1,6 +1,6 @@
 """Embeddings, by model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import apsw
 
@@ -14,7 +14,7 @@ _MISSING = (
     "SELECT o.id, o.title, o.narrative, o.facts FROM unembedded AS u CROSS JOIN observations AS o ON o.id = u.memory"
     " WHERE u.model = ? AND u.owner = ? ORDER BY u.created_at DESC, u.memory DESC LIMIT ?"
 )
-_LIVE = "SELECT created_at FROM observations WHERE id = ? AND owner = ? AND deleted_at IS NULL"
+_LIVE = "SELECT created_at, title, narrative, facts FROM observations WHERE id = ? AND owner = ? AND deleted_at IS NULL"
 _VECTORS = (
     "SELECT memory, version, data FROM observation_embeddings INDEXED BY observation_embeddings_by_owner"
     " WHERE model = ? AND owner = ? AND version > ? ORDER BY version LIMIT ?"
@@ -49,7 +49,11 @@ def begin_model(connection: apsw.Connection, name: str) -> int:
 def missing(connection: apsw.Connection, owner: int, model: int, limit: int) -> list[tuple[int, str]]:
     """Return ids and texts of memories that have no embedding by a model, newest first."""
     rows = connection.execute(_MISSING, (model, owner, bounded(limit)))
-    return [(id_, text_of(title, narrative, unpacked(facts))) for id_, title, narrative, facts in rows]
+    return [(id_, _text(*prose)) for id_, *prose in rows]
+
+
+def _text(title: str, narrative: str, facts: str) -> str:
+    return text_of(title, narrative, unpacked(facts))
 
 
 def pending(connection: apsw.Connection, owner: int | None, model: int | None) -> int:
@@ -64,11 +68,20 @@ def pending(connection: apsw.Connection, owner: int | None, model: int | None) -
     return int(connection.execute(sql, given).get)
 
 
-def put(connection: apsw.Connection, owner: int, model: int, vectors: Sequence[tuple[int, bytes]]) -> None:
-    """Store embeddings in place of earlier ones; those of memories that are not there are left out."""
+def put(
+    connection: apsw.Connection,
+    owner: int,
+    model: int,
+    vectors: Sequence[tuple[int, bytes]],
+    texts: Mapping[int, str],
+) -> None:
+    """Store embeddings in place of earlier ones; those of memories that are not there are left out.
+
+    So are those that were made of a text that is no longer the memory's.
+    """
     for id_, data in vectors:
         live = connection.execute(_LIVE, (id_, owner)).fetchone() if 0 < id_ <= LARGEST else None
-        if live is None:
+        if live is None or (id_ in texts and texts[id_] != _text(*live[1:])):
             continue
         connection.execute("DELETE FROM observation_embeddings WHERE memory = ? AND model = ?", (id_, model))
         connection.execute(

@@ -166,8 +166,11 @@ class MemoryStore(Protocol):
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
         """Store a session's summary in place of an earlier one."""
 
-    def versions(self, owner: Owner, model: str | None) -> tuple[int, int]:
-        """Return `last_version` and, with a model, `last_vector`, of one moment: the cheap question before a search."""
+    def versions(self, owners: Sequence[Owner], model: str | None = None) -> list[tuple[int, int]]:
+        """Return `last_version` and, with a model, `last_vector` of each owner: the cheap question before a search.
+
+        All of them are of one moment. Without a model the second number is 0.
+        """
 
     def last_version(self, owner: Owner) -> int:
         """Return the version of the newest change of an owner's memories, 0 if there is none."""
@@ -187,8 +190,13 @@ class MemoryStore(Protocol):
     def pending(self, owner: Owner | None, model: str) -> int:
         """Return how many live memories have no embedding by `model`: an owner's, or everybody's."""
 
-    def put_vectors(self, owner: Owner, model: str, vectors: Sequence[tuple[int, bytes]]) -> None:
-        """Store embeddings by `model`, in place of earlier ones by it; those of forgotten memories are left out."""
+    def put_vectors(
+        self, owner: Owner, model: str, vectors: Sequence[tuple[int, bytes]], *, texts: Mapping[int, str] | None = None
+    ) -> None:
+        """Store embeddings by `model`, in place of earlier ones by it; those of forgotten memories are left out.
+
+        With `texts`, as `unembedded` told them, those are left out as well whose memory says something else by now.
+        """
 
     def vectors(self, owner: Owner, model: str, after: int, *, limit: int) -> list[VectorRow]:
         """Return embeddings that were stored after version `after`, in order of versions."""

@@ -15,13 +15,19 @@ from beaver_hooks_local.store.connecting import Connector
 from beaver_hooks_local.store.protocol import Analysed, Change, IndexRow, Person, SessionSummary, VectorRow
 from beaver_hooks_local.store.rows import INDEXED, index_row_of
 from beaver_hooks_local.store.searching import word_search
-from beaver_hooks_local.store.texts import micros
+from beaver_hooks_local.store.texts import cleaned, micros
 
 _CHANGED = (
     f"SELECT {INDEXED} FROM observations AS o INDEXED BY observations_by_version"  # noqa: S608 - our own columns
     " WHERE o.owner = ? AND o.version > ? ORDER BY o.version LIMIT ?"
 )
 _LAST = "SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE owner = ?"
+# What is asked before each search is one statement, that looks at the ends of two indexes.
+_LAST_BOTH = (
+    "SELECT (SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE owner = ?1),"
+    " (SELECT max(version) FROM observation_embeddings INDEXED BY observation_embeddings_by_owner"
+    " WHERE model = (SELECT id FROM models WHERE name = ?2) AND owner = ?1)"
+)
 _BY_HASH = (
     "SELECT id FROM observations INDEXED BY observations_by_hash"
     " WHERE owner = ?1 AND substr(hash, 1, 8) = substr(?2, 1, 8) AND hash = ?2 AND deleted_at IS NULL"
@@ -161,12 +167,14 @@ class SqliteStore:
 
     # --- What an index asks for ---------------------------------------------------------------------------------
 
-    def versions(self, owner: Owner, model: str | None) -> tuple[int, int]:
-        """Return `last_version` and, with a model, `last_vector`, of one moment."""
-        with self._owned(owner) as (connection, number):
-            version = connection.execute(_LAST, (number,)).get or 0
-            which = None if model is None else embeddings.model_number(connection, model)
-            return version, 0 if which is None else embeddings.last(connection, number, which)
+    def versions(self, owners: Sequence[Owner], model: str | None = None) -> list[tuple[int, int]]:
+        """Return `last_version` and, with a model, `last_vector` of each owner, all of them of one moment."""
+        name = None if model is None else cleaned(model)
+        with self._connector.reading() as connection:
+            numbers = [self._connector.owners.number(connection, owner) for owner in owners]
+            # Who has no memories has no number either.
+            found = [number and connection.execute(_LAST_BOTH, (number, name)).get for number in numbers]
+        return [(each[0] or 0, each[1] or 0) if each else (0, 0) for each in found]
 
     def last_version(self, owner: Owner) -> int:
         """Return the version of the newest change of an owner's memories, 0 if there is none."""
@@ -202,13 +210,16 @@ class SqliteStore:
             number = None if owner is None else self._connector.owners.number(connection, owner) or 0
             return embeddings.pending(connection, number, embeddings.model_number(connection, model))
 
-    def put_vectors(self, owner: Owner, model: str, vectors: Sequence[tuple[int, bytes]]) -> None:
-        """Store embeddings by `model`, in place of earlier ones by it; those of forgotten memories are left out."""
+    def put_vectors(
+        self, owner: Owner, model: str, vectors: Sequence[tuple[int, bytes]], *, texts: Mapping[int, str] | None = None
+    ) -> None:
+        """Store embeddings by `model`, in place of earlier ones; but for memories that say something else by now."""
         if vectors:
             with self._connector.writing() as connection:
                 number = self._connector.owners.number(connection, owner)
                 if number is not None:
-                    embeddings.put(connection, number, embeddings.begin_model(connection, model), vectors)
+                    which = embeddings.begin_model(connection, model)
+                    embeddings.put(connection, number, which, vectors, {} if texts is None else texts)
 
     def vectors(self, owner: Owner, model: str, after: int, *, limit: int) -> list[VectorRow]:
         """Return embeddings that were stored after version `after`, in order of versions."""

@@ -131,6 +131,57 @@ def embeddings_of_new_memories(open_store: OpenStore) -> None:
         agree([], store.unembedded(ME, "m", limit=9))
 
 
+def versions_of_owners(open_store: OpenStore) -> None:
+    """One question tells each owner's newest change and newest embedding; 0 where there is none."""
+    you = Owner(user="u")
+    with using(open_store) as store:
+        agree([], store.versions([]))
+        agree([(0, 0), (0, 0)], store.versions([ME, you], "m"))
+        mine, other = store.add([new("a"), new("b")], now=NOW)
+        (yours,) = store.add([new("c", owner=you)], now=NOW)
+        store.put_vectors(ME, "m", [(mine, b"1"), (other, b"2")])
+        store.put_vectors(you, "n", [(yours, b"3")])
+        mine_now, yours_now = store.last_version(ME), store.last_version(you)
+        agree([(yours_now, 0), (mine_now, store.last_vector(ME, "m"))], store.versions([you, ME], "m"))
+        agree([(mine_now, 0), (yours_now, 0)], store.versions([ME, you]))
+        store.change(other, looking(), event="UPDATE", now=NOW, title="d", terms=b"d", length=1)
+        store.forget([yours], looking(owners=(you,)), now=NOW)
+        holds(store.last_version(ME) > mine_now and store.last_version(you) > yours_now, "new versions")
+        after = [(store.last_version(each), store.last_vector(each, "m")) for each in (ME, you)]
+        agree(after, store.versions([ME, you], "m"))
+
+
+def pending_by_model(open_store: OpenStore) -> None:
+    """What waits for its embedding is counted: an owner's, or everybody's; by a model that nobody uses all waits."""
+    you = Owner(user="u")
+    with using(open_store) as store:
+        ids = store.add([new("a"), new("b")], now=NOW)
+        store.add([new("c", owner=you)], now=NOW)
+        everywhere = (None, ME, you, Owner(user="nobody"))
+        agree([3, 2, 1, 0], [store.pending(owner, "m") for owner in everywhere])
+        store.put_vectors(ME, "m", [(ids[0], b"1")])
+        agree([2, 1, 1, 0], [store.pending(owner, "m") for owner in everywhere])
+        agree(3, store.pending(None, "n"), "another model")
+        store.change(ids[0], looking(), event="UPDATE", now=NOW, title="d", terms=b"d", length=1)
+        store.forget([ids[1]], looking(), now=NOW)
+        agree([2, 1, 1, 0], [store.pending(owner, "m") for owner in everywhere], "a new text, and one that is gone")
+        store.drop_vectors("m")
+        agree(2, store.pending(None, "m"), "a model that was dropped")
+
+
+def embeddings_of_texts_that_have_changed(open_store: OpenStore) -> None:
+    """An embedding of what a memory no longer says is not kept, and the memory waits for another one."""
+    with using(open_store) as store:
+        ids = store.add([new("a"), new("b", narrative="long"), new("c")], now=NOW)
+        texts = dict(store.unembedded(ME, "m", limit=9))
+        with using(open_store) as other:
+            other.change(ids[0], looking(), event="UPDATE", now=NOW, title="d", terms=b"d", length=1)
+            other.change(ids[1], looking(), event="PIN", now=NOW, pinned=True)
+        store.put_vectors(ME, "m", [(id_, b"v") for id_ in ids[:2]], texts=texts)
+        agree([ids[1]], [row.id for row in store.vectors(ME, "m", 0, limit=9)], "what says the same is kept")
+        agree({ids[0]: "d", ids[2]: "c"}, dict(store.unembedded(ME, "m", limit=9)))
+
+
 def identity_and_numbers(open_store: OpenStore) -> None:
     """A store has one identity for ever, counts what it has, and is whole."""
     with using(open_store) as store:
@@ -163,5 +214,8 @@ CASES = (
     versions_across_writers,
     embeddings_by_model,
     embeddings_of_new_memories,
+    embeddings_of_texts_that_have_changed,
+    versions_of_owners,
+    pending_by_model,
     identity_and_numbers,
 )

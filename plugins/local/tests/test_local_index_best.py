@@ -1,0 +1,24 @@
+"""The best of many values."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from beaver_hooks_local.index.best import best
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(-3, 3), max_size=900), st.integers(1, 40))
+def test_the_best_are_those_that_sorting_finds(values, limit):
+    """The largest come first, of equal ones the last, however many there are."""
+    expected = sorted(range(len(values)), key=lambda place: (-values[place], -place))[:limit]
+    assert expected == best(np.array(values, "f8"), limit).tolist()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 99), st.integers(1, 9_000), st.integers(1, 200))
+def test_the_best_of_very_many(seed, count, limit):
+    """What is not looked at is not among the best."""
+    values = np.random.default_rng(seed).normal(size=count)
+    expected = np.argsort(-values)[:limit]
+    assert expected.tolist() == best(values, limit).tolist()
