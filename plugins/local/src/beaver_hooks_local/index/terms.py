@@ -8,7 +8,6 @@ each of which is found and scored by itself. Packed:
 
 import re
 import struct
-import sys
 import threading
 from array import array
 from collections import Counter
@@ -68,7 +67,7 @@ class Analyser:
 
     def terms(self, text: str) -> list[int]:
         """Return the terms of a text in order, as hashes."""
-        return _numbers(self._digests(text)).tolist()
+        return cast("list[int]", np.frombuffer(self._digests(text), "<u8").tolist())
 
     def query(self, text: str) -> list[int]:
         """Return the distinct terms of a query, in order, not too many of them."""
@@ -117,14 +116,15 @@ class Analyser:
         """Return the terms of what stands between white space."""
         words = words_of(piece)
         if words == [piece]:
-            return self._word(piece)
+            return self._learn(piece)
         return self._remember(piece, b"".join(map(self._word, words)))
 
     def _word(self, word: str) -> bytes:
         known = self._known.get(word)
-        if known is None:
-            known = self._remember(word, b"".join(dict.fromkeys(map(_digest, terms_of(word, self._root)))))
-        return known
+        return self._learn(word) if known is None else known
+
+    def _learn(self, word: str) -> bytes:
+        return self._remember(word, b"".join(dict.fromkeys(map(_digest, terms_of(word, self._root)))))
 
     def _remember(self, piece: str, terms: bytes) -> bytes:
         if len(self._known) >= _KNOWN:
@@ -146,25 +146,11 @@ class Analyser:
 
 def _counted(digests: bytes) -> tuple[bytes, bytes]:
     """Return the distinct terms among some, and how often each of them occurs."""
-    numbers = _numbers(digests)
+    numbers = memoryview(digests).cast("Q")
     if len(set(numbers)) == len(numbers):
         return digests, b"\1" * len(numbers)
     counted = Counter(numbers)
-    return _packed(counted), bytes(min(each, _MOST_COUNT) for each in counted.values())
-
-
-def _numbers(digests: bytes) -> "array[int]":
-    return _little(array("Q", digests))
-
-
-def _packed(numbers: Iterable[int]) -> bytes:
-    return _little(array("Q", numbers)).tobytes()
-
-
-def _little(numbers: "array[int]") -> "array[int]":
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers
+    return array("Q", counted).tobytes(), bytes(min(each, _MOST_COUNT) for each in counted.values())
 
 
 def _digest(term: str) -> bytes:

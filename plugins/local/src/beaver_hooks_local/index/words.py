@@ -53,15 +53,7 @@ def words_of(text: str) -> list[str]:
 
 def terms_of(word: str, root: Callable[[str], str]) -> Iterator[str]:
     """Return what a word is found by; what `root` does to small letters is done to each part of it."""
-    if word.isascii():
-        yield from _spaced(word, root)
-        return
-    for run in filter(None, _UNSPACED.split(word)):
-        if _UNSPACED.fullmatch(run):
-            yield from run
-            yield from (run[place : place + 2] for place in range(len(run) - 1))
-        else:
-            yield from _spaced(run, root)
+    return _spaced(word, root) if word.isascii() else _runs(word, root)
 
 
 def folded(text: str) -> str:
@@ -76,6 +68,15 @@ def named(name: str) -> str:
     """Return the first word of a name, as others would say it; nothing where there is none."""
     found = _WORD.search(name)
     return folded(_CLITIC.sub("", found[0])) if found else ""
+
+
+def _runs(word: str, root: Callable[[str], str]) -> Iterator[str]:
+    for run in filter(None, _UNSPACED.split(word)):
+        if _UNSPACED.fullmatch(run):
+            yield from run
+            yield from (run[place : place + 2] for place in range(len(run) - 1))
+        else:
+            yield from _spaced(run, root)
 
 
 def _spaced(word: str, root: Callable[[str], str]) -> Iterator[str]:
