@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from beaver_hooks_local.filters import Filters
-from beaver_hooks_local.index.terms import Analyser, passages
+from beaver_hooks_local.index.terms import ANALYSER, Analyser, passages
 from beaver_hooks_local.records import Memory, NewMemory
 from beaver_hooks_local.store.protocol import Analysed, MemoryStore
 
@@ -18,11 +18,23 @@ _TRIES = 5
 
 
 class Writer:
-    """Adds and changes memories. Thread-safe."""
+    """Adds and changes memories. Thread-safe.
+
+    What is in the store already is brought to the version of the analyser first: searching it with another one would
+    miss memories without a word. That takes about a second for each 20,000 memories, once for each new version.
+
+    Args:
+        store: where memories are kept.
+        analyser: what finds their terms.
+
+    Raises:
+        StoreError: the store has terms of a newer analyser, or cannot be used.
+    """
 
     def __init__(self, store: MemoryStore, analyser: Analyser) -> None:
         self._store = store
         self._analyser = analyser
+        store.settle(int(ANALYSER), self.analysed)
 
     def add(self, memories: Sequence[NewMemory], *, now: datetime) -> list[int]:
         """Store memories, all or none of them; return their ids."""

@@ -24,7 +24,7 @@ def cleared(page: bytes, *, first: bool) -> bytes:
         return page
     gap = start + header + 2 * int.from_bytes(page[start + 3 : start + 5])
     cells = int.from_bytes(page[start + 5 : start + 7]) or len(page)
-    if not gap < cells <= len(page) or not any(page[gap:cells]):
+    if not gap < cells <= len(page) or page.count(0, gap, cells) == cells - gap:
         return page
     return b"".join((page[:gap], bytes(cells - gap), page[cells:]))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from hashlib import sha256
 
-from beaver_hooks_local.store.texts import cleaned
+from beaver_hooks_local.store.texts import cleaned, cleaned_all
 
 
 def hash_of(title: str, facts: Iterable[str]) -> str:
@@ -11,5 +11,9 @@ def hash_of(title: str, facts: Iterable[str]) -> str:
 
     No text that is stored holds NUL: two different memories have different hashes.
     """
-    parts = (cleaned(part) for part in (title, *facts))
-    return sha256("\0".join(parts).encode()).hexdigest()
+    return digest_of(cleaned(title), cleaned_all(facts)).hex()
+
+
+def digest_of(title: str, facts: Iterable[str]) -> bytes:
+    """Return the same in bytes, of texts that are cleaned."""
+    return sha256("\0".join((title, *facts)).encode()).digest()

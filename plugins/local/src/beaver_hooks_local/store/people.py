@@ -22,10 +22,10 @@ _PEOPLE = (
 _UNTIL = PERSON[:-1] + chr(ord(PERSON[-1]) + 1)
 
 _SUMMARIES = (
-    "SELECT session, request, outcome, decisions, open_items, observation_count, created_at FROM session_summaries"
-    " WHERE owner = ? ORDER BY created_at DESC, session LIMIT ?"
+    "SELECT agent, session, request, outcome, decisions, open_items, observation_count, created_at"
+    " FROM session_summaries WHERE owner = ? ORDER BY created_at DESC, agent, session LIMIT ?"
 )
-_SUMMARISE = "INSERT OR REPLACE INTO session_summaries VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_SUMMARISE = "INSERT OR REPLACE INTO session_summaries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 def people(
@@ -48,6 +48,7 @@ def summaries(connection: apsw.Connection, owner: int, limit: int) -> list[Sessi
     """Return the newest summaries of an owner's sessions."""
     return [
         SessionSummary(
+            agent=agent,
             session=session,
             request=request,
             outcome=outcome,
@@ -56,18 +57,19 @@ def summaries(connection: apsw.Connection, owner: int, limit: int) -> list[Sessi
             observation_count=count,
             created_at=moment(created),
         )
-        for session, request, outcome, decisions, open_items, count, created in connection.execute(
+        for agent, session, request, outcome, decisions, open_items, count, created in connection.execute(
             _SUMMARIES, (owner, bounded(limit))
         )
     ]
 
 
 def summarise(connection: apsw.Connection, owner: int, summary: SessionSummary) -> None:
-    """Store a session's summary in place of an earlier one."""
+    """Store the summary of an agent's session in place of an earlier one."""
     connection.execute(
         _SUMMARISE,
         (
             owner,
+            cleaned(summary.agent),
             cleaned(summary.session),
             cleaned(summary.request),
             cleaned(summary.outcome),

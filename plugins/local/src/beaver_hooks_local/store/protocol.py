@@ -6,7 +6,7 @@ asks for what has changed since the last version that it has seen, so it can alw
 write at once.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -109,9 +109,10 @@ class Person:
 
 @attrs.frozen(kw_only=True)
 class SessionSummary:
-    """What a session came to."""
+    """What a session of an agent came to."""
 
     session: str
+    agent: str = ""
     request: str = ""
     outcome: str = ""
     decisions: tuple[str, ...] = ()
@@ -164,12 +165,18 @@ class MemoryStore(Protocol):
         """Return the newest session summaries."""
 
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
-        """Store a session's summary in place of an earlier one."""
+        """Store the summary of an agent's session in place of an earlier one."""
 
     def versions(self, owners: Sequence[Owner], model: str | None = None) -> list[tuple[int, int]]:
         """Return `last_version` and, with a model, `last_vector` of each owner: the cheap question before a search.
 
         All of them are of one moment. Without a model the second number is 0.
+        """
+
+    def settle(self, analyser: int, analyse: Callable[[Memory], Analysed]) -> None:
+        """See to it that all terms are of one analyser: those of an older one are made anew, a newer one is refused.
+
+        A store that has no analyser yet takes the terms that it is given.
         """
 
     def last_version(self, owner: Owner) -> int:

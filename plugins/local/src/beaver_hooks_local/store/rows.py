@@ -8,12 +8,13 @@ import apsw
 import attrs
 
 from beaver_hooks_local.records import Memory, Owner, Store
-from beaver_hooks_local.store.hashing import hash_of
+from beaver_hooks_local.store.hashing import digest_of
 from beaver_hooks_local.store.labels import labels_of
 from beaver_hooks_local.store.protocol import Analysed, IndexRow
 from beaver_hooks_local.store.texts import (
     cleaned,
     cleaned_all,
+    is_clean,
     micros,
     micros_or_none,
     moment,
@@ -110,29 +111,24 @@ def new_row(item: Analysed, owner: int, version: int, now: int) -> tuple[Any, ..
     """Return the values of `NEW_COLUMNS` for a memory that is added."""
     new = item.memory
     title, narrative, facts = cleaned(new.title), cleaned(new.narrative), new.facts and cleaned_all(new.facts)
+    words = (new.type, new.scope, new.project, new.session, new.agent, new.source, new.speaker, new.origin)
+    created = now if new.created_at is None else micros(new.created_at)
     return (
         owner,
         version,
         new.store.value,
-        cleaned(new.type),
-        new.scope,
-        cleaned(new.project),
-        cleaned(new.session),
-        cleaned(new.agent),
-        cleaned(new.source),
-        cleaned(new.speaker),
-        cleaned(new.origin),
+        *(words if is_clean("".join(words)) else map(cleaned, words)),
         int(new.pinned),
         float(new.confidence),
         float(new.importance),
-        now if new.created_at is None else micros(new.created_at),
-        micros_or_none(new.expires_at),
-        micros_or_none(new.valid_from),
-        micros_or_none(new.valid_until),
+        created,
+        new.expires_at and micros(new.expires_at),
+        new.valid_from and micros(new.valid_from),
+        new.valid_until and micros(new.valid_until),
         now,
         now,
-        estimate_tokens(text_of(title, narrative, facts)),
-        bytes.fromhex(hash_of(title, facts)),
+        estimate_tokens(text_of(title, narrative, facts) if narrative or facts else title),
+        digest_of(title, facts),
         item.length,
         item.terms,
         packed(new.tags),

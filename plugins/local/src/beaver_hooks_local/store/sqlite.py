@@ -1,16 +1,17 @@
 """The store in one SQLite file, for any number of threads and processes of one machine."""
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import apsw
 
+from beaver_hooks_local.errors import StoreError
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.records import Memory, Owner
-from beaver_hooks_local.store import changing, checking, embeddings, people, reading, writing
+from beaver_hooks_local.store import changing, checking, embeddings, people, reading, reanalysing, writing
 from beaver_hooks_local.store.connecting import Connector
 from beaver_hooks_local.store.protocol import Analysed, Change, IndexRow, Person, SessionSummary, VectorRow
 from beaver_hooks_local.store.rows import INDEXED, index_row_of
@@ -45,6 +46,7 @@ class SqliteStore:
 
     def __init__(self, connector: Connector) -> None:
         self._connector = connector
+        self._analyser: int | None = None
 
     @classmethod
     def open(cls, path: Path) -> "SqliteStore":
@@ -73,6 +75,7 @@ class SqliteStore:
         if not items:
             return []
         with self._connector.writing() as connection:
+            self._verify_analyser(connection)
             return writing.add(connection, self._connector.owners, items, now)
 
     def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
@@ -130,6 +133,7 @@ class SqliteStore:
             ValueError: a value does not fit, or what the memory says changes and `terms` or `length` is missing.
         """
         with self._connector.writing() as connection:
+            self._verify_analyser(connection)
             owners = self._visible_owners(connection, filters)
             return changing.change(connection, owners, id_, filters, event=event, now=now, fields=fields)
 
@@ -176,6 +180,21 @@ class SqliteStore:
             found = [number and connection.execute(_LAST_BOTH, (number, name)).get for number in numbers]
         return [(each[0] or 0, each[1] or 0) if each else (0, 0) for each in found]
 
+    def settle(self, analyser: int, analyse: Callable[[Memory], Analysed]) -> None:
+        """See to it that all terms are of one analyser, and stay so: those of an older one are made anew.
+
+        Raises:
+            StoreError: they are of a newer one. From then on, also where another process has brought in a newer one.
+        """
+        self._analyser = analyser
+        with self._connector.reading() as connection:
+            why = reanalysing.trouble(connection, analyser)
+        while why == "replaced":
+            with self._connector.writing() as connection:
+                why = reanalysing.step(connection, analyser, analyse)
+        if why:
+            raise StoreError(self._connector.path, why)
+
     def last_version(self, owner: Owner) -> int:
         """Return the version of the newest change of an owner's memories, 0 if there is none."""
         with self._owned(owner) as (connection, number):
@@ -184,6 +203,7 @@ class SqliteStore:
     def changed(self, owner: Owner, after: int, *, limit: int) -> list[IndexRow]:
         """Return the rows that have a version above `after`, in order of versions, at most `limit`."""
         with self._owned(owner) as (connection, number):
+            self._verify_analyser(connection)
             rows = connection.execute(_CHANGED, (number, after, reading.bounded(limit)))
             return [index_row_of(row) for row in rows]
 
@@ -247,6 +267,10 @@ class SqliteStore:
         """Return what is wrong with the store, one sentence each; nothing if it is whole."""
         with self._connector.writing() as connection:
             return checking.problems(connection)
+
+    def _verify_analyser(self, connection: apsw.Connection) -> None:
+        if self._analyser is not None and (why := reanalysing.trouble(connection, self._analyser)):
+            raise StoreError(self._connector.path, why)
 
     @contextlib.contextmanager
     def _seen(self, filters: Filters) -> Iterator[tuple[apsw.Connection, dict[int, Owner]]]:

@@ -1,11 +1,12 @@
 """Adds memories, with all that is derived from them."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import apsw
 
-from beaver_hooks_local.records import NewMemory
+from beaver_hooks_local.records import NewMemory, Owner
 from beaver_hooks_local.store.counting import next_version
 from beaver_hooks_local.store.labels import PERSON, folded, narrow_labels
 from beaver_hooks_local.store.owning import OwnerBook
@@ -51,9 +52,8 @@ _UNMEET = (
 def add(connection: apsw.Connection, book: OwnerBook, items: Sequence[Analysed], now: datetime) -> list[int]:
     """Add memories; return their ids, in order. Runs within one transaction."""
     at = micros(now)
-    owners = {owner: book.give(connection, owner) for owner in dict.fromkeys(item.memory.owner for item in items)}
     version = next_version(connection, len(items))
-    numbers = [owners[item.memory.owner] for item in items]
+    numbers = _numbers(connection, book, items)
     rows = map(new_row, items, numbers, range(version, version + len(items)), [at] * len(items))
     connection.executemany(_ADD, rows)
     # Nobody else writes meanwhile, so they are consecutive.
@@ -113,6 +113,20 @@ def count_people(connection: apsw.Connection, owner: int, names: Iterable[str]) 
         connection.execute(_UNMEET, (owner, key, PERSON + key))
 
 
+def _numbers(connection: apsw.Connection, book: OwnerBook, items: Sequence[Analysed]) -> list[int]:
+    """Return the number of each one's owner. Those beside each other mostly have the same: none is looked up twice."""
+    numbers: list[int] = []
+    known: dict[Owner, int] = {}
+    last, number = None, 0
+    for item in items:
+        owner = item.memory.owner
+        if owner is not last:
+            number = known.get(owner) or known.setdefault(owner, book.give(connection, owner))
+            last = owner
+        numbers.append(number)
+    return numbers
+
+
 def _derive(
     connection: apsw.Connection, items: Sequence[Analysed], numbers: Sequence[int], first: int, at: int
 ) -> None:
@@ -138,9 +152,5 @@ def _labels(memory: NewMemory) -> list[str]:
 
 
 def _count(connection: apsw.Connection, numbers: Iterable[int]) -> None:
-    counts: dict[int, int] = {}
-    for number in numbers:
-        counts[number] = counts.get(number, 0) + 1
-    connection.executemany(
-        "UPDATE owners SET live = live + ? WHERE id = ?", [(count, number) for number, count in counts.items()]
-    )
+    counts = ((count, number) for number, count in Counter(numbers).items())
+    connection.executemany("UPDATE owners SET live = live + ? WHERE id = ?", counts)

@@ -1,0 +1,97 @@
+"""Finds the words of texts, and what each of them is found by. Pure.
+
+An English word is found by its stem, without case and accents, and an irregular form by the stem of what it is a form
+of. Words of any script are found as they are; what is written without spaces (Chinese, Japanese, Korean, Thai, Lao,
+Burmese, Khmer) is found by its characters and pairs of them. A code identifier is found whole and by its parts. Words
+that are in every text are found by nothing.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+
+LONGEST = 64
+"""Characters of a term."""
+
+# Signs that are written at a letter and belong to its word, though they are no letters for regular expressions.
+_SIGNS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc"
+    "\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc"
+    "\u0ec8-\u0ecd\u102b-\u103e\u1056-\u1059\u17b4-\u17d3"
+)
+_LETTERS = rf"[^\W_](?:[^\W_]|[{_SIGNS}])*"
+_WORD = re.compile(rf"{_LETTERS}(?:_+{_LETTERS})*(?:['\u2019][^\W\d_]{{1,3}}\b)?|[\u2190-\u2bff\U0001f000-\U0001faff]")
+"""A word, or a symbol."""
+
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)*(?:'[A-Za-z]{1,3}\b)?")
+_PARTS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_]+")
+_CLITIC = re.compile(r"(?:n['\u2019]t|['\u2019][^\W\d_]{1,3})$", re.IGNORECASE)
+_UNSPACED = re.compile(
+    "([\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0002fa1f]+)"
+)
+
+STOP_WORDS = frozenset(
+    """
+    a about ain't am an and any are as at be been being both but by can can't could did do does doing each few for from
+    had has have having he her hers him his how i if in into is it its just me more most my of on or other our ours own
+    same shan't she should so some such than that the their theirs them then there these they this those to too very
+    was we were what when where which who whom whose why will with won't would you your yours
+    """.split()  # noqa: SIM905 - words are read better as words
+)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text; an accent that is a character of its own does not cut one in two.
+
+    What stands between white space has the same words alone.
+    """
+    if text.isascii():
+        return _ASCII_WORD.findall(text)
+    return _WORD.findall(unicodedata.normalize("NFC", text))
+
+
+def terms_of(word: str, root: Callable[[str], str]) -> Iterator[str]:
+    """Return what a word is found by; what `root` does to small letters is done to each part of it."""
+    return _spaced(word, root) if word.isascii() else _runs(word, root)
+
+
+def folded(text: str) -> str:
+    """Return a text without case, accents and compatibility forms."""
+    if text.isascii():
+        return text.lower()
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(each for each in plain if not unicodedata.combining(each))
+
+
+def named(name: str) -> str:
+    """Return the first word of a name, as others would say it; nothing where there is none."""
+    found = _WORD.search(name)
+    return folded(_CLITIC.sub("", found[0])) if found else ""
+
+
+def _runs(word: str, root: Callable[[str], str]) -> Iterator[str]:
+    for run in filter(None, _UNSPACED.split(word)):
+        if _UNSPACED.fullmatch(run):
+            yield from run
+            yield from (run[place : place + 2] for place in range(len(run) - 1))
+        else:
+            yield from _spaced(run, root)
+
+
+def _spaced(word: str, root: Callable[[str], str]) -> Iterator[str]:
+    whole = folded(word).replace("\u2019", "'")
+    if whole in STOP_WORDS:
+        return
+    if word == whole and word.isalpha():
+        yield root(word)
+        return
+    word = _CLITIC.sub("", word)
+    bare = folded(word)
+    if bare in STOP_WORDS or not bare:
+        return
+    yield root(bare)
+    if "_" in word or not (word.islower() or word[1:].islower()):
+        parts = _PARTS.findall(word)
+        if len(parts) > 1:
+            yield from (root(part) for part in map(folded, parts) if part not in STOP_WORDS)
