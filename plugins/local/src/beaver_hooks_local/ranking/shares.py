@@ -29,4 +29,5 @@ class Shares(Mapping[str, np.ndarray]):
 
     @cached_property
     def _made(self) -> Mapping[str, np.ndarray]:
-        return {name: share * self._factor for name, share in self._shares.items()}
+        # Importance and confidence are kept with fewer digits than the scores that they are a share of.
+        return {name: np.multiply(share, self._factor, dtype="f8") for name, share in self._shares.items()}
