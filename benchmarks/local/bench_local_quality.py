@@ -8,8 +8,9 @@ all sets, which have different shapes:
    id of its session; stretches of sessions of about 2,000 characters; and all conversations as one user's.
 2. Made-up sets: facts among facts alike, code identifiers, dates, Chinese, and what was said in passing.
 
-Then: what the least score keeps out, what each signal is worth, how flat the weights' optimum is, what comes of choosing weights on two conversations
-and measuring on the other three and the other way round, and the same questions as turns of a host.
+Then: what the least score keeps out, what each signal is worth, how flat the weights' optimum is, what comes of
+choosing weights on two conversations and measuring on the other three and the other way round, and the same questions
+as turns of a host.
 
     BEAVER_BENCH_DATA=... python benchmarks/local/bench_local_quality.py
 """
