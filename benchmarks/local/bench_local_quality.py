@@ -8,15 +8,16 @@ all sets, which have different shapes:
    id of its session; stretches of sessions of about 2,000 characters; and all conversations as one user's.
 2. Made-up sets: facts among facts alike, code identifiers, dates, Chinese, and what was said in passing.
 
-Then: what each signal is worth, how flat the weights' optimum is, what comes of choosing weights on two conversations
-and measuring on the other three and the other way round, and the same questions as turns of a host.
+Then: what the least score keeps out, what each signal is worth, how flat the weights' optimum is, what comes of
+choosing weights on two conversations and measuring on the other three and the other way round, and the same questions
+as turns of a host.
 
     BEAVER_BENCH_DATA=... python benchmarks/local/bench_local_quality.py
 """
 
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 
 import attrs
@@ -27,15 +28,16 @@ from kit_made_up import made_up
 from kit_score import METRICS, Ranking, Targets, any_at, flat, frac_at, heading, machine, noise, row
 
 from beaver_hooks_local.ranking.formulas import Weights
+from beaver_hooks_local.settings import RecallSettings
 
 FORMULAS = ("context", "seed-002", "seed-003", "rrf")
 FIELDS = "turns with fields"
 FRAC_WITH_E5, ANY_WITH_E5, FRAC_BY_WORDS = 0.78, 0.85, 0.73
 DEFAULT = Weights()
 TRIED: Mapping[str, tuple[float, ...]] = {
-    "semantic": (0.2, 0.3, 0.4, 0.45, 0.5, 0.6),
-    "neighbour": (0.0, 0.2, 0.3, 0.4, 0.5, 0.6),
-    "session": (0.0, 0.2, 0.4, 0.6, 0.8, 1.0),
+    "semantic": (0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.6),
+    "neighbour": (0.0, 0.2, 0.4, 0.5, 0.6, 0.8),
+    "session": (0.0, 0.4, 0.6, 0.8, 1.0),
     "speaker": (0.0, 0.1, 0.2, 0.3, 0.4),
 }
 """The weights of the default formula that are chosen on data, and the round numbers that are tried."""
@@ -152,7 +154,11 @@ def carried_over(bench: Bench, embedder: str) -> None:
         weights = _chosen(bench, embedder, here)
         values = [_figure(bench, embedder, weights, here), _figure(bench, embedder, weights, there)]
         row(title, [*values, _figure(bench, embedder, DEFAULT, there)])
-        print("    chosen: " + ", ".join(f"{name} {getattr(weights, name):g}" for name in TRIED))
+        print("    chosen: " + ", ".join(f"{name} {_said(getattr(weights, name))}" for name in TRIED))
+
+
+def _said(value: float | None) -> str:
+    return "the model's own" if value is None else f"{value:g}"
 
 
 def _chosen(bench: Bench, embedder: str, where: slice) -> Weights:
@@ -168,6 +174,37 @@ def _chosen(bench: Bench, embedder: str, where: slice) -> Weights:
 
 def _figure(bench: Bench, embedder: str, weights: Weights, where: slice) -> float:
     return frac_at(flat(bench.ask(FIELDS, embedder, weights)[where]), 10)
+
+
+# --- What a score means -----------------------------------------------------------------------------------------------
+
+
+def floors(filled: Mapping[str, Sequence[Filled]], embedders: Embedders) -> None:
+    """Print what the least score keeps out: the questions of one conversation, asked of another one."""
+    least = RecallSettings().minimum_score
+    heading(
+        f"The least score of {least:g}, six memories; questions of their own conversation, and of another one",
+        ("frac@6", "all kept", "kept none", "others", "of 6", "all of 6"),
+    )
+    for form, stores_of in filled.items():
+        others = [stores_of[place - 1].case.questions for place in range(len(stores_of))]
+        for name, embedder in embedders.items():
+            every = flat(asked(stores_of, embedder, limit=6))
+            own = flat(asked(stores_of, embedder, limit=6, minimum_score=least))
+            plain, foreign = (
+                flat([each.ask(embedder, limit=6, minimum_score=minimum, questions=questions)
+                      for each, questions in zip(stores_of, others, strict=True)])
+                for minimum in (0.0, least)
+            )  # fmt: skip
+            given = [len(found) for _, found in foreign]
+            cells = (frac_at(own, 6), frac_at(every, 6), _share(not found for _, found in own))
+            mean = sum(given) / len(given)
+            row(f"{form}, {name}", (*cells, _share(given), mean, sum(len(found) for _, found in plain) / len(plain)))
+
+
+def _share(values: Iterable[object]) -> float:
+    found = [bool(each) for each in values]
+    return sum(found) / len(found)
 
 
 # --- In a host ------------------------------------------------------------------------------------------------------
@@ -219,6 +256,7 @@ def conversations(found: Sequence[Conversation], embedders: Embedders, targets: 
     real = list(embedders.values())
     with ExitStack() as stack:
         filled = {form: stack.enter_context(stores(cases, real)) for form, cases in kept.items()}
+        floors(filled, embedders)
         bench = Bench(filled, embedders)
         without_each(bench)
         flatness(bench)

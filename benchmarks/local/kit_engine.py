@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attrs
 import numpy as np
-from kit_data import Case, Item
+from kit_data import Case, Item, Question
 from kit_score import Ranking
 
 from beaver_hooks_local.embedding.errors import EmbeddingError
@@ -116,13 +116,17 @@ class Filled:
         formula: str = "context",
         weights: Weights | None = None,
         limit: int = 10,
+        minimum_score: float = 0.0,
+        questions: Sequence[Question] | None = None,
     ) -> list[Ranking]:
-        """Return what is found for each question."""
-        filters = Filters(owners=(OWNER,), now=self.now)
+        """Return what is found for each question, the case's own or others."""
+        query = Query(
+            filters=Filters(owners=(OWNER,), now=self.now), limit=limit, formula=formula, minimum_score=minimum_score
+        )
         with MemoryEngine.open(self.folder, embedder=embedder, weights=weights) as engine:
             found = []
-            for question in self.case.questions:
-                answer = engine.search(Query(text=question.text, filters=filters, limit=limit, formula=formula))
+            for question in self.case.questions if questions is None else questions:
+                answer = engine.search(attrs.evolve(query, text=question.text))
                 found.append((question.evidence, tuple(self.ids[hit.memory.id] for hit in answer.hits)))
         return found
 
@@ -176,6 +180,10 @@ def asked(
     formula: str = "context",
     weights: Weights | None = None,
     limit: int = 10,
+    minimum_score: float = 0.0,
 ) -> list[list[Ranking]]:
     """Return what is found in each store."""
-    return [each.ask(embedder, formula=formula, weights=weights, limit=limit) for each in filled_stores]
+    return [
+        each.ask(embedder, formula=formula, weights=weights, limit=limit, minimum_score=minimum_score)
+        for each in filled_stores
+    ]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from beaver_hooks_local.embedding.scales import Scale
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.query import Query
 from beaver_hooks_local.ranking.candidates import Candidates
@@ -64,6 +65,163 @@ def test_any_candidates(candidates, name, names):
     assert np.isfinite(ranked.scores).all()
     assert ranked.scores.tolist() == pytest.approx(np.sum(list(ranked.shares.values()), axis=0).tolist())
     assert (ranked.scores <= 1.2).all()
+
+
+def three(**given_columns):
+    """Return three candidates: the first is found by words, the second by both, the third by its vector."""
+    columns = {
+        "sessions": np.zeros(3, "u8"),
+        "speakers": np.zeros(3, "u8"),
+        "updated": np.full(3, NOW.timestamp()),
+        "mentions": np.ones(3, "u4"),
+        "importance": np.full(3, 0.5, "f4"),
+        "confidence": np.ones(3, "f4"),
+        "pinned": np.zeros(3, "u1"),
+    }
+    none = np.full(3, -1)
+    return Candidates(
+        columns=columns | given_columns,
+        lexical=np.array([4.0, 3.0, 0.0]),
+        cosine=np.array([0.0, 0.3, 0.4]),
+        embedded=np.ones(3, bool),
+        earlier=none,
+        later=none,
+    )
+
+
+def scored(name, candidates, weights=None, names=()):
+    """Return the scores of candidates."""
+    asked = np.array(names, "u8")
+    return FORMULAS[name](candidates, asked, NOW.timestamp(), weights or Weights()).scores.tolist()
+
+
+def test_the_formula_of_seed_002():
+    """It is .45 words + .25 vectors + .15 recency + .15 mentions, the best words counting most."""
+    days = np.array([0, 1, 4])
+    updated, mentions = NOW.timestamp() - 86_400.0 * days, np.array([1, 9, 99], "u4")
+    expected = [
+        0.45 * 1.0 + 0.25 * 0.0 + 0.15 * 1.0 + 0.15 * 0.30103,
+        0.45 * 0.75 + 0.25 * 0.75 + 0.15 * 0.5 + 0.15 * 1.0,
+        0.45 * 0.0 + 0.25 * 1.0 + 0.15 * 0.2 + 0.15 * 1.0,
+    ]
+    assert expected == pytest.approx(scored("seed-002", three(updated=updated, mentions=mentions)), abs=1e-5)
+
+
+def test_the_formula_of_seed_003():
+    """It is .55 vectors + .35 words + .10 recency; without vectors words count for both."""
+    updated = NOW.timestamp() - 86_400.0 * np.array([0, 1, 3])
+    expected = [0.35 + 0.10, 0.55 * 0.75 + 0.35 * 0.75 + 0.05, 0.55 + 0.025]
+    assert expected == pytest.approx(scored("seed-003", three(updated=updated)))
+    assert expected == pytest.approx(scored("weighted", three(updated=updated)))
+    words = attrs.evolve(three(updated=updated), cosine=None)
+    assert [0.90 + 0.10, 0.90 * 0.75 + 0.05, 0.025] == pytest.approx(scored("seed-003", words))
+
+
+def test_the_formula_of_places():
+    """It is the mean of 11 / (10 + place) in each channel; what a channel has not found has no place there."""
+    assert [11 / 11 / 2, 11 / 12 / 2 + 11 / 12 / 2, 11 / 11 / 2] == pytest.approx(scored("rrf", three()))
+
+
+@pytest.mark.parametrize("name", sorted(FORMULAS))
+def test_found_by_both(name):
+    """A memory that words and vectors have found comes before those that one of them has."""
+    scores = scored(name, three(), Weights(lexical=0.5, semantic=0.5))
+    assert 1 == int(np.argmax(scores))
+
+
+def test_what_vectors_count():
+    """They count what the model's scale says, unless weights are given; what has no vector is found by words alone."""
+    vectors = attrs.evolve(three(), lexical=np.array([4.0, 0.0, 0.0]))
+    names, now = np.empty(0, "u8"), NOW.timestamp()
+
+    def shares(weights, share):
+        ranked = FORMULAS["context"](vectors, names, now, weights, Scale(share=share))
+        return (ranked.shares["semantic"][2] / ranked.shares["lexical"][0]).item()
+
+    assert [0.25, 4.0] == pytest.approx([shares(Weights(), share) for share in (0.2, 0.8)])
+    assert 1.0 == pytest.approx(shares(Weights(lexical=3.0, semantic=3.0), 0.2))
+    without = attrs.evolve(three(), embedded=np.array([False, True, True]))
+    ranked = FORMULAS["context"](without, names, now, Weights(), Scale(share=0.5))
+    assert [1.0, 0.375] == pytest.approx((ranked.shares["lexical"] / ranked.shares["lexical"].max()).tolist()[:2])
+
+
+def test_boosts_are_bounded():
+    """Mentions, importance and a pin put one of two equal ones first; none of them outweighs what is said."""
+    equal = attrs.evolve(three(), lexical=np.array([4.0, 4.0, 1.0]), cosine=None)
+    for name, low, high in (("mentions", 1, 2**32 - 1), ("importance", 0.0, 1.0), ("pinned", 0, 1)):
+        column = np.array([low, high, high])
+        first, second, third = scored("context", attrs.evolve(equal, columns=equal.columns | {name: column}))
+        assert second > first > third
+
+
+def test_who_has_said_it():
+    """What somebody has said who is named comes before what another one has said as well."""
+    speakers = np.array([7, 8, 9], "u8")
+    equal = attrs.evolve(three(speakers=speakers), lexical=np.array([4.0, 4.0, 4.0]), cosine=None)
+    assert [1, 2] == [int(np.argmax(scored("context", equal, names=[name, 5]))) for name in (8, 9)]
+
+
+NO_BOOSTS = Weights(speaker=0.0, mentions=0.0, importance=0.0, confidence=0.0, pinned=0.0, recency=0.0)
+
+
+@settings(max_examples=200, deadline=None)
+@given(found(), st.data())
+def test_no_context_outweighs_a_whole_fit(candidates, data):
+    """What fits best by words and by vectors comes first, whatever stands beside the others."""
+    if not candidates.size:
+        return
+    place = data.draw(st.integers(0, candidates.size - 1))
+    lexical = candidates.lexical.copy()
+    lexical[place] = 200.0
+    candidates = attrs.evolve(candidates, lexical=lexical)
+    if candidates.cosine is not None:
+        cosine, embedded = candidates.cosine.copy(), candidates.embedded.copy()
+        cosine[place], embedded[place] = 1.5, True
+        candidates = attrs.evolve(candidates, cosine=cosine, embedded=embedded)
+    scores = scored("context", candidates, NO_BOOSTS)
+    assert max(scores) == pytest.approx(scores[place])
+
+
+@settings(max_examples=200, deadline=None)
+@given(found(), st.sampled_from(["neighbour", "session"]), st.data())
+def test_context_takes_nothing_away(candidates, signal, data):
+    """Without a neighbour or a session no memory has more, before all is brought to 1."""
+    if not candidates.size:
+        return
+    place = data.draw(st.integers(0, candidates.size - 1))
+    without = attrs.evolve(candidates, earlier=candidates.earlier.copy(), later=candidates.later.copy())
+    if signal == "neighbour":
+        without.earlier[place] = without.later[place] = -1
+    else:
+        sessions = candidates.columns["sessions"].copy()
+        sessions[place] = 0
+        without = attrs.evolve(without, columns=candidates.columns | {"sessions": sessions})
+    before, after = scored("context", candidates, NO_BOOSTS), scored("context", without, NO_BOOSTS)
+    assert after[place] <= before[place] + 1e-12
+
+
+def test_said_in_passing():
+    """One sentence that says it comes before a session that talks around it at length."""
+    size = 9
+    columns = {
+        "sessions": np.array([1] * 8 + [2], "u8"),
+        "speakers": np.zeros(size, "u8"),
+        "updated": np.zeros(size),
+        "mentions": np.ones(size, "u4"),
+        "importance": np.full(size, 0.5, "f4"),
+        "confidence": np.ones(size, "f4"),
+        "pinned": np.zeros(size, "u1"),
+    }
+    places = np.arange(size)
+    talk = Candidates(
+        columns=columns,
+        lexical=np.array([5.0] * 8 + [7.0]),
+        cosine=None,
+        embedded=np.zeros(size, bool),
+        earlier=np.where(places < 8, places - 1, -1),
+        later=np.where(places < 7, places + 1, -1),
+    )
+    assert 8 == int(np.argmax(scored("context", talk)))
 
 
 def memory(id_, title, tokens=1):

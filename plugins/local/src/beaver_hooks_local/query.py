@@ -21,7 +21,7 @@ class Query:
         filters: what may be seen.
         limit: how many memories to return at most.
         max_tokens: what they may cost together; the first one is always among them.
-        minimum_score: what a memory has to score.
+        minimum_score: what a memory has to score, 0 to 1; see `Hit.score`.
         formula: by which they are ranked: `context`, `weighted`, `seed-002`, `seed-003` or `rrf`.
         explain: say what each signal has added.
     """
@@ -41,7 +41,8 @@ class Hit:
 
     Attributes:
         memory: the whole of it.
-        score: 0 to 1 or nearly so; scores of two searches are not comparable.
+        score: 0 to 1. The best one's says how well it fits the query by itself: 1 is a memory that has all of its
+            words, and with vectors one that is as near as an answer. The others are in proportion.
         passage: the number of its best passage.
         shares: what each signal has added, if that was asked for.
     """

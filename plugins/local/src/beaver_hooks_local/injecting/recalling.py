@@ -25,7 +25,7 @@ SPARE = 8
 """Hits beyond those that are wanted, for those that were said already."""
 
 CONFIDENT = 0.25
-"""What the best hit scores at least where a look has found something."""
+"""What the best hit scores at least where a look has found something; with less it is looked again soon."""
 
 _BY_TOOL = frozenset({"tool", "tool_result"})
 

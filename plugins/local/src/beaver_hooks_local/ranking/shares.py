@@ -1,0 +1,33 @@
+"""What each signal has added to scores, worked out only when somebody asks. Pure."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+import numpy as np
+
+
+class Shares(Mapping[str, np.ndarray]):
+    """Shares by signal, each times a factor.
+
+    Args:
+        shares: what each signal adds, before the factor.
+        factor: what all of them are multiplied with.
+    """
+
+    def __init__(self, shares: Mapping[str, np.ndarray], factor: float) -> None:
+        self._shares = shares
+        self._factor = factor
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._shares)
+
+    def __len__(self) -> int:
+        return len(self._shares)
+
+    @cached_property
+    def _made(self) -> Mapping[str, np.ndarray]:
+        # Importance and confidence are kept with fewer digits than the scores that they are a share of.
+        return {name: np.multiply(share, self._factor, dtype="f8") for name, share in self._shares.items()}
