@@ -60,8 +60,7 @@ def folded(text: str) -> str:
     """Return a text without case, accents and compatibility forms."""
     if text.isascii():
         return text.lower()
-    plain = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(each for each in plain if not unicodedata.combining(each))
+    return _plain(text.casefold())
 
 
 def named(name: str) -> str:
@@ -92,6 +91,12 @@ def _spaced(word: str, root: Callable[[str], str]) -> Iterator[str]:
         return
     yield root(bare)
     if "_" in word or not (word.islower() or word[1:].islower()):
-        parts = _PARTS.findall(word)
+        parts = _PARTS.findall(word if word.isascii() else _plain(word))
         if len(parts) > 1:
             yield from (root(part) for part in map(folded, parts) if part not in STOP_WORDS)
+
+
+def _plain(text: str) -> str:
+    """Return a text without accents and compatibility forms."""
+    parts = unicodedata.normalize("NFKD", text)
+    return "".join(each for each in parts if not unicodedata.combining(each))
