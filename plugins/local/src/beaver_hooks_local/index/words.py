@@ -8,7 +8,7 @@ that are in every text are found by nothing.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 LONGEST = 64
 """Characters of a term."""
@@ -51,9 +51,13 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(unicodedata.normalize("NFC", text))
 
 
-def terms_of(word: str, root: Callable[[str], str]) -> Iterator[str]:
+def terms_of(word: str, root: Callable[[str], str]) -> Iterable[str]:
     """Return what a word is found by; what `root` does to small letters is done to each part of it."""
-    return _spaced(word, root) if word.isascii() else _runs(word, root)
+    if not word.isascii():
+        return _runs(word, root)
+    if word.isalpha() and word.islower():
+        return () if word in STOP_WORDS else (root(word),)
+    return _spaced(word, root)
 
 
 def folded(text: str) -> str:
@@ -81,9 +85,6 @@ def _runs(word: str, root: Callable[[str], str]) -> Iterator[str]:
 def _spaced(word: str, root: Callable[[str], str]) -> Iterator[str]:
     whole = folded(word).replace("\u2019", "'")
     if whole in STOP_WORDS:
-        return
-    if word == whole and word.isalpha():
-        yield root(word)
         return
     word = _CLITIC.sub("", word)
     bare = folded(word)
