@@ -1,6 +1,7 @@
 """A store whose terms another analyser has made: made anew, gone on with, or refused; never mixed."""
 
 import contextlib
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import apsw
@@ -146,3 +147,21 @@ def test_a_fact_that_tells_nothing(folder, change):
     done_by_hand(folder, change)
     with pytest.raises(StoreError, match="is damaged"):
         MemoryEngine.open(folder)
+
+
+def test_several_at_once(folder, monkeypatch):
+    """Whoever opens the store meanwhile helps; none of them goes on before all is done, and nothing is done twice."""
+    monkeypatch.setattr(reanalysing, "AT_ONCE", 3)
+    folder.mkdir()
+    with contextlib.closing(SqliteStore.open(folder / DATABASE)) as store:
+        ids = store.add([new(f"m{number}") for number in range(20)], now=NOW)
+    made = []
+
+    def settled(_):
+        with contextlib.closing(SqliteStore.open(folder / DATABASE)) as each:
+            each.settle(7, lambda memory: made.append(memory.id) or analysed_by(7))
+            return {row.terms for row in each.changed(SEEN.owners[0], 0, limit=99)}
+
+    with ThreadPoolExecutor(4) as threads:
+        assert [{b"by 7"}] * 4 == list(threads.map(settled, range(4)))
+    assert ids == sorted(made)
