@@ -1,8 +1,8 @@
 """What adding memories costs: many at once, and one at a time, beside what the disk itself takes for as many bytes.
 
 Memories are those of `bench_local_speed.py`. In bulk, 20,000 are added in batches of 1,000, several times over, each
-time to a store of its own; the best time counts, of the clock and of the processor. One at a time, each add is followed
-by the floor: a bare INSERT of a row of the same size into a table without an index, committed with the same settings
+time to a store of its own; the best time counts, of the clock and of the processor. One at a time, they take turns with
+the floor: a bare INSERT of a row of the same size into a table without an index, committed with the same settings
 (WAL, synchronous FULL). Both see the same disk and the same neighbours, so that the difference says what is ours. The
 same in memory, where there is such a folder, leaves the disk out altogether.
 
@@ -86,8 +86,9 @@ def single(table: speed.Table, folder: Path, where: str) -> None:
     with MemoryEngine.open(folder / "single") as engine, floor(folder / "floor.db") as store:
         engine.add(made[:BEFORE])
         ours, bare, processor = [], [], []
-        for memory in made[BEFORE:]:
-            bare.append(timed(lambda: store(os.urandom(size))))
+        for number, memory in enumerate(made[BEFORE:]):
+            # Two or none in a row: some disks take turns of their own.
+            bare.extend(timed(lambda: store(os.urandom(size))) for _ in range(number % 2 * 2))
             at_work = time.thread_time()
             ours.append(timed(lambda given=memory: engine.add(given)))  # type: ignore[misc]
             processor.append((time.thread_time() - at_work) * 1e3)
