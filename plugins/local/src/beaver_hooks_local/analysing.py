@@ -21,7 +21,7 @@ class Writer:
     """Adds and changes memories. Thread-safe.
 
     What is in the store already is brought to the version of the analyser first: searching it with another one would
-    miss memories without a word. That takes about a second for each 20,000 memories, once for each new version.
+    miss memories without a word. That takes some seconds for each 100,000 memories, once for each new version.
 
     Args:
         store: where memories are kept.

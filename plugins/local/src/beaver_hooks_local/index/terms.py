@@ -114,8 +114,7 @@ class Analyser:
 
     def _read(self, piece: str) -> bytes:
         """Return the terms of what stands between white space."""
-        words = words_of(piece)
-        if words == [piece]:
+        if (piece.isascii() and piece.isalpha()) or (words := words_of(piece)) == [piece]:
             return self._learn(piece)
         return self._remember(piece, b"".join(map(self._word, words)))
 

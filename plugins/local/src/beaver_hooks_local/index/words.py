@@ -8,7 +8,7 @@ that are in every text are found by nothing.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 LONGEST = 64
 """Characters of a term."""
@@ -51,17 +51,20 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(unicodedata.normalize("NFC", text))
 
 
-def terms_of(word: str, root: Callable[[str], str]) -> Iterator[str]:
+def terms_of(word: str, root: Callable[[str], str]) -> Iterable[str]:
     """Return what a word is found by; what `root` does to small letters is done to each part of it."""
-    return _spaced(word, root) if word.isascii() else _runs(word, root)
+    if not word.isascii():
+        return _runs(word, root)
+    if word.isalpha() and word.islower():
+        return () if word in STOP_WORDS else (root(word),)
+    return _spaced(word, root)
 
 
 def folded(text: str) -> str:
     """Return a text without case, accents and compatibility forms."""
     if text.isascii():
         return text.lower()
-    plain = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(each for each in plain if not unicodedata.combining(each))
+    return _plain(text.casefold())
 
 
 def named(name: str) -> str:
@@ -83,15 +86,18 @@ def _spaced(word: str, root: Callable[[str], str]) -> Iterator[str]:
     whole = folded(word).replace("\u2019", "'")
     if whole in STOP_WORDS:
         return
-    if word == whole and word.isalpha():
-        yield root(word)
-        return
     word = _CLITIC.sub("", word)
     bare = folded(word)
     if bare in STOP_WORDS or not bare:
         return
     yield root(bare)
     if "_" in word or not (word.islower() or word[1:].islower()):
-        parts = _PARTS.findall(word)
+        parts = _PARTS.findall(word if word.isascii() else _plain(word))
         if len(parts) > 1:
             yield from (root(part) for part in map(folded, parts) if part not in STOP_WORDS)
+
+
+def _plain(text: str) -> str:
+    """Return a text without accents and compatibility forms."""
+    parts = unicodedata.normalize("NFKD", text)
+    return "".join(each for each in parts if not unicodedata.combining(each))

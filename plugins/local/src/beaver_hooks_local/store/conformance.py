@@ -8,7 +8,7 @@ Give each case a function that opens a store over the same, at first empty, data
 A case raises `Disagreement` where the store does something else. With pytest, parametrise over `STORE_CASES`.
 """
 
-from beaver_hooks_local.store.cases import changes, filtering, forgetting, indexing, memories, texts
+from beaver_hooks_local.store.cases import analysers, changes, filtering, forgetting, indexing, memories, texts
 from beaver_hooks_local.store.cases.kit import Disagreement, OpenStore, StoreCase, case_of
 
 STORE_CASES: tuple[StoreCase, ...] = tuple(
@@ -19,6 +19,7 @@ STORE_CASES: tuple[StoreCase, ...] = tuple(
         *changes.CASES,
         *forgetting.CASES,
         *indexing.CASES,
+        *analysers.CASES,
         *texts.CASES,
     )
 )

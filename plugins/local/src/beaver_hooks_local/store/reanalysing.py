@@ -51,8 +51,11 @@ def step(connection: apsw.Connection, analyser: int, analyse: Callable[[Memory],
     return trouble(connection, analyser)
 
 
-def _version(fact: str) -> int:
-    return int(fact.partition(":")[0])
+def _version(fact: str | None) -> int:
+    version = (fact or "").partition(":")[0]
+    if not version.isdecimal():
+        raise apsw.CorruptError("nothing that tells an analyser")
+    return int(version)
 
 
 def _following(connection: apsw.Connection, id_: int) -> list[Memory]:

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta, timezone
 
+import attrs
+
 from beaver_hooks_local.records import NewMemory, Owner, Store
 from beaver_hooks_local.store.cases.kit import NOW, OpenStore, agree, as_stored, looking, new, titles, using
 from beaver_hooks_local.store.hashing import hash_of
@@ -159,7 +161,7 @@ def known_people(open_store: OpenStore) -> None:
 
 
 def summaries_of_sessions(open_store: OpenStore) -> None:
-    """A session has one summary, the last one; an owner sees its own, newest first."""
+    """A session of an agent has one summary, the last one; an owner sees its own, newest first."""
     owner, other = Owner(user="u"), Owner(user="o")
     first = SessionSummary(session="s1", request="r", created_at=NOW)
     later = SessionSummary(
@@ -176,9 +178,10 @@ def summaries_of_sessions(open_store: OpenStore) -> None:
         for summary in (first, second, later):
             store.summarise(owner, summary)
         store.summarise(other, first)
+        store.summarise(other, of_agent := attrs.evolve(first, agent="a", created_at=NOW + timedelta(minutes=1)))
         agree([later, second], store.summaries(owner, limit=5))
         agree([later], store.summaries(owner, limit=1))
-        agree([first], store.summaries(other, limit=5))
+        agree([of_agent, first], store.summaries(other, limit=5))
 
 
 CASES = (
