@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from beaver_hooks_local.analysing import Writer
 from beaver_hooks_local.filters import Filters
-from beaver_hooks_local.index import masks, owner_index
+from beaver_hooks_local.index import links, masks, owner_index
 from beaver_hooks_local.index import parts as parts_of
 from beaver_hooks_local.index.owner_index import OwnerIndex
 from beaver_hooks_local.index.parts import Model
@@ -123,11 +123,14 @@ def do(found, index, step):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(steps, max_size=25), st.sampled_from([1, 3, 64]), st.sampled_from([2, 7, 20_000]))
-def test_following_is_beginning_anew(done, tail, page):
+@given(
+    st.lists(steps, max_size=25), st.sampled_from([1, 3, 64]), st.sampled_from([2, 7, 20_000]), st.sampled_from([2, 99])
+)
+def test_following_is_beginning_anew(done, tail, page, many):
     """After any changes an index that was there all the time finds exactly what a new one finds."""
     with (
         patch.object(parts_of, "TAIL", tail),
+        patch.object(links, "MANY", many),
         patch.object(owner_index, "PAGE", page),
         patch.object(owner_index, "VECTOR_PAGE", page),
         kept() as found,
