@@ -202,12 +202,15 @@ def mergeable(state: State, most: float) -> int:
     """
     if state.tail:
         return 0
-    sizes = [part.live for part in state.parts]
-    count, size = 1, sizes[-1] if sizes else 0
-    while count < len(sizes) and sizes[-count - 1] < GROWTH * size and size + sizes[-count - 1] <= most:
-        size += sizes[-count - 1]
-        count += 1
-    return count if count > 1 else 0
+    count, size = 0, 0
+    for newer, part in enumerate(reversed(state.parts)):
+        if size + part.live > most:
+            break
+        # A block that is large enough does not keep those before it from being merged with it.
+        if newer and part.live < GROWTH * size:
+            count = newer + 1
+        size += part.live
+    return count
 
 
 def merged(state: State, count: int, model: Model | None) -> State:
