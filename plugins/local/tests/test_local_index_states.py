@@ -14,13 +14,15 @@ from hypothesis import strategies as st
 
 from beaver_hooks_local.analysing import Writer
 from beaver_hooks_local.filters import Filters
-from beaver_hooks_local.index import masks, owner_index
+from beaver_hooks_local.index import links, masks, owner_index
 from beaver_hooks_local.index import parts as parts_of
+from beaver_hooks_local.index.building import build
 from beaver_hooks_local.index.owner_index import OwnerIndex
 from beaver_hooks_local.index.parts import Model
 from beaver_hooks_local.index.terms import Analyser, passages
 from beaver_hooks_local.ranking.candidates import CARRIED, gather
 from beaver_hooks_local.records import NewMemory, Owner
+from beaver_hooks_local.store.protocol import IndexRow
 from beaver_hooks_local.store.sqlite import SqliteStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -123,11 +125,14 @@ def do(found, index, step):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(steps, max_size=25), st.sampled_from([1, 3, 64]), st.sampled_from([2, 7, 20_000]))
-def test_following_is_beginning_anew(done, tail, page):
+@given(
+    st.lists(steps, max_size=25), st.sampled_from([1, 3, 64]), st.sampled_from([2, 7, 20_000]), st.sampled_from([2, 99])
+)
+def test_following_is_beginning_anew(done, tail, page, many):
     """After any changes an index that was there all the time finds exactly what a new one finds."""
     with (
         patch.object(parts_of, "TAIL", tail),
+        patch.object(links, "MANY", many),
         patch.object(owner_index, "PAGE", page),
         patch.object(owner_index, "VECTOR_PAGE", page),
         kept() as found,
@@ -143,6 +148,33 @@ def test_following_is_beginning_anew(done, tail, page):
         assert [part.live for part in index.state.parts] == [
             parts_of.part_of(part.block, part.stale).live for part in index.state.parts
         ]
+
+
+def blocks(*sizes):
+    """Return a state with blocks of so many memories."""
+    terms, length = Analyser().pack(["one"])
+    rows = [IndexRow(id=number + 1, version=1, terms=terms, length=length) for number in range(sum(sizes))]
+    ends = np.cumsum(sizes).tolist()
+    built = (build(rows[end - size : end]) for size, end in zip(sizes, ends, strict=True))
+    return parts_of.State(parts=tuple(map(parts_of.part_of, built)))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "most", "count"),
+    [
+        ((), np.inf, 0),
+        ((9,), np.inf, 0),
+        ((100, 20, 4), np.inf, 0),
+        ((90, 20, 6), np.inf, 3),
+        ((500, 20, 6), np.inf, 2),
+        ((40, 40, 40, 3), np.inf, 4),
+        ((40, 40, 40, 3), 90, 3),
+        ((40, 40, 40, 3), 42, 0),
+    ],
+)
+def test_what_is_merged(sizes, most, count):
+    """Each block is several times larger than all behind it, also where the last one is small: else they are merged."""
+    assert count == parts_of.mergeable(blocks(*sizes), most)
 
 
 def test_an_older_store_is_noticed():

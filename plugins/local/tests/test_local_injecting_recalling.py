@@ -358,7 +358,8 @@ def test_last(place):
     assert None is place.recaller.last(Sight.of_turn(make_turn(user="bob", trust="full")))
 
 
-def test_an_index_that_fails(place, monkeypatch):
+@pytest.mark.parametrize("what", ["summaries", "recent"])
+def test_an_index_that_fails(place, monkeypatch, what):
     """Where the list cannot be made the memories are given without it, and that is told."""
     report = RecordingReport()
     place.add(STABLE)
@@ -366,7 +367,7 @@ def test_an_index_that_fails(place, monkeypatch):
     def broken(*_, **__):
         raise StoreError(Path("memory.db"), "locked")
 
-    monkeypatch.setattr(place.engine.store, "summaries", broken)
+    monkeypatch.setattr(place.engine.store, what, broken)
     recall = place.ask(report=report)
 
     assert [STABLE] == [each.text for each in recall.references]

@@ -15,19 +15,18 @@ from beaver_hooks_local.ranking.formulas import Ranked
 
 FILTERS = Filters(now=datetime(2026, 3, 1, tzinfo=UTC))
 
-passages = st.tuples(st.integers(1, 60), st.integers(0, 9))
-
 
 @settings(max_examples=300, deadline=None)
 @given(
-    st.lists(passages, unique=True, max_size=300).map(sorted),
+    st.tuples(st.integers(0, 300), st.integers(1, 60)),
     st.integers(1, 12),
     st.sampled_from([0.0, 0.4, 0.9]),
     st.integers(2, 40),
     st.randoms(use_true_random=False),
 )
-def test_the_best_memories_are_those_that_sorting_finds(units, limit, minimum, levels, random):
+def test_the_best_memories_are_those_that_sorting_finds(size, limit, minimum, levels, random):
     """Each memory is there once, by its best passage; of equal ones the newest, of its passages the first."""
+    units = sorted({(random.randint(1, size[1]), random.randint(0, 99)) for _ in range(size[0])})
     scores = [random.randrange(levels) / levels for _ in units]
     ids, numbers = (np.array([unit[which] for unit in units], "i8") for which in (0, 1))
     none = np.empty(0)

@@ -4,35 +4,54 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from beaver_hooks_local.index.block import NONE
-from beaver_hooks_local.index.parts import Part, State
+from beaver_hooks_local.index.parts import Part, Place, Sides, State
 
 FAR = 64
 """Units of a session that are looked at in one block, before and after the one whose neighbours are wanted."""
 
-Place = tuple[int, int]
-"""The number of a part, and a unit of it."""
+MANY = 2_048
+"""Units of a session up to which the neighbours of all of them are found at once, and kept while nothing changes."""
 
 
-def neighbours(state: State, number: int, units: np.ndarray) -> tuple[list[Place | None], list[Place | None]]:
-    """Return the units before and after given units of a part, in their sessions."""
-    block = state.parts[number].block
-    earlier = [_place(number, unit) for unit in block.earlier[units].tolist()]
-    later = [_place(number, unit) for unit in block.later[units].tolist()]
-    if len(state.split):
-        sessions = block.columns["sessions"][units]
-        places = np.minimum(state.split.searchsorted(sessions), len(state.split) - 1)
-        for which in (state.split[places] == sessions).nonzero()[0].tolist():
-            earlier[which], later[which] = _looked_up(state.parts, number, int(units[which]))
-    return earlier, later
+def apart(state: State, number: int, units: np.ndarray) -> np.ndarray:
+    """Return where among some units of a part those are whose neighbours have to be looked up.
+
+    The others' neighbours are those that their block knows.
+    """
+    if not len(state.split):
+        return np.empty(0, "i8")
+    sessions = state.parts[number].block.columns["sessions"][units]
+    places = np.minimum(state.split.searchsorted(sessions), len(state.split) - 1)
+    found: np.ndarray = (state.split[places] == sessions).nonzero()[0]
+    return found
 
 
-def _place(number: int, unit: int) -> Place | None:
-    return None if unit == NONE else (number, unit)
+def neighbours(state: State, number: int, unit: int) -> tuple[Place | None, Place | None]:
+    """Return the units before and after one whose session is in several blocks, or has stale units."""
+    session = int(state.parts[number].block.columns["sessions"][unit])
+    sides = state.sides.get(session)
+    if sides is None:
+        sides = state.sides[session] = _sides(state.parts, session)
+    return sides[number, unit] if sides else _looked_up(state.parts, number, unit)
+
+
+def _sides(parts: Sequence[Part], session: int) -> Sides:
+    """Return the neighbours of all live units of a session; nothing for a session of too many units."""
+    units = [part.block.sessions.units_of(session) for part in parts]
+    if sum(map(len, units)) > MANY:
+        return {}
+    units = [each if part.stale is None else each[~part.stale[each]] for part, each in zip(parts, units, strict=True)]
+    columns = (
+        np.concatenate([part.block.columns[name][each] for part, each in zip(parts, units, strict=True)])
+        for name in ("passages", "ids", "created")
+    )
+    places = [(number, unit) for number, each in enumerate(units) for unit in each.tolist()]
+    ordered = [places[place] for place in np.lexsort(tuple(columns)).tolist()]
+    return dict(zip(ordered, zip([None, *ordered], [*ordered[1:], None], strict=False), strict=True))
 
 
 def _looked_up(parts: Sequence[Part], number: int, unit: int) -> tuple[Place | None, Place | None]:
-    """Return the neighbours of a unit whose session is in several blocks, or has stale units."""
+    """Return the neighbours of a unit among those that were said about then."""
     key = _key(parts[number], unit)
     session = parts[number].block.columns["sessions"][unit]
     before, after = [], []

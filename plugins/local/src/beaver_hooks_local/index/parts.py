@@ -53,6 +53,13 @@ Mark = tuple[int, int, float]
 """A version, the memory that it is of, and something of its content."""
 
 
+Place = tuple[int, int]
+"""The number of a part, and a unit of it."""
+
+Sides = dict[Place, tuple[Place | None, Place | None]]
+"""The units before and after others."""
+
+
 @attrs.frozen(kw_only=True, eq=False)
 class State:
     """What a search looks at: it stays as it is while the index goes on.
@@ -65,6 +72,7 @@ class State:
         split: sessions whose units are in several blocks, or stale in one, sorted: neighbours there are looked up.
         marks, vector_marks: the newest changes.
         changes: how many there were since it was made or loaded, of memories and of vectors.
+        sides: the neighbours in split sessions, as far as somebody has asked for them.
     """
 
     parts: tuple[Part, ...] = ()
@@ -75,6 +83,7 @@ class State:
     marks: tuple[Mark, ...] = ()
     vector_marks: tuple[Mark, ...] = ()
     changes: int = 0
+    sides: dict[int, Sides] = attrs.field(factory=dict, init=False, repr=False)
 
     @property
     def live(self) -> int:
@@ -193,12 +202,15 @@ def mergeable(state: State, most: float) -> int:
     """
     if state.tail:
         return 0
-    sizes = [part.live for part in state.parts]
-    count, size = 1, sizes[-1] if sizes else 0
-    while count < len(sizes) and sizes[-count - 1] < GROWTH * size and size + sizes[-count - 1] <= most:
-        size += sizes[-count - 1]
-        count += 1
-    return count if count > 1 else 0
+    count, size = 0, 0
+    for newer, part in enumerate(reversed(state.parts)):
+        if size + part.live > most:
+            break
+        # A block that is large enough does not keep those before it from being merged with it.
+        if newer and part.live < GROWTH * size:
+            count = newer + 1
+        size += part.live
+    return count
 
 
 def merged(state: State, count: int, model: Model | None) -> State:

@@ -1,6 +1,6 @@
 """What a search has found in an index, as one set of arrays for ranking. It does not depend on how blocks are cut."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import attrs
 import numpy as np
@@ -9,7 +9,7 @@ from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.index import lexical, masks
 from beaver_hooks_local.index import vectors as vectors_of
 from beaver_hooks_local.index.block import COLUMNS
-from beaver_hooks_local.index.links import Place, neighbours
+from beaver_hooks_local.index.links import apart, neighbours
 from beaver_hooks_local.index.parts import Part, State
 
 WIDE = 120
@@ -165,19 +165,14 @@ def _note(looks: Sequence[_Look], near: Sequence[np.ndarray]) -> None:
     """Note the neighbours of units as candidates too."""
     by_place = {(id(look.state), look.number): look for look in looks}
     for look, units in zip(looks, near, strict=True):
-        if not len(units):
-            continue
-        block = look.part.block
-        if not len(look.state.split):
-            beside = np.concatenate([block.earlier[units], block.later[units]])
-            look.chosen.append(beside[beside < block.size].astype("i8"))
-            continue
-        places: Iterable[Place | None] = (
-            place for side in neighbours(look.state, look.number, units) for place in side
-        )
-        for place in places:
-            if place is not None:
-                by_place[id(look.state), place[0]].chosen.append(np.array([place[1]], "i8"))
+        block, which = look.part.block, apart(look.state, look.number, units)
+        known = np.delete(units, which) if len(which) else units
+        beside = np.concatenate([block.earlier[known], block.later[known]])
+        look.chosen.append(beside[beside < block.size].astype("i8"))
+        for unit in set(units[which].tolist()):
+            for place in neighbours(look.state, look.number, unit):
+                if place is not None:
+                    by_place[id(look.state), place[0]].chosen.append(np.array([place[1]], "i8"))
 
 
 def _together(looks: Sequence[_Look], *, with_vectors: bool) -> Candidates:
@@ -209,37 +204,45 @@ def _joined(each: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 def _links(found: Sequence[tuple[_Look, np.ndarray]], order: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the places of each candidate's neighbours among the candidates, in the order that they come in."""
-    if all(not len(look.state.split) for look, _ in found):
-        earlier, later = _within(found, "earlier"), _within(found, "later")
-    else:
-        earlier, later = (np.array(side, "i8") for side in _across(found))
+    sides = _within(found)
+    _across(found, sides)
     if order is None:
-        return earlier, later
+        return sides[0], sides[1]
     # -1 stands for the one beyond the end, and stays.
     new = np.append(np.empty(len(order), "i8"), -1)
     new[order] = np.arange(len(order))
-    return new[earlier][order], new[later][order]
+    return new[sides[0]][order], new[sides[1]][order]
 
 
-def _within(found: Sequence[tuple[_Look, np.ndarray]], name: str) -> np.ndarray:
-    sides, before = [np.empty(0, "i8")], 0
+def _within(found: Sequence[tuple[_Look, np.ndarray]]) -> np.ndarray:
+    """Return the neighbours that each unit's own block knows."""
+    sides, before = [np.empty((2, 0), "i8")], 0
     for look, units in found:
         if len(units):
-            wanted = getattr(look.part.block, name)[units].astype("i8")
+            # Both sides at once: most of what this costs are calls.
+            wanted = np.concatenate([look.part.block.earlier[units], look.part.block.later[units]]).astype("i8")
             places = units.searchsorted(wanted)
             places[places == len(units)] = 0
-            sides.append(np.where(units[places] == wanted, places + before, -1))
+            sides.append(np.where(units[places] == wanted, places + before, -1).reshape(2, -1))
         before += len(units)
-    return np.concatenate(sides)
+    return np.concatenate(sides, axis=1)
 
 
-def _across(found: Sequence[tuple[_Look, np.ndarray]]) -> tuple[list[int], list[int]]:
-    places: dict[tuple[int, Place], int] = {}
+def _across(found: Sequence[tuple[_Look, np.ndarray]], sides: np.ndarray) -> None:
+    """Put right the neighbours of units whose session is in several blocks, or has stale units."""
+    starts, before = {}, 0
     for look, units in found:
-        for unit in units.tolist():
-            places[id(look.state), (look.number, unit)] = len(places)
-    sides: tuple[list[int], list[int]] = ([], [])
+        starts[id(look.state), look.number] = units, before
+        before += len(units)
     for look, units in found:
-        for side, wanted in zip(sides, neighbours(look.state, look.number, units), strict=True):
-            side += [-1 if place is None else places.get((id(look.state), place), -1) for place in wanted]
-    return sides
+        first = starts[id(look.state), look.number][1]
+        for which in apart(look.state, look.number, units).tolist():
+            for side, place in enumerate(neighbours(look.state, look.number, int(units[which]))):
+                at = None if place is None else (*starts[id(look.state), place[0]], place[1])
+                sides[side, first + which] = -1 if at is None else _place(*at)
+
+
+def _place(units: np.ndarray, before: int, unit: int) -> int:
+    """Return where a unit stands behind so many others, or -1."""
+    place = int(units.searchsorted(unit))
+    return before + place if place < len(units) and units[place] == unit else -1

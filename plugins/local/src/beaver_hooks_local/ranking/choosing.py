@@ -51,14 +51,12 @@ class Choice:
 def best_of(found: Candidates, ranked: Ranked, query: Query) -> list[Choice]:
     """Return the best memories, each by its best passage, some more than are wanted."""
     wanted = query.limit + SPARE
+    scores, minimum = ranked.scores, query.minimum_score
     # Mostly the candidates that come first are of enough memories.
-    for count in (2 * wanted, found.size):
-        places = contenders(ranked.scores, max(1, count))
-        chosen = _choices(found, ranked.scores, places, query.minimum_score, wanted)
-        if len(chosen) >= wanted or len(places) == found.size:
-            break
-        if ranked.scores[places].min() < query.minimum_score:
-            break
+    places = contenders(scores, 2 * wanted)
+    chosen = _choices(found, scores, places, minimum, wanted)
+    if len(chosen) < wanted and len(places) < found.size and scores[places].min() >= minimum:
+        chosen = _choices(found, scores, np.arange(found.size), minimum, wanted)
     return chosen
 
 
