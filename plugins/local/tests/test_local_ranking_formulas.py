@@ -145,6 +145,15 @@ def test_what_vectors_count():
     assert [1.0, 0.375] == pytest.approx((ranked.shares["lexical"] / ranked.shares["lexical"].max()).tolist()[:2])
 
 
+def test_found_by_vectors_alone():
+    """Where no word is found vectors count for both channels, and where there are none words do."""
+    by_vectors = attrs.evolve(three(), lexical=np.zeros(3))
+    by_words = attrs.evolve(three(), cosine=None)
+
+    assert [2, 0] == [int(np.argmax(scored("context", each))) for each in (by_vectors, by_words)]
+    assert max(scored("context", by_vectors)) == pytest.approx(max(scored("context", by_words)))
+
+
 def test_boosts_are_bounded():
     """Mentions, importance and a pin put one of two equal ones first; none of them outweighs what is said."""
     equal = attrs.evolve(three(), lexical=np.array([4.0, 4.0, 1.0]), cosine=None)

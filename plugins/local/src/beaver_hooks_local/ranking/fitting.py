@@ -40,7 +40,8 @@ def measured(ranked: Ranked, how_well: float) -> Ranked:
     if top <= 0:
         return ranked
     factor = max(LEAST, how_well) / top
-    return Ranked(scores=ranked.scores * factor, shares=Shares(ranked.shares, factor))
+    shares = ranked.shares if isinstance(ranked.shares, Shares) else Shares(ranked.shares, 1.0)
+    return Ranked(scores=ranked.scores * factor, shares=shares.times(factor))
 
 
 def _near(cosine: float, scale: Scale) -> float:

@@ -18,6 +18,10 @@ class Shares(Mapping[str, np.ndarray]):
         self._shares = shares
         self._factor = factor
 
+    def times(self, factor: float) -> "Shares":
+        """Return the same shares times another factor as well."""
+        return Shares(self._shares, self._factor * factor)
+
     def __getitem__(self, name: str) -> np.ndarray:
         return self._made[name]
 

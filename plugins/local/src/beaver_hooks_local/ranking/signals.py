@@ -66,7 +66,9 @@ def together(sessions: np.ndarray, said: np.ndarray) -> np.ndarray:
     """Return, for each candidate, the mean of the best of its session; 0 where it has none."""
     if not sessions.any():
         return np.zeros(len(said))
-    order = np.lexsort((-said, sessions))
+    # By session, the best first: two simple sorts take less than one by both.
+    order = (-said).argsort()
+    order = order[sessions[order].argsort(kind="stable")]
     ordered = sessions[order]
     edges = (ordered[1:] != ordered[:-1]).nonzero()[0]
     bounds = np.empty(len(edges) + 2, "i8")
