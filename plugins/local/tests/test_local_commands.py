@@ -9,6 +9,7 @@ from beaver_hooks_local.commands import CommandRefused
 from beaver_hooks_local.engine import MemoryEngine
 from beaver_hooks_local.hosting.health import Troubles
 from beaver_hooks_local.hosting.memory import LocalMemory, Surroundings
+from beaver_hooks_local.hosting.scoping import Sight
 from beaver_hooks_local.records import NewMemory, Owner
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hostspecs import CommandContext
@@ -74,6 +75,17 @@ async def test_list(memory, run):
         f"[{two}] {day} private discovery: Likes tea.",
         f"[{one}] {day} private decision: {STABLE}",
     ] == lines
+
+
+async def test_overview(memory, run):
+    """The overview shows the same in short."""
+    ids = [add(memory, f"Billing fact {number}.") for number in range(7)]
+    recall(memory, "What is known of billing?")
+    lines = (await run("overview")).split("\n")
+    last = memory.recaller.last(Sight.of_command(CommandContext(session="session-1", user="ann", trust="full")))
+
+    assert ["Active in this session:", "Recent:"] == [line for line in lines if not line.startswith("[")]
+    assert [*last.given[:5], *ids[:1:-1]] == [int(line[1 : line.index("]")]) for line in lines if line.startswith("[")]
 
 
 async def test_pin_and_unpin(memory, run):
@@ -158,6 +170,7 @@ async def test_status(memory, run):
     ("name", "words"),
     [
         ("list", ["x"]),
+        ("overview", ["x"]),
         ("why", ["x"]),
         ("status", ["x"]),
         ("search", []),
