@@ -376,6 +376,46 @@ def test_forget_shows_asks_and_erases(local, beaver, tmp_path):
     assert 1 == sum(event["name"] == "memory_forgotten" for event in events)
 
 
+LAPSED = [
+    {"title": "The fair is on Friday.", "expires_at": "2026-01-09T00:00:00+00:00"},
+    {"title": "The office closes at five.", "valid_until": "2026-01-09T00:00:00+00:00"},
+]
+
+
+def test_what_has_lapsed_is_seen_and_forgotten(here, tmp_path):
+    """What is expired or superseded is in no list, but for --all, can be shown by its id, and is forgotten like all."""
+    here("add", "--json-lines", stdin="\n".join(map(json.dumps, [*LAPSED, {"title": STABLE}])))
+    listed, everything = here("list"), here("list", "--all")
+    pinned, shown = here("pin", 1), here("show", 1, 2)
+    gone = here("forget", 1, 2, "--yes", "--json")
+    files = [path for path in (tmp_path / "state" / "plugins" / "local").rglob("*") if path.is_file()]
+
+    assert ([3], [3, 2, 1]) == tuple([int(line.split()[0]) for line in ran.out.splitlines()[1:]]
+                                     for ran in (listed, everything))  # fmt: skip
+    assert (True, True) == ("discovery, expired" in everything.out, "discovery, superseded" in everything.out)
+    assert (2, 0, True) == (pinned.code, shown.code, "expires_at: 2026-01-09" in shown.out)
+    assert [{"id": 1}, {"id": 2}] == gone.json["forgotten"]
+    assert [] == [path.name for path in files if b"on Friday" in path.read_bytes()]
+    assert ["fair"] not in here("search", "fair", "office", "--all").out.split()
+    assert [3] == [each["id"] for each in here("list", "--all", "--json").json["memories"]]
+
+
+def test_everything_of_somebody_is_forgotten(here):
+    """With --all all that is theirs goes, what has lapsed too, and nothing of anybody else's."""
+    lines = [*LAPSED, *({"title": f"Number {number}."} for number in range(60))]
+    for user in ("ann", "bob"):
+        here("add", "--json-lines", "--user", user, stdin="\n".join(map(json.dumps, lines)))
+    dry = here("forget", "--all", "--user", "ann", "--dry-run")
+    ran, again = (here("forget", "--all", "--user", "ann", "--yes") for _ in range(2))
+
+    assert (0, True, True) == (dry.code, "and 12 more" in dry.out, "--dry-run 62 memories would be" in dry.out)
+    assert (True, True) == ("Forgot 62 memories" in ran.out, "Forgot 0 memories" in again.out)
+    assert (0, 62) == tuple(
+        len(here("list", "--all", "--user", user, "--limit", 99, "--json").json["memories"]) for user in ("ann", "bob")
+    )
+    assert [2, 2] == [here("forget", *words).code for words in ((), (1, "--all"))]
+
+
 @pytest.mark.parametrize("words", [("show",), ("pin",), ("unpin",), ("forget", "--yes")])
 def test_what_is_not_there_is_named(here, words):
     """An id that is not there is an error of usage, and nothing is done to the others."""

@@ -120,6 +120,20 @@ async def test_forget(memory, run, tmp_path):
     assert [] == [path for path in tmp_path.rglob("*") if path.is_file() and STABLE.encode() in path.read_bytes()]
 
 
+async def test_what_has_lapsed_can_be_forgotten(memory, run):
+    """What is expired or superseded is in no list and cannot be pinned, and is forgotten by its id."""
+    ago = memory.clock.now() - timedelta(hours=1)
+    ids = [add(memory, expires_at=ago), add(memory, "Another.", valid_until=ago)]
+
+    assert "Nothing is remembered yet." == await run("list")
+    for id_ in map(str, ids):
+        with pytest.raises(CommandRefused):
+            await run("pin", id_)
+        assert f"[{id_}]" in await run("forget", id_)
+        assert f"{id_} is forgotten" in await run("forget", id_, "yes")
+    assert 0 == memory.engine.store.count(Owner(user="ann"))
+
+
 async def test_what_was_forgotten_is_not_explained(memory, run):
     """`why` shows nothing of a memory that was forgotten since."""
     id_ = add(memory)

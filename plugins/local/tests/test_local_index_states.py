@@ -218,6 +218,7 @@ CONDITIONS = {
     "after": moments,
     "before": moments,
     "as_of": moments,
+    "lapsed": st.booleans(),
 }
 
 

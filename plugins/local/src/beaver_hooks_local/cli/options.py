@@ -88,9 +88,9 @@ class Asked:
         """Return the filters of now."""
         return self.sight.filters(memory.clock.now(), **self.narrowed)
 
-    def own(self, memory: LocalMemory) -> Filters:
-        """Return what may be changed."""
-        return self.sight.own(memory.clock.now())
+    def own(self, memory: LocalMemory, *, lapsed: bool = False) -> Filters:
+        """Return what may be changed, or with `lapsed` forgotten."""
+        return self.sight.own(memory.clock.now(), lapsed=lapsed)
 
 
 def filtered(function: Function) -> Function:
@@ -107,6 +107,7 @@ def filtered(function: Function) -> Function:
             click.option("--after", type=MOMENT, help="Only what was said at or after this moment."),
             click.option("--before", type=MOMENT, help="Only what was said before this moment."),
             click.option("--as-of", type=MOMENT, help="What was known and true then."),
+            click.option("--all", "lapsed", is_flag=True, help="Also what is expired, superseded or not yet true."),
         )
     ):
         function = option(function)

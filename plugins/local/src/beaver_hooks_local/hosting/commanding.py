@@ -67,10 +67,10 @@ def forget(memory: LocalMemory, words: Words, context: CommandContext, report: R
     """Show what would be forgotten; with the second word `yes`, forget it."""
     if not words or len(words) > 2 or words[1:] not in ((), (YES,)):  # noqa: PLR2004 - an id and a word
         raise CommandRefused("Say which one: forget ID. `list` shows the ids; forget ID yes does it.")
-    found = _own(memory, words[0], context)
+    found = _own(memory, words[0], context, lapsed=True)
     if len(words) == 1:
         return f"This would be forgotten for good:\n{_row(found)}\nSay `forget {found.id} {YES}` to do it."
-    gone = memory.engine.forget([found.id], Sight.of_command(context).own(memory.clock.now()))
+    gone = memory.engine.forget([found.id], Sight.of_command(context).own(memory.clock.now(), lapsed=True))
     if not gone:
         raise CommandRefused(_no_such(words[0]))
     report.event("memory_forgotten", memory=found.id, store=found.store.value)
@@ -131,10 +131,10 @@ def _pinned(
     return f"{found.id} is {'pinned' if pinned else 'not pinned any more'}: {_title(found)}"
 
 
-def _own(memory: LocalMemory, word: str, context: CommandContext) -> Memory:
+def _own(memory: LocalMemory, word: str, context: CommandContext, *, lapsed: bool = False) -> Memory:
     """Return a memory that whoever runs the command may change."""
     plain = word.isascii() and word.isdigit() and len(word) <= _LONGEST_ID
-    own = Sight.of_command(context).own(memory.clock.now())
+    own = Sight.of_command(context).own(memory.clock.now(), lapsed=lapsed)
     found = memory.engine.get([int(word)], own) if plain else []
     if not found:
         raise CommandRefused(_no_such(word))
