@@ -1,6 +1,7 @@
 """What a search has found in an index, as one set of arrays for ranking. It does not depend on how blocks are cut."""
 
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 
 import attrs
 import numpy as np
@@ -9,6 +10,7 @@ from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.index import lexical, masks
 from beaver_hooks_local.index import vectors as vectors_of
 from beaver_hooks_local.index.links import Place, neighbours
+from beaver_hooks_local.index.nearest import Find
 from beaver_hooks_local.index.parts import Part, State
 
 WIDE = 120
@@ -56,7 +58,13 @@ class Candidates:
         return len(self.lexical)
 
 
-def gather(states: Sequence[State], terms: Sequence[int], query: np.ndarray | None, filters: Filters) -> Candidates:
+def gather(
+    states: Sequence[State],
+    terms: Sequence[int],
+    query: np.ndarray | None,
+    filters: Filters,
+    finders: Sequence[Find | None] = (),
+) -> Candidates:
     """Return what is found by terms, by vectors, and beside what is found.
 
     Args:
@@ -64,9 +72,13 @@ def gather(states: Sequence[State], terms: Sequence[int], query: np.ndarray | No
         terms: the query's terms.
         query: the query's vector, if there is one.
         filters: what may be seen.
+        finders: what finds by vectors in each state, where that is not the index itself.
     """
     weighed = lexical.weigh(terms, [part for state in states for part in state.parts])
-    looks = [_Look(state, number, weighed, query, filters) for state in states for number in range(len(state.parts))]
+    places = [
+        (state, number, finder) for state, finder in zip_longest(states, finders) for number in range(len(state.parts))
+    ]
+    looks = [_Look(state, number, weighed, query, filters, finder=finder) for state, number, finder in places]
     for near in (_best(looks, [look.words for look in looks]), _best(looks, [look.nearest for look in looks])):
         _note(looks, near)
     return _together(looks, with_vectors=query is not None)
@@ -76,7 +88,14 @@ class _Look:
     """One part of an index, and what was found in it."""
 
     def __init__(
-        self, state: State, number: int, terms: lexical.Terms, query: np.ndarray | None, filters: Filters
+        self,
+        state: State,
+        number: int,
+        terms: lexical.Terms,
+        query: np.ndarray | None,
+        filters: Filters,
+        *,
+        finder: Find | None,
     ) -> None:
         self.state = state
         self.number = number
@@ -86,15 +105,20 @@ class _Look:
         self.allowed = masks.allowed(self.part.block, filters, self.part.stale)
         self.chosen: list[np.ndarray] = []
         self.words = self._words()
-        self.nearest = self._nearest()
+        self.nearest = self._nearest(finder)
 
     def _words(self) -> tuple[np.ndarray, np.ndarray]:
         found = lexical.search(self.part.block, self.terms, allowed=self.allowed, limit=WIDE)
         return found.units.astype("i8"), found.scores
 
-    def _nearest(self) -> tuple[np.ndarray, np.ndarray]:
+    def _nearest(self, finder: Find | None) -> tuple[np.ndarray, np.ndarray]:
         if self.query is None or self.part.vectors is None:
             return np.empty(0, "i8"), np.empty(0)
+        units = None if finder is None else finder(self.part, self.query, self.allowed, WIDE)
+        if units is not None:
+            cosines = vectors_of.score(self.part.vectors, self.query, units)
+            order = np.lexsort((-units, -cosines))
+            return units[order], cosines[order]
         return vectors_of.search(self.part.vectors, self.query, allowed=self.allowed, limit=WIDE)
 
     def lexical_of(self, units: np.ndarray) -> np.ndarray:
