@@ -10,7 +10,7 @@ A session stays off until it is turned on again, in later processes too. What a 
 what its command `overview` answers without words, if it has one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import attrs
 
@@ -44,10 +44,9 @@ class MemoryCommands:
             return await self.switch(context, paused=words[0] == OFF)
         is_plugin = words[0] in self._engine.status and words[0] != HOST
         plugin, *rest = words if is_plugin else (self._offering(words[0]), *words)
-        if plugin not in self._engine.host.commands:
-            raise NotOffered(f"`{plugin}` is not in service: it is {self._engine.status[plugin]}. {self._known()}")
         if not rest:
-            return self._commands(plugin)
+            return self.listing(plugin)
+        self._ensure_in_service(plugin)
         return await self._engine.host.run_command(plugin, rest[0], rest[1:], context)
 
     async def overview(self, context: CommandContext) -> str:
@@ -110,12 +109,22 @@ class MemoryCommands:
             return f"Off for this session, neither recalling nor keeping: {concerned}.{always} `/memory on` resumes."
         return "Memory is on for this session."
 
-    def _commands(self, plugin: str) -> str:
-        commands = self._engine.host.commands[plugin]
+    def listing(self, plugin: str, besides: Collection[str] = ()) -> str:
+        """Return the commands of a plugin with what they do, but for some that are known already.
+
+        Raises:
+            NotOffered: it is not in service; says why.
+        """
+        self._ensure_in_service(plugin)
+        commands = [each for each in self._engine.host.commands[plugin] if each.name not in besides]
         if not commands:
-            return f"`{plugin}` has no commands. It is {self._engine.status[plugin]}."
+            return "" if besides else f"`{plugin}` has no commands. It is {self._engine.status[plugin]}."
         width = max(len(each.name) for each in commands)
         return "\n".join(f"{plugin} {each.name:{width}}  {each.summary}" for each in commands)
+
+    def _ensure_in_service(self, plugin: str) -> None:
+        if plugin not in self._engine.host.commands:
+            raise NotOffered(f"`{plugin}` is not in service: it is {self._engine.status[plugin]}. {self._known()}")
 
     def _known(self) -> str:
         with_commands = [name for name, commands in self._engine.host.commands.items() if commands]

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from beaver_hooks import Host
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import Memory as MemorySection
+from beaver_hooks.state_folder import plugin_folder
 from beaver_hooks_local import make_plugin
 from beaver_hooks_local.cli import embedders, exporting, group
 from beaver_hooks_local.cli.incoming import LONGEST_LINE, NotTaken, from_fields, read_lines
@@ -82,15 +83,18 @@ class HostShell:
     """A shell over a host in this process, opened for each call."""
 
     def __init__(self, folder, section):
-        self.folder, self.section = folder, section
+        self.folder_of_state, self.section = folder, section
 
     def call(self, function):
         return asyncio.run(self._call(function))
 
+    def folder(self):
+        return plugin_folder(self.folder_of_state, "local")
+
     async def _call(self, function):
         config = Config(memory=MemorySection(sections={"local": self.section}))
         plugin = make_plugin()
-        async with Host({"local": plugin}, config=config, state_folder=self.folder):
+        async with Host({"local": plugin}, config=config, state_folder=self.folder_of_state):
             return await function(plugin)
 
 
@@ -535,6 +539,44 @@ def test_off(local, tmp_path):
     ran = local("list")
 
     assert (2, True) == (ran.code, "`memory.local.enabled` is false; set it to true to use the local memory" in ran.err)
+
+
+def test_models_while_it_is_off(local, tmp_path):
+    """One installs a model first and turns the memory on then: its commands do not need the memory."""
+    configure(tmp_path / "config.json", enabled=False)
+    listed, removed = local("embedder", "list", "--json"), local("embedder", "remove", "--json")
+    unknown = local("embedder", "install", "nonsense")
+
+    assert (0, {*KNOWN}) == (listed.code, {each["name"] for each in listed.json["models"]})
+    assert (0, {"model": "e5-small", "removed": False}) == (removed.code, removed.json)
+    assert (6, True) == (unknown.code, "e5-small" in unknown.err)
+    assert not database(tmp_path).exists()
+
+
+def test_a_provider_that_there_is_not(local, tmp_path):
+    """An unknown provider is refused with the path of the field and the names that there are."""
+    configure(tmp_path / "config.json", embedding={"provider": "nobody"})
+    ran = local("list")
+
+    assert ("", 3) == (ran.out, ran.code)
+    assert "memory.local.embedding.provider: must be one of `auto`, `none`, `static`, `onnx`" in ran.err
+    assert "nobody" not in ran.err
+
+
+def test_each_command_is_listed_once(local):
+    """The list of the commands has each of them once, those that conversations alone have too."""
+    names = [line.split()[1] for line in local().out.splitlines()]
+
+    assert (sorted({*names}), {"why", "overview", "status"}) == (sorted(names), {*names} - {*group.commands})
+
+
+def test_the_overview_of_all(beaver):
+    """`beaver memory` shows what is recent below the health of the plugin."""
+    beaver("memory", "add", STABLE)
+    lines = beaver("memory").out.splitlines()
+    place = next(number for number, line in enumerate(lines) if line.split()[:2] == ["local", "ok"])
+
+    assert ("  Recent:", True) == (lines[place + 1], lines[place + 2].endswith(STABLE))
 
 
 def test_a_database_that_cannot_be_used(local, tmp_path):

@@ -1,9 +1,11 @@
 """sqlite-vec as what finds the nearest vectors: the same answers as the index's own, and without it too."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import apsw
 import numpy as np
@@ -285,6 +287,47 @@ def test_an_extension_that_cannot_be_loaded(tmp_path, libraries, which):
         found = [asked(engine, text) for text in QUERIES]
 
     assert (["not_installed" if which == "not_installed" else "not_loadable"], wanted) == (told, found)
+
+
+def test_a_library_that_is_another_extension(tmp_path, monkeypatch):
+    """One that can be loaded, and is none of ours, is not used."""
+    monkeypatch.setattr(extension, "_load", lambda *_: None)
+    told = Told()
+    with opened(tmp_path, told, lambda: "x") as engine:
+        engine._nearest.begin()
+
+    assert ["not_loadable"] == told
+
+
+def test_a_package_without_its_library(tmp_path, monkeypatch):
+    """A package of that name that is not what is meant counts as not installed."""
+    monkeypatch.setitem(sys.modules, "sqlite_vec", SimpleNamespace())
+    told = Told()
+    with opened(tmp_path, told) as engine:
+        engine._nearest.begin()
+
+    assert ["not_installed"] == told
+
+
+@WITH_IT
+def test_nobody_has_nothing(tmp_path):
+    """Who has no embeddings gets no rows, and is up to date."""
+    with opened(tmp_path) as engine:
+        table = engine.store.vec_tables().of(ANN, Hashed().identity.key, DIMENSIONS)
+
+        assert (True, []) == (table.catch_up(), table.near(Hashed().embed_query("bal"), 5))
+
+
+@WITH_IT
+def test_two_that_catch_up_at_once(tmp_path):
+    """Who finds that another one was faster copies nothing, and both are up to date."""
+    with opened(tmp_path, table=False) as engine:
+        filled(engine, said(3))
+        table = engine.store.vec_tables().of(ANN, Hashed().identity.key, DIMENSIONS)
+        with ThreadPoolExecutor(4) as pool:
+            done = list(pool.map(lambda _: table.catch_up(), range(8)))
+
+    assert ([True] * 8, rows(tmp_path)) == (done, rows(tmp_path))
 
 
 @WITH_IT

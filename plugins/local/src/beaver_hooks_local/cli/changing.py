@@ -6,7 +6,7 @@ from functools import partial
 
 import click
 
-from beaver_hooks_local.cli.calling import ask, call, setup_of
+from beaver_hooks_local.cli.calling import ask, call
 from beaver_hooks_local.cli.options import ID, Asked, debug_option, json_option
 from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.cli.reading import ensure_all
@@ -162,7 +162,7 @@ def _forgotten(shell: Shell, found: list[Memory], which: Asked) -> list[int]:
             for begin in range(0, len(ids), BATCH):
                 done = await plugin.serve(partial(work, ids=ids[begin : begin + BATCH]), wrote=True)
                 for id_ in done:
-                    setup_of(plugin).report.event("memory_forgotten", memory=id_, store=stores[id_])
+                    plugin.setup.report.event("memory_forgotten", memory=id_, store=stores[id_])
                 gone += done
                 bar(len(gone), len(ids), "forgetting")
         finally:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from beaver_hooks_local.cli.calling import NAME, ask, call, setup_of
+from beaver_hooks_local.cli.calling import NAME, ask, call
 from beaver_hooks_local.cli.options import debug_option, json_option
 from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.cli.showing import counted, plain, say, say_json
@@ -122,7 +122,7 @@ def _identity(plugin: Local) -> Identity | None:
     Raises:
         EmbeddingError: they cannot be had.
     """
-    folder = setup_of(plugin).state_folder
+    folder = plugin.setup.state_folder
     embedder = make_embedder(plugin.settings.embedding, state_folder=folder, environment=os.environ)
     if embedder is None:
         return None
