@@ -109,8 +109,10 @@ class PluginCommands(click.Group):
                 # A sentence that is cut says little; a terminal has room for a whole one.
                 said = self.get_command(context, name).get_short_help_str(limit=LONGEST).removesuffix(".")
                 show(f"{self._plugin} {name:{width}}  {said}")
-            if listing := in_loop(_listing(configured(None), self._plugin, names)):
-                show(listing)
+            if not names:
+                _run((self._plugin,), None, None, None)
+            elif others := in_loop(_others(configured(None), self._plugin, names)):
+                show(others)
 
 
 @click.group(name="memory", cls=Memory, invoke_without_command=True)
@@ -188,11 +190,10 @@ def _run(words: tuple[str, ...], session: str | None, user: str | None, config: 
     show(in_loop(_answer(configured(config), words, context)))
 
 
-async def _listing(loaded: LoadedConfig, plugin: str, besides: list[str]) -> str:
+async def _others(loaded: LoadedConfig, plugin: str, known: list[str]) -> str:
     """Return the commands that a plugin offers in conversations, but for those that its group has."""
     async with opened(loaded) as engine:
-        commands = MemoryCommands(engine)
-        return commands.listing(plugin, besides) if besides else await commands.run((plugin,), CommandContext())
+        return MemoryCommands(engine).listing(plugin, known)
 
 
 async def _answer(loaded: LoadedConfig, words: tuple[str, ...], context: CommandContext) -> str:

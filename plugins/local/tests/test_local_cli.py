@@ -404,6 +404,21 @@ def test_what_has_lapsed_is_seen_and_forgotten(here, tmp_path):
     assert [3] == [each["id"] for each in here("list", "--all", "--json").json["memories"]]
 
 
+@pytest.mark.parametrize("word", ["0", "-1", "abc", "1.0", "²", "9" * 19])
+def test_what_is_no_id(here, word):
+    """What can be no id is refused in plain words."""
+    ran = here("show", "--", word)
+
+    assert (2, True) == (ran.code, "An id is a whole number, as `beaver memory list` shows it." in ran.err)
+
+
+def test_nothing_to_look_for(here):
+    """A search for nothing is refused, with the command that looks for nothing."""
+    ran = here("search", "", " ")
+
+    assert (2, True) == (ran.code, "Say what to look for; `beaver memory list` lists" in ran.err)
+
+
 def test_everything_of_somebody_is_forgotten(here):
     """With --all all that is theirs goes, what has lapsed too, and nothing of anybody else's."""
     lines = [*LAPSED, *({"title": f"Number {number}."} for number in range(60))]
@@ -413,7 +428,7 @@ def test_everything_of_somebody_is_forgotten(here):
     ran, again = (here("forget", "--all", "--user", "ann", "--yes") for _ in range(2))
 
     assert (0, True, True) == (dry.code, "and 12 more" in dry.out, "--dry-run 62 memories would be" in dry.out)
-    assert (True, True) == ("Forgot 62 memories" in ran.out, "Forgot 0 memories" in again.out)
+    assert (True, True) == ("Forgot 62 memories" in ran.out, "Nothing is remembered of theirs" in again.out)
     assert (0, 62) == tuple(
         len(here("list", "--all", "--user", user, "--limit", 99, "--json").json["memories"]) for user in ("ann", "bob")
     )
@@ -567,7 +582,10 @@ def test_each_command_is_listed_once(local):
     """The list of the commands has each of them once, those that conversations alone have too."""
     names = [line.split()[1] for line in local().out.splitlines()]
 
-    assert (sorted({*names}), {"why", "overview", "status"}) == (sorted(names), {*names} - {*group.commands})
+    assert (sorted({*names}), {"why", "overview", "active", "recent", "status"}) == (
+        sorted(names),
+        {*names} - {*group.commands},
+    )
 
 
 def test_the_overview_of_all(beaver):

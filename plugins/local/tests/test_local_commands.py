@@ -88,6 +88,17 @@ async def test_overview(memory, run):
     assert [*last.given[:5], *ids[:1:-1]] == [int(line[1 : line.index("]")]) for line in lines if line.startswith("[")]
 
 
+async def test_active_and_recent(memory, run):
+    """Each of the two lists can be had alone; nothing is active where nothing was recalled."""
+    assert "Nothing is remembered yet." == await run("recent")
+    one, two = add(memory), add(memory, "Likes tea.")
+    assert "Nothing is active in this session, as far as this process knows." in await run("active")
+    recall(memory)
+
+    assert [f"[{one}]"] == [line.split()[0] for line in (await run("active")).splitlines()]
+    assert [f"[{two}]", f"[{one}]"] == [line.split()[0] for line in (await run("recent")).splitlines()]
+
+
 async def test_pin_and_unpin(memory, run):
     """Pinning is kept, shown and told, and can be taken back."""
     report, id_ = RecordingReport(), add(memory)
@@ -185,6 +196,8 @@ async def test_status(memory, run):
     [
         ("list", ["x"]),
         ("overview", ["x"]),
+        ("active", ["x"]),
+        ("recent", ["x"]),
         ("why", ["x"]),
         ("status", ["x"]),
         ("search", []),

@@ -322,12 +322,12 @@ def test_nobody_has_nothing(tmp_path):
 def test_two_that_catch_up_at_once(tmp_path):
     """Who finds that another one was faster copies nothing, and both are up to date."""
     with opened(tmp_path, table=False) as engine:
-        filled(engine, said(3))
+        filled(engine, said(3)[1:])
         table = engine.store.vec_tables().of(ANN, Hashed().identity.key, DIMENSIONS)
         with ThreadPoolExecutor(4) as pool:
             done = list(pool.map(lambda _: table.catch_up(), range(8)))
 
-    assert ([True] * 8, rows(tmp_path)) == (done, rows(tmp_path))
+    assert ([True] * 8, 2) == (done, rows(tmp_path))
 
 
 @WITH_IT

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _SUMMARIES: Mapping[str, str] = MappingProxyType(
     {
         "list": "what is active in this session, and what is recent",
+        "active": "what the model was given last in this session",
+        "recent": "what was written last",
         "overview": "the same in short, as `/memory` shows it",
         "search": "what is found: search WORDS",
         "why": "what the last recall of this session found, with scores",

@@ -69,6 +69,9 @@ def forget(
         raise click.UsageError("Say which ones: forget ID..., or all of theirs: forget --all.")
     which = Asked(user=user)
     found = _all(shell, which) if everything else _forgettable(shell, ids, which)
+    if not (found or as_json):
+        say("Nothing is remembered of theirs; there is nothing to forget.")
+        return
     if not dry:
         _ensure_meant(found, yes=yes)
         gone = _forgotten(shell, found, which)

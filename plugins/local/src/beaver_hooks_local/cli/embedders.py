@@ -45,6 +45,8 @@ def list_(shell: Shell, *, as_json: bool) -> None:
         return
     rows = [[each.known.name, str(each.known.dimensions), _size(each.known.size), _state(each)] for each in found]
     say(table([["model", "dimensions", "on disk", "state"], *rows]))
+    if not all(each.installed for each in found):
+        say("`beaver memory embedder install MODEL` installs one.")
 
 
 @embedder.command()
@@ -149,7 +151,7 @@ def _ensure_meant(model: str, size: str, *, yes: bool) -> None:
 def _state(listed: Listed) -> str:
     if listed.problem:
         return listed.problem
-    return "installed" if listed.installed else f"not installed; beaver memory embedder install {listed.known.name}"
+    return "installed" if listed.installed else "not installed"
 
 
 def _json(listed: Listed) -> dict[str, object]:

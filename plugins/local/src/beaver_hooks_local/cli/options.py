@@ -15,8 +15,9 @@ from beaver_hostspecs import CommandContext, Scope, Trust
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-LARGEST_ID = 2**63 - 1
-ID = click.IntRange(1, LARGEST_ID)
+LONGEST_ID = 19
+"""Digits that no id has."""
+
 STORES = click.Choice([store.value for store in Store])
 
 
@@ -49,7 +50,20 @@ class Word(click.ParamType[str]):
         return str(value)
 
 
-MOMENT, WORD = Moment(), Word()
+class Id(click.ParamType[int]):
+    """The id of a memory."""
+
+    name = "id"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the id."""
+        text = str(value)
+        if not (text.isascii() and text.isdecimal() and len(text) < LONGEST_ID and int(text)):
+            self.fail("An id is a whole number, as `beaver memory list` shows it.", param, ctx)
+        return int(text)
+
+
+MOMENT, WORD, ID = Moment(), Word(), Id()
 
 user_option = click.option("--user", metavar="ID", help="Whose memories; with them go those of everybody.")
 project_option = click.option("--project", metavar="NAME", help="As seen in this project.")

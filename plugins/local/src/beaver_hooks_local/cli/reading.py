@@ -68,6 +68,8 @@ def search(shell: Shell, /, words: tuple[str, ...], *, limit: int, as_json: bool
     Example: beaver memory search which branch --type decision --after 2026-01-01
     """
     which = asked(**options)
+    if not " ".join(words).strip():
+        raise click.UsageError("Say what to look for; `beaver memory list` lists memories without looking for any.")
 
     def work(memory: LocalMemory) -> tuple[Answer, int, datetime]:
         filters, formula = which.filters(memory), memory.settings.ranking.formula

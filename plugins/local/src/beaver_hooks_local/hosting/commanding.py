@@ -44,13 +44,29 @@ def status(memory: LocalMemory, words: Words, _context: CommandContext, _report:
 def list_(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
     """Show what is active in this session, and what is recent."""
     _alone("list", words)
-    return _listed(memory, Sight.of_command(context), RECENT)
+    return _listed(memory, context, RECENT)
+
+
+def active(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
+    """Show what is active in this session."""
+    _alone("active", words)
+    rows = _active(memory, Sight.of_command(context), RECENT)
+    return (
+        "\n".join(map(_row, rows)) or f"Nothing is active in this session, as far as this process knows. {_ELSEWHERE}"
+    )
+
+
+def recent(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
+    """Show what is recent."""
+    _alone("recent", words)
+    filters = _filters(memory, Sight.of_command(context))
+    return "\n".join(map(_row, memory.engine.store.recent(filters, limit=RECENT))) or _empty(filters)
 
 
 def overview(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
     """Show the same in short: it stands among the overviews of others."""
     _alone("overview", words)
-    return _listed(memory, Sight.of_command(context), GLANCE)
+    return _listed(memory, context, GLANCE)
 
 
 def pin(memory: LocalMemory, words: Words, context: CommandContext, report: Report) -> str:
@@ -84,7 +100,7 @@ def why(memory: LocalMemory, words: Words, context: CommandContext, _report: Rep
     sight = Sight.of_command(context)
     last = memory.recaller.last(sight)
     if last is None:
-        return "Nothing was recalled in this session yet, as far as this process knows."
+        return f"Nothing was recalled in this session yet, as far as this process knows. {_ELSEWHERE}"
     seen = {each.id for each in memory.engine.get([hit.memory.id for hit in last.hits], _filters(memory, sight))}
     said = f"The gate said {last.decision.verdict}: {last.decision.reason}."
     lines = [_explained(hit, last) for hit in last.hits if hit.memory.id in seen]
@@ -103,19 +119,29 @@ def search(memory: LocalMemory, words: Words, context: CommandContext, _report: 
     return "\n".join(rows) if rows else ("Nothing was found." if sight.stores else _NOTHING)
 
 
+_ELSEWHERE = "`beaver why` shows what the turns of others recalled."
 _NOTHING = "Nothing of this memory may be shown to whoever speaks here."
 
 
-def _listed(memory: LocalMemory, sight: Sight, most: int) -> str:
+def _listed(memory: LocalMemory, context: CommandContext, most: int) -> str:
     """Return what was given to the model in this session's last recall, and the newest memories."""
+    sight = Sight.of_command(context)
     filters = _filters(memory, sight)
+    parts = {
+        "Active in this session:": _active(memory, sight, most),
+        "Recent:": memory.engine.store.recent(filters, limit=most),
+    }
+    lines = [line for title, rows in parts.items() if rows for line in (title, *map(_row, rows))]
+    return "\n".join(lines) or _empty(filters)
+
+
+def _active(memory: LocalMemory, sight: Sight, most: int) -> list[Memory]:
     last = memory.recaller.last(sight)
-    active = memory.engine.get(list(last.given[:most]), filters) if last else []
-    recent = memory.engine.store.recent(filters, limit=most)
-    if not active and not recent:
-        return "Nothing is remembered yet." if filters.stores else _NOTHING
-    parts = [("Active in this session:", active), ("Recent:", recent)]
-    return "\n".join(line for title, rows in parts if rows for line in (title, *map(_row, rows)))
+    return memory.engine.get(list(last.given[:most]), _filters(memory, sight)) if last else []
+
+
+def _empty(filters: Filters) -> str:
+    return "Nothing is remembered yet." if filters.stores else _NOTHING
 
 
 def _pinned(
@@ -186,6 +212,8 @@ def _told(value: object) -> str:
 RUNS: Mapping[str, Run] = MappingProxyType(
     {
         "list": list_,
+        "active": active,
+        "recent": recent,
         "overview": overview,
         "search": search,
         "why": why,
