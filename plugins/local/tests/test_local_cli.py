@@ -521,6 +521,16 @@ def test_reindex_without_the_embedder_that_is_asked_for(here):
     assert ("", 6, True) == (ran.out, ran.code, "Run: beaver memory embedder install e5-small" in ran.err)
 
 
+def test_reindex_without_sqlite_vec(here, monkeypatch):
+    """What is wrong with something else does not keep it from embedding."""
+    monkeypatch.setitem(sys.modules, "sqlite_vec", None)
+    here("add", STABLE)
+    here.section |= {"vectors": "sqlite-vec", "embedding": {"provider": "static"}}
+    code, stats = here("reindex").code, here("stats", "--json").json
+
+    assert (0, 0, ["sqlite_vec_not_installed"]) == (code, stats["to_be_embedded"], stats["troubles"])
+
+
 def test_reindex_with_an_embedder_that_fails(here):
     """The error says so."""
     here("add", STABLE)

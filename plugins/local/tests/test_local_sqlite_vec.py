@@ -1,8 +1,14 @@
 """sqlite-vec as what finds the nearest vectors: the same answers as the index's own, and without it too."""
 
+import os
+import shutil
+import subprocess
 import sys
+from base64 import urlsafe_b64encode
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, distribution, version
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -307,6 +313,64 @@ def test_a_package_without_its_library(tmp_path, monkeypatch):
         engine._nearest.begin()
 
     assert ["not_installed"] == told
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"whole", None), (b"who", "not_loadable"), (b"whale", "not_loadable"), (None, "not_loadable")],
+)
+def test_a_library_that_is_not_as_it_was_installed(tmp_path, monkeypatch, content, said):
+    """What differs from the package's own list of files is not loaded: to load half a library kills the process."""
+    if content is not None:
+        (tmp_path / "vec0.so").write_bytes(content)
+    package = tmp_path / "sqlite_vec-0.1.9.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: sqlite-vec\nVersion: 0.1.9\n")
+    wanted = urlsafe_b64encode(sha256(b"whole").digest()).decode().rstrip("=")
+    (package / "RECORD").write_text(f"sqlite_vec/__init__.py,,\nvec0.so,sha256={wanted},5\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "sqlite_vec", SimpleNamespace(loadable_path=lambda: str(tmp_path / "vec0")))
+
+    if said is None:
+        assert str(tmp_path / "vec0") == extension.installed()
+    else:
+        with pytest.raises(VecError) as error:
+            extension.installed()
+        assert said == error.value.category
+
+
+@pytest.mark.parametrize("files", [None, []])
+def test_a_package_that_does_not_say_what_is_in_it(monkeypatch, files):
+    """Where nothing says how the library was, it is tried."""
+
+    def found(_name):
+        if files is None:
+            raise PackageNotFoundError
+        return SimpleNamespace(files=None)
+
+    monkeypatch.setattr(extension, "distribution", found)
+    monkeypatch.setitem(sys.modules, "sqlite_vec", SimpleNamespace(loadable_path=lambda: "vec0"))
+
+    assert "vec0" == extension.installed()
+
+
+@WITH_IT
+def test_half_a_library_for_real(tmp_path):
+    """A process whose installed library was cut off goes on, says so, and finds."""
+    package = tmp_path / "site"
+    for folder in ("sqlite_vec", f"sqlite_vec-{version('sqlite-vec')}.dist-info"):
+        shutil.copytree(Path(str(distribution("sqlite-vec").locate_file(folder))), package / folder)
+    for library in (package / "sqlite_vec").glob("vec0.*"):
+        library.write_bytes(library.read_bytes()[:5_000])
+    code = (
+        "from beaver_hooks_local.store.extension import VecError, installed\n"
+        "try: installed()\nexcept VecError as error: print(error.category)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(package)}, capture_output=True, check=True
+    )
+
+    assert b"not_loadable" == done.stdout.strip()
 
 
 @WITH_IT

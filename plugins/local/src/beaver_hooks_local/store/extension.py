@@ -1,8 +1,12 @@
 """The extension sqlite-vec: where it is, whether it can be used, and what it fails with."""
 
 import contextlib
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
 
 import apsw
 
@@ -28,12 +32,36 @@ def installed() -> str:
     """Return where the extension is.
 
     Raises:
-        VecError: its package is not installed.
+        VecError: its package is not installed, or its library is not what was installed.
     """
     try:
-        return str(import_module("sqlite_vec").loadable_path())
+        path = str(import_module("sqlite_vec").loadable_path())
     except (ImportError, OSError, AttributeError) as error:
         raise VecError("not_installed") from error
+    if not _whole(Path(path)):
+        raise VecError("not_loadable")
+    return path
+
+
+def _whole(path: Path) -> bool:
+    """Return whether a library is as it was installed: to load one that was cut off ends the whole process."""
+    try:
+        files = distribution("sqlite-vec").files or ()
+    except PackageNotFoundError:
+        return True
+    for file in files:
+        # The path has no suffix: that is the system's.
+        if file.stem == path.name and file.hash is not None and file.hash.mode == "sha256":
+            return _hash(Path(str(file.locate()))) == file.hash.value
+    return True
+
+
+def _hash(path: Path) -> str:
+    """Return a file's hash as a package's list of files has it; nothing for one that cannot be read."""
+    try:
+        return urlsafe_b64encode(sha256(path.read_bytes()).digest()).decode().rstrip("=")
+    except OSError:
+        return ""
 
 
 def ensure(connection: apsw.Connection, library: Callable[[], str] = installed) -> None:
