@@ -474,28 +474,43 @@ def test_it_is_in_step(tmp_path_factory, steps):
     assert both[0] == both[1]
 
 
+CHOSEN = LocalSettings(enabled=True, vectors="sqlite-vec", embedding=EmbeddingSettings(provider="none"))
+
+
+def surroundings(folder):
+    return Surroundings(
+        state_folder=folder, environment={}, clock=FrozenClock(), trace=lambda *_, **__: None,
+        troubles=Troubles(), report=RecordingReport(),
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("there", [pytest.param(True, marks=WITH_IT), False])
 def test_chosen_in_the_settings(tmp_path, monkeypatch, there):
     """`memory.local.vectors` chooses it; where it cannot be used, that is audited, and the health says so."""
-    report, troubles = RecordingReport(), Troubles()
+    here = surroundings(tmp_path)
     if not there:
         monkeypatch.setitem(sys.modules, "sqlite_vec", None)
-    here = Surroundings(
-        state_folder=tmp_path, environment={}, clock=FrozenClock(), trace=lambda *_, **__: None,
-        troubles=troubles, report=report,
-    )  # fmt: skip
-    chosen = LocalSettings(enabled=True, vectors="sqlite-vec", embedding=EmbeddingSettings(provider="none"))
-    memory = open_memory(chosen, here)
+    memory = open_memory(CHOSEN, here)
     memory.engine.add(said(1))
     memory.close()
-    events = [(name, dict(facts)) for name, facts in report.events]
+    events = [(name, dict(facts)) for name, facts in here.report.events]
+    trouble = [("memory_sqlite_vec_unavailable", {"category": "not_installed"})]
 
-    assert (
-        ([], ()) == (events, troubles.now)
-        if there
-        else (
-            [("memory_sqlite_vec_unavailable", {"category": "not_installed"})],
-            ("sqlite_vec_not_installed",),
-        )
-        == (events, troubles.now)
-    )
+    assert ([] if there else trouble, () if there else ("sqlite_vec_not_installed",)) == (events, here.troubles.now)
+
+
+def test_the_health_recovers(tmp_path, monkeypatch):
+    """What the store could not do for a moment is told, and that it can again."""
+    here, answers = surroundings(tmp_path), [StoreError(tmp_path, "locked")]
+
+    def ensure(_):
+        if answers:
+            raise answers.pop()
+
+    monkeypatch.setattr(VecTables, "ensure", ensure)
+    memory = open_memory(CHOSEN, here)
+    troubles = here.troubles.now
+    memory.engine._nearest.begin()
+    memory.close()
+
+    assert (("sqlite_vec_locked",), (), 1) == (troubles, here.troubles.now, here.report.recoveries)
