@@ -391,6 +391,7 @@ def test_what_has_lapsed_is_seen_and_forgotten(here, tmp_path):
     here("add", "--json-lines", stdin="\n".join(map(json.dumps, [*LAPSED, {"title": STABLE}])))
     listed, everything = here("list"), here("list", "--all")
     pinned, shown = here("pin", 1), here("show", 1, 2)
+    exported = [len(here("export", *words).out.splitlines()) for words in ((), ("--all",))]
     gone = here("forget", 1, 2, "--yes", "--json")
     files = [path for path in (tmp_path / "state" / "plugins" / "local").rglob("*") if path.is_file()]
 
@@ -398,7 +399,7 @@ def test_what_has_lapsed_is_seen_and_forgotten(here, tmp_path):
                                      for ran in (listed, everything))  # fmt: skip
     assert (True, True) == ("discovery, expired" in everything.out, "discovery, superseded" in everything.out)
     assert (2, 0, True) == (pinned.code, shown.code, "expires_at: 2026-01-09" in shown.out)
-    assert [{"id": 1}, {"id": 2}] == gone.json["forgotten"]
+    assert ([1, 3], [{"id": 1}, {"id": 2}]) == (exported, gone.json["forgotten"])
     assert [] == [path.name for path in files if b"on Friday" in path.read_bytes()]
     assert ["fair"] not in here("search", "fair", "office", "--all").out.split()
     assert [3] == [each["id"] for each in here("list", "--all", "--json").json["memories"]]
