@@ -17,7 +17,7 @@ install: $(STAMP) ## everything, editable, into .venv; a second run does nothing
 
 $(STAMP): $(PROJECTS) constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ./hostspecs -e ./plugins/curated -e ./plugins/gateway -e './plugins/local[static]' -e '.[dev]' -e ./docs/examples/tally
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ./hostspecs -e ./plugins/curated -e ./plugins/gateway -e './plugins/local[static,sqlite-vec]' -e '.[dev]' -e ./docs/examples/tally
 	@touch $@
 
 demo: $(STAMP) ## two runs of `beaver`, one memory; then a turn with a plugin that fails before your eyes

@@ -1,14 +1,16 @@
 """What a user asks of memory: `/memory` in a conversation, `beaver memory` outside of one.
 
-    /memory                     how every plugin is, and whether memory is on for this session
+    /memory                     how every plugin is, what it has to show, and whether memory is on for this session
     /memory off | on            stop and resume recall and capture of the fail-open plugins for this session
     /memory PLUGIN              the commands of a plugin
     /memory PLUGIN COMMAND ...  one of them
+    /memory COMMAND ...         the same, where only one plugin in service has a command of that name
 
-A session stays off until it is turned on again, in later processes too.
+A session stays off until it is turned on again, in later processes too. What a plugin has to show in the overview is
+what its command `overview` answers without words, if it has one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import attrs
 
@@ -18,6 +20,8 @@ from beaver_hooks.record.recorder import HOST
 from beaver_hostspecs import CommandContext, NotOffered
 
 OFF, ON = "off", "on"
+OVERVIEW = "overview"
+"""The command that says what a plugin shows in the overview of all."""
 
 
 @attrs.frozen
@@ -35,28 +39,57 @@ class MemoryCommands:
             Exception: whatever a plugin's command raised.
         """
         if not words:
-            return await self.overview(context.session)
+            return await self.overview(context)
         if len(words) == 1 and words[0] in (OFF, ON):
             return await self.switch(context, paused=words[0] == OFF)
-        plugin, *rest = words
-        offered = self._engine.host.commands
-        if plugin not in offered:
-            if (health := self._engine.status.get(plugin)) is not None and plugin != HOST:
-                raise NotOffered(f"`{plugin}` is not in service: it is {health}. {self._known()}")
-            meant = did_you_mean(plugin, [*offered, OFF, ON]).rstrip("?")
-            raise NotOffered(f"there is no `{plugin}` here{meant}. {self._known()}")
+        is_plugin = words[0] in self._engine.status and words[0] != HOST
+        plugin, *rest = words if is_plugin else (self._offering(words[0]), *words)
         if not rest:
-            return self._commands(plugin)
+            return self.listing(plugin)
+        self._ensure_in_service(plugin)
         return await self._engine.host.run_command(plugin, rest[0], rest[1:], context)
 
-    async def overview(self, session: str | None = None) -> str:
-        """Return how every plugin is, and whether memory is on for a session."""
+    async def overview(self, context: CommandContext) -> str:
+        """Return how every plugin is, what it has to show, and whether memory is on for the session."""
         status = {name: health for name, health in self._engine.status.items() if name != HOST}
         width = max(map(len, status), default=0)
-        lines = [f"{name:{width}}  {health}" for name, health in status.items()]
-        if session is not None:
-            lines.append(await self._switched(session))
+        lines: list[str] = []
+        for name, health in status.items():
+            lines += [f"{name:{width}}  {health}", *await self._shown(name, context)]
+        if context.session is not None:
+            lines.append(await self._switched(context.session))
         return "\n".join([*(lines or ["No memory plugin is installed."]), self._known()])
+
+    async def _shown(self, plugin: str, context: CommandContext) -> list[str]:
+        """Return the lines that a plugin has to show; where it fails, that it does."""
+        if plugin not in self._with(OVERVIEW):
+            return []
+        try:
+            text = await self._engine.host.run_command(plugin, OVERVIEW, (), context)
+        except Exception as error:  # noqa: BLE001 - the host has audited it
+            text = f"Its overview cannot be shown ({type(error).__name__}); `beaver doctor` says more."
+        return [f"  {line}".rstrip() for line in text.splitlines()]
+
+    def _offering(self, command: str) -> str:
+        """Return the one plugin that offers a command.
+
+        Raises:
+            NotOffered: there is none, or there are several.
+        """
+        found = self._with(command)
+        if len(found) > 1:
+            ways = " or ".join(f"`{name} {command}`" for name in found)
+            raise NotOffered(f"several plugins have a command `{command}`: say {ways}")
+        if not found:
+            offered = self._engine.host.commands
+            names = [*offered, *(each.name for commands in offered.values() for each in commands), OFF, ON]
+            meant = did_you_mean(command, names).rstrip("?")
+            raise NotOffered(f"there is no `{command}` here{meant}. {self._known()}")
+        return found[0]
+
+    def _with(self, command: str) -> list[str]:
+        offered = self._engine.host.commands
+        return [name for name, commands in offered.items() if any(each.name == command for each in commands)]
 
     async def switch(self, context: CommandContext, *, paused: bool) -> str:
         """Turn memory off for a session, or on again; return what that means."""
@@ -76,12 +109,22 @@ class MemoryCommands:
             return f"Off for this session, neither recalling nor keeping: {concerned}.{always} `/memory on` resumes."
         return "Memory is on for this session."
 
-    def _commands(self, plugin: str) -> str:
-        commands = self._engine.host.commands[plugin]
+    def listing(self, plugin: str, besides: Collection[str] = ()) -> str:
+        """Return the commands of a plugin with what they do, but for some that are known already.
+
+        Raises:
+            NotOffered: it is not in service; says why.
+        """
+        self._ensure_in_service(plugin)
+        commands = [each for each in self._engine.host.commands[plugin] if each.name not in besides]
         if not commands:
-            return f"`{plugin}` has no commands. It is {self._engine.status[plugin]}."
+            return "" if besides else f"`{plugin}` has no commands. It is {self._engine.status[plugin]}."
         width = max(len(each.name) for each in commands)
         return "\n".join(f"{plugin} {each.name:{width}}  {each.summary}" for each in commands)
+
+    def _ensure_in_service(self, plugin: str) -> None:
+        if plugin not in self._engine.host.commands:
+            raise NotOffered(f"`{plugin}` is not in service: it is {self._engine.status[plugin]}. {self._known()}")
 
     def _known(self) -> str:
         with_commands = [name for name, commands in self._engine.host.commands.items() if commands]

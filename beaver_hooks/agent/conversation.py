@@ -15,7 +15,7 @@ from beaver_hostspecs import CommandContext, NotOffered, Trust
 
 HELP = {
     "help": "this list",
-    "memory": "how each memory is; `/memory off`, `/memory on`, `/memory PLUGIN ...`",
+    "memory": "how each memory is and what it shows; `/memory off`, `/memory on`, `/memory [PLUGIN] COMMAND ...`",
     "skill": "the skills; `/skill NAME` activates one from now on, `/skill off NAME` no longer",
     "session": "the id of this session, to go on with it later",
     "new": "begin a new session",

@@ -18,6 +18,9 @@ from beaver_hostspecs import CommandContext, PluginFailed, Trust
 FREE = {"ignore_unknown_options": True}
 """What looks like an option among the words of a plugin's command is the plugin's, unless it is one of ours."""
 
+LONGEST = 100
+"""Characters that are shown of what a command does."""
+
 REST = "--"
 """Behind it everything is the plugin's, whatever it looks like."""
 
@@ -100,9 +103,16 @@ class PluginCommands(click.Group):
     def _list(self) -> None:
         context = click.get_current_context()
         if context.invoked_subcommand is None:
-            for name in self.list_commands(context):
-                show(f"{self._plugin} {name}  {self.get_command(context, name).get_short_help_str()}")
-            _run((self._plugin,), None, None, None)
+            names = self.list_commands(context)
+            width = max(map(len, names), default=0)
+            for name in names:
+                # A sentence that is cut says little; a terminal has room for a whole one.
+                said = self.get_command(context, name).get_short_help_str(limit=LONGEST).removesuffix(".")
+                show(f"{self._plugin} {name:{width}}  {said}")
+            if not names:
+                _run((self._plugin,), None, None, None)
+            elif others := in_loop(_others(configured(None), self._plugin, names)):
+                show(others)
 
 
 @click.group(name="memory", cls=Memory, invoke_without_command=True)
@@ -178,6 +188,12 @@ def _offered(plugin: str, name: str) -> click.Command:
 def _run(words: tuple[str, ...], session: str | None, user: str | None, config: Path | None) -> None:
     context = CommandContext(session=session, user=user, trust=Trust.FULL)
     show(in_loop(_answer(configured(config), words, context)))
+
+
+async def _others(loaded: LoadedConfig, plugin: str, known: list[str]) -> str:
+    """Return the commands that a plugin offers in conversations, but for those that its group has."""
+    async with opened(loaded) as engine:
+        return MemoryCommands(engine).listing(plugin, known)
 
 
 async def _answer(loaded: LoadedConfig, words: tuple[str, ...], context: CommandContext) -> str:

@@ -1,6 +1,7 @@
 """What the command group of a plugin works with: its plugin, in service."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import attrs
@@ -8,6 +9,7 @@ import attrs
 from beaver_hooks.agent.loading import EngineLoadResult
 from beaver_hooks.cli.opening import configured, in_loop, opened
 from beaver_hooks.config import LoadedConfig
+from beaver_hooks.state_folder import plugin_folder
 from beaver_hostspecs import UnknownPlugin
 
 T = TypeVar("T")
@@ -22,6 +24,10 @@ class PluginShell:
     def call(self, function: Callable[[Any], Awaitable[T]]) -> T:
         """Return what `await function(plugin)` returns, in a host that is open for as long as it takes."""
         return in_loop(self._call(configured(None), function))
+
+    def folder(self) -> Path:
+        """Return the plugin's own state folder, whether it is in service or not."""
+        return plugin_folder(configured(None).state_folder, self.name)
 
     async def _call(self, loaded: LoadedConfig, function: Callable[[Any], Awaitable[T]]) -> T:
         async with opened(loaded) as engine:

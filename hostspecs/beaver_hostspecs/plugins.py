@@ -139,6 +139,13 @@ class Shell(Protocol):
             UnknownPlugin: the plugin is not in service; says why.
         """
 
+    def folder(self) -> Path:
+        """Return the plugin's own state folder, which is there; the plugin need not be in service, or turned on.
+
+        Raises:
+            AuditUnavailable: it cannot be made.
+        """
+
 
 RunCommand = Callable[[tuple[str, ...], CommandContext, Report], Awaitable[str]]
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from beaver_hooks import Host
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import Memory as MemorySection
+from beaver_hooks.state_folder import plugin_folder
 from beaver_hooks_local import make_plugin
 from beaver_hooks_local.cli import embedders, exporting, group
 from beaver_hooks_local.cli.incoming import LONGEST_LINE, NotTaken, from_fields, read_lines
@@ -82,15 +83,18 @@ class HostShell:
     """A shell over a host in this process, opened for each call."""
 
     def __init__(self, folder, section):
-        self.folder, self.section = folder, section
+        self.folder_of_state, self.section = folder, section
 
     def call(self, function):
         return asyncio.run(self._call(function))
 
+    def folder(self):
+        return plugin_folder(self.folder_of_state, "local")
+
     async def _call(self, function):
         config = Config(memory=MemorySection(sections={"local": self.section}))
         plugin = make_plugin()
-        async with Host({"local": plugin}, config=config, state_folder=self.folder):
+        async with Host({"local": plugin}, config=config, state_folder=self.folder_of_state):
             return await function(plugin)
 
 
@@ -376,6 +380,62 @@ def test_forget_shows_asks_and_erases(local, beaver, tmp_path):
     assert 1 == sum(event["name"] == "memory_forgotten" for event in events)
 
 
+LAPSED = [
+    {"title": "The fair is on Friday.", "expires_at": "2026-01-09T00:00:00+00:00"},
+    {"title": "The office closes at five.", "valid_until": "2026-01-09T00:00:00+00:00"},
+]
+
+
+def test_what_has_lapsed_is_seen_and_forgotten(here, tmp_path):
+    """What is expired or superseded is in no list, but for --all, can be shown by its id, and is forgotten like all."""
+    here("add", "--json-lines", stdin="\n".join(map(json.dumps, [*LAPSED, {"title": STABLE}])))
+    listed, everything = here("list"), here("list", "--all")
+    pinned, shown = here("pin", 1), here("show", 1, 2)
+    exported = [len(here("export", *words).out.splitlines()) for words in ((), ("--all",))]
+    gone = here("forget", 1, 2, "--yes", "--json")
+    files = [path for path in (tmp_path / "state" / "plugins" / "local").rglob("*") if path.is_file()]
+
+    assert ([3], [3, 2, 1]) == tuple([int(line.split()[0]) for line in ran.out.splitlines()[1:]]
+                                     for ran in (listed, everything))  # fmt: skip
+    assert (True, True) == ("discovery, expired" in everything.out, "discovery, superseded" in everything.out)
+    assert (2, 0, True) == (pinned.code, shown.code, "expires_at: 2026-01-09" in shown.out)
+    assert ([1, 3], [{"id": 1}, {"id": 2}]) == (exported, gone.json["forgotten"])
+    assert [] == [path.name for path in files if b"on Friday" in path.read_bytes()]
+    assert ["fair"] not in here("search", "fair", "office", "--all").out.split()
+    assert [3] == [each["id"] for each in here("list", "--all", "--json").json["memories"]]
+
+
+@pytest.mark.parametrize("word", ["0", "-1", "abc", "1.0", "²", "9" * 19])
+def test_what_is_no_id(here, word):
+    """What can be no id is refused in plain words."""
+    ran = here("show", "--", word)
+
+    assert (2, True) == (ran.code, "An id is a whole number, as `beaver memory list` shows it." in ran.err)
+
+
+def test_nothing_to_look_for(here):
+    """A search for nothing is refused, with the command that looks for nothing."""
+    ran = here("search", "", " ")
+
+    assert (2, True) == (ran.code, "Say what to look for; `beaver memory list` lists" in ran.err)
+
+
+def test_everything_of_somebody_is_forgotten(here):
+    """With --all all that is theirs goes, what has lapsed too, and nothing of anybody else's."""
+    lines = [*LAPSED, *({"title": f"Number {number}."} for number in range(60))]
+    for user in ("ann", "bob"):
+        here("add", "--json-lines", "--user", user, stdin="\n".join(map(json.dumps, lines)))
+    dry = here("forget", "--all", "--user", "ann", "--dry-run")
+    ran, again = (here("forget", "--all", "--user", "ann", "--yes") for _ in range(2))
+
+    assert (0, True, True) == (dry.code, "and 12 more" in dry.out, "--dry-run 62 memories would be" in dry.out)
+    assert (True, True) == ("Forgot 62 memories" in ran.out, "Nothing is remembered of theirs" in again.out)
+    assert (0, 62) == tuple(
+        len(here("list", "--all", "--user", user, "--limit", 99, "--json").json["memories"]) for user in ("ann", "bob")
+    )
+    assert [2, 2] == [here("forget", *words).code for words in ((), (1, "--all"))]
+
+
 @pytest.mark.parametrize("words", [("show",), ("pin",), ("unpin",), ("forget", "--yes")])
 def test_what_is_not_there_is_named(here, words):
     """An id that is not there is an error of usage, and nothing is done to the others."""
@@ -462,6 +522,16 @@ def test_reindex_without_the_embedder_that_is_asked_for(here):
     assert ("", 6, True) == (ran.out, ran.code, "Run: beaver memory embedder install e5-small" in ran.err)
 
 
+def test_reindex_without_sqlite_vec(here, monkeypatch):
+    """What is wrong with something else does not keep it from embedding."""
+    monkeypatch.setitem(sys.modules, "sqlite_vec", None)
+    here("add", STABLE)
+    here.section |= {"vectors": "sqlite-vec", "embedding": {"provider": "static"}}
+    code, stats = here("reindex").code, here("stats", "--json").json
+
+    assert (0, 0, ["sqlite_vec_not_installed"]) == (code, stats["to_be_embedded"], stats["troubles"])
+
+
 def test_reindex_with_an_embedder_that_fails(here):
     """The error says so."""
     here("add", STABLE)
@@ -495,6 +565,47 @@ def test_off(local, tmp_path):
     ran = local("list")
 
     assert (2, True) == (ran.code, "`memory.local.enabled` is false; set it to true to use the local memory" in ran.err)
+
+
+def test_models_while_it_is_off(local, tmp_path):
+    """One installs a model first and turns the memory on then: its commands do not need the memory."""
+    configure(tmp_path / "config.json", enabled=False)
+    listed, removed = local("embedder", "list", "--json"), local("embedder", "remove", "--json")
+    unknown = local("embedder", "install", "nonsense")
+
+    assert (0, {*KNOWN}) == (listed.code, {each["name"] for each in listed.json["models"]})
+    assert (0, {"model": "e5-small", "removed": False}) == (removed.code, removed.json)
+    assert (6, True) == (unknown.code, "e5-small" in unknown.err)
+    assert not database(tmp_path).exists()
+
+
+def test_a_provider_that_there_is_not(local, tmp_path):
+    """An unknown provider is refused with the path of the field and the names that there are."""
+    configure(tmp_path / "config.json", embedding={"provider": "nobody"})
+    ran = local("list")
+
+    assert ("", 3) == (ran.out, ran.code)
+    assert "memory.local.embedding.provider: must be one of `auto`, `none`, `static`, `onnx`" in ran.err
+    assert "nobody" not in ran.err
+
+
+def test_each_command_is_listed_once(local):
+    """The list of the commands has each of them once, those that conversations alone have too."""
+    names = [line.split()[1] for line in local().out.splitlines()]
+
+    assert (sorted({*names}), {"why", "overview", "active", "recent", "status"}) == (
+        sorted(names),
+        {*names} - {*group.commands},
+    )
+
+
+def test_the_overview_of_all(beaver):
+    """`beaver memory` shows what is recent below the health of the plugin."""
+    beaver("memory", "add", STABLE)
+    lines = beaver("memory").out.splitlines()
+    place = next(number for number, line in enumerate(lines) if line.split()[:2] == ["local", "ok"])
+
+    assert ("  Recent:", True) == (lines[place + 1], lines[place + 2].endswith(STABLE))
 
 
 def test_a_database_that_cannot_be_used(local, tmp_path):

@@ -9,6 +9,7 @@ from beaver_hooks_local.commands import CommandRefused
 from beaver_hooks_local.engine import MemoryEngine
 from beaver_hooks_local.hosting.health import Troubles
 from beaver_hooks_local.hosting.memory import LocalMemory, Surroundings
+from beaver_hooks_local.hosting.scoping import Sight
 from beaver_hooks_local.records import NewMemory, Owner
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hostspecs import CommandContext
@@ -76,6 +77,28 @@ async def test_list(memory, run):
     ] == lines
 
 
+async def test_overview(memory, run):
+    """The overview shows the same in short."""
+    ids = [add(memory, f"Billing fact {number}.") for number in range(7)]
+    recall(memory, "What is known of billing?")
+    lines = (await run("overview")).split("\n")
+    last = memory.recaller.last(Sight.of_command(CommandContext(session="session-1", user="ann", trust="full")))
+
+    assert ["Active in this session:", "Recent:"] == [line for line in lines if not line.startswith("[")]
+    assert [*last.given[:5], *ids[:1:-1]] == [int(line[1 : line.index("]")]) for line in lines if line.startswith("[")]
+
+
+async def test_active_and_recent(memory, run):
+    """Each of the two lists can be had alone; nothing is active where nothing was recalled."""
+    assert "Nothing is remembered yet." == await run("recent")
+    one, two = add(memory), add(memory, "Likes tea.")
+    assert "Nothing is active in this session, as far as this process knows." in await run("active")
+    recall(memory)
+
+    assert [f"[{one}]"] == [line.split()[0] for line in (await run("active")).splitlines()]
+    assert [f"[{two}]", f"[{one}]"] == [line.split()[0] for line in (await run("recent")).splitlines()]
+
+
 async def test_pin_and_unpin(memory, run):
     """Pinning is kept, shown and told, and can be taken back."""
     report, id_ = RecordingReport(), add(memory)
@@ -106,6 +129,20 @@ async def test_forget(memory, run, tmp_path):
         (name, dict(facts)) for name, facts in report.events
     ]
     assert [] == [path for path in tmp_path.rglob("*") if path.is_file() and STABLE.encode() in path.read_bytes()]
+
+
+async def test_what_has_lapsed_can_be_forgotten(memory, run):
+    """What is expired or superseded is in no list and cannot be pinned, and is forgotten by its id."""
+    ago = memory.clock.now() - timedelta(hours=1)
+    ids = [add(memory, expires_at=ago), add(memory, "Another.", valid_until=ago)]
+
+    assert "Nothing is remembered yet." == await run("list")
+    for id_ in map(str, ids):
+        with pytest.raises(CommandRefused):
+            await run("pin", id_)
+        assert f"[{id_}]" in await run("forget", id_)
+        assert f"{id_} is forgotten" in await run("forget", id_, "yes")
+    assert 0 == memory.engine.store.count(Owner(user="ann"))
 
 
 async def test_what_was_forgotten_is_not_explained(memory, run):
@@ -158,6 +195,9 @@ async def test_status(memory, run):
     ("name", "words"),
     [
         ("list", ["x"]),
+        ("overview", ["x"]),
+        ("active", ["x"]),
+        ("recent", ["x"]),
         ("why", ["x"]),
         ("status", ["x"]),
         ("search", []),

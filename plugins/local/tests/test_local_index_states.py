@@ -250,6 +250,7 @@ CONDITIONS = {
     "after": moments,
     "before": moments,
     "as_of": moments,
+    "lapsed": st.booleans(),
 }
 
 

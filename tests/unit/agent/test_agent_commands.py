@@ -27,6 +27,10 @@ SAY = Command(name="say", summary="say it", run=say)
 FAIL = Command(name="failing", summary="fail", run=fail)
 
 
+def overview(run):
+    return Command(name="overview", summary="what is shown in the overview of all", run=run)
+
+
 @pytest.fixture
 async def load(tmp_path):
     engines = []
@@ -61,6 +65,45 @@ async def test_the_overview_shows_every_plugin(load):
     assert {"p", "curated"} == {*shown[-1].removesuffix(".").rpartition(": ")[2].split(", ")}
 
 
+async def test_a_plugin_shows_what_it_has(load):
+    """What the command `overview` of a plugin answers stands below its health; it gets the session, and no words."""
+
+    async def two_lines(words, context, _report):
+        return f"words: {len(words)}\nsession: {context.session}"
+
+    commands = await load(p=RecordingPlugin(commands=[overview(two_lines), SAY]))
+    lines = (await commands.run([], IN_SESSION)).splitlines()
+    place = lines.index("p        ok")
+
+    assert ["p        ok", "  words: 0", "  session: s"] == lines[place : place + 3]
+
+
+async def test_an_overview_that_fails_costs_itself_alone(load):
+    """Where a plugin's overview raises it says so, and the others are shown."""
+    commands = await load(p=RecordingPlugin(commands=[overview(fail)]), q=RecordingPlugin(commands=[overview(say)]))
+    lines = (await commands.run([], IN_SESSION)).splitlines()
+
+    assert "  Its overview cannot be shown (ValueError); `beaver doctor` says more." in lines
+    assert "   s u full" in lines
+    assert ON in lines
+
+
+async def test_a_command_without_its_plugin(load):
+    """A command that only one plugin has is run without the plugin's name; the name of a plugin comes first."""
+    commands = await load(p=RecordingPlugin(commands=[SAY]), say2=RecordingPlugin())
+
+    assert "a+b s u full" == await commands.run(["say", "a", "b"], IN_SESSION)
+    assert "`say2` has no commands. It is ok." == await commands.run(["say2"], IN_SESSION)
+
+
+async def test_a_command_that_several_have(load):
+    """Where several plugins have a command the error names each way to say it."""
+    commands = await load(p=RecordingPlugin(commands=[SAY]), q=RecordingPlugin(commands=[SAY]))
+
+    assert "several plugins have a command `say`: say `p say` or `q say`" == await refusal(commands, "say", "a")
+    assert "did you mean `say`." in await refusal(commands, "saay")
+
+
 async def test_outside_of_a_session_nothing_is_said_of_one(load):
     """Without a session the overview says how the plugins are, and no more."""
     commands = await load()
@@ -73,7 +116,7 @@ async def test_a_degraded_plugin_is_shown_with_since_when(load):
     commands = await load(p=FaultPlugin(Fault.RAISE, "before_prompt"))
     async with commands._engine.host.turn("hello", session="s", trust="full") as turn:
         await turn.commit("yes")
-    (line,) = [line for line in (await commands.overview()).splitlines() if line.startswith("p ")]
+    (line,) = [line for line in (await commands.overview(CommandContext())).splitlines() if line.startswith("p ")]
 
     assert ("p", "degraded since 2026-01-02 12:00:00 UTC: before_prompt: raised") == tuple(line.split(maxsplit=1))
 
@@ -82,7 +125,7 @@ async def test_a_host_that_is_not_well_is_no_plugin(load):
     """The host's own health is not in the list of memories."""
     commands = await load()
 
-    assert "host" not in {line.split()[0] for line in (await commands.overview()).splitlines()}
+    assert "host" not in {line.split()[0] for line in (await commands.overview(CommandContext())).splitlines()}
 
 
 async def test_off_and_on(load):
@@ -92,8 +135,8 @@ async def test_off_and_on(load):
 
     assert [off, ON] == [await commands.run([word], IN_SESSION) for word in ("off", "on")]
     await commands.run(["off"], IN_SESSION)
-    assert off in await commands.overview("s")
-    assert ON in await commands.overview("other")
+    assert off in await commands.overview(IN_SESSION)
+    assert ON in await commands.overview(CommandContext(session="other"))
 
 
 async def test_off_without_a_session_is_refused(load):
@@ -152,4 +195,4 @@ async def test_without_any_plugin_the_overview_says_so():
     """Where no plugin is installed, that is what is said."""
     bare = SimpleNamespace(status={}, host=SimpleNamespace(commands={}))
 
-    assert "No memory plugin is installed.\nCommands: off, on." == await MemoryCommands(bare).overview()
+    assert "No memory plugin is installed.\nCommands: off, on." == await MemoryCommands(bare).overview(CommandContext())

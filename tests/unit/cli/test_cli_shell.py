@@ -1,6 +1,7 @@
 """The shell: a plugin's commands reach their plugin in service, or are told why not."""
 
 import asyncio
+import stat
 
 import click
 import pytest
@@ -65,6 +66,16 @@ def test_what_the_function_raises_comes_out(install, configured):
     with pytest.raises(LookupError, match="nothing of that name"):
         call("lent", fail)
     assert [True] == [plugin.stopped for plugin in seen]
+
+
+def test_the_folder_of_a_plugin_that_is_not_in_service(install, configured, scratch):
+    """The plugin's own folder is there, and private, in service or not; the plugin is not started for it."""
+    install("lent", PLUGIN, plugin="Absent")
+    configured()
+    with click.Context(beaver):
+        folder = PluginShell("lent").folder()
+
+    assert (scratch / ".beaver" / "plugins" / "lent", 0o700) == (folder, stat.S_IMODE(folder.stat().st_mode))
 
 
 async def never(_plugin):

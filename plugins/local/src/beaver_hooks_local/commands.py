@@ -1,33 +1,32 @@
-"""What the user can do with the local memory: the commands under `/memory local`, and the texts they show.
+"""The commands under `/memory local`, as the host offers them. What they do is imported when one is run."""
 
-A memory is named by its id. What is shown is what whoever runs the command may see; only what is their own can be
-changed. Nothing is forgotten without a second word.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
+from importlib import import_module
 from types import MappingProxyType
+from typing import TYPE_CHECKING, cast
 
 from beaver_hooks_local.errors import LocalError
-from beaver_hooks_local.filters import Filters
-from beaver_hooks_local.hosting.memory import LocalMemory
-from beaver_hooks_local.hosting.scoping import Sight
-from beaver_hooks_local.injecting.recalling import Recall
-from beaver_hooks_local.injecting.references import heading
-from beaver_hooks_local.query import Hit, Query
-from beaver_hooks_local.records import Memory
 from beaver_hooks_local.tools.offering import Serving
-from beaver_hostspecs import Command, CommandContext, OutcomeKind, Report
-from beaver_hostspecs.neutralising import neutralise
+from beaver_hostspecs import Command, CommandContext, Report
 
-PLANE = "local"
-YES = "yes"
-RECENT = 20
-FOUND = 10
-_LONGEST_ID = 18
-_LONGEST_QUERY = 4_000
+if TYPE_CHECKING:
+    from beaver_hooks_local.hosting.memory import LocalMemory
 
-Words = tuple[str, ...]
-Run = Callable[[LocalMemory, Words, CommandContext, Report], str]
+_SUMMARIES: Mapping[str, str] = MappingProxyType(
+    {
+        "list": "what is active in this session, and what is recent",
+        "active": "what the model was given last in this session",
+        "recent": "what was written last",
+        "overview": "the same in short, as `/memory` shows it",
+        "search": "what is found: search WORDS",
+        "why": "what the last recall of this session found, with scores",
+        "pin": "keep and prefer a memory: pin ID",
+        "unpin": "take that back: unpin ID",
+        "forget": "show what would be forgotten: forget ID; forget ID yes does it",
+        "status": "what there is, in numbers",
+    }
+)
+_CHANGING = frozenset({"pin", "unpin", "forget"})
 
 
 class CommandRefused(LocalError):
@@ -36,167 +35,15 @@ class CommandRefused(LocalError):
 
 def offered(serve: Serving) -> tuple[Command, ...]:
     """Return the commands."""
-    return tuple(_command(name, summary, run, serve) for name, (summary, run) in _TABLE.items())
+    return tuple(_command(name, summary, serve) for name, summary in _SUMMARIES.items())
 
 
-def status(memory: LocalMemory, words: Words, _context: CommandContext, _report: Report) -> str:
-    """Show what there is, in numbers."""
-    _alone("status", words)
-    stats = memory.engine.stats()
-    lines = [f"{name}: {_told(value)}" for name, value in stats.items()]
-    troubles = ", ".join(memory.troubles.now) or "none"
-    return "\n".join([*lines, f"trouble: {troubles}"])
-
-
-def list_(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
-    """Show what is active in this session, and what is recent."""
-    _alone("list", words)
-    sight = Sight.of_command(context)
-    filters = sight.filters(memory.clock.now())
-    last = memory.recaller.last(sight)
-    active = memory.engine.get(list(last.given), filters) if last else []
-    recent = memory.engine.store.recent(filters, limit=RECENT)
-    if not active and not recent:
-        return "Nothing is remembered yet." if filters.stores else _NOTHING
-    parts = [("Active in this session:", active), ("Recent:", recent)]
-    return "\n".join(line for title, rows in parts if rows for line in (title, *map(_row, rows)))
-
-
-def pin(memory: LocalMemory, words: Words, context: CommandContext, report: Report) -> str:
-    """Pin a memory."""
-    return _pinned(memory, "pin", words, context, report, pinned=True)
-
-
-def unpin(memory: LocalMemory, words: Words, context: CommandContext, report: Report) -> str:
-    """Unpin a memory."""
-    return _pinned(memory, "unpin", words, context, report, pinned=False)
-
-
-def forget(memory: LocalMemory, words: Words, context: CommandContext, report: Report) -> str:
-    """Show what would be forgotten; with the second word `yes`, forget it."""
-    if not words or len(words) > 2 or words[1:] not in ((), (YES,)):  # noqa: PLR2004 - an id and a word
-        raise CommandRefused("Say which one: forget ID. `list` shows the ids; forget ID yes does it.")
-    found = _own(memory, words[0], context)
-    if len(words) == 1:
-        return f"This would be forgotten for good:\n{_row(found)}\nSay `forget {found.id} {YES}` to do it."
-    gone = memory.engine.forget([found.id], Sight.of_command(context).own(memory.clock.now()))
-    if not gone:
-        raise CommandRefused(_no_such(words[0]))
-    report.event("memory_forgotten", memory=found.id, store=found.store.value)
-    memory.trace("memory_forgotten", memory=found.id)
-    return f"{found.id} is forgotten: its text, its vectors and the texts in its history are erased."
-
-
-def why(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
-    """Show what the last recall of this session found, and what each signal added."""
-    _alone("why", words)
-    sight = Sight.of_command(context)
-    last = memory.recaller.last(sight)
-    if last is None:
-        return "Nothing was recalled in this session yet, as far as this process knows."
-    seen = {each.id for each in memory.engine.get([hit.memory.id for hit in last.hits], _filters(memory, sight))}
-    said = f"The gate said {last.decision.verdict}: {last.decision.reason}."
-    lines = [_explained(hit, last) for hit in last.hits if hit.memory.id in seen]
-    return "\n".join([said, *(lines or ["Nothing was found."])])
-
-
-def search(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
-    """Show what is found by words."""
-    text = " ".join(words)[:_LONGEST_QUERY]
-    if not text.strip():
-        raise CommandRefused("Say what to look for: search WORDS.")
-    sight = Sight.of_command(context)
-    query = Query(text=text, filters=_filters(memory, sight), limit=FOUND, formula=memory.settings.ranking.formula)
-    answer = memory.engine.search(query)
-    rows = [f"{hit.score:.2f} {_row(hit.memory)}" for hit in answer.hits]
-    return "\n".join(rows) if rows else ("Nothing was found." if sight.stores else _NOTHING)
-
-
-_NOTHING = "Nothing of this memory may be shown to whoever speaks here."
-_TABLE: Mapping[str, tuple[str, Run]] = MappingProxyType(
-    {
-        "list": ("what is active in this session, and what is recent", list_),
-        "search": ("what is found: search WORDS", search),
-        "why": ("what the last recall of this session found, with scores", why),
-        "pin": ("keep and prefer a memory: pin ID", pin),
-        "unpin": ("take that back: unpin ID", unpin),
-        "forget": ("show what would be forgotten: forget ID; forget ID yes does it", forget),
-        "status": ("what there is, in numbers", status),
-    }
-)
-_CHANGING = frozenset({"pin", "unpin", "forget"})
-
-
-def _command(name: str, summary: str, run: Run, serve: Serving) -> Command:
-    async def ran(words: Words, context: CommandContext, report: Report) -> str:
-        def work(memory: LocalMemory) -> str:
-            return run(memory, words, context, report)
+def _command(name: str, summary: str, serve: Serving) -> Command:
+    async def ran(words: tuple[str, ...], context: CommandContext, report: Report) -> str:
+        def work(memory: "LocalMemory") -> str:
+            runs = import_module("beaver_hooks_local.hosting.commanding").RUNS
+            return cast("str", runs[name](memory, words, context, report))
 
         return await serve(work, wrote=name in _CHANGING)
 
     return Command(name=name, summary=summary, run=ran)
-
-
-def _pinned(
-    memory: LocalMemory, name: str, words: Words, context: CommandContext, report: Report, *, pinned: bool
-) -> str:
-    if len(words) != 1:
-        raise CommandRefused(f"Say which one: {name} ID. `list` shows the ids.")
-    found = _own(memory, words[0], context)
-    own = Sight.of_command(context).own(memory.clock.now())
-    if memory.engine.change(found.id, own, event=name.upper(), pinned=pinned) is None:
-        raise CommandRefused(_no_such(words[0]))
-    report.outcome(PLANE, OutcomeKind.UPDATED, memory=found.id, pinned=pinned)
-    return f"{found.id} is {'pinned' if pinned else 'not pinned any more'}: {_title(found)}"
-
-
-def _own(memory: LocalMemory, word: str, context: CommandContext) -> Memory:
-    """Return a memory that whoever runs the command may change."""
-    plain = word.isascii() and word.isdigit() and len(word) <= _LONGEST_ID
-    own = Sight.of_command(context).own(memory.clock.now())
-    found = memory.engine.get([int(word)], own) if plain else []
-    if not found:
-        raise CommandRefused(_no_such(word))
-    return found[0]
-
-
-def _no_such(word: str) -> str:
-    shown = word if word.isascii() and word.isdigit() and len(word) <= _LONGEST_ID else "that"
-    return f"There is no memory {shown} here that you may change. `list` shows the ids."
-
-
-def _alone(name: str, words: Words) -> None:
-    if words:
-        raise CommandRefused(f"`{name}` takes no words; nothing was done. Say `{name}` alone.")
-
-
-def _filters(memory: LocalMemory, sight: Sight) -> Filters:
-    return sight.filters(memory.clock.now())
-
-
-def _row(memory: Memory) -> str:
-    pinned = " pinned" if memory.pinned else ""
-    when = f"{memory.created_at:%Y-%m-%d}" if memory.created_at else ""
-    return f"[{memory.id}] {when} {memory.store} {_plain(memory.type)}{pinned}: {_title(memory)}"
-
-
-def _title(memory: Memory) -> str:
-    return _plain(heading(memory, 100))
-
-
-def _plain(text: str) -> str:
-    return " ".join(neutralise(text).split())
-
-
-def _explained(hit: Hit, last: Recall) -> str:
-    given = "given" if hit.memory.id in last.given else "not given"
-    shares = ", ".join(f"{name} {share:.3f}" for name, share in hit.shares.items() if share)
-    return f"{hit.score:.3f} {_row(hit.memory)}\n      {given}; {shares or 'by date alone'}"
-
-
-def _told(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_told(each)}" for name, each in value.items()) or "none"
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(map(_told, value)) or "none"
-    return _plain(str(value))

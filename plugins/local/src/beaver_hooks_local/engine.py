@@ -10,7 +10,9 @@ from beaver_hooks_local.analysing import Writer
 from beaver_hooks_local.embedding.errors import EmbeddingError
 from beaver_hooks_local.embedding.protocol import Embedder
 from beaver_hooks_local.filters import Filters
+from beaver_hooks_local.index.nearest import Find, Nearest
 from beaver_hooks_local.index.owner_index import Progress
+from beaver_hooks_local.index.parts import Model
 from beaver_hooks_local.index.shelf import IndexShelf
 from beaver_hooks_local.index.terms import Analyser, passages
 from beaver_hooks_local.query import Answer, Query
@@ -40,6 +42,7 @@ class MemoryEngine:
         embedder: what turns texts into vectors; `None` for finding them by their words alone.
         previous: the embedder before this one, if the model has changed: it answers until `embed` has embedded with the
             new one as much as it had.
+        nearest: what finds the nearest vectors in place of the indexes.
         indexes: a folder for what makes opening fast; `None` for none.
         weights: of the default formula.
         clock: where time comes from.
@@ -52,6 +55,7 @@ class MemoryEngine:
         *,
         embedder: Embedder | None = None,
         previous: Embedder | None = None,
+        nearest: Nearest | None = None,
         indexes: Path | None = None,
         weights: Weights | None = None,
         clock: Clock | None = None,
@@ -64,6 +68,7 @@ class MemoryEngine:
         self._trace = _nothing if trace is None else trace
         self._analyser = Analyser()
         self._writer = Writer(store, self._analyser)
+        self._nearest = nearest
         self._shelf = IndexShelf(store, indexes, self._trace)
         self._serving = Serving(store, embedder, previous, self._clock, self._take_over)
 
@@ -104,11 +109,15 @@ class MemoryEngine:
         """
         if self._embedder is None:
             return 0
-        done = 0
-        for owner in self.store.owners() if owners is None else owners:
+        done, whose = 0, self.store.owners() if owners is None else list(owners)
+        for owner in whose:
             while done < limit and (found := self._embed_some(self._embedder, owner, min(BATCH, limit - done))):
                 done += found
         self._serving.look()
+        model = model_of(self._serving.embedder())
+        if self._nearest is not None and model is not None:
+            for owner in whose:
+                self._nearest.catch_up(owner, model)
         return done
 
     def change(self, id_: int, filters: Filters, *, event: str, **fields: Any) -> Memory | None:
@@ -140,7 +149,8 @@ class MemoryEngine:
             return self._newest(query, trouble)
         model = model_of(embedder)
         states = self._shelf.current(query.filters.owners, model)
-        found = gather(states, terms, vector, query.filters)
+        finders = self._finders(query.filters.owners, model) if vector is not None else []
+        found = gather(states, terms, vector, query.filters, finders)
         names = np.array(self._analyser.names(query.text), "u8")
         ranked = FORMULAS[query.formula](found, names, query.filters.now.timestamp(), self._weights)
         chosen = hits(
@@ -163,6 +173,11 @@ class MemoryEngine:
     def stats(self) -> Mapping[str, Any]:
         """Return what there is, in numbers."""
         return self.store.stats()
+
+    def _finders(self, owners: Iterable[Owner], model: Model | None) -> list[Find | None]:
+        if self._nearest is None or model is None:
+            return []
+        return [self._nearest.finder(owner, model) for owner in owners]
 
     def _newest(self, query: Query, trouble: str | None) -> Answer:
         found = self.store.recent(query.filters, limit=query.limit + SPARE)

@@ -3,6 +3,7 @@ r"""Every error of the local memory.
     BeaverError
     └── LocalError                the root of this tree; never raised itself
         ├── StoreError            the store of memories cannot do what it was asked; `category` says why
+        ├── VecError              the extension sqlite-vec cannot be used (in `store.extension`); the index serves then
         ├── NotOpen               the plugin is asked before it is open, or after it was closed (in `plugin`)
         ├── Overloaded            too many calls wait for it (in `hosting.working`)
         └── CommandRefused        the words of a command mean nothing that can be done (in `commands`)

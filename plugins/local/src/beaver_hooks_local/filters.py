@@ -51,6 +51,7 @@ class Filters:
         after: it was said at or after.
         before: it was said before.
         as_of: what was true then, and known by then; else what is true now.
+        lapsed: what is expired, superseded or not yet true is seen too: its owner may want to look at it, or forget it.
         now: the moment that expiry is judged at.
     """
 
@@ -68,4 +69,5 @@ class Filters:
     after: datetime | None = field(default=None, validator=_aware)
     before: datetime | None = field(default=None, validator=_aware)
     as_of: datetime | None = field(default=None, validator=_aware)
+    lapsed: bool = False
     now: datetime = field(validator=_aware)

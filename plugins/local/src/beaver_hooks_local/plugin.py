@@ -84,6 +84,9 @@ class Local:
     settings: LocalSettings
     """There from `configure` on."""
 
+    setup: Setup
+    """What the host gave it; there from `configure` on."""
+
     def __init__(self, *, environment: Mapping[str, str] | None = None, clock: Clock | None = None) -> None:
         self._environment = os.environ if environment is None else environment
         self._clock = clock or SystemClock()
@@ -122,7 +125,7 @@ class Local:
         """
         if not setup.settings.enabled:
             raise PluginTurnedOff(OFF)
-        self.settings, self._setup = setup.settings, setup
+        self.settings, self.setup = setup.settings, setup
         self._troubles = Troubles()
         seconds = self.settings.embedding.timeout_seconds + GRACE
         return Deadlines(before_prompt=max(5.0, seconds), start=START_SECONDS, stop=STOP_SECONDS + GRACE)
@@ -138,7 +141,7 @@ class Local:
         run = self._run = _Run(workers=Workers("beaver-local"))
         try:
             await run.workers.run(partial(self._open, run))
-            run.upkeep = self._rooms("hosting.upkeep").Upkeep(run.memory, run.workers, self._setup.report)
+            run.upkeep = self._rooms("hosting.upkeep").Upkeep(run.memory, run.workers, self.setup.report)
         except BaseException:
             self._run, self._ended = None, run
             run.workers.shut(run.close)
@@ -155,7 +158,7 @@ class Local:
             await run.upkeep.end()
         run.workers.shut(run.close)
         if not await run.workers.ended(STOP_SECONDS):
-            self._setup.report.event("memory_stop_incomplete", seconds=STOP_SECONDS)
+            self.setup.report.event("memory_stop_incomplete", seconds=STOP_SECONDS)
 
     @hookimpl
     def provide_tools(self) -> tuple[Tool, ...]:
@@ -201,12 +204,12 @@ class Local:
         hosting = self._rooms("hosting.memory")
         trace = self._trace()
         here = hosting.Surroundings(
-            state_folder=self._setup.state_folder,
+            state_folder=self.setup.state_folder,
             environment=self._environment,
             clock=self._clock,
             trace=trace,
             troubles=self._troubles,
-            report=self._setup.report,
+            report=self.setup.report,
         )
         run.memory = hosting.open_memory(self.settings, here)
 
@@ -216,7 +219,7 @@ class Local:
         return TraceFile(self.settings.trace_file, clock=self._clock, told=self._trace_told)
 
     def _trace_told(self, failure: str | None) -> None:
-        report = self._setup.report
+        report = self.setup.report
         if failure is None:
             self._troubles.ended("trace_file", report)
         else:

@@ -72,6 +72,10 @@ class LocalSettings:
         validator=[_absolute, _in_a_folder],
     )
     embedding: EmbeddingSettings = setting(default=EmbeddingSettings(), help="what turns texts into vectors")
+    vectors: Literal["bytes", "sqlite-vec"] = setting(
+        default="bytes",
+        help="what finds the nearest vectors: `bytes`, the index itself, or `sqlite-vec`, a table in the database",
+    )
     prompt_index: PromptIndexSettings = setting(
         default=PromptIndexSettings(), help="the list of memories beside what is recalled"
     )

@@ -9,7 +9,7 @@ from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.embedding.errors import EmbeddingError
 from beaver_hooks_local.errors import LocalError
 from beaver_hooks_local.plugin import Local
-from beaver_hostspecs import PluginError, Setup, Shell
+from beaver_hostspecs import PluginError, Shell
 
 if TYPE_CHECKING:
     from beaver_hooks_local.hosting.memory import LocalMemory
@@ -53,11 +53,6 @@ def call(shell: Shell, function: Callable[[Local], Awaitable[T]]) -> T:
     """
     with explained():
         return shell.call(function)
-
-
-def setup_of(plugin: Local) -> Setup:
-    """Return what the host gave the plugin: its folder and its report."""
-    return plugin._setup  # noqa: SLF001 - the commands are a part of the plugin
 
 
 @contextlib.contextmanager

@@ -1,11 +1,12 @@
 """`pin`, `unpin` and `forget`: what changes memories that are there."""
 
 import sys
+from datetime import UTC, datetime
 from functools import partial
 
 import click
 
-from beaver_hooks_local.cli.calling import ask, call, setup_of
+from beaver_hooks_local.cli.calling import ask, call
 from beaver_hooks_local.cli.options import ID, Asked, debug_option, json_option
 from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.cli.reading import ensure_all
@@ -17,6 +18,9 @@ from beaver_hostspecs import Shell
 
 BATCH = 100
 """Memories that are forgotten at once."""
+
+SHOWN = 50
+"""Memories that are listed before it is asked whether they are meant."""
 
 ids_argument = click.argument("ids", metavar="ID...", nargs=-1, required=True, type=ID)
 own_option = click.option("--user", metavar="ID", help="Whose memories; only theirs can be changed.")
@@ -45,21 +49,29 @@ def unpin(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool
 
 
 @click.command()
-@ids_argument
+@click.argument("ids", metavar="[ID]...", nargs=-1, type=ID)
 @own_option
+@click.option("--all", "everything", is_flag=True, help="All of theirs, however many there are.")
 @click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can be asked.")
 @click.option("--dry-run", "dry", is_flag=True, help="Show what would be forgotten, and forget nothing.")
 @json_option
 @debug_option
 @click.pass_obj
-def forget(shell: Shell, ids: tuple[int, ...], *, user: str | None, yes: bool, dry: bool, as_json: bool) -> None:
-    """Forget memories for good.
+def forget(
+    shell: Shell, ids: tuple[int, ...], *, user: str | None, everything: bool, yes: bool, dry: bool, as_json: bool
+) -> None:
+    """Forget memories for good, also what is expired or superseded.
 
     Their texts, their vectors and the texts in their history are erased from the database. What is kept is that there
     was something, and when it was forgotten.
     """
+    if bool(ids) is everything:
+        raise click.UsageError("Say which ones: forget ID..., or all of theirs: forget --all.")
     which = Asked(user=user)
-    found = _own(shell, ids, which)
+    found = _all(shell, which) if everything else _forgettable(shell, ids, which)
+    if not (found or as_json):
+        say("Nothing is remembered of theirs; there is nothing to forget.")
+        return
     if not dry:
         _ensure_meant(found, yes=yes)
         gone = _forgotten(shell, found, which)
@@ -89,20 +101,39 @@ def _pinned(shell: Shell, ids: tuple[int, ...], which: Asked, *, pinned: bool, a
         say("\n".join(f"[{each.id}] is {said}: {title(each)}" for each in changed))
 
 
-def _own(shell: Shell, ids: tuple[int, ...], which: Asked) -> list[Memory]:
-    """Return memories that may be changed.
+def _own(shell: Shell, ids: tuple[int, ...], which: Asked) -> None:
+    """Refuse ids of memories that may not be changed.
+
+    Raises:
+        UsageError: there are such ids.
+    """
+    ensure_all(ids, ask(shell, lambda memory: memory.engine.get(list(ids), which.own(memory))))
+
+
+def _forgettable(shell: Shell, ids: tuple[int, ...], which: Asked) -> list[Memory]:
+    """Return memories that may be forgotten.
 
     Raises:
         UsageError: one of them is not there.
     """
-    found = ask(shell, lambda memory: memory.engine.get(list(ids), which.own(memory)))
+    found = ask(shell, lambda memory: memory.engine.get(list(ids), which.own(memory, lapsed=True)))
     ensure_all(ids, found)
     return found
 
 
+def _all(shell: Shell, which: Asked) -> list[Memory]:
+    """Return all memories of an owner, the newest first."""
+
+    def work(memory: LocalMemory) -> list[Memory]:
+        store = memory.engine.store
+        return store.recent(which.own(memory, lapsed=True), limit=store.count(which.sight.owner))
+
+    return ask(shell, work)
+
+
 def _ensure_meant(found: list[Memory], *, yes: bool) -> None:
     """Ask whether memories may be forgotten; where nobody can be asked, only --yes says so."""
-    if yes:
+    if yes or not found:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise click.UsageError("Forgetting is for good; say --yes where nobody can be asked, or --dry-run to see it.")
@@ -111,7 +142,9 @@ def _ensure_meant(found: list[Memory], *, yes: bool) -> None:
 
 
 def _listed(found: list[Memory]) -> str:
-    return table([HEADS, *map(row, found)])
+    now = datetime.now(UTC)
+    lines = table([HEADS, *(row(each, now) for each in found[:SHOWN])])
+    return lines if len(found) <= SHOWN else f"{lines}\nand {len(found) - SHOWN:,} more"
 
 
 def _forgotten(shell: Shell, found: list[Memory], which: Asked) -> list[int]:
@@ -120,7 +153,7 @@ def _forgotten(shell: Shell, found: list[Memory], which: Asked) -> list[int]:
     bar = Bar()
 
     def work(memory: LocalMemory, ids: list[int]) -> list[int]:
-        gone = memory.engine.forget(ids, which.own(memory))
+        gone = memory.engine.forget(ids, which.own(memory, lapsed=True))
         for id_ in gone:
             memory.trace("memory_forgotten", memory=id_)
         return gone
@@ -132,7 +165,7 @@ def _forgotten(shell: Shell, found: list[Memory], which: Asked) -> list[int]:
             for begin in range(0, len(ids), BATCH):
                 done = await plugin.serve(partial(work, ids=ids[begin : begin + BATCH]), wrote=True)
                 for id_ in done:
-                    setup_of(plugin).report.event("memory_forgotten", memory=id_, store=stores[id_])
+                    plugin.setup.report.event("memory_forgotten", memory=id_, store=stores[id_])
                 gone += done
                 bar(len(gone), len(ids), "forgetting")
         finally:

@@ -2,19 +2,17 @@
 
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import attrs
 import click
 
-from beaver_hooks_local.cli.calling import explained, setup_of
+from beaver_hooks_local.cli.calling import explained
 from beaver_hooks_local.cli.options import debug_option, json_option
 from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.cli.showing import say, say_json, table
 from beaver_hooks_local.embedding.benching import QUERIES, bench_model
 from beaver_hooks_local.embedding.installing import install_model, remove_model
 from beaver_hooks_local.embedding.models import Listed, check_model, is_there, known_model, list_models
-from beaver_hooks_local.plugin import Local
 from beaver_hostspecs import Shell
 
 PACKAGES = ("onnxruntime", "tokenizers")
@@ -31,7 +29,7 @@ def embedder() -> None:
     """Embedding models on this machine.
 
     Without one, memories are found by their words. With one they are found by their meaning as well, and no text
-    leaves this machine. MODEL is e5-small unless given.
+    leaves this machine. MODEL is e5-small unless given. The memory need not be turned on for it.
     """
 
 
@@ -41,12 +39,14 @@ def embedder() -> None:
 @click.pass_obj
 def list_(shell: Shell, *, as_json: bool) -> None:
     """List the models that can be installed, and whether they are."""
-    found = list_models(_folder(shell))
+    found = list_models(shell.folder())
     if as_json:
         say_json({"models": [_json(each) for each in found]})
         return
     rows = [[each.known.name, str(each.known.dimensions), _size(each.known.size), _state(each)] for each in found]
     say(table([["model", "dimensions", "on disk", "state"], *rows]))
+    if not all(each.installed for each in found):
+        say("`beaver memory embedder install MODEL` installs one.")
 
 
 @embedder.command()
@@ -62,7 +62,7 @@ def install(shell: Shell, model: str, *, as_json: bool) -> None:
     """
     with explained():
         known = known_model(model)
-        folder = _folder(shell)
+        folder = shell.folder()
         with Bar(unit="bytes") as bar:
             installed = install_model(model, folder, progress=bar)
     runs = _runs()
@@ -84,7 +84,7 @@ def install(shell: Shell, model: str, *, as_json: bool) -> None:
 def remove(shell: Shell, model: str, *, yes: bool, as_json: bool) -> None:
     """Remove a model; memories are found by their words then."""
     with explained():
-        known, folder = known_model(model), _folder(shell)
+        known, folder = known_model(model), shell.folder()
         removed = False
         if is_there(model, folder):
             _ensure_meant(model, _size(known.size), yes=yes)
@@ -103,7 +103,7 @@ def remove(shell: Shell, model: str, *, yes: bool, as_json: bool) -> None:
 def check(shell: Shell, model: str, *, as_json: bool) -> None:
     """Read the files of a model and compare their hashes."""
     with explained():
-        folder = _folder(shell)
+        folder = shell.folder()
         with Bar(unit="bytes") as bar:
             installed = check_model(model, folder, thorough=True, progress=bar)
     runs = _runs()
@@ -123,7 +123,7 @@ def check(shell: Shell, model: str, *, as_json: bool) -> None:
 def bench(shell: Shell, model: str, *, queries: int, threads: int, as_json: bool) -> None:
     """Measure an installed model on this machine."""
     with explained():
-        folder = _folder(shell)
+        folder = shell.folder()
         with Bar() as bar:
             found = bench_model(model, folder, queries=queries, threads=threads, progress=bar)
     if as_json:
@@ -134,15 +134,6 @@ def bench(shell: Shell, model: str, *, queries: int, threads: int, as_json: bool
     say(f"{found.passages_per_second:.0f} passages of about 200 characters in a second")
     memory = "" if found.peak_mb is None else f"; this process took {found.peak_mb:.0f} MB at most"
     say(f"the first text takes {found.load_seconds:.2f} s{memory}")
-
-
-def _folder(shell: Shell) -> Path:
-    """Return where the plugin keeps its state. The host is closed again by then: fetching takes long."""
-
-    async def folder(plugin: Local) -> Path:
-        return setup_of(plugin).state_folder
-
-    return shell.call(folder)
 
 
 def _runs() -> bool:
@@ -160,7 +151,7 @@ def _ensure_meant(model: str, size: str, *, yes: bool) -> None:
 def _state(listed: Listed) -> str:
     if listed.problem:
         return listed.problem
-    return "installed" if listed.installed else f"not installed; beaver memory embedder install {listed.known.name}"
+    return "installed" if listed.installed else "not installed"
 
 
 def _json(listed: Listed) -> dict[str, object]:

@@ -38,8 +38,8 @@ Write = Callable[[str], object]
 def export(shell: Shell, /, *, output: Path, force: bool, **options: Any) -> None:
     """Export memories as JSON lines: everybody's and each user's, unless --user names one.
 
-    What is expired, superseded or forgotten is left out. A file is written whole or not at all, and only you may read
-    it.
+    What is expired or superseded is left out without --all. A file is written whole or not at all, and only you may
+    read it.
     """
     which = asked(**options)
     if output == STANDARD:

@@ -7,18 +7,23 @@ from typing import Any
 
 import click
 
-from beaver_hooks_local.cli.calling import NAME, ask, call, setup_of
+from beaver_hooks_local.cli.calling import NAME, ask, call
 from beaver_hooks_local.cli.options import debug_option, json_option
 from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.cli.showing import counted, plain, say, say_json
 from beaver_hooks_local.embedding.making import make_embedder
 from beaver_hooks_local.embedding.protocol import Identity
-from beaver_hooks_local.hosting.memory import LocalMemory
+from beaver_hooks_local.hosting.memory import EMBEDDER, LocalMemory
+from beaver_hooks_local.hosting.upkeep import UPKEEP
+from beaver_hooks_local.injecting.recalling import EMBEDDING
 from beaver_hooks_local.plugin import Local
 from beaver_hostspecs import PluginError, Shell
 
 PAUSE = 0.2
 """Seconds between two looks at how much is embedded."""
+
+EMBEDDING_NOT = (EMBEDDER, EMBEDDING, UPKEEP)
+"""The troubles with which nothing is embedded."""
 
 PROBLEM = 1
 """The exit code where something is wrong."""
@@ -99,7 +104,7 @@ async def _embedded(plugin: Local, bar: Bar) -> int:
         return 0
     begun = left = await _pending(plugin, identity)
     while left:
-        if troubles := plugin.memory.troubles.now:
+        if troubles := [each for each in plugin.memory.troubles.now if each.startswith(EMBEDDING_NOT)]:
             raise PluginError(
                 f"Not all is embedded ({', '.join(troubles)}); `beaver memory embedder check` and the settings of"
                 " memory.local.embedding say more.",
@@ -122,7 +127,7 @@ def _identity(plugin: Local) -> Identity | None:
     Raises:
         EmbeddingError: they cannot be had.
     """
-    folder = setup_of(plugin).state_folder
+    folder = plugin.setup.state_folder
     embedder = make_embedder(plugin.settings.embedding, state_folder=folder, environment=os.environ)
     if embedder is None:
         return None

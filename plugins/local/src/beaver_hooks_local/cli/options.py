@@ -15,8 +15,9 @@ from beaver_hostspecs import CommandContext, Scope, Trust
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-LARGEST_ID = 2**63 - 1
-ID = click.IntRange(1, LARGEST_ID)
+LONGEST_ID = 19
+"""Digits that no id has."""
+
 STORES = click.Choice([store.value for store in Store])
 
 
@@ -49,7 +50,20 @@ class Word(click.ParamType[str]):
         return str(value)
 
 
-MOMENT, WORD = Moment(), Word()
+class Id(click.ParamType[int]):
+    """The id of a memory."""
+
+    name = "id"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the id."""
+        text = str(value)
+        if not (text.isascii() and text.isdecimal() and len(text) < LONGEST_ID and int(text)):
+            self.fail("An id is a whole number, as `beaver memory list` shows it.", param, ctx)
+        return int(text)
+
+
+MOMENT, WORD, ID = Moment(), Word(), Id()
 
 user_option = click.option("--user", metavar="ID", help="Whose memories; with them go those of everybody.")
 project_option = click.option("--project", metavar="NAME", help="As seen in this project.")
@@ -88,9 +102,9 @@ class Asked:
         """Return the filters of now."""
         return self.sight.filters(memory.clock.now(), **self.narrowed)
 
-    def own(self, memory: LocalMemory) -> Filters:
-        """Return what may be changed."""
-        return self.sight.own(memory.clock.now())
+    def own(self, memory: LocalMemory, *, lapsed: bool = False) -> Filters:
+        """Return what may be changed, or with `lapsed` forgotten."""
+        return self.sight.own(memory.clock.now(), lapsed=lapsed)
 
 
 def filtered(function: Function) -> Function:
@@ -107,6 +121,7 @@ def filtered(function: Function) -> Function:
             click.option("--after", type=MOMENT, help="Only what was said at or after this moment."),
             click.option("--before", type=MOMENT, help="Only what was said before this moment."),
             click.option("--as-of", type=MOMENT, help="What was known and true then."),
+            click.option("--all", "lapsed", is_flag=True, help="Also what is expired, superseded or not yet true."),
         )
     ):
         function = option(function)

@@ -1,7 +1,9 @@
 """`list`, `search` and `show`."""
 
+from datetime import datetime
 from typing import Any
 
+import attrs
 import click
 
 from beaver_hooks_local.cli.calling import ask
@@ -35,16 +37,18 @@ def list_(shell: Shell, /, *, limit: int, as_json: bool, **options: Any) -> None
     """List what is remembered, the newest first."""
     which = asked(**options)
 
-    def work(memory: LocalMemory) -> tuple[list[Memory], int]:
+    def work(memory: LocalMemory) -> tuple[list[Memory], int, datetime]:
+        filters = which.filters(memory)
         # One more than is shown tells whether there are more.
-        return memory.engine.store.recent(which.filters(memory), limit=limit + 1), _elsewhere(memory, which)
+        found = memory.engine.store.recent(filters, limit=limit + 1)
+        return found, _elsewhere(memory, which), filters.now
 
-    found, elsewhere = ask(shell, work)
+    found, elsewhere, now = ask(shell, work)
     shown, more = found[:limit], len(found) > limit
     if as_json:
         say_json({"memories": [record(each) for each in shown], "more": more})
     elif shown:
-        say(table([HEADS, *map(row, shown)]))
+        say(table([HEADS, *(row(each, now) for each in shown)]))
         if more:
             say(f"There are more than {limit:,}; --limit shows them.")
     else:
@@ -64,20 +68,22 @@ def search(shell: Shell, /, words: tuple[str, ...], *, limit: int, as_json: bool
     Example: beaver memory search which branch --type decision --after 2026-01-01
     """
     which = asked(**options)
+    if not " ".join(words).strip():
+        raise click.UsageError("Say what to look for; `beaver memory list` lists memories without looking for any.")
 
-    def work(memory: LocalMemory) -> tuple[Answer, int]:
-        formula = memory.settings.ranking.formula
-        query = Query(text=" ".join(words), filters=which.filters(memory), limit=limit, formula=formula)
-        return memory.engine.search(query), _elsewhere(memory, which)
+    def work(memory: LocalMemory) -> tuple[Answer, int, datetime]:
+        filters, formula = which.filters(memory), memory.settings.ranking.formula
+        query = Query(text=" ".join(words), filters=filters, limit=limit, formula=formula)
+        return memory.engine.search(query), _elsewhere(memory, which), filters.now
 
-    answer, elsewhere = ask(shell, work)
+    answer, elsewhere, now = ask(shell, work)
     if as_json:
         hits = [{**record(hit.memory), "score": round(hit.score, 6)} for hit in answer.hits]
         say_json({"hits": hits, "candidates": answer.total, "keyword_only": answer.keyword_only})
         return
     if answer.keyword_only is not None:
         say(BY_WORDS.format(answer.keyword_only), err=True)
-    rows = [[f"{hit.score:.3f}", *row(hit.memory)] for hit in answer.hits]
+    rows = [[f"{hit.score:.3f}", *row(hit.memory, now)] for hit in answer.hits]
     say(table([["score", *HEADS], *rows]) if rows else _nothing("Nothing is found.", which, elsewhere))
 
 
@@ -92,7 +98,8 @@ def show(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool)
     which = Asked(user=user)
 
     def work(memory: LocalMemory) -> list[tuple[Memory, list[Change]]]:
-        filters = which.filters(memory)
+        # Whoever names an id wants to see it, whatever has become of it.
+        filters = attrs.evolve(which.filters(memory), lapsed=True)
         return [(each, memory.engine.history(each.id, filters)) for each in memory.engine.get(list(ids), filters)]
 
     found = ask(shell, work)

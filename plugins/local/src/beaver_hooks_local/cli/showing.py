@@ -60,10 +60,15 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else f'{noun[:-1]}ies' if noun.endswith('y') else f'{noun}s'}"
 
 
-def row(memory: Memory) -> list[str]:
-    """Return a memory as a row: id, day, store, type, what it says."""
+def row(memory: Memory, now: datetime) -> list[str]:
+    """Return a memory as a row: id, day, store, type and what is to be known of it now, what it says."""
     when = f"{memory.created_at.astimezone(UTC):%Y-%m-%d}" if memory.created_at else ""
-    type_ = one_line(f"{memory.type}, pinned" if memory.pinned else memory.type)
+    marks = {
+        "pinned": memory.pinned,
+        "expired": memory.expires_at is not None and memory.expires_at <= now,
+        "superseded": memory.valid_until is not None and memory.valid_until <= now,
+    }
+    type_ = one_line(", ".join([memory.type, *(name for name, holds in marks.items() if holds)]))
     return [str(memory.id), when, memory.store.value, type_, title(memory)]
 
 

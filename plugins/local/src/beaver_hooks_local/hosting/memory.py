@@ -10,6 +10,7 @@ from beaver_hooks_local.embedding.protocol import Embedder, Trace
 from beaver_hooks_local.engine import BATCH, DATABASE, INDEXES, MemoryEngine
 from beaver_hooks_local.hosting.embedders import Embedders, make_embedders, remember
 from beaver_hooks_local.hosting.health import Troubles
+from beaver_hooks_local.index.nearest import TableSearch
 from beaver_hooks_local.injecting.recalling import Recaller
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.store.sqlite import SqliteStore
@@ -20,6 +21,10 @@ MOST_TOUCHED = 10_000
 
 EMBEDDER = "embedder"
 """The trouble of an embedder that is asked for and cannot be had: it lasts until the memory is opened anew."""
+
+
+SQLITE_VEC = "sqlite_vec"
+"""The trouble of the extension that is asked for and cannot be used."""
 
 
 @attrs.frozen(kw_only=True)
@@ -114,10 +119,12 @@ def open_memory(settings: LocalSettings, here: Surroundings) -> LocalMemory:
     _tell(embedders, here)
     path = settings.database_path or here.state_folder / DATABASE
     try:
+        store = SqliteStore.open(path)
         engine = MemoryEngine(
-            SqliteStore.open(path),
+            store,
             embedder=embedders.current,
             previous=embedders.previous,
+            nearest=_nearest(settings, store, here),
             indexes=indexes_of(path),
             clock=here.clock,
             trace=here.trace,
@@ -133,6 +140,24 @@ def open_memory(settings: LocalSettings, here: Surroundings) -> LocalMemory:
 def indexes_of(database: Path) -> Path:
     """Return the folder of a database's indexes: beside it, and another one for another database."""
     return database.parent / (INDEXES if database.name == DATABASE else f"{database.name}-{INDEXES}")
+
+
+def _nearest(settings: LocalSettings, store: SqliteStore, here: Surroundings) -> TableSearch | None:
+    """Return what finds the nearest vectors in place of the index; where it cannot that is told, and the index does."""
+
+    def told(trouble: str | None) -> None:
+        if trouble is None:
+            here.troubles.ended(SQLITE_VEC, here.report)
+            return
+        here.trace("sqlite_vec_unavailable", category=trouble)
+        here.report.event("memory_sqlite_vec_unavailable", category=trouble)
+        here.troubles.began(SQLITE_VEC, trouble, here.report)
+
+    if settings.vectors != "sqlite-vec":
+        return None
+    tables = TableSearch(store.vec_tables(), told)
+    tables.begin()
+    return tables
 
 
 def _tell(embedders: Embedders, here: Surroundings) -> None:

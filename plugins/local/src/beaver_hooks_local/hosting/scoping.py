@@ -71,7 +71,7 @@ class Sight:
         return visible_stores(self.trust)
 
     def filters(self, now: datetime, **more: Any) -> Filters:
-        """Return what may be seen as filters; `more` narrows them and cannot widen them."""
+        """Return what may be seen as filters; `more` narrows them; no stores or owners are added."""
         wanted = {Store(each) for each in more.pop("stores", ()) or self.stores}
         return Filters(
             owners=self.owners,
@@ -83,6 +83,6 @@ class Sight:
             **more,
         )
 
-    def own(self, now: datetime) -> Filters:
-        """Return what may be changed."""
-        return attrs.evolve(self.filters(now), owners=(self.owner,))
+    def own(self, now: datetime, *, lapsed: bool = False) -> Filters:
+        """Return what may be changed; what has lapsed may be forgotten, and no more than that."""
+        return attrs.evolve(self.filters(now), owners=(self.owner,), lapsed=lapsed)

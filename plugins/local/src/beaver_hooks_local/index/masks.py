@@ -64,9 +64,9 @@ def _by_time(block: Block, filters: Filters) -> Iterable[np.ndarray]:
     columns = block.columns
     now, then = seconds(micros(filters.now), 0.0), seconds(micros(filters.as_of or filters.now), 0.0)
     # Mostly nothing ever ends, and looking at the extremes is cheaper than a mask.
-    if block.earliest_end <= max(now, then):
+    if not filters.lapsed and block.earliest_end <= max(now, then):
         yield (columns["expires"] > now) & (columns["valid_until"] > then)
-    if block.latest_start > then:
+    if not filters.lapsed and block.latest_start > then:
         yield columns["valid_from"] <= then
     if filters.as_of is not None:
         yield columns["created"] <= then

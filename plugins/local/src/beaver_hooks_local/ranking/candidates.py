@@ -1,6 +1,7 @@
 """What a search has found in an index, as one set of arrays for ranking. It does not depend on how blocks are cut."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 import attrs
 import numpy as np
@@ -10,6 +11,7 @@ from beaver_hooks_local.index import lexical, masks
 from beaver_hooks_local.index import vectors as vectors_of
 from beaver_hooks_local.index.block import COLUMNS
 from beaver_hooks_local.index.links import apart, neighbours
+from beaver_hooks_local.index.nearest import Find
 from beaver_hooks_local.index.parts import Part, State
 
 WIDE = 120
@@ -65,7 +67,13 @@ class Candidates:
         return len(self.lexical)
 
 
-def gather(states: Sequence[State], terms: Sequence[int], query: np.ndarray | None, filters: Filters) -> Candidates:
+def gather(
+    states: Sequence[State],
+    terms: Sequence[int],
+    query: np.ndarray | None,
+    filters: Filters,
+    finders: Sequence[Find | None] = (),
+) -> Candidates:
     """Return what is found by terms, by vectors, and beside what is found.
 
     Args:
@@ -73,10 +81,16 @@ def gather(states: Sequence[State], terms: Sequence[int], query: np.ndarray | No
         terms: the query's terms.
         query: the query's vector, if there is one.
         filters: what may be seen.
+        finders: what finds by vectors in each state, where that is not the index itself.
     """
-    places = [(state, number) for state in states for number in range(len(state.parts))]
-    weighed = lexical.weigh(terms, [state.parts[number] for state, number in places])
-    looks = [_Look(*place, each, query, filters) for place, each in zip(places, weighed, strict=True)]
+    places = [
+        (state, number, finder) for state, finder in zip_longest(states, finders) for number in range(len(state.parts))
+    ]
+    weighed = lexical.weigh(terms, [state.parts[number] for state, number, _ in places])
+    looks = [
+        _Look(state, number, each, query, filters, finder=finder)
+        for (state, number, finder), each in zip(places, weighed, strict=True)
+    ]
     near = zip(
         _best(looks, [(look.words.units, look.words.scores) for look in looks]),
         _best(looks, [(look.nearest.units, look.nearest.cosines) for look in looks]),
@@ -90,7 +104,14 @@ class _Look:
     """One part of an index, and what was found in it."""
 
     def __init__(
-        self, state: State, number: int, terms: lexical.Terms, query: np.ndarray | None, filters: Filters
+        self,
+        state: State,
+        number: int,
+        terms: lexical.Terms,
+        query: np.ndarray | None,
+        filters: Filters,
+        *,
+        finder: Find | None,
     ) -> None:
         self.state = state
         self.number = number
@@ -100,11 +121,16 @@ class _Look:
         self.allowed = masks.allowed(self.part.block, filters, self.part.stale)
         self.chosen: list[np.ndarray] = []
         self.words = lexical.search(self.part.block, terms, allowed=self.allowed, limit=WIDE)
-        self.nearest = self._nearest()
+        self.nearest = self._nearest(finder)
 
-    def _nearest(self) -> vectors_of.Nearest:
+    def _nearest(self, finder: Find | None) -> vectors_of.Nearest:
         if self.query is None or self.part.vectors is None:
             return vectors_of.Nearest(units=np.empty(0, "i8"), cosines=np.empty(0))
+        units = None if finder is None else finder(self.part, self.query, self.allowed, WIDE)
+        if units is not None:
+            cosines = vectors_of.score(self.part.vectors, self.query, units)
+            order = np.lexsort((-units, -cosines))
+            return vectors_of.Nearest(units=units[order], cosines=cosines[order])
         return vectors_of.search(self.part.vectors, self.query, allowed=self.allowed, limit=WIDE)
 
     def lexical_of(self, units: np.ndarray) -> np.ndarray:

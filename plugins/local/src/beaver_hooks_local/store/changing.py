@@ -9,7 +9,7 @@ import attrs
 
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.records import Memory, Owner
-from beaver_hooks_local.store import embeddings
+from beaver_hooks_local.store import embeddings, sqlite_vec
 from beaver_hooks_local.store.counting import next_version
 from beaver_hooks_local.store.hashing import hash_of
 from beaver_hooks_local.store.reading import visible
@@ -142,6 +142,7 @@ def _erase(connection: apsw.Connection, owner: int, memory: Memory, now: int) ->
     drop_words(connection, id_)
     drop_labels(connection, owner, id_, created, memory)
     embeddings.erase(connection, owner, id_, created)
+    sqlite_vec.erase(connection, id_)
     connection.execute("DELETE FROM observation_archive WHERE original_observation_id = ?", (id_,))
     connection.execute("UPDATE observation_history SET old = '{}', new = '{}' WHERE memory = ?", (id_,))
     connection.execute(_NOTE, (id_, "FORGET", now, "{}", "{}"))

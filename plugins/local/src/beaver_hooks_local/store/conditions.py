@@ -73,11 +73,13 @@ def _nearness(filters: Filters) -> list[_Part]:
 
 def _times(filters: Filters) -> list[_Part]:
     then = micros(filters.as_of or filters.now)
-    parts: list[_Part] = [
-        ("(o.expires_at IS NULL OR o.expires_at > ?)", (micros(filters.now),)),
-        ("coalesce(o.valid_from, o.created_at) <= ?", (then,)),
-        ("(o.valid_until IS NULL OR o.valid_until > ?)", (then,)),
-    ]
+    parts: list[_Part] = []
+    if not filters.lapsed:
+        parts += [
+            ("(o.expires_at IS NULL OR o.expires_at > ?)", (micros(filters.now),)),
+            ("coalesce(o.valid_from, o.created_at) <= ?", (then,)),
+            ("(o.valid_until IS NULL OR o.valid_until > ?)", (then,)),
+        ]
     if filters.as_of is not None:
         parts.append(("o.created_at <= ?", (then,)))
     if filters.after is not None:

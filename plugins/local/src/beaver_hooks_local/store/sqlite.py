@@ -11,11 +11,12 @@ import apsw
 from beaver_hooks_local.errors import StoreError
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.records import Memory, Owner
-from beaver_hooks_local.store import changing, checking, embeddings, people, reading, reanalysing, writing
+from beaver_hooks_local.store import changing, checking, embeddings, people, reading, reanalysing, sqlite_vec, writing
 from beaver_hooks_local.store.connecting import Connector
 from beaver_hooks_local.store.protocol import Analysed, Change, IndexRow, Person, SessionSummary, VectorRow
 from beaver_hooks_local.store.rows import INDEXED, index_row_of
 from beaver_hooks_local.store.searching import word_search
+from beaver_hooks_local.store.sqlite_vec import VecTables
 from beaver_hooks_local.store.texts import cleaned, micros
 
 _CHANGED = (
@@ -254,7 +255,12 @@ class SqliteStore:
     def drop_vectors(self, model: str) -> int:
         """Delete all embeddings by a model; return how many there were."""
         with self._connector.writing() as connection:
+            sqlite_vec.drop(connection, model)
             return embeddings.drop(connection, model)
+
+    def vec_tables(self) -> VecTables:
+        """Return the copies of the embeddings that sqlite-vec searches."""
+        return VecTables(self._connector)
 
     # --- The whole of it ----------------------------------------------------------------------------------------
 

@@ -9,12 +9,10 @@ from beaver_hooks_local.hosting.memory import LocalMemory
 from beaver_hooks_local.hosting.scoping import Sight
 from beaver_hooks_local.records import NewMemory, Store
 from beaver_hooks_local.store.hashing import hash_of
+from beaver_hooks_local.tools.offering import PLANE
 from beaver_hooks_local.tools.reading import moment
 from beaver_hooks_local.trust import default_store
 from beaver_hostspecs import OutcomeKind, Report, Turn, holds_secret
-
-PLANE = "local"
-"""What the outcomes of writing are about."""
 
 GLOBAL_TYPES = frozenset({"preference"})
 """What holds everywhere, in whatever project it was said."""

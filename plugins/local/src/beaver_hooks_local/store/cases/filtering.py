@@ -48,6 +48,7 @@ FILTERS: tuple[dict[str, Any], ...] = (
     {"after": _ago(40)},
     {"before": _ago(40)},
     {"as_of": _ago(30)},
+    {"lapsed": True},
     {"now": _ago(20)},
 )
 

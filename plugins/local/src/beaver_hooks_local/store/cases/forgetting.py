@@ -66,4 +66,23 @@ def no_embedding_of_the_forgotten(open_store: OpenStore) -> None:
         agree([], store.check())
 
 
-CASES = (forgotten_everywhere, forgotten_once, ids_are_never_used_again, no_embedding_of_the_forgotten)
+def what_has_lapsed_is_forgotten(open_store: OpenStore) -> None:
+    """What is expired or superseded is forgotten where it is asked for, and nowhere else."""
+    with using(open_store) as store:
+        before = NOW - timedelta(minutes=1)
+        items = [new("expired", expires_at=before), new("superseded", valid_until=before), new("live")]
+        ids = store.add([*items, new("another's", owner=Owner(user="ann"), expires_at=before)], now=NOW)
+        agree([], store.forget(ids[:2], looking(), now=LATER), "without being asked for")
+        agree(["expired", "superseded"], titles(store.get(ids, looking(lapsed=True))[:2]), "get")
+        agree(ids[:2], store.forget([*ids[:2], ids[3]], looking(lapsed=True), now=LATER), "forget")
+        agree(["live"], titles(store.get(ids, looking(lapsed=True))), "what is left")
+        agree([], store.check())
+
+
+CASES = (
+    forgotten_everywhere,
+    forgotten_once,
+    what_has_lapsed_is_forgotten,
+    ids_are_never_used_again,
+    no_embedding_of_the_forgotten,
+)

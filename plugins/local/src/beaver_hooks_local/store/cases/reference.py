@@ -45,10 +45,13 @@ def _timely(memory: Memory, filters: Filters) -> bool:
     then, said = filters.as_of or filters.now, memory.created_at
     if said is None:
         return False
-    return (
+    holds = (
         (memory.expires_at is None or memory.expires_at > filters.now)
         and (memory.valid_from or said) <= then
         and (memory.valid_until is None or memory.valid_until > then)
+    )
+    return (
+        (holds or filters.lapsed)
         and (filters.as_of is None or said <= filters.as_of)
         and (filters.after is None or said >= filters.after)
         and (filters.before is None or said < filters.before)
