@@ -83,7 +83,8 @@ def provide_tools() -> Iterable[Tool]:  # type: ignore[empty-body]
 def provide_commands() -> Iterable[Command]:  # type: ignore[empty-body]
     """Offer subcommands of `/memory <plugin>` to the user.
 
-    Called once per host, after `configure`.
+    Called once per host, after `configure`. A command named `overview`, called without words, is shown below the
+    plugin's health in the overview of `/memory`.
 
     Ordering: registration order; names are per plugin and cannot clash with another plugin's.
 

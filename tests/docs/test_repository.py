@@ -35,7 +35,8 @@ KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 def files() -> list[Path]:
     """Return every text file that belongs to the repository."""
-    found = [path for path in ROOT.iterdir() if path.is_file()]
+    # `.git` is a file where the checkout is one of several.
+    found = [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]
     for folder in OURS:
         found += [path for path in (ROOT / folder).rglob("*") if path.is_file()]
     generated = {"__pycache__", ".hypothesis", ".beaver"}

@@ -116,7 +116,7 @@ class _Texts:
     def _passage(self, size: int, length: int, hashes: bytes, counts: bytes) -> None:
         self.sizes.append(size)
         self.lengths.append(length)
-        self.digests.append(crc32(hashes))
+        self.digests.append(crc32(counts, crc32(hashes)))
         self.hashes.append(hashes)
         self.counts.append(counts)
 
