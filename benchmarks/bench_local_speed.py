@@ -263,6 +263,8 @@ def single(table: Table, engine: MemoryEngine, size: int, owner: Owner) -> None:
     table.row(f"{size:,}: single durable add p95", adding.high, "ms", most=ADD_MS)
     taking_up = spread_of(lambda number: (engine.add(one[number]), search(engine, number)), 200)
     table.row(f"{size:,}: single durable add and a search, p95", taking_up.high, "ms")
+    beside = spread_of(partial(search, engine), 200)
+    table.row(f"{size:,}: words: search p95 beside fresh writes", beside.high, "ms")
 
 
 def report(table: Table, size: int, found: dict[str, float], *, vectors: bool) -> None:
