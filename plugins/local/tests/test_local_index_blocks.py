@@ -69,10 +69,23 @@ def test_scores_are_bm25():
     (terms,) = lexical.weigh([hash_of("aaa"), hash_of("bbb")], [part_of(block)])
     mean = 2 ** (round(64 * math.log2(4)) / 64)
     norm = [1.2 * (1 - 0.75 + 0.75 * length / mean) for length in (3, 5)]
-    rare, common = math.log(1 + 1.5 / 1.5), math.log(1 + 0.5 / 2.5)
+    rare, common = (math.log(1 + (2 + lexical.FEW - had + 0.5) / (had + 0.5)) for had in (1, 2))
     first = rare * 2 * 2.2 / (2 + norm[0]) + common * 2.2 / (1 + norm[0])
     second = common * 2.2 / (1 + norm[1])
     assert [first, second] == pytest.approx(lexical.score(block, terms, np.arange(2)).tolist(), rel=1e-5)
+
+
+def test_what_all_words_of_a_query_weigh():
+    """Each counts by its rarity, one that occurs nowhere like one that occurs once, and of many only the rarest."""
+    part = part_of(build([row(1, "aaa bbb"), row(2, "bbb ccc")]))
+    once, twice = (math.log(1 + (2 + lexical.FEW - had + 0.5) / (had + 0.5)) for had in (1, 2))
+
+    def whole(*words):
+        return lexical.weigh([hash_of(word) for word in words], [part])[0].whole
+
+    assert [once + twice, once + once, twice] == pytest.approx([whole("aaa", "bbb"), whole("aaa", "zzz"), whole("bbb")])
+    assert lexical.ENOUGH * once == pytest.approx(whole("bbb", *(f"z{number}" for number in range(50))))
+    assert [] == lexical.weigh([hash_of("aaa")], [])
 
 
 def same(one, other):

@@ -9,6 +9,7 @@ import numpy as np
 from beaver_hooks_local.analysing import Writer
 from beaver_hooks_local.embedding.errors import EmbeddingError
 from beaver_hooks_local.embedding.protocol import Embedder
+from beaver_hooks_local.embedding.scales import scale_of
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.index.nearest import Find, Nearest
 from beaver_hooks_local.index.owner_index import Progress
@@ -18,6 +19,7 @@ from beaver_hooks_local.index.terms import Analyser, passages
 from beaver_hooks_local.query import Answer, Query
 from beaver_hooks_local.ranking.candidates import gather
 from beaver_hooks_local.ranking.choosing import SPARE, Choice, best_of, hits
+from beaver_hooks_local.ranking.fitting import fit, measured
 from beaver_hooks_local.ranking.formulas import FORMULAS, Weights
 from beaver_hooks_local.records import Memory, NewMemory, Owner
 from beaver_hooks_local.serving import Serving, model_of, passage_vectors, query_vector
@@ -152,7 +154,9 @@ class MemoryEngine:
         finders = self._finders(query.filters.owners, model) if vector is not None else []
         found = gather(states, terms, vector, query.filters, finders)
         names = np.array(self._analyser.names(query.text), "u8")
-        ranked = FORMULAS[query.formula](found, names, query.filters.now.timestamp(), self._weights)
+        scale = scale_of(None if embedder is None else embedder.identity)
+        ranked = FORMULAS[query.formula](found, names, query.filters.now.timestamp(), self._weights, scale)
+        ranked = measured(ranked, fit(found, found.whole, scale))
         chosen = hits(
             best_of(found, ranked, query), lambda ids: self.store.get(ids, query.filters), ranked.shares, query
         )

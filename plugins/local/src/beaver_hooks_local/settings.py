@@ -45,7 +45,9 @@ class RecallSettings:
     enabled: bool = setting(default=True, help="whether anything is recalled before a prompt")
     top_k: int = setting(default=6, help="how many memories a turn is given", validator=_count(3, 8))
     minimum_score: float = setting(
-        default=0.1, help="what a memory has to score; the best one scores near 1", validator=between(0, 1)
+        default=0.2,
+        help="what a memory has to score; 1 is a memory that has all words of the prompt",
+        validator=between(0, 1),
     )
     max_tokens: int = setting(default=1200, help="how many tokens they may cost together", validator=_count(1, 100_000))
     cache_seconds: float = setting(

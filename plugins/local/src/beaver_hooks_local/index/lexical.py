@@ -26,6 +26,12 @@ FINENESS = 64
 EXHAUSTIVE = 1 << 17
 """Units, and entries of all lists, up to which every unit is scored: that takes less than finding out which not to."""
 
+FEW = 10
+"""Memories thought to be there besides, without any of the words: of a few it says little that all have one."""
+
+ENOUGH = 8
+"""Words of a query of which a memory need not have more: of a long query nothing has all."""
+
 _NEARLY = 0.999
 """Sums of the same numbers in another order differ a little."""
 
@@ -38,11 +44,13 @@ class Terms:
         lists: where the units of each stand in the block's postings; an empty one for a term that is not there.
         weights: how much each says: its rarity among all that may be searched.
         table: what a code of a posting is worth.
+        whole: what a unit of mean length scores that has each term of the query once; see `_whole`.
     """
 
     lists: tuple[slice, ...]
     weights: tuple[float, ...]
     table: np.ndarray
+    whole: float
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -82,12 +90,27 @@ def weigh(hashes: Sequence[int], searched: Sequence[Searched]) -> list[Terms]:
     lists = [each.block.terms.all_of(wanted) for each in searched]
     frequencies = [sum(map(_frequency, searched, places)) for places in zip(*lists, strict=True)]
     total = sum(each.live for each in searched)
-    weights = [math.log(1 + (total - frequency + 0.5) / (frequency + 0.5)) for frequency in frequencies]
+    weights = [_rarity(frequency, total) for frequency in frequencies]
     order = sorted((place for place, each in enumerate(frequencies) if each), key=frequencies.__getitem__)
     mean = sum(each.length for each in searched) / max(1, total)
     table = _table(round(FINENESS * math.log2(max(1.0, mean))))
-    chosen = tuple(weights[place] for place in order)
-    return [Terms(lists=tuple(each[place] for place in order), weights=chosen, table=table) for each in lists]
+    chosen, whole = tuple(weights[place] for place in order), _whole(frequencies, total)
+    return [
+        Terms(lists=tuple(each[place] for place in order), weights=chosen, table=table, whole=whole) for each in lists
+    ]
+
+
+def _rarity(frequency: int, total: int) -> float:
+    return math.log(1 + (total + FEW - frequency + 0.5) / (frequency + 0.5))
+
+
+def _whole(frequencies: Sequence[int], total: int) -> float:
+    """Return what the terms of a query can come to, but for those beyond the rarest few.
+
+    A term that occurs nowhere counts like one that occurs once: by rarity alone it would outweigh all others where
+    there are few memories.
+    """
+    return sum(sorted(_rarity(max(1, frequency), total) for frequency in frequencies)[-ENOUGH:])
 
 
 def search(block: Block, terms: Terms, *, allowed: np.ndarray | None, limit: int) -> Found:

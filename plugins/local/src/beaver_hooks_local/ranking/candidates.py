@@ -52,6 +52,7 @@ class Candidates:
         cosine: how near its vector is; `None` where nothing was looked up by vectors.
         embedded: which units have a vector.
         earlier, later: the places of its neighbours among the candidates, or -1.
+        whole: what a memory of usual length would score that has each term of the query.
     """
 
     columns: dict[str, np.ndarray]
@@ -60,6 +61,7 @@ class Candidates:
     embedded: np.ndarray
     earlier: np.ndarray
     later: np.ndarray
+    whole: float = 0.0
 
     @property
     def size(self) -> int:
@@ -97,7 +99,8 @@ def gather(
         strict=True,
     )
     _note(looks, [np.concatenate(each) for each in near])
-    return _together(looks, with_vectors=query is not None)
+    whole = weighed[0].whole if weighed else 0.0
+    return _together(looks, with_vectors=query is not None, whole=whole)
 
 
 class _Look:
@@ -201,7 +204,7 @@ def _note(looks: Sequence[_Look], near: Sequence[np.ndarray]) -> None:
                     by_place[id(look.state), place[0]].chosen.append(np.array([place[1]], "i8"))
 
 
-def _together(looks: Sequence[_Look], *, with_vectors: bool) -> Candidates:
+def _together(looks: Sequence[_Look], *, with_vectors: bool, whole: float) -> Candidates:
     found = [(look, look.units()) for look in looks]
     signals = _joined([look.signals(units) for look, units in found])
     # One block's units are in order already.
@@ -217,6 +220,7 @@ def _together(looks: Sequence[_Look], *, with_vectors: bool) -> Candidates:
         embedded=embedded,
         earlier=earlier,
         later=later,
+        whole=whole,
     )
 
 
