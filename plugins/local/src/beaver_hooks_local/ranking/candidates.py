@@ -234,8 +234,13 @@ def _joined(each: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 def _links(found: Sequence[tuple[_Look, np.ndarray]], order: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the places of each candidate's neighbours among the candidates, in the order that they come in."""
-    sides = _within(found)
-    _across(found, sides)
+    wanted = _wanted(found)
+    # Parts come one behind the other, and the units of each are in order: so are the keys.
+    keys = np.concatenate([np.empty(0, "i8"), *(units + _key(number, 0) for number, (_, units) in enumerate(found))])
+    if not len(keys):
+        return wanted[0], wanted[1]
+    places = np.minimum(keys.searchsorted(wanted), len(keys) - 1)
+    sides = np.where(keys[places] == wanted, places, -1)
     if order is None:
         return sides[0], sides[1]
     # -1 stands for the one beyond the end, and stays.
@@ -244,35 +249,19 @@ def _links(found: Sequence[tuple[_Look, np.ndarray]], order: np.ndarray | None) 
     return new[sides[0]][order], new[sides[1]][order]
 
 
-def _within(found: Sequence[tuple[_Look, np.ndarray]]) -> np.ndarray:
-    """Return the neighbours that each unit's own block knows."""
-    sides, before = [np.empty((2, 0), "i8")], 0
-    for look, units in found:
-        if len(units):
-            # Both sides at once: most of what this costs are calls.
-            wanted = np.concatenate([look.part.block.earlier[units], look.part.block.later[units]]).astype("i8")
-            places = units.searchsorted(wanted)
-            places[places == len(units)] = 0
-            sides.append(np.where(units[places] == wanted, places + before, -1).reshape(2, -1))
-        before += len(units)
-    return np.concatenate(sides, axis=1)
-
-
-def _across(found: Sequence[tuple[_Look, np.ndarray]], sides: np.ndarray) -> None:
-    """Put right the neighbours of units whose session is in several blocks, or has stale units."""
-    starts, before = {}, 0
-    for look, units in found:
-        starts[id(look.state), look.number] = units, before
-        before += len(units)
-    for look, units in found:
-        first = starts[id(look.state), look.number][1]
+def _wanted(found: Sequence[tuple[_Look, np.ndarray]]) -> np.ndarray:
+    """Return the keys of the neighbours of all units, earlier and later ones; of no unit where there is none."""
+    numbers = {(id(look.state), look.number): number for number, (look, _) in enumerate(found)}
+    keys = [np.empty((2, 0), "i8")]
+    for number, (look, units) in enumerate(found):
+        block = look.part.block
+        keys.append(np.array([block.earlier[units], block.later[units]], "i8") + _key(number, 0))
         for which in apart(look.state, look.number, units).tolist():
             for side, place in enumerate(neighbours(look.state, look.number, int(units[which]))):
-                at = None if place is None else (*starts[id(look.state), place[0]], place[1])
-                sides[side, first + which] = -1 if at is None else _place(*at)
+                there = -1 if place is None else _key(numbers[id(look.state), place[0]], place[1])
+                keys[-1][side, which] = there
+    return np.concatenate(keys, axis=1)
 
 
-def _place(units: np.ndarray, before: int, unit: int) -> int:
-    """Return where a unit stands behind so many others, or -1."""
-    place = int(units.searchsorted(unit))
-    return before + place if place < len(units) and units[place] == unit else -1
+def _key(number: int, unit: int) -> int:
+    return (number << 32) + unit
