@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import stat
@@ -285,14 +284,15 @@ def test_a_memory_that_the_hooks_have_made(say, environment, project):
     assert ["hookSpecificOutput", "hookSpecificOutput", "systemMessage"] == [next(iter(each)) for each in answers]
 
 
-def test_a_project_that_is_fetched_anew(say, environment, project):
+def test_a_project_that_is_fetched_anew(say, environment, project, tmp_path):
     """A folder that somebody has put in the place of the one before is another one, for the same resident."""
     answers = [say(START)]
     pid = status([], environment)["pid"]
-    shutil.rmtree(project)
+    # Put aside at once: the resident may be writing into it.
+    project.rename(tmp_path / "the first")
     project.mkdir()
     answers.append(say(START))
-    shutil.rmtree(project)
+    project.rename(tmp_path / "the second")
     (project / ".beaver" / "plugins").mkdir(parents=True)
     answers.append(say(START))
 
