@@ -167,6 +167,21 @@ def test_without_words_the_newest_come(engine):
     assert ["new"] == titles(engine, "", limit=1)
 
 
+def test_without_words_nothing_scores_enough(engine):
+    """The newest ones score nothing: a search that wants a score gives none of them."""
+    engine.add([NewMemory(title="tea"), NewMemory(title="bike")])
+    assert (["bike", "tea"], []) == (titles(engine, "who are you?"), titles(engine, "who are you?", minimum_score=0.1))
+
+
+def test_many_that_say_the_same(engine):
+    """However many say the same, what says something else takes its place behind the first of them."""
+    engine.add([NewMemory(title="The backup of the server in the cellar of the office was fine today.")] * 60)
+    engine.add([NewMemory(title="The backup is looked at by Ann."), NewMemory(title="A server is noisy.")])
+    found = titles(engine, "backup server cellar office", limit=5)
+    assert ["The backup of the server in the cellar of the office was fine today.", "The backup is looked at by Ann.",
+            "A server is noisy."] == [found[0], *sorted(found[1:], reverse=True)]  # fmt: skip
+
+
 def test_the_best_passage_of_a_long_text(engine):
     """A long text is found by what one of its passages says, and the hit says by which."""
     engine.add(said("alpha. " + "filler words here. " * 200 + "The needle is under the bed. " + "more words. " * 100))

@@ -98,6 +98,7 @@ steps = st.one_of(
     st.tuples(st.just("add"), st.lists(said, min_size=1, max_size=5), session, when),
     st.tuples(st.just("change"), st.integers(0, 99), said),
     st.tuples(st.just("pin"), st.integers(0, 99)),
+    st.tuples(st.just("tag"), st.integers(0, 99), said),
     st.tuples(st.just("forget"), st.integers(0, 99)),
     st.tuples(st.just("embed")),
     st.tuples(st.just("catch up")),
@@ -114,6 +115,8 @@ def do(found, index, step):
             found.change(place, title=text)
         case ("pin", place):
             found.change(place, pinned=True)
+        case ("tag", place, text):
+            found.change(place, tags=(text,))
         case ("forget", place):
             found.forget(place)
         case ("embed",):
@@ -289,3 +292,17 @@ def test_a_memory_that_is_pinned_keeps_its_vector():
         found.change(1, title="boat")
         found_now = gather([index.current()], [], vector("tea").astype("f4"), SEEN)
         assert ([1], [pytest.approx(1, abs=0.01)]) == (found_now.columns["ids"].tolist(), found_now.cosine.tolist())
+
+
+def test_a_memory_that_gets_other_labels_keeps_its_vector():
+    """A tag is a term as well: with another one a memory is found by the vector of its text as before."""
+    with kept() as found:
+        found.add(["tea", "bike"])
+        found.embed()
+        index = OwnerIndex(found.store, Owner(), MODEL)
+        index.current()
+        found.change(0, tags=("green",))
+        found_now = gather([index.current()], [], vector("tea").astype("f4"), SEEN)
+        assert (1, pytest.approx(1, abs=0.01), [True, True]) == (
+            found_now.columns["ids"][found_now.cosine.argmax()], found_now.cosine.max(), found_now.embedded.tolist()
+        )  # fmt: skip

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.query import Query
 from beaver_hooks_local.ranking.candidates import Candidates
-from beaver_hooks_local.ranking.choosing import SPARE, best_of, words
+from beaver_hooks_local.ranking.choosing import best_of, words
 from beaver_hooks_local.ranking.formulas import Ranked
 
 FILTERS = Filters(now=datetime(2026, 3, 1, tzinfo=UTC))
@@ -44,9 +44,7 @@ def test_the_best_memories_are_those_that_sorting_finds(size, limit, minimum, le
         if -score >= minimum:
             expected.setdefault(-id_, (-id_, -score, passage, units.index((-id_, passage))))
     chosen = best_of(found, Ranked(scores=np.array(scores, "f8"), shares={}), query)
-    assert list(expected.values())[: limit + SPARE] == [
-        (each.id, each.score, each.passage, each.place) for each in chosen
-    ]
+    assert list(expected.values()) == [(each.id, each.score, each.passage, each.place) for each in chosen]
 
 
 @settings(max_examples=300, deadline=None)

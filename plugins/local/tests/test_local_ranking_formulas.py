@@ -56,7 +56,7 @@ def found(draw):
 @settings(max_examples=200, deadline=None)
 @given(found(), st.sampled_from(sorted(FORMULAS)), st.lists(st.integers(0, 3), max_size=3))
 def test_any_candidates(candidates, name, names):
-    """Scores are numbers, the same each time, and the sums of their shares; at most a little above 1."""
+    """Scores are numbers, the same each time, and the sums of their shares; from 0 to a little above 1."""
     given_names = np.array(names, "u8")
     ranked = FORMULAS[name](candidates, given_names, NOW.timestamp(), Weights())
     again = FORMULAS[name](candidates, given_names, NOW.timestamp(), Weights())
@@ -64,6 +64,7 @@ def test_any_candidates(candidates, name, names):
     assert candidates.size == len(ranked.scores)
     assert np.isfinite(ranked.scores).all()
     assert ranked.scores.tolist() == pytest.approx(np.sum(list(ranked.shares.values()), axis=0).tolist())
+    assert (ranked.scores >= 0).all()
     assert (ranked.scores <= 1.2).all()
 
 
@@ -161,6 +162,20 @@ def test_boosts_are_bounded():
         column = np.array([low, high, high])
         first, second, third = scored("context", attrs.evolve(equal, columns=equal.columns | {name: column}))
         assert second > first > third
+
+
+def test_what_counts_against_a_memory():
+    """What is unsure and does not matter comes behind, and not below nothing: a least score of 0 keeps none out."""
+    columns = {"importance": np.array([1.0, 0.0, 0.0], "f4"), "confidence": np.array([1.0, 0.0, 0.0], "f4")}
+    numbers = {"ids": np.array([1, 2, 3]), "passages": np.zeros(3, "u2")}
+    found_now = attrs.evolve(
+        three(**columns, **numbers, updated=np.zeros(3)), lexical=np.array([4.0, 0.5, 0.0]), cosine=None
+    )
+    ranked = FORMULAS["context"](found_now, np.empty(0, "u8"), NOW.timestamp(), Weights())
+    first, second, third = ranked.scores.tolist()
+    assert (True, 0.0) == (first > second > third, round(third, 9))
+    assert ranked.scores.tolist() == pytest.approx(np.sum(list(ranked.shares.values()), axis=0).tolist())
+    assert [1, 2, 3] == [each.id for each in best_of(found_now, ranked, Query(filters=FILTERS))]
 
 
 def test_who_has_said_it():

@@ -449,7 +449,9 @@ def test_a_store_that_is_locked_is_tried_again():
 @WITH_IT
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    st.lists(st.tuples(st.sampled_from(["add", "change", "forget", "embed", "pin"]), st.integers(0, 9)), max_size=25)
+    st.lists(
+        st.tuples(st.sampled_from(["add", "change", "forget", "embed", "pin", "tag"]), st.integers(0, 9)), max_size=25
+    )
 )
 def test_it_is_in_step(tmp_path_factory, steps):
     """Whatever is done, in whatever order, both ways find the same."""
@@ -467,6 +469,8 @@ def test_it_is_in_step(tmp_path_factory, steps):
                     who.forget([chosen], seen())
                 case "pin":
                     who.change(chosen, seen(), event="PIN", pinned=True)
+                case "tag":
+                    who.change(chosen, seen(), event="UPDATE", tags=(WORDS[number % len(WORDS)],))
                 case "embed":
                     who.embed()
         both = [[asked(who, text) for text in QUERIES] for who in (engine, plain)]

@@ -143,7 +143,10 @@ class MemoryEngine:
     # --- Reading ------------------------------------------------------------------------------------------------
 
     def search(self, query: Query) -> Answer:
-        """Return the memories that say most about a query, or the newest ones where it says nothing."""
+        """Return the memories that say most about a query, or the newest ones where it says nothing.
+
+        Those have the score 0: where more is asked for there are none.
+        """
         terms = self._analyser.query(query.text)
         embedder = self._serving.embedder()
         vector, trouble = self._vector(embedder, query.text)
@@ -184,6 +187,8 @@ class MemoryEngine:
         return [self._nearest.finder(owner, model) for owner in owners]
 
     def _newest(self, query: Query, trouble: str | None) -> Answer:
+        if query.minimum_score > 0:
+            return Answer(keyword_only=trouble)
         found = self.store.recent(query.filters, limit=query.limit + SPARE)
         choices = [Choice(id=memory.id, score=0.0) for memory in found]
         return Answer(hits=hits(choices, lambda _: found, {}, query), keyword_only=trouble, total=len(found))

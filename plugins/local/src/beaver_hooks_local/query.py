@@ -17,7 +17,7 @@ class Query:
     """A search.
 
     Attributes:
-        text: what is looked for; without any text the newest come first.
+        text: what is looked for; where it says nothing the newest come first, with the score 0.
         filters: what may be seen.
         limit: how many memories to return at most.
         max_tokens: what they may cost together; the first one is always among them.

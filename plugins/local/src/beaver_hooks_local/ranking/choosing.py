@@ -1,7 +1,8 @@
 """Takes the best memories from what was ranked: each once, no near-duplicates, within what they may cost. Pure."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 
 import attrs
 import numpy as np
@@ -16,7 +17,7 @@ FIRST_SPARE = 1
 """Memories beyond the limit that are read at first."""
 
 SPARE = 8
-"""Memories that are read beyond the limit, to take the places of near-duplicates."""
+"""Memories that are read at once beyond those, to take the places of near-duplicates."""
 
 ALIKE = 0.9
 """The share of common words from which on two texts say the same."""
@@ -48,8 +49,11 @@ class Choice:
     place: int = -1
 
 
-def best_of(found: Candidates, ranked: Ranked, query: Query) -> list[Choice]:
-    """Return the best memories, each by its best passage, some more than are wanted."""
+def best_of(found: Candidates, ranked: Ranked, query: Query) -> Iterator[Choice]:
+    """Give the memories that score enough, the best first, each by its best passage.
+
+    Those beyond some more than are wanted are only looked for when they are asked for.
+    """
     wanted = query.limit + SPARE
     scores, minimum = ranked.scores, query.minimum_score
     # Mostly the candidates that come first are of enough memories.
@@ -57,7 +61,9 @@ def best_of(found: Candidates, ranked: Ranked, query: Query) -> list[Choice]:
     chosen = _choices(found, scores, places, minimum, wanted)
     if len(chosen) < wanted and len(places) < found.size and scores[places].min() >= minimum:
         chosen = _choices(found, scores, np.arange(found.size), minimum, wanted)
-    return chosen
+    yield from chosen
+    if len(chosen) == wanted:
+        yield from _choices(found, scores, np.arange(found.size), minimum, found.size)[wanted:]
 
 
 def _choices(found: Candidates, scores: np.ndarray, places: np.ndarray, minimum: float, wanted: int) -> list[Choice]:
@@ -76,7 +82,7 @@ def _choices(found: Candidates, scores: np.ndarray, places: np.ndarray, minimum:
 
 
 def hits(
-    choices: Sequence[Choice],
+    choices: Iterable[Choice],
     read: Callable[[list[int]], Iterable[Memory]],
     shares: Mapping[str, np.ndarray],
     query: Query,
@@ -85,15 +91,13 @@ def hits(
 
     Args:
         choices: the best first.
-        read: reads memories; asked for more of them only if some of the first ones are not shown.
+        read: reads memories; asked for more of them only as long as some of the first ones are not shown.
         shares: what each signal adds, by candidate.
         query: what was asked.
     """
-    shown = _Shown(query)
-    first = query.limit + FIRST_SPARE
-    for part in (choices[:first], choices[first:]):
-        if not part or not shown.takes_more:
-            break
+    shown, rest, count = _Shown(query), iter(choices), query.limit + FIRST_SPARE
+    while shown.takes_more and (part := list(islice(rest, count))):
+        count = SPARE
         memories = {memory.id: memory for memory in read([choice.id for choice in part])}
         for choice in part:
             if shown.takes_more and choice.id in memories:

@@ -18,6 +18,8 @@ DIRECT = 4
 
 TENFOLD = math.log(10)
 
+TINY = 1e-9
+
 
 @attrs.frozen(kw_only=True)
 class Weights:
@@ -113,8 +115,9 @@ def in_context(found: Candidates, names: np.ndarray, now: float, weights: Weight
         "recency": weights.recency * recency(columns["updated"], now),
     }
     total = said + held
-    for name in ("speaker", "mentions", "importance", "confidence", "pinned", "recency"):
+    for name in ("speaker", "mentions", "pinned", "recency"):
         total += shares[name]
+    _judge(total, shares)
     # What all signals together can come to is 1, or nearly so.
     part = 1 / (1 + weights.context + weights.speaker)
     return Ranked(scores=part * total, shares=Shares(shares, part))
@@ -160,6 +163,17 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
 def _sum(shares: Mapping[str, np.ndarray]) -> np.ndarray:
     total: np.ndarray = np.sum(list(shares.values()), axis=0)
     return total
+
+
+def _judge(total: np.ndarray, shares: dict[str, np.ndarray]) -> None:
+    """Add what importance and confidence count, which may be less than nothing; no total comes below 0 by it."""
+    counted = shares["importance"] + shares["confidence"]
+    lacking = total + counted < 0
+    if lacking.any():
+        part = np.where(lacking, total / np.maximum(-counted, TINY), 1.0)
+        shares |= {name: part * shares[name] for name in ("importance", "confidence")}
+    total += counted
+    np.maximum(total, 0.0, out=total)
 
 
 def _mentioned(mentions: np.ndarray) -> np.ndarray:

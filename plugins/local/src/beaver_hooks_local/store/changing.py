@@ -135,6 +135,8 @@ def _store(
         embeddings.move(connection, owner, id_, before, after)
     if changed & EMBEDDED:
         embeddings.outdate(connection, owner, id_, after)
+    elif "terms" in columns:
+        embeddings.renew(connection, id_)
 
 
 def _erase(connection: apsw.Connection, owner: int, memory: Memory, now: int) -> None:

@@ -124,6 +124,13 @@ def outdate(connection: apsw.Connection, owner: int, id_: int, created_at: int) 
     connection.execute("INSERT OR IGNORE INTO unembedded SELECT id, ?, ?, ? FROM models", (owner, created_at, id_))
 
 
+def renew(connection: apsw.Connection, id_: int) -> None:
+    """Give the embeddings of a memory new versions: an index tells by its terms what they are of, and those changed."""
+    rows = connection.execute("SELECT version FROM observation_embeddings WHERE memory = ?", (id_,)).fetchall()
+    changes = [(next_version(connection), version) for (version,) in rows]
+    connection.executemany("UPDATE observation_embeddings SET version = ? WHERE version = ?", changes)
+
+
 def erase(connection: apsw.Connection, owner: int, id_: int, created_at: int) -> None:
     """Delete all embeddings of a memory that is forgotten."""
     connection.execute("DELETE FROM observation_embeddings WHERE memory = ?", (id_,))

@@ -206,7 +206,11 @@ class MemoryStore(Protocol):
         """
 
     def vectors(self, owner: Owner, model: str, after: int, *, limit: int) -> list[VectorRow]:
-        """Return embeddings that were stored after version `after`, in order of versions."""
+        """Return embeddings that were stored after version `after`, in order of versions.
+
+        An embedding has a new version, too, where its memory says the same and has other terms: an index tells by them
+        what it has the vector of.
+        """
 
     def last_vector(self, owner: Owner, model: str) -> int:
         """Return the version of the newest embedding by `model`, 0 if there is none."""

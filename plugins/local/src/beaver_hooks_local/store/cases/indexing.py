@@ -182,6 +182,22 @@ def embeddings_of_texts_that_have_changed(open_store: OpenStore) -> None:
         agree({ids[0]: "d", ids[2]: "c"}, dict(store.unembedded(ME, "m", limit=9)))
 
 
+def embeddings_of_other_terms(open_store: OpenStore) -> None:
+    """Where a memory says the same in other terms its embedding stays, and is new to whoever has read it already."""
+    with using(open_store) as store:
+        ids = store.add([new("a"), new("b")], now=NOW)
+        store.put_vectors(ME, "m", [(id_, b"v") for id_ in ids])
+        store.put_vectors(ME, "n", [(ids[0], b"w")])
+        known = [store.last_vector(ME, model) for model in "mn"]
+        store.change(ids[1], looking(), event="PIN", now=NOW, pinned=True)
+        agree(known, [store.last_vector(ME, model) for model in "mn"], "what has the same terms")
+        store.change(ids[0], looking(), event="UPDATE", now=NOW, tags=("x",), terms=b"x", length=1)
+        newer = [store.vectors(ME, model, version, limit=9) for model, version in zip("mn", known, strict=True)]
+        agree([[(ids[0], b"v")], [(ids[0], b"w")]], [[(row.id, row.data) for row in rows] for rows in newer])
+        agree([1, 0], [len(store.unembedded(ME, model, limit=9)) for model in "nm"], "what waits")
+        agree([], store.check())
+
+
 def identity_and_numbers(open_store: OpenStore) -> None:
     """A store has one identity for ever, counts what it has, and is whole."""
     with using(open_store) as store:
@@ -215,6 +231,7 @@ CASES = (
     embeddings_by_model,
     embeddings_of_new_memories,
     embeddings_of_texts_that_have_changed,
+    embeddings_of_other_terms,
     versions_of_owners,
     pending_by_model,
     identity_and_numbers,
