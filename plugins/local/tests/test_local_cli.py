@@ -33,6 +33,7 @@ from beaver_hostspecs.testing import make_canary
 
 STABLE = "Billing is deployed from the branch stable."
 QUESTION = "From which branch is billing deployed?"
+CREDENTIAL = "sk-not-a-real-one-0123456789"
 
 
 @attrs.frozen(kw_only=True)
@@ -262,6 +263,20 @@ def test_a_credential_is_not_remembered():
         from_fields({"title": "a", "facts": (f"It is {canary.reveal()}",)}, Owner())
 
     canary.assert_clean(str(caught.value))
+
+
+def test_a_credential_of_the_configuration_is_not_remembered(beaver, tmp_path):
+    """What the configuration holds is known by the time a memory is looked at, in a process that knows nothing yet."""
+    url = "http://127.0.0.1:9/v1"
+    embedding = {"provider": "openai-compatible", "model": "m", "dimensions": 8, "baseUrl": url, "apiKey": CREDENTIAL}
+    configure(tmp_path / "config.json", embedding=embedding)
+    ran = beaver("memory", "add", f"The key is {CREDENTIAL}.")
+    many = beaver("memory", "add", "--json-lines", stdin=json.dumps({"title": f"The key is {CREDENTIAL}."}))
+
+    assert [("", 2), ("", 2)] == [(ran.out, ran.code), (many.out, many.code)]
+    assert "It holds a credential, and those are never remembered. Nothing was added." in ran.err
+    assert [] == [each for each in (ran.err, many.err) if CREDENTIAL in each]
+    assert 0 == beaver("memory", "stats", "--json").json["memories"]
 
 
 def test_an_interrupted_import_ends_at_once(beaver, tmp_path):
@@ -549,8 +564,11 @@ def test_export_to_a_file(here, tmp_path):
     done, refused = here("export", "-o", tmp_path / "out.jsonl"), here("export", "-o", tmp_path / "out.jsonl")
     bobs = here("export", "-o", tmp_path / "out.jsonl", "--force", "--user", "bob", "--before", "2126-01-01")
     nowhere = here("export", "-o", tmp_path / "no" / "folder")
+    told = here("export", "-o", tmp_path / "other.jsonl", "--json")
 
     assert (f"Exported 2 memories to {tmp_path}/out.jsonl.\n", 2) == (done.out, refused.code)
+    assert {"exported": 2, "file": f"{tmp_path}/other.jsonl"} == told.json
+    assert here("export", "--json") == here("export")
     assert (0, ["Of bob.", STABLE]) == (
         bobs.code, [json.loads(line)["title"] for line in (tmp_path / "out.jsonl").read_text().splitlines()],
     )  # fmt: skip

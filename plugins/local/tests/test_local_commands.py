@@ -166,6 +166,31 @@ async def test_why(memory, run):
     assert "Nothing was recalled" in await run("why", session="other")
 
 
+async def test_why_after_a_prompt_that_was_given_nothing(memory, run):
+    """It says so and why, and then shows the recall before; before any recall it says that alone."""
+    add(memory)
+    recall(memory, "thanks")
+    alone = await run("why")
+    recall(memory)
+    recall(memory, "ok")
+    later = (await run("why")).split("\n")
+
+    assert "The gate said skip: acknowledgement." == alone
+    assert (
+        "The last prompt was given nothing: acknowledgement. Before it:",
+        "The gate said recall: session_start.",
+        True,
+    ) == (*later[:2], STABLE in later[2])
+
+
+async def test_why_something_was_not_given(memory, run):
+    """What stands in the conversation is not given again, and `why` says so."""
+    add(memory)
+    recall(memory, f"{STABLE} Is that so?")
+
+    assert "not given, as it stands in the conversation; " in await run("why")
+
+
 async def test_why_heeds_trust(memory, run):
     """Whoever may not see a memory does not see it in `why` either."""
     add(memory)
@@ -183,12 +208,22 @@ async def test_search(memory, run):
 
 
 async def test_status(memory, run):
-    """Status shows what there is, in numbers, and what is wrong."""
+    """Status shows how many memories there are for whoever asks, and what is wrong."""
     add(memory)
+    add(memory, "The office closes at six.", owner=Owner())
+    add(memory, "Of bob.", owner=Owner(user="bob"), type="confession")
+    well = await run("status")
     memory.troubles.began("embedding", "timeout", RecordingReport())
-    lines = (await run("status")).split("\n")
 
-    assert ("memories: 1", "trouble: embedding_timeout") == (lines[0], lines[-1])
+    assert ("memories: 2\ntrouble: none", "memories: 2\ntrouble: embedding_timeout") == (well, await run("status"))
+
+
+@pytest.mark.parametrize("trust", ["inner", "familiar", "public"])
+async def test_status_heeds_trust(memory, run, trust):
+    """Whoever may not see all stores is told no numbers: they would be about the others, too."""
+    add(memory)
+
+    assert "trouble: none" == await run("status", trust=trust)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
+import attrs
 import pytest
 
 from beaver_hooks_local.engine import MemoryEngine
@@ -348,12 +349,14 @@ def test_the_trace_holds_no_content(place):
 
 
 def test_last(place):
-    """The last recall of a session is kept, with what each signal added to each hit."""
+    """The last recall of a session is kept, with what each signal added to each hit, and why none came after it."""
     place.add(STABLE)
     recall = place.ask()
-    place.ask("ok")
+    skipped = place.ask("ok").decision
 
-    assert recall == place.recaller.last(Sight.of_turn(make_turn(user="ann", trust="full")))
+    assert attrs.evolve(recall, skipped=skipped) == place.recaller.last(
+        Sight.of_turn(make_turn(user="ann", trust="full"))
+    )
     assert abs(sum(recall.hits[0].shares.values()) - recall.hits[0].score) < 1e-4
     assert None is place.recaller.last(Sight.of_turn(make_turn(user="bob", trust="full")))
 

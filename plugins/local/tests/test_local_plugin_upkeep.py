@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import stat
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -215,6 +216,7 @@ async def test_another_model(start, provider, tmp_path):
     assert [("one", "Who likes tea?"), ("two", "Who likes tea?")] == [asked, provider.asked[-1]]
     assert ["Ann likes tea."] * 2 == [each.references[0].text for each in (before, after)]
     assert "Canary" not in (tmp_path / RECORD).read_text()
+    assert 0o600 == stat.S_IMODE((tmp_path / RECORD).stat().st_mode)
 
 
 @pytest.mark.parametrize(

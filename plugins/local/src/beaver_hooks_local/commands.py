@@ -23,7 +23,7 @@ _SUMMARIES: Mapping[str, str] = MappingProxyType(
         "pin": "keep and prefer a memory: pin ID",
         "unpin": "take that back: unpin ID",
         "forget": "show what would be forgotten: forget ID; forget ID yes does it",
-        "status": "what there is, in numbers",
+        "status": "how many memories there are for you, and what is wrong",
     }
 )
 _CHANGING = frozenset({"pin", "unpin", "forget"})

@@ -61,11 +61,16 @@ def add(
 
 
 def _add_one(shell: Shell, fields: dict[str, Any], user: str | None, *, as_json: bool) -> None:
-    try:
-        new = from_fields(fields, Asked(user=user).sight.owner)
-    except NotTaken as error:
-        raise click.UsageError(f"{error} Nothing was added.") from error
-    kept = ask(shell, lambda memory: remember(memory, new), wrote=True)
+    def work(memory: LocalMemory) -> Kept | NotTaken:
+        # Not before the memory is open are the credentials of its configuration known, which are refused.
+        try:
+            return remember(memory, from_fields(fields, Asked(user=user).sight.owner))
+        except NotTaken as error:
+            return error
+
+    kept = ask(shell, work, wrote=True)
+    if isinstance(kept, NotTaken):
+        raise click.UsageError(f"{kept} Nothing was added.")
     if kept.outcome == "duplicate":
         say(f"That is there already; it was said {kept.mentions} times by now.", err=True)
     _tell([kept], as_json=as_json)

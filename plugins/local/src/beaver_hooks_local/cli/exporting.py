@@ -14,7 +14,7 @@ import click
 from beaver_hooks_local.cli.calling import ask_long
 from beaver_hooks_local.cli.options import Asked, asked, debug_option, filtered
 from beaver_hooks_local.cli.progress import Bar
-from beaver_hooks_local.cli.showing import counted, line_of, record, say
+from beaver_hooks_local.cli.showing import counted, line_of, record, say, say_json
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.hosting.memory import LocalMemory
 from beaver_hooks_local.records import Memory, Owner
@@ -33,9 +33,10 @@ Write = Callable[[str], object]
               help="Write to a file.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Overwrite the file if there is one.")
 @filtered
+@click.option("--json", "as_json", is_flag=True, help="Say as JSON what was written to FILE; lines are JSON anyway.")
 @debug_option
 @click.pass_obj
-def export(shell: Shell, /, *, output: Path, force: bool, **options: Any) -> None:
+def export(shell: Shell, /, *, output: Path, force: bool, as_json: bool, **options: Any) -> None:
     """Export memories as JSON lines: everybody's and each user's, unless --user names one.
 
     What is expired or superseded is left out without --all. A file is written whole or not at all, and only you may
@@ -50,7 +51,10 @@ def export(shell: Shell, /, *, output: Path, force: bool, **options: Any) -> Non
         _ensure_free(output)
     with _private(output, force=force) as file:
         count = ask_long(shell, lambda memory, bar: _lines(memory, which, file.write, bar))
-    say(f"Exported {counted(count, 'memory')} to {output}.")
+    if as_json:
+        say_json({"exported": count, "file": str(output)})
+    else:
+        say(f"Exported {counted(count, 'memory')} to {output}.")
 
 
 def _print(text: str) -> None:

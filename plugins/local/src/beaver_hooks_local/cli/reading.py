@@ -19,7 +19,7 @@ from beaver_hooks_local.cli.options import (
 )
 from beaver_hooks_local.cli.showing import HEADS, counted, plain, record, row, say, say_json, table, whole
 from beaver_hooks_local.hosting.memory import LocalMemory
-from beaver_hooks_local.query import Answer, Query
+from beaver_hooks_local.query import Answer
 from beaver_hooks_local.records import Memory
 from beaver_hooks_local.store.protocol import Change
 from beaver_hostspecs import Shell
@@ -72,9 +72,8 @@ def search(shell: Shell, /, words: tuple[str, ...], *, limit: int, as_json: bool
         raise click.UsageError("Say what to look for; `beaver memory list` lists memories without looking for any.")
 
     def work(memory: LocalMemory) -> tuple[Answer, int, datetime]:
-        filters, formula = which.filters(memory), memory.settings.ranking.formula
-        query = Query(text=" ".join(words), filters=filters, limit=limit, formula=formula)
-        return memory.engine.search(query), _elsewhere(memory, which), filters.now
+        filters = which.filters(memory)
+        return memory.search(" ".join(words), filters, limit=limit), _elsewhere(memory, which), filters.now
 
     answer, elsewhere, now = ask(shell, work)
     if as_json:

@@ -4,7 +4,7 @@ A memory is named by its id. What is shown is what whoever runs the command may 
 changed. Nothing is forgotten without a second word.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from beaver_hooks_local.commands import CommandRefused
@@ -13,10 +13,10 @@ from beaver_hooks_local.hosting.memory import LocalMemory
 from beaver_hooks_local.hosting.scoping import Sight
 from beaver_hooks_local.injecting.recalling import Recall
 from beaver_hooks_local.injecting.references import heading
-from beaver_hooks_local.query import Hit, Query
+from beaver_hooks_local.query import Hit
 from beaver_hooks_local.records import Memory
 from beaver_hooks_local.tools.offering import PLANE
-from beaver_hostspecs import CommandContext, OutcomeKind, Report
+from beaver_hostspecs import CommandContext, OutcomeKind, Report, Trust
 from beaver_hostspecs.neutralising import neutralise
 
 YES = "yes"
@@ -32,13 +32,14 @@ Words = tuple[str, ...]
 Run = Callable[[LocalMemory, Words, CommandContext, Report], str]
 
 
-def status(memory: LocalMemory, words: Words, _context: CommandContext, _report: Report) -> str:
-    """Show what there is, in numbers."""
+def status(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
+    """Show how many memories there are for whoever asks, and what is wrong."""
     _alone("status", words)
-    stats = memory.engine.stats()
-    lines = [f"{name}: {_told(value)}" for name, value in stats.items()]
-    troubles = ", ".join(memory.troubles.now) or "none"
-    return "\n".join([*lines, f"trouble: {troubles}"])
+    sight = Sight.of_command(context)
+    # The numbers of the store are about all users and stores, and who may not see all of theirs gets none.
+    counts = map(memory.engine.store.count, sight.owners) if sight.trust is Trust.FULL else None
+    lines = [f"memories: {sum(counts):,}"] if counts is not None else []
+    return "\n".join([*lines, f"trouble: {', '.join(memory.troubles.now) or 'none'}"])
 
 
 def list_(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
@@ -101,8 +102,12 @@ def why(memory: LocalMemory, words: Words, context: CommandContext, _report: Rep
     last = memory.recaller.last(sight)
     if last is None:
         return f"Nothing was recalled in this session yet, as far as this process knows. {_ELSEWHERE}"
-    seen = {each.id for each in memory.engine.get([hit.memory.id for hit in last.hits], _filters(memory, sight))}
     said = f"The gate said {last.decision.verdict}: {last.decision.reason}."
+    if last.decision.verdict == "skip":
+        return said
+    if last.skipped is not None:
+        said = f"The last prompt was given nothing: {last.skipped.reason}. Before it:\n{said}"
+    seen = {each.id for each in memory.engine.get([hit.memory.id for hit in last.hits], _filters(memory, sight))}
     lines = [_explained(hit, last) for hit in last.hits if hit.memory.id in seen]
     return "\n".join([said, *(lines or ["Nothing was found."])])
 
@@ -113,8 +118,7 @@ def search(memory: LocalMemory, words: Words, context: CommandContext, _report: 
     if not text.strip():
         raise CommandRefused("Say what to look for: search WORDS.")
     sight = Sight.of_command(context)
-    query = Query(text=text, filters=_filters(memory, sight), limit=FOUND, formula=memory.settings.ranking.formula)
-    answer = memory.engine.search(query)
+    answer = memory.search(text, _filters(memory, sight), limit=FOUND)
     rows = [f"{hit.score:.2f} {_row(hit.memory)}" for hit in answer.hits]
     return "\n".join(rows) if rows else ("Nothing was found." if sight.stores else _NOTHING)
 
@@ -197,16 +201,9 @@ def _plain(text: str) -> str:
 
 def _explained(hit: Hit, last: Recall) -> str:
     given = "given" if hit.memory.id in last.given else "not given"
+    given += ", as it stands in the conversation" if hit.memory.id in last.said else ""
     shares = ", ".join(f"{name} {share:.3f}" for name, share in hit.shares.items() if share)
     return f"{hit.score:.3f} {_row(hit.memory)}\n      {given}; {shares or 'by date alone'}"
-
-
-def _told(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_told(each)}" for name, each in value.items()) or "none"
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(map(_told, value)) or "none"
-    return _plain(str(value))
 
 
 RUNS: Mapping[str, Run] = MappingProxyType(

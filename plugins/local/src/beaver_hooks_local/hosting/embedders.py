@@ -83,6 +83,7 @@ def remember(settings: EmbeddingSettings, embedder: Embedder, state_folder: Path
             return
     new = path.with_name(f".{RECORD}.{os.getpid()}.tmp")
     try:
+        new.touch(mode=0o600)
         new.write_text(text, "utf-8")
         new.replace(path)
     finally:

@@ -8,16 +8,21 @@ import attrs
 
 from beaver_hooks_local.embedding.protocol import Embedder, Trace
 from beaver_hooks_local.engine import BATCH, DATABASE, INDEXES, MemoryEngine
+from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.hosting.embedders import Embedders, make_embedders, remember
 from beaver_hooks_local.hosting.health import Troubles
 from beaver_hooks_local.index.nearest import TableSearch
 from beaver_hooks_local.injecting.recalling import Recaller
+from beaver_hooks_local.query import Answer, Query
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.store.sqlite import SqliteStore
 from beaver_hostspecs import Clock, Report
 
 MOST_TOUCHED = 10_000
 """Memories of which it is remembered that they were recalled, until that is written down."""
+
+FITS = 0.01
+"""What a memory scores at least that fits a search at all; date alone gives half of it."""
 
 EMBEDDER = "embedder"
 """The trouble of an embedder that is asked for and cannot be had: it lasts until the memory is opened anew."""
@@ -96,6 +101,18 @@ class LocalMemory:
         if not done and self._embedder is not None:
             remember(self.settings.embedding, self._embedder, self._folder)
         return done
+
+    def search(self, text: str, filters: Filters, *, limit: int, max_tokens: int | None = None) -> Answer:
+        """Return what somebody who searches is shown: the best of what fits at all, or the newest without any words."""
+        query = Query(
+            text=text,
+            filters=filters,
+            limit=limit,
+            max_tokens=max_tokens,
+            minimum_score=FITS,
+            formula=self.settings.ranking.formula,
+        )
+        return self.engine.search(query)
 
     def close(self) -> None:
         """Write down what is left, and close the engine."""

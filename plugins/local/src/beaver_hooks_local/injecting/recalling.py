@@ -18,6 +18,7 @@ from beaver_hooks_local.injecting.indexing import Listing, Listings, lasts
 from beaver_hooks_local.injecting.references import pick
 from beaver_hooks_local.injecting.said import Conversation
 from beaver_hooks_local.query import Hit, Query
+from beaver_hooks_local.records import Owner
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hostspecs import Clock, Reference, Report, Turn
 
@@ -57,12 +58,16 @@ class Recall:
         references: what the turn is given.
         hits: what could be given, with each signal's share.
         given: the ids of those that the turn was given.
+        said: the ids of those that stand in the conversation.
+        skipped: what the gate said of the prompt after this one, if that was given nothing.
     """
 
     decision: Decision
     references: tuple[Reference, ...] = field(default=(), repr=False)
     hits: tuple[Hit, ...] = field(default=(), repr=False)
     given: tuple[int, ...] = ()
+    said: frozenset[int] = frozenset()
+    skipped: Decision | None = None
 
 
 class Recaller:
@@ -101,14 +106,17 @@ class Recaller:
         decision, found = self._decided(turn, sight, report)
         if found is None:
             self._listings.skipped("gate" if sight.stores else "trust", report)
-            return Recall(decision=decision)
+            recall = Recall(decision=decision)
+            last = self.last(sight)
+            self._last.put(_place(sight), recall if last is None else attrs.evolve(last, skipped=decision))
+            return recall
         recall = self._given(turn, decision, found, report)
-        self._last.put((sight.owner, sight.session), recall)
+        self._last.put(_place(sight), recall)
         return recall
 
     def last(self, sight: Sight) -> Recall | None:
         """Return the last recall of a session; it may hold what somebody else may see and this one may not."""
-        return self._last.get((sight.owner, sight.session))
+        return self._last.get(_place(sight))
 
     # --- The gate -----------------------------------------------------------------------------------------------
 
@@ -208,4 +216,11 @@ class Recaller:
         given = tuple(hit.memory.id for hit in picked.hits)
         left = None if turn.budget is None else turn.budget - picked.tokens
         index = self._listings.references(found.listing, {*given}, conversation, left, report)
-        return Recall(decision=decision, references=(*picked.references, *index), hits=found.hits, given=given)
+        said = frozenset(hit.memory.id for hit in found.hits) - {hit.memory.id for hit in hits}
+        references = (*picked.references, *index)
+        return Recall(decision=decision, references=references, hits=found.hits, given=given, said=said)
+
+
+def _place(sight: Sight) -> tuple[Owner, str]:
+    """Return whose session it is."""
+    return sight.owner, sight.session

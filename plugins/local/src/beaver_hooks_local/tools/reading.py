@@ -6,7 +6,6 @@ from typing import Any
 
 from beaver_hooks_local.hosting.memory import LocalMemory
 from beaver_hooks_local.hosting.scoping import Sight
-from beaver_hooks_local.query import Query
 from beaver_hooks_local.tools import shown
 from beaver_hostspecs import Report, Trust, Turn
 
@@ -28,16 +27,11 @@ def search(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report
     sight = Sight.of_turn(turn)
     more = {name: arguments[name] for name in ("stores", "types", "people", "file") if name in arguments}
     more |= {"after": moment(arguments.get("after_ms")), "before": moment(arguments.get("before_ms"))}
-    query = Query(
-        text=arguments.get("query", ""),
-        filters=sight.filters(memory.clock.now(), **more),
-        limit=arguments.get("limit", 10),
-        max_tokens=arguments.get("max_tokens"),
-        formula=memory.settings.ranking.formula,
-    )
-    answer = memory.engine.search(query)
+    text, filters = arguments.get("query", ""), sight.filters(memory.clock.now(), **more)
+    limits = {"limit": arguments.get("limit", 10), "max_tokens": arguments.get("max_tokens")}
+    answer = memory.search(text, filters, **limits)
     report.candidates((str(hit.memory.id), round(hit.score, 4)) for hit in answer.hits)
-    asked = bool(query.text.strip())
+    asked = bool(text.strip())
     results = [shown.row(hit.memory, hit.score if asked else None) for hit in answer.hits]
     by_words = {} if answer.keyword_only is None else {"note": "found by words alone: vectors cannot be had now"}
     return {"count": len(results), "results": results, **by_words}
