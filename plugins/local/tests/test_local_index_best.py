@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beaver_hooks_local.index.best import best
+from beaver_hooks_local.index.best import LEAST, best
 
 
 @settings(max_examples=200, deadline=None)
@@ -22,3 +22,11 @@ def test_the_best_of_very_many(seed, count, limit):
     values = np.random.default_rng(seed).normal(size=count)
     expected = np.argsort(-values)[:limit]
     assert expected.tolist() == best(values, limit).tolist()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from([-1.0, 0.0, 0.0, 1e-9, 2.0, 3.0]), max_size=900), st.integers(1, 40))
+def test_what_is_too_small_is_not_among_the_best(values, limit):
+    """Only what is above 0 is found where that is asked for, also where that is less than is wanted."""
+    expected = sorted((place for place, each in enumerate(values) if each > 0), key=lambda at: (-values[at], -at))
+    assert expected[:limit] == best(np.array(values, "f8"), limit, LEAST).tolist()

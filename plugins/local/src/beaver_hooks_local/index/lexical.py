@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
-from beaver_hooks_local.index.best import best
+from beaver_hooks_local.index.best import LEAST, best
 from beaver_hooks_local.index.block import LENGTH_BITS, LONGEST, MOST_COUNT, Block, Postings
 
 K1 = 1.2
@@ -124,14 +124,12 @@ def search(block: Block, terms: Terms, *, allowed: np.ndarray | None, limit: int
     """
     if max(block.size, sum(part.stop - part.start for part in terms.lists)) <= EXHAUSTIVE:
         every = _every(block, terms)
-        units = (every > 0 if allowed is None else (every > 0) & allowed).nonzero()[0]
-        scores = every[units]
-    else:
-        every = None
-        units = _promising(block, terms, allowed, limit)
-        scores = score(block, terms, units)
+        units = best(every if allowed is None else every * allowed, limit, LEAST)
+        return Found(units=units, scores=every[units], every=every)
+    units = _promising(block, terms, allowed, limit)
+    scores = score(block, terms, units)
     places = best(scores, limit)
-    return Found(units=units[places], scores=scores[places], every=every)
+    return Found(units=units[places], scores=scores[places])
 
 
 def score(block: Block, terms: Terms, units: np.ndarray) -> np.ndarray:

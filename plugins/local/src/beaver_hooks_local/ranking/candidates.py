@@ -25,7 +25,6 @@ CARRIED = (
     "passages",
     "sessions",
     "speakers",
-    "created",
     "updated",
     "mentions",
     "importance",

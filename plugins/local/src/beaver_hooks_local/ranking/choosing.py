@@ -28,7 +28,7 @@ _READ = 4_000
 """Characters by which texts are compared."""
 
 _WORD = re.compile(r"\w+")
-_BLANKS = "".join(chr(code) if _WORD.match(chr(code)) else " " for code in range(128))
+_PLAIN = "".join(chr(code).lower() if _WORD.match(chr(code)) else " " for code in range(128))
 """What each character of ASCII is in a text that is to be cut into words."""
 
 
@@ -133,10 +133,9 @@ class _Shown:
     def _is_said(self, memory: Memory, score: float) -> bool:
         """Whether one of the hits says the same. Texts that say the same score nearly the same."""
         for hit in reversed(self.hits):
-            if hit.score - score > _CLOSE * max(hit.score, 1e-9):
+            if hit.score - score > _CLOSE * abs(hit.score):
                 return False
-            one, other = memory.token_count, hit.memory.token_count
-            if min(one, other) >= _AS_LONG * max(one, other) and _alike(
+            if _as_long(memory.token_count, hit.memory.token_count, _AS_LONG) and _alike(
                 self._words_of(memory), self._words_of(hit.memory)
             ):
                 return True
@@ -154,13 +153,16 @@ class _Shown:
 def words(text: str) -> frozenset[str]:
     """Return the words of a text, in whatever case they are written."""
     if text.isascii():
-        return frozenset(text.lower().translate(_BLANKS).split())
+        return frozenset(text.translate(_PLAIN).split())
     return frozenset(_WORD.findall(text.casefold()))
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    together = len(one) + len(other)
-    if min(len(one), len(other)) < ALIKE * max(len(one), len(other)):
+    if not _as_long(len(one), len(other), ALIKE):
         return False
     common = len(one & other)
-    return common >= ALIKE * max(1, together - common)
+    return common >= ALIKE * max(1, len(one) + len(other) - common)
+
+
+def _as_long(one: int, other: int, share: float) -> bool:
+    return one >= share * other and other >= share * one

@@ -1,7 +1,5 @@
 """How well anything that was found fits a query at all, so that scores mean the same in every search. Pure."""
 
-import numpy as np
-
 from beaver_hooks_local.embedding.scales import Scale
 from beaver_hooks_local.ranking.candidates import Candidates
 from beaver_hooks_local.ranking.formulas import Ranked
@@ -47,4 +45,4 @@ def measured(ranked: Ranked, how_well: float) -> Ranked:
 def _near(cosine: float, scale: Scale) -> float:
     if scale.apart is None:
         return 1.0
-    return float(np.clip((cosine - scale.apart) / (scale.alike - scale.apart), 0.0, 1.0))
+    return min(max((cosine - scale.apart) / (scale.alike - scale.apart), 0.0), 1.0)

@@ -52,7 +52,7 @@ def nearness(cosine: np.ndarray, embedded: np.ndarray, scale: Scale) -> np.ndarr
     low = _edge(seen) if scale.apart is None else min(scale.apart, high - (scale.alike - scale.apart) / 2)
     if high <= low:
         return embedded.astype("f8")
-    near: np.ndarray = np.clip((cosine - low) / (high - low), 0.0, 1.0) * embedded
+    near: np.ndarray = np.maximum((cosine - low) / (high - low), 0.0) * embedded
     return near
 
 
