@@ -109,7 +109,7 @@ class LocalMemory:
             filters=filters,
             limit=limit,
             max_tokens=max_tokens,
-            minimum_score=FITS,
+            minimum_score=FITS if text.strip() else 0.0,
             formula=self.settings.ranking.formula,
         )
         return self.engine.search(query)
