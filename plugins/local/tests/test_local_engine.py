@@ -313,6 +313,13 @@ def test_another_model_takes_over_when_it_is_ready(tmp_path):
     assert (1, 1) == (old.closed, new.closed)
 
 
+def test_terms_are_those_that_a_search_finds_by(engine):
+    """A query has the terms of its words: another form of a word has the same one, and a stop-word has none."""
+    assert engine.terms("it rains") == engine.terms("the raining")
+    assert 2 == len(engine.terms("tea rains, rain"))
+    assert frozenset() == engine.terms("it is")
+
+
 def test_nothing_to_embed_with(engine):
     """Without an embedder nothing is embedded."""
     engine.add(said("tea"))

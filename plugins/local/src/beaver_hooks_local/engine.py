@@ -165,6 +165,10 @@ class MemoryEngine:
         )
         return Answer(hits=chosen, keyword_only=trouble, total=found.size)
 
+    def terms(self, text: str) -> frozenset[int]:
+        """Return what a query's words are found by: the same for a word and its other forms."""
+        return frozenset(self._analyser.query(text))
+
     def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
         """Return memories by their ids, as far as they may be seen."""
         return self.store.get(ids, filters)

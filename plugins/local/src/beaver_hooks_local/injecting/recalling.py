@@ -13,7 +13,6 @@ from beaver_hooks_local.gate.reading import Said, read
 from beaver_hooks_local.gate.recall import Decision, Policy, Window, decide, served
 from beaver_hooks_local.hosting.health import Troubles
 from beaver_hooks_local.hosting.scoping import Sight
-from beaver_hooks_local.index.terms import Analyser
 from beaver_hooks_local.injecting.indexing import Listing, Listings, lasts
 from beaver_hooks_local.injecting.references import pick
 from beaver_hooks_local.injecting.said import Conversation
@@ -89,7 +88,6 @@ class Recaller:
         self._clock = clock
         self._trace = trace
         self._troubles = troubles
-        self._analyser = Analyser()
         self._policy = Policy(topic_turns=settings.recall.topic_turns)
         self._windows: Lately[Window] = Lately()
         self._answers: Answers[Found] = Answers(settings.recall.cache_seconds)
@@ -153,7 +151,7 @@ class Recaller:
 
     def _read(self, turn: Turn) -> Said:
         by_tool = {turn.actors.speaker_kind, turn.actors.trigger} & _BY_TOOL
-        return read(turn.prompt, frozenset(self._analyser.query(turn.prompt)), by_tool=bool(by_tool))
+        return read(turn.prompt, self._engine.terms(turn.prompt), by_tool=bool(by_tool))
 
     def _version(self, sight: Sight) -> tuple[int, ...]:
         return tuple(version for version, _ in self._engine.store.versions(sight.owners))
