@@ -129,7 +129,10 @@ def _elsewhere(memory: LocalMemory, which: Asked) -> int:
 
 
 def _nothing(text: str, which: Asked, elsewhere: int) -> str:
-    others = f" {counted(elsewhere, 'user')} of this memory were not looked at: --user names one." if elsewhere else ""
+    were = "was" if elsewhere == 1 else "were"
+    others = (
+        f" {counted(elsewhere, 'user')} of this memory {were} not looked at: --user names one." if elsewhere else ""
+    )
     return ("Nothing fits the options." if which.narrowed else text) + others
 
 
