@@ -379,6 +379,15 @@ def test_pin_and_unpin(here):
     )
 
 
+def test_everybody_s_memories_are_changed_without_a_user(here):
+    """Who names a user sees them, cannot change them, and is told how it is done."""
+    here("add", STABLE)
+    refused = here("pin", 1, "--user", "ann")
+
+    assert (2, True) == (refused.code, "--user names whose they are, and is left out for everybody's." in refused.err)
+    assert 0 == here("pin", 1).code
+
+
 def test_forget_shows_asks_and_erases(local, beaver, tmp_path):
     """A dry run shows it, without a terminal nothing is forgotten unasked, and then no file holds the text any more."""
     local("add", STABLE)

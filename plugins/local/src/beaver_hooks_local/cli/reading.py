@@ -119,8 +119,8 @@ def ensure_all(ids: tuple[int, ...], found: list[Memory]) -> None:
     if missing:
         named = ", ".join(missing[:10])
         raise click.UsageError(
-            f"There is no memory {named} here. `beaver memory list` shows the ids; --user names whose they are, and is left"
-            " out for everybody's."
+            f"There is no memory {named} here. `beaver memory list` shows the ids; --user names whose they are, and is"
+            " left out for everybody's."
         )
 
 
