@@ -27,7 +27,9 @@ from beaver_hooks_local.cli.progress import Bar, Ended
 from beaver_hooks_local.embedding.benching import Bench
 from beaver_hooks_local.embedding.known import KNOWN
 from beaver_hooks_local.embedding.models import Installed
+from beaver_hooks_local.errors import StoreError
 from beaver_hooks_local.records import Owner
+from beaver_hooks_local.store.sqlite import SqliteStore
 from beaver_hostspecs import PluginError
 from beaver_hostspecs.testing import make_canary
 
@@ -352,7 +354,7 @@ def test_list_and_search_are_narrowed(here):
     assert {words: {*ids} for words, ids in cases.items() if words in found} == {
         words: {each["id"] for each in hits} for words, hits in found.items()
     }
-    assert "1 user of this memory were not looked at" in here("list", "--tag", "none").out
+    assert "1 user of this memory was not looked at" in here("list", "--tag", "none").out
 
 
 def test_search_as_text(here):
@@ -375,6 +377,15 @@ def test_pin_and_unpin(here):
         [each["pinned"] for each in unpinned.json["memories"]],
         [each["event"] for each in shown["history"]],
     )
+
+
+def test_everybody_s_memories_are_changed_without_a_user(here):
+    """Who names a user sees them, cannot change them, and is told how it is done."""
+    here("add", STABLE)
+    refused = here("pin", 1, "--user", "ann")
+
+    assert (2, True) == (refused.code, "--user names whose they are, and is left out for everybody's." in refused.err)
+    assert 0 == here("pin", 1).code
 
 
 def test_forget_shows_asks_and_erases(local, beaver, tmp_path):
@@ -516,6 +527,30 @@ def test_stats_and_check(here, tmp_path):
     assert "memories: 1\n" in here("stats").out
 
 
+def test_a_damaged_page_is_a_problem(here, tmp_path, monkeypatch):
+    """What cannot be read to its end is not whole: exit code 1, as said; another failure stays one."""
+    here("add", "--json-lines", stdin="\n".join(json.dumps({"title": f"Memory {at} {'x' * 500}"}) for at in range(50)))
+    path = database(tmp_path)
+    content = path.read_bytes()
+    pages = [at for at in range(0, len(content), 4096) if b"x" * 400 in content[at : at + 4096]]
+    with path.open("r+b") as file:
+        file.seek(pages[len(pages) // 2])
+        file.write(b"\xff" * 4096)
+    damaged = here("check", "--json")
+    monkeypatch.setattr(SqliteStore, "check", raised(StoreError(path, "locked")))
+    locked = here("check")
+
+    assert (1, False) == (damaged.code, damaged.json["ok"])
+    assert (6, True) == (locked.code, "is locked" in locked.err)
+
+
+def raised(error):
+    def check(_):
+        raise error
+
+    return check
+
+
 def test_reindex(here):
     """What is not embedded yet is embedded, and the index files are made anew."""
     pytest.importorskip("wordllama")
@@ -565,10 +600,13 @@ def test_export_to_a_file(here, tmp_path):
     bobs = here("export", "-o", tmp_path / "out.jsonl", "--force", "--user", "bob", "--before", "2126-01-01")
     nowhere = here("export", "-o", tmp_path / "no" / "folder")
     told = here("export", "-o", tmp_path / "other.jsonl", "--json")
+    os.mkfifo(tmp_path / "pipe")
+    piped = here("export", "-o", tmp_path / "pipe", "--force")
 
     assert (f"Exported 2 memories to {tmp_path}/out.jsonl.\n", 2) == (done.out, refused.code)
     assert {"exported": 2, "file": f"{tmp_path}/other.jsonl"} == told.json
     assert here("export", "--json") == here("export")
+    assert (2, True, True) == (piped.code, "is no file that can be" in piped.err, (tmp_path / "pipe").is_fifo())
     assert (0, ["Of bob.", STABLE]) == (
         bobs.code, [json.loads(line)["title"] for line in (tmp_path / "out.jsonl").read_text().splitlines()],
     )  # fmt: skip

@@ -15,6 +15,10 @@ from beaver_hooks_local.gate.reading import Said, read
         "Thanks.",
         "thank you",
         "yes please",
+        "Thank you very much!",
+        "ok great, thanks a lot",
+        "Cool, sounds good.",
+        "Great, that worked",
         "👍 great",
         "Ja, genau.",
         "danke",
@@ -32,7 +36,19 @@ def test_acknowledgements(prompt):
 
 @pytest.mark.parametrize(
     "prompt",
-    ["ok?", "yes, but use the branch stable", "continue", "no tests yet", "thanks, now deploy it", "", "👍", "ok " * 5],
+    [
+        "ok?",
+        "yes, but use the branch stable",
+        "continue",
+        "no tests yet",
+        "thanks, now deploy it",
+        "",
+        "👍",
+        "ok " * 7,
+        "that",
+        "so much",
+        "all tests",
+    ],
 )
 def test_other_short_prompts(prompt):
     """What asks, orders or says more is no acknowledgement, and neither is what has no word."""
@@ -48,6 +64,9 @@ def test_other_short_prompts(prompt):
         "Do you remember the name of the branch?",
         "What did we decide about the database?",
         "Where we left off?",
+        "Where did we leave off",
+        "What were we doing?",
+        "The bug from the other day is back.",
         "Mach weiter mit dem Umbau.",
         "So wie beim letzten Mal.",
         "Erinnerst du dich an den Namen?",

@@ -18,14 +18,16 @@ from beaver_hooks.config.model import HostSettings
 from beaver_hooks.config.model import Memory as MemorySection
 from beaver_hooks_local import make_plugin
 from beaver_hooks_local.embedding.settings import EmbeddingSettings
+from beaver_hooks_local.errors import LocalError
 from beaver_hooks_local.hosting.scoping import Sight
 from beaver_hooks_local.plugin import OFF, RULE, Local, NotOpen
 from beaver_hooks_local.settings import LocalSettings
-from beaver_hostspecs import CommandContext, ConfigurationError, PluginFailed, Setup
+from beaver_hostspecs import CommandContext, ConfigurationError, PluginFailed, PluginUnavailable, Setup
 from beaver_hostspecs.testing import RecordingReport, make_canary, make_turn
 
 STABLE = "Billing is deployed from the branch stable."
 QUESTION = "From which branch is billing deployed?"
+OPENAI = EmbeddingSettings(provider="openai", model="m", dimensions=8)
 TOOLS = [
     "memory_search",
     "memory_timeline",
@@ -341,6 +343,32 @@ async def test_a_database_that_cannot_be_used(tmp_path):
         await host.open()
 
     assert path.read_bytes().startswith(b"no database")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            {"database_path": "memory.db"},
+            "memory.db is damaged; move it (with its -wal and -shm files) away, or restore",
+        ),
+        ({"embedding": OPENAI}, "memory.local.embedding.apiKeyEnv: `OPENAI_API_KEY` is not set; set it"),
+    ],
+)
+async def test_why_it_does_not_start(tmp_path, settings, said):
+    """What `start` raises says what is wrong and what to do: nobody could mend the name of an exception."""
+    (tmp_path / "memory.db").write_bytes(b"no database at all" * 1000)
+    given = {name: tmp_path / value if name == "database_path" else value for name, value in settings.items()}
+    plugin = Local(environment={})
+    plugin.configure(
+        Setup(settings=LocalSettings(enabled=True, **given), state_folder=tmp_path / "state", report=RecordingReport())
+    )
+    with pytest.raises(PluginUnavailable) as caught:
+        await plugin.start()
+    await plugin.stop()
+
+    assert said in caught.value.reason
+    assert isinstance(caught.value.__cause__, LocalError | ConfigurationError)
 
 
 async def test_a_wrong_setting(make_host):

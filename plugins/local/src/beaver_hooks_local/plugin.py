@@ -20,10 +20,12 @@ from beaver_hooks_local.tracing import TraceFile
 from beaver_hostspecs import (
     Clock,
     Command,
+    ConfigurationError,
     Contribution,
     Deadlines,
     PluginInfo,
     PluginTurnedOff,
+    PluginUnavailable,
     Report,
     Setup,
     SystemClock,
@@ -135,16 +137,17 @@ class Local:
         """Open the memory.
 
         Raises:
-            StoreError: the database cannot be used.
-            ConfigurationError: the settings of the embedder do not fit.
+            PluginUnavailable: the database cannot be used, or the settings of the embedder do not fit; says why.
         """
         run = self._run = _Run(workers=Workers("beaver-local"))
         try:
             await run.workers.run(partial(self._open, run))
             run.upkeep = self._rooms("hosting.upkeep").Upkeep(run.memory, run.workers, self.setup.report)
-        except BaseException:
+        except BaseException as error:
             self._run, self._ended = None, run
             run.workers.shut(run.close)
+            if isinstance(error, LocalError | ConfigurationError):
+                raise PluginUnavailable(str(error).rstrip(".")) from error
             raise
         run.upkeep.begin()
 

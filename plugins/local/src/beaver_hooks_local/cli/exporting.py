@@ -47,8 +47,7 @@ def export(shell: Shell, /, *, output: Path, force: bool, as_json: bool, **optio
         # A bar between the lines would be in the way where both are on one terminal.
         ask_long(shell, lambda memory, bar: _lines(memory, which, _print, bar), shown=not sys.stdout.isatty())
         return
-    if not force:
-        _ensure_free(output)
+    _ensure_free(output, force=force)
     with _private(output, force=force) as file:
         count = ask_long(shell, lambda memory, bar: _lines(memory, which, file.write, bar))
     if as_json:
@@ -87,8 +86,11 @@ def _pages(memory: LocalMemory, filters: Filters, owner: Owner) -> Iterator[list
         yield memory.engine.get(ids, filters)
 
 
-def _ensure_free(path: Path) -> None:
-    if os.path.lexists(path):
+def _ensure_free(path: Path, *, force: bool) -> None:
+    if force and path.exists() and not path.is_file():
+        # It would be replaced, and whoever names a device or a pipe means to write to it.
+        raise click.UsageError(f"{path} is no file that can be replaced; name another one, or lead stdout to it.")
+    if not force and os.path.lexists(path):
         raise click.UsageError(f"There is a file {path} already; overwrite it with --force.")
 
 
@@ -123,7 +125,7 @@ def _name(new: Path, path: Path, *, force: bool) -> None:
             os.link(new, path)
         except FileExistsError:
             # Somebody has made it since we looked.
-            _ensure_free(path)
+            _ensure_free(path, force=False)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

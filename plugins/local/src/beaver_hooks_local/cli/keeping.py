@@ -13,6 +13,7 @@ from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.cli.showing import counted, plain, say, say_json
 from beaver_hooks_local.embedding.making import make_embedder
 from beaver_hooks_local.embedding.protocol import Identity
+from beaver_hooks_local.errors import StoreError
 from beaver_hooks_local.hosting.memory import EMBEDDER, LocalMemory
 from beaver_hooks_local.hosting.upkeep import UPKEEP
 from beaver_hooks_local.injecting.recalling import EMBEDDING
@@ -82,7 +83,7 @@ def check(ctx: click.Context, *, as_json: bool) -> None:
 
     It reads all of it, so that it takes its time with a large one.
     """
-    problems = ask(ctx.obj, lambda memory: memory.engine.store.check())
+    problems = ask(ctx.obj, _problems)
     if as_json:
         say_json({"ok": not problems, "problems": problems})
     else:
@@ -91,6 +92,16 @@ def check(ctx: click.Context, *, as_json: bool) -> None:
         if not as_json:
             say("Restore it from a copy, or move it away and begin anew.", err=True)
         ctx.exit(PROBLEM)
+
+
+def _problems(memory: LocalMemory) -> list[str]:
+    try:
+        return memory.engine.store.check()
+    except StoreError as error:
+        # So damaged that it cannot be read to its end, which is what was asked.
+        if error.category != "corrupt":
+            raise
+        return [str(error)]
 
 
 async def _embedded(plugin: Local, bar: Bar) -> int:

@@ -119,7 +119,8 @@ def ensure_all(ids: tuple[int, ...], found: list[Memory]) -> None:
     if missing:
         named = ", ".join(missing[:10])
         raise click.UsageError(
-            f"There is no memory {named} here. `beaver memory list` shows the ids; --user names whose they are."
+            f"There is no memory {named} here. `beaver memory list` shows the ids; --user names whose they are, and is"
+            " left out for everybody's."
         )
 
 
@@ -129,7 +130,10 @@ def _elsewhere(memory: LocalMemory, which: Asked) -> int:
 
 
 def _nothing(text: str, which: Asked, elsewhere: int) -> str:
-    others = f" {counted(elsewhere, 'user')} of this memory were not looked at: --user names one." if elsewhere else ""
+    were = "was" if elsewhere == 1 else "were"
+    others = (
+        f" {counted(elsewhere, 'user')} of this memory {were} not looked at: --user names one." if elsewhere else ""
+    )
     return ("Nothing fits the options." if which.narrowed else text) + others
 
 

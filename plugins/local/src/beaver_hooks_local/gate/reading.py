@@ -8,7 +8,7 @@ import attrs
 LONGEST = 100_000
 """Characters of a prompt that are looked at."""
 
-_MOST_WORDS = 4
+_MOST_WORDS = 6
 """Words of an acknowledgement."""
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
@@ -16,7 +16,7 @@ _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _ACKNOWLEDGING = frozenset(
     """
     ok okay okey k kk yes yep yeah yup y no nope nah n thanks thank you thx ty cheers great good nice cool perfect
-    excellent awesome fine sure alright right correct exactly agreed got it understood done please lgtm
+    excellent awesome fine sure alright right correct exactly agreed got it understood done please lgtm worked works
     ja jo nein danke gut super prima passt klar genau richtig stimmt verstanden bitte alles einverstanden
     sehr schön oui non merci parfait bien d'accord sí si vale gracias perfecto claro sim não obrigado obrigada
     grazie va bene
@@ -26,11 +26,17 @@ _ACKNOWLEDGING = frozenset(
     """.split()  # noqa: SIM905 - words are read better as words
 )
 
+_BESIDE = frozenset(
+    {"very", "much", "so", "a", "lot", "really", "that", "this", "it", "all", "well", "oh", "ah", "sounds", "looks"}
+)
+"""Words that may stand beside those, and say nothing alone."""
+
 _EARLIER = re.compile(
     r"""
     \b(?:
-        continue | resume | carry\ on | (?:pick|take)\ (?:it|this|that)?\ ?up | (?:we|i|you)\ left\ off
+        continue | resume | carry\ on | (?:pick|take)\ (?:it|this|that)?\ ?up | (?:we|i|you)\ (?:left|leave)\ off
       | last\ (?:time|session|week|month|night|conversation|chat) | previous(?:ly)? | earlier | yesterday
+      | the\ other\ day | were\ we
       | (?:as|like|same\ as)\ (?:before|usual|always|last\ time) | (?:do\ you\ |you\ )?remember | recall | remind\ me
       | (?:what|did|have|had)\ (?:did\ )?(?:we|i|you)\ (?:decide|agree|discuss|talk|say|said|tell|told|choose|chose|do)
       | (?:we|i|you)\ (?:decided|agreed|discussed|talked|said|told|chose|settled)
@@ -98,4 +104,4 @@ def _acknowledges(line: str) -> bool:
     if "?" in line or "\uff1f" in line:
         return False
     words = _WORD.findall(line[:200]) if len(line) <= 200 else []  # noqa: PLR2004 - longer ones are none
-    return 0 < len(words) <= _MOST_WORDS and all(word in _ACKNOWLEDGING for word in words)
+    return 0 < len(words) <= _MOST_WORDS and {*words} <= _ACKNOWLEDGING | _BESIDE and not {*words} <= _BESIDE
