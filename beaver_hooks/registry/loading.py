@@ -248,6 +248,9 @@ class Loader:
     async def _start(self, member: Member) -> None:
         stop = self._registry.of(member, "stop")
         result = await self._call(self._registry.of(member, "start"))
+        if result is not None and isinstance(result.error, PluginUnavailable):
+            with contained(member.name, "could not start"):
+                raise result.error
         if result is not None and result.category is not None:
             kind = f" {type_name(result.error)}" if result.error is not None else ""
             message = f"plugin `{member.name}` could not start: {result.category}{kind}"

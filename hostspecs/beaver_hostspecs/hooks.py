@@ -103,7 +103,8 @@ async def start() -> None:
 
     Ordering: one plugin after the other, in registration order: each is configured and started before the next.
 
-    On failure, the deadline included: a required plugin fails loading; another one becomes `unavailable`.
+    On failure, the deadline included: a required plugin fails loading; another one becomes `unavailable`. The reason
+    of a `PluginUnavailable` is shown in its own words, of all others the kind.
     """
 
 

@@ -16,6 +16,7 @@ from beaver_hostspecs import (
     PluginFailed,
     PluginInfo,
     PluginRefused,
+    PluginUnavailable,
     Tool,
     UnknownPlugin,
     hookimpl,
@@ -129,6 +130,17 @@ async def test_registering_a_plugin_that_fails(tmp_path, sink, hook, said, error
     assert [(event.name, event.plugin, dict(event.facts)) for event in sink.events] == [
         ("plugin_unavailable", "odd", {"reason": sentence, "error": kind})
     ]
+
+
+async def test_a_plugin_says_itself_why_it_does_not_start(tmp_path, sink):
+    """A reason that `start` gives is what the caller, the audit trail and health show."""
+    async with Host(state_folder=tmp_path / "state", sinks=[sink]) as host:
+        with pytest.raises(PluginUnavailable, match="the disk is full"):
+            await host.register("odd", Failing("start", PluginUnavailable("the disk is full; make room")))
+        health = host.health()["odd"]
+
+    assert ("unavailable", "the disk is full; make room") == (health.state, health.reason)
+    assert ["the disk is full; make room"] == [event.facts["reason"] for event in sink.events]
 
 
 async def test_a_name_that_cannot_be_had_is_nobody_s_fault(tmp_path, sink):
