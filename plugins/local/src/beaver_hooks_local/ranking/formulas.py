@@ -168,7 +168,8 @@ def _sum(shares: Mapping[str, np.ndarray]) -> np.ndarray:
 
 def _lift(total: np.ndarray, shares: dict[str, np.ndarray]) -> None:
     """Let importance and confidence take from no memory more than it has: bring what is below 0 up to it."""
-    taken = shares["importance"] + shares["confidence"]
+    # They are kept with fewer digits than the total that they are in.
+    taken = shares["importance"].astype("f8") + shares["confidence"]
     part = np.where(total < 0, np.maximum(0.0, total - taken) / np.maximum(-taken, TINY), 1.0)
     shares |= {name: part * shares[name] for name in ("importance", "confidence")}
     np.maximum(total, 0.0, out=total)
