@@ -383,13 +383,15 @@ def test_it_is_saved_when_enough_has_changed(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
-    """An index that cannot be saved is told of, and searching goes on."""
+    """An index that cannot be saved is told of, and searching goes on; so it is where it was to be made anew."""
     monkeypatch.setattr(shelf, "CHANGES", 1)
     (tmp_path / INDEXES).write_text("in the way")
     traces = Traces()
     with opened(tmp_path, traces) as engine:
         engine.add(memories(3))
         assert answers(engine)[0]
+        del traces[:]
+        assert 3 == engine.reindex()
     assert {("index_not_saved", "FileExistsError")} == {
         (event, facts["why"]) for event, facts in traces if event == "index_not_saved"
     }

@@ -306,3 +306,22 @@ def test_a_memory_that_gets_other_labels_keeps_its_vector():
         assert (1, pytest.approx(1, abs=0.01), [True, True]) == (
             found_now.columns["ids"][found_now.cosine.argmax()], found_now.cosine.max(), found_now.embedded.tolist()
         )  # fmt: skip
+
+
+def test_what_is_added_and_embedded_while_vectors_are_read(monkeypatch):
+    """What others add and embed between two questions of an index is found by its vector the next time."""
+    with kept() as found:
+        found.add(["tea"])
+        found.embed()
+        index, read = OwnerIndex(found.store, Owner(), MODEL), found.store.vectors
+
+        def meanwhile(*given, **limit):
+            monkeypatch.setattr(found.store, "vectors", read)
+            found.add(["bike"])
+            found.embed()
+            return read(*given, **limit)
+
+        monkeypatch.setattr(found.store, "vectors", meanwhile)
+        index.current()
+        assert answers(OwnerIndex(found.store, Owner(), MODEL).current()) == answers(index.current())
+        assert 2 == sum(part.vectors.present.sum() for part in index.state.parts)

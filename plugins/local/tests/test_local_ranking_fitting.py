@@ -48,7 +48,7 @@ def test_fit_by_an_unknown_model():
     assert 0.75 == fit(found([3.0], [0.1]), 6.0, UNKNOWN)
 
 
-@given(st.lists(st.floats(-0.1, 1.2), max_size=20), st.floats(0, 1))
+@given(st.lists(st.floats(-0.125, 1.25, width=16), max_size=20), st.floats(0, 1))
 def test_measured(scores, how_well):
     """The best one scores what fits, the order stays, and the shares still add up."""
     before = Ranked(scores=np.array(scores), shares={"lexical": np.array(scores) / 2, "semantic": np.array(scores) / 2})

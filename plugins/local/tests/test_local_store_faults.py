@@ -412,6 +412,18 @@ def test_a_migration(store, path):
     assert ["kept"] == kept(backup)
 
 
+def test_a_migration_by_another_process(store, path):
+    """What another process has brought forward meanwhile does not take the place of the copy of what was before."""
+    store.close()
+    first = migrating.migrations()
+    with contextlib.closing(opened_with(path, (*first, SECOND))) as opened:
+        opened.add([new("after")], now=NOW)
+    with contextlib.closing(apsw.Connection(str(path))) as connection:
+        backup = migrating.back_up(connection, path, len(first))
+    assert ["kept"] == kept(backup)
+    assert ["memory.db", backup.name] == sorted(each.name for each in path.parent.iterdir())
+
+
 def test_a_migration_that_fails(store, path):
     """A script that fails is undone as a whole; the store is as it was, and so is its copy."""
     store.close()

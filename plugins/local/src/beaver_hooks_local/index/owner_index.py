@@ -97,7 +97,7 @@ class OwnerIndex:
     def rebuild(self, progress: Progress | None = None) -> State:
         """Make the index anew from the store."""
         with self._lock:
-            self._state = self._caught_up(State(), progress)
+            self._state = self._caught_up(State(), self._versions()[1], progress)
             return self._state
 
     def tidy(self) -> None:
@@ -110,14 +110,19 @@ class OwnerIndex:
         return self._store.versions([self._owner], None if self._model is None else self._model.key)[0]
 
     def _catch_up(self) -> None:
-        if self._versions()[0] < self._state.version:
+        last, until = self._versions()
+        if last < self._state.version:
             # The store is an older one than it was: somebody has restored a backup.
             if self._trace is not None:
                 self._trace("index_rebuilt", why="older_store")
             self._state = State()
-        self._state = self._caught_up(self._state, None)
+        self._state = self._caught_up(self._state, until)
 
-    def _caught_up(self, state: State, progress: Progress | None) -> State:
+    def _caught_up(self, state: State, until: int, progress: Progress | None = None) -> State:
+        """Return a state with all memories, and with the vectors that were there before those were read.
+
+        What others embed meanwhile waits for the next time: its memory may be one that is not here yet.
+        """
         read, total = 0, self._store.count(self._owner) if progress else 0
         while rows := self._store.changed(self._owner, state.version, limit=PAGE):
             state = parts_of.with_rows(state, rows, self._model)
@@ -126,13 +131,15 @@ class OwnerIndex:
                 progress(min(read, total), total)
         # What is read in many pages is merged once, at the end.
         state = parts_of.merged(state, parts_of.mergeable(state, np.inf if read > PAGE else INLINE), self._model)
-        return state if self._model is None else self._with_new_vectors(parts_of.for_model(state, self._model))
+        return state if self._model is None else self._with_new_vectors(parts_of.for_model(state, self._model), until)
 
-    def _with_new_vectors(self, state: State) -> State:
+    def _with_new_vectors(self, state: State, until: int) -> State:
         model = self._model
-        while model is not None and (
-            rows := self._store.vectors(self._owner, model.key, state.vector_version, limit=VECTOR_PAGE)
-        ):
+        while model is not None and state.vector_version < until:
+            found = self._store.vectors(self._owner, model.key, state.vector_version, limit=VECTOR_PAGE)
+            rows = [row for row in found if row.version <= until]
+            if not rows:
+                break
             state = parts_of.with_vectors(state, rows)
         return state
 

@@ -84,7 +84,7 @@ class IndexShelf:
         return state
 
     def rebuild(self, owners: Iterable[Owner], model: Model | None, progress: Progress | None = None) -> int:
-        """Make indexes anew from the store and save them; return how many memories they have."""
+        """Make indexes anew from the store and save them, if that can be done; return how many memories they have."""
         done = 0
         for owner in owners:
             key = (owner, model.key if model is not None else "")
@@ -92,7 +92,7 @@ class IndexShelf:
             with kept.lock:
                 done += kept.index.rebuild(progress).memories
                 kept.is_open = True
-            self._save(key, kept)
+            self._try(self._save, key, kept)
         return done
 
     def drop(self, model: Model) -> None:
@@ -118,7 +118,7 @@ class IndexShelf:
             worker.join()
         for key, each in kept:
             if each.is_open and self._is_worth_saving(each, each.index.state):
-                self._try(key, each)
+                self._try(self._tidy, key, each)
 
     def _find(self, key: _Key, model: Model | None) -> _Kept:
         with self._lock:
@@ -175,14 +175,17 @@ class IndexShelf:
 
     def _run(self) -> None:
         while (job := self._work.get()) is not None:
-            self._try(*job)
+            self._try(self._tidy, *job)
 
-    def _try(self, key: _Key, kept: _Kept) -> None:
+    def _tidy(self, key: _Key, kept: _Kept) -> None:
+        kept.is_due = False
+        kept.index.tidy()
+        if self._is_worth_saving(kept, kept.index.state):
+            self._save(key, kept)
+
+    def _try(self, work: Callable[[_Key, _Kept], None], key: _Key, kept: _Kept) -> None:
         try:
-            kept.is_due = False
-            kept.index.tidy()
-            if self._is_worth_saving(kept, kept.index.state):
-                self._save(key, kept)
+            work(key, kept)
         # An index that cannot be merged or saved is a slower one, and no wrong one.
         except (OSError, MemoryError, BeaverError) as error:
             self._trace("index_not_saved", why=type(error).__name__)

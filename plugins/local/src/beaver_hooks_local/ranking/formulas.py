@@ -115,9 +115,10 @@ def in_context(found: Candidates, names: np.ndarray, now: float, weights: Weight
         "recency": weights.recency * recency(columns["updated"], now),
     }
     total = said + held
-    for name in ("speaker", "mentions", "pinned", "recency"):
+    for name in ("speaker", "mentions", "importance", "confidence", "pinned", "recency"):
         total += shares[name]
-    _judge(total, shares)
+    if total.min(initial=0.0) < 0:
+        _lift(total, shares)
     # What all signals together can come to is 1, or nearly so.
     part = 1 / (1 + weights.context + weights.speaker)
     return Ranked(scores=part * total, shares=Shares(shares, part))
@@ -165,14 +166,12 @@ def _sum(shares: Mapping[str, np.ndarray]) -> np.ndarray:
     return total
 
 
-def _judge(total: np.ndarray, shares: dict[str, np.ndarray]) -> None:
-    """Add what importance and confidence count, which may be less than nothing; no total comes below 0 by it."""
-    counted = shares["importance"] + shares["confidence"]
-    lacking = total + counted < 0
-    if lacking.any():
-        part = np.where(lacking, total / np.maximum(-counted, TINY), 1.0)
-        shares |= {name: part * shares[name] for name in ("importance", "confidence")}
-    total += counted
+def _lift(total: np.ndarray, shares: dict[str, np.ndarray]) -> None:
+    """Let importance and confidence take from no memory more than it has: bring what is below 0 up to it."""
+    # They are kept with fewer digits than the total that they are in.
+    taken = shares["importance"].astype("f8") + shares["confidence"]
+    part = np.where(total < 0, np.maximum(0.0, total - taken) / np.maximum(-taken, TINY), 1.0)
+    shares |= {name: part * shares[name] for name in ("importance", "confidence")}
     np.maximum(total, 0.0, out=total)
 
 

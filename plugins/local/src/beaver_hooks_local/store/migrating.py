@@ -62,17 +62,22 @@ def migrate(connection: apsw.Connection, scripts: Sequence[str]) -> None:
 
 
 def back_up(connection: apsw.Connection, path: Path, version: int) -> Path:
-    """Copy a database as it stands to `<name>.v<version>.bak` beside it, durably; return where it is."""
+    """Copy a database as it stands to `<name>.v<version>.bak` beside it, durably; return where it is.
+
+    Where another process has brought it further meanwhile, what is there already stays: it is the copy of that process.
+    """
     target = path.with_name(f"{path.name}.v{version}.bak")
     with temporary(path) as copy:
         other = apsw.Connection(str(copy), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             with other.backup("main", connection, "main") as backup:
                 backup.step()
+            is_as_before = version_of(other) == version
         finally:
             other.close()
-        sync(copy)
-        copy.replace(target)
+        if is_as_before:
+            sync(copy)
+            copy.replace(target)
     sync(path.parent)
     return target
 
