@@ -22,7 +22,7 @@ from beaver_hooks_local.errors import LocalError
 from beaver_hooks_local.hosting.scoping import Sight
 from beaver_hooks_local.plugin import OFF, RULE, Local, NotOpen
 from beaver_hooks_local.settings import LocalSettings
-from beaver_hostspecs import CommandContext, ConfigurationError, PluginFailed, PluginUnavailable, Setup
+from beaver_hostspecs import CommandContext, ConfigurationError, PluginUnavailable, Setup
 from beaver_hostspecs.testing import RecordingReport, make_canary, make_turn
 
 STABLE = "Billing is deployed from the branch stable."
@@ -339,7 +339,7 @@ async def test_a_database_that_cannot_be_used(tmp_path):
     path.write_bytes(b"no database at all" * 1000)
     config = Config(memory=MemorySection(sections={"local": {"enabled": True, "databasePath": str(path)}}))
     host = Host({"local": make_plugin()}, config=config, state_folder=tmp_path / "state")
-    with pytest.raises(PluginFailed, match="could not start"):
+    with pytest.raises(PluginUnavailable, match="is damaged; move it"):
         await host.open()
 
     assert path.read_bytes().startswith(b"no database")

@@ -17,19 +17,14 @@ from beaver_hooks_local.store.protocol import Analysed, Change, IndexRow, Person
 from beaver_hooks_local.store.rows import INDEXED, index_row_of
 from beaver_hooks_local.store.searching import word_search
 from beaver_hooks_local.store.sqlite_vec import VecTables
-from beaver_hooks_local.store.texts import cleaned, micros
+from beaver_hooks_local.store.standing import Standing
+from beaver_hooks_local.store.texts import micros
 
 _CHANGED = (
     f"SELECT {INDEXED} FROM observations AS o INDEXED BY observations_by_version"  # noqa: S608 - our own columns
     " WHERE o.owner = ? AND o.version > ? ORDER BY o.version LIMIT ?"
 )
 _LAST = "SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE owner = ?"
-# What is asked before each search is one statement, that looks at the ends of two indexes.
-_LAST_BOTH = (
-    "SELECT (SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE owner = ?1),"
-    " (SELECT max(version) FROM observation_embeddings INDEXED BY observation_embeddings_by_owner"
-    " WHERE model = (SELECT id FROM models WHERE name = ?2) AND owner = ?1)"
-)
 _BY_HASH = (
     "SELECT id FROM observations INDEXED BY observations_by_hash"
     " WHERE owner = ?1 AND substr(hash, 1, 8) = substr(?2, 1, 8) AND hash = ?2 AND deleted_at IS NULL"
@@ -48,6 +43,7 @@ class SqliteStore:
     def __init__(self, connector: Connector) -> None:
         self._connector = connector
         self._analyser: int | None = None
+        self._standing = Standing()
 
     @classmethod
     def open(cls, path: Path) -> "SqliteStore":
@@ -174,12 +170,8 @@ class SqliteStore:
 
     def versions(self, owners: Sequence[Owner], model: str | None = None) -> list[tuple[int, int]]:
         """Return `last_version` and, with a model, `last_vector` of each owner, all of them of one moment."""
-        name = None if model is None else cleaned(model)
         with self._connector.reading() as connection:
-            numbers = [self._connector.owners.number(connection, owner) for owner in owners]
-            # Who has no memories has no number either.
-            found = [number and connection.execute(_LAST_BOTH, (number, name)).get for number in numbers]
-        return [(each[0] or 0, each[1] or 0) if each else (0, 0) for each in found]
+            return self._standing.of(connection, self._connector.owners, owners, model)
 
     def settle(self, analyser: int, analyse: Callable[[Memory], Analysed]) -> None:
         """See to it that all terms are of one analyser, and stay so: those of an older one are made anew.
