@@ -19,6 +19,9 @@ FIRST_SPARE = 1
 SPARE = 8
 """Memories that are read at once beyond those, to take the places of near-duplicates."""
 
+FURTHER = 4
+"""How many times as many are looked for, where all of those were near-duplicates."""
+
 ALIKE = 0.9
 """The share of common words from which on two texts say the same."""
 
@@ -54,16 +57,22 @@ def best_of(found: Candidates, ranked: Ranked, query: Query) -> Iterator[Choice]
 
     Those beyond some more than are wanted are only looked for when they are asked for.
     """
-    wanted = query.limit + SPARE
-    scores, minimum = ranked.scores, query.minimum_score
+    given, wanted = 0, query.limit + FIRST_SPARE + SPARE
+    while True:
+        chosen = _best(found, ranked.scores, query.minimum_score, wanted)
+        yield from chosen[given:]
+        if len(chosen) < wanted:
+            return
+        given, wanted = wanted, FURTHER * wanted
+
+
+def _best(found: Candidates, scores: np.ndarray, minimum: float, wanted: int) -> list[Choice]:
     # Mostly the candidates that come first are of enough memories.
     places = contenders(scores, 2 * wanted)
     chosen = _choices(found, scores, places, minimum, wanted)
     if len(chosen) < wanted and len(places) < found.size and scores[places].min() >= minimum:
         chosen = _choices(found, scores, np.arange(found.size), minimum, wanted)
-    yield from chosen
-    if len(chosen) == wanted:
-        yield from _choices(found, scores, np.arange(found.size), minimum, found.size)[wanted:]
+    return chosen
 
 
 def _choices(found: Candidates, scores: np.ndarray, places: np.ndarray, minimum: float, wanted: int) -> list[Choice]:
