@@ -74,6 +74,7 @@ bench: $(STAMP) ## every benchmark, each against its floor or its peers; says at
 bench-adapters: $(ADAPTERS_STAMP) ## a turn of each framework, with and without memory
 	$(ADAPTERS)/python benchmarks/adapters/bench_adapters.py
 
+faults: export PYTEST_ADDOPTS = -o faulthandler_timeout=1800
 faults: $(STAMP) ## the killing and cancelling campaigns, ten times what is in `make test`
 	@for round in 1 2 3 4 5 6 7 8 9 10; do \
 		$(BIN)/python -m pytest -q tests/integration/test_audit_processes.py tests/integration/test_cancellation.py || exit 1; \

@@ -342,11 +342,15 @@ def test_a_port_that_is_taken():
 
 @pytest.fixture
 def pipe():
+    """Both ends, as unbuffered files: an end that a test closed is not closed again under another file's number."""
     read, write = os.pipe()
-    yield read, write
-    for each in (read, write):
-        with contextlib.suppress(OSError):
-            os.close(each)
+    with os.fdopen(read, "rb", buffering=0) as reading:
+        with os.fdopen(write, "wb", buffering=0) as writing:
+            yield reading, writing
+        # A thread that has not begun to read yet would read the next test's pipe.
+        for each in threading.enumerate():
+            if each.name == "beaver-mcp-stdin":
+                each.join(SECONDS)
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]))), st.booleans())
@@ -376,19 +380,19 @@ def _write(target, data):
 async def test_more_lines_than_are_read_ahead(pipe):
     """The reader waits, and nothing is lost."""
     read, write = pipe
-    os.write(write, b"x\n" * 1000)
-    os.close(write)
+    write.write(b"x\n" * 1000)
+    write.close()
 
-    assert ["x"] * 1000 == [line async for line in LinesIn(read)]
+    assert ["x"] * 1000 == [line async for line in LinesIn(read.fileno())]
 
 
 async def test_a_message_without_end(pipe, monkeypatch, caplog):
     """The connection is ended before the memory is full."""
     monkeypatch.setattr("beaver_hooks.adapters.mcp_server.standard_streams.LONGEST_LINE", 10)
     read, write = pipe
-    os.write(write, b"fine\n" + b"x" * 11)
+    write.write(b"fine\n" + b"x" * 11)
 
-    assert ["fine"] == [line async for line in LinesIn(read)]
+    assert ["fine"] == [line async for line in LinesIn(read.fileno())]
     assert ["event=beaver_hooks.mcp_message_too_long limit=10"] == [each.getMessage() for each in caplog.records]
 
 
@@ -396,13 +400,13 @@ async def test_a_descriptor_that_cannot_be_read(pipe, caplog):
     """It is the end, and the log says why."""
     _, write = pipe
 
-    assert [] == [line async for line in LinesIn(write)]
+    assert [] == [line async for line in LinesIn(write.fileno())]
     assert ["event=beaver_hooks.mcp_stdin_unreadable error=OSError"] == [each.getMessage() for each in caplog.records]
 
 
 async def test_lines_can_be_ended_here(pipe):
     """Whoever waits for one is told."""
-    lines = LinesIn(pipe[0])
+    lines = LinesIn(pipe[0].fileno())
     waiting = asyncio.create_task(anext(lines, None))
     lines.end()
 
@@ -412,20 +416,20 @@ async def test_lines_can_be_ended_here(pipe):
 async def test_what_is_written_is_there_once_it_is_flushed(pipe):
     """In UTF-8, in order; a lone surrogate does not stop it."""
     read, write = pipe
-    out = TextOut(write, lambda: None)
+    out = TextOut(write.fileno(), lambda: None)
     await out.write("é")
     await out.write("漢\ud800\n")
     await out.flush()
 
-    assert "é漢?\n".encode() == os.read(read, 100)
+    assert "é漢?\n".encode() == read.read(100)
 
 
 async def test_a_reader_that_is_gone_is_told_once_somebody_writes(pipe):
     """What is written from then on is dropped."""
     read, write = pipe
-    os.close(read)
+    read.close()
     gone = asyncio.Event()
-    out = TextOut(write, gone.set)
+    out = TextOut(write.fileno(), gone.set)
     for _ in range(2):
         await out.write("x")
         await asyncio.wait_for(out.flush(), SECONDS)
@@ -436,7 +440,7 @@ async def test_a_reader_that_is_gone_is_told_once_somebody_writes(pipe):
 async def test_whoever_stops_waiting_harms_nobody(pipe):
     """A flush that is cancelled leaves the thread to itself."""
     read, write = pipe
-    out = TextOut(write, lambda: None)
+    out = TextOut(write.fileno(), lambda: None)
     await out.write("x" * 1_000_000)
     flushing = asyncio.create_task(out.flush())
     await asyncio.sleep(0)
@@ -446,7 +450,7 @@ async def test_whoever_stops_waiting_harms_nobody(pipe):
 
     seen = 0
     while seen < 1_000_000:  # all of it, or the thread would be at it still
-        seen += len(os.read(read, 1_000_000))
+        seen += len(read.read(1_000_000))
     assert 1_000_000 == seen
 
 
