@@ -3,9 +3,12 @@
 import signal
 import threading
 from types import FrameType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from beaver_hooks.cli.codes import SIGNALLED
+
+if TYPE_CHECKING:
+    import asyncio
 
 NAMES = ("SIGTERM", "SIGHUP")
 """Not every system has both."""
@@ -48,5 +51,21 @@ class Signals:
         if callable(interrupt) and interrupt is not signal.default_int_handler:
             # The event loop's: it cancels what is running, and raises afterwards.
             interrupt(signal.SIGINT, frame)
+        elif (loop := _running_loop()) is not None:
+            # Where Ctrl-C is ignored. Between two steps, so that nothing is torn: what drops the turn, least of all.
+            loop.call_soon_threadsafe(_interrupt)
         else:
             raise Terminated
+
+
+def _running_loop() -> "asyncio.AbstractEventLoop | None":
+    import asyncio  # noqa: PLC0415 - only who is ended in this way pays for it
+
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _interrupt() -> None:
+    raise Terminated

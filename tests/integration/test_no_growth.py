@@ -8,6 +8,8 @@ from integration.faults_kit import CONTRIBUTION, other_tasks
 
 from beaver_hooks import Host, OpenTurn
 from beaver_hooks.calls.calls import Call
+from beaver_hooks.config import Config
+from beaver_hooks.config.model import HostSettings
 from beaver_hooks.record.accounts import Account, PluginAccount
 from beaver_hooks.turns.backlog import Job
 from beaver_hostspecs import Turn, hookimpl
@@ -86,7 +88,9 @@ async def test_hundreds_of_abandoned_turns_leave_no_growth(tmp_path):
     """In the book, the tasks, the fingerprints, the queue and on the heap there is nothing left of them."""
     clock = FrozenClock()
     before = living()
-    async with Host({"generous": Generous()}, state_folder=tmp_path, clock=clock) as host:
+    # A busy machine that stops everything is not what this is about.
+    patient = Config(host=HostSettings(blocked_after_seconds=60))
+    async with Host({"generous": Generous()}, config=patient, state_folder=tmp_path, clock=clock) as host:
         await abandon_turns(host, clock, TURNS)
         await settled(host)
         # An hour's worth of turns is open, however many were abandoned before.

@@ -114,6 +114,28 @@ def test_the_event_loop_is_interrupted_in_its_own_way():
     assert ([signal.SIGINT], 143) == (seen, signals.code)
 
 
+def test_an_event_loop_that_ignores_ctrl_c_is_interrupted_between_two_steps():
+    """Where the loop does not handle Ctrl-C, no step is torn: it is finished, and everything is put in order."""
+    seen = []
+
+    async def work():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            seen.append("the step")
+            await asyncio.sleep(60)
+        finally:
+            seen.append("put in order")
+
+    ignored = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with Signals() as signals, pytest.raises(Terminated):
+            asyncio.run(work())
+    finally:
+        signal.signal(signal.SIGINT, ignored)
+
+    assert (["the step", "put in order"], 143) == (seen, signals.code)
+
+
 def test_another_thread_leaves_the_signals_alone():
     """Only the main thread can handle signals; a command in another one does without."""
     seen = []
