@@ -19,10 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
-import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 import bench_local_speed as speed
+import numpy as np
 
 from beaver_hooks_local.engine import MemoryEngine
 from beaver_hooks_local.filters import Filters

@@ -78,16 +78,21 @@ def model_home() -> Path:
 
 
 def e5_small() -> Remembering | None:
+    """Return the model, remembering, or `None` where it cannot be had, which is printed."""
+    made = bare_e5_small()
+    return None if made is None else Remembering(made)
+
+
+def bare_e5_small() -> Embedder | None:
     """Return the model, installed if need be, or `None` where it cannot be had, which is printed."""
     try:
         if not is_there(MODEL, model_home()):
             print(f"Installing {MODEL} into {model_home()}.", flush=True)
             install_model(MODEL, model_home())
-        made = make_embedder(EmbeddingSettings(provider="onnx"), state_folder=model_home(), environment={})
+        return make_embedder(EmbeddingSettings(provider="onnx"), state_folder=model_home(), environment={})
     except EmbeddingError as error:
         print(f"{MODEL} is left out: {error}")
         return None
-    return None if made is None else Remembering(made)
 
 
 def static() -> Remembering | None:
