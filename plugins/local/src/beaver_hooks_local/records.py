@@ -137,7 +137,7 @@ class Memory(NewMemory):
 
     Attributes:
         id: its number, never used again.
-        hash: of title and facts: what makes two memories of one owner the same.
+        hash: of title and facts; by it the same memory is found.
         mention_count: how often it was said.
         token_count: what its text costs in a context, by estimate.
         updated_at: when it was last changed.

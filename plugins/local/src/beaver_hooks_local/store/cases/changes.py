@@ -50,8 +50,6 @@ def change_of_what_it_says(open_store: OpenStore) -> None:
             id_, looking(), event="UPDATE", now=LATER, title="new", facts=("f",), terms=b"new f", length=2
         )
         agree(("new", ("f",), hash_of("new", ("f",))), (found and (found.title, found.facts, found.hash)))
-        agree(id_, store.find_hash(Owner(), hash_of("new", ("f",)), now=LATER))
-        agree(None, store.find_hash(Owner(), hash_of("old words", ()), now=LATER))
         row = store.changed(Owner(), 0, limit=9)[0]
         agree((b"new f", 2), (row.terms, row.length))
         agree([], store.vectors(Owner(), "m", 0, limit=9), "the embedding of the old text")
