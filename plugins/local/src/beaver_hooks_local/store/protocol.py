@@ -176,7 +176,7 @@ class MemoryStore(Protocol):
         """Erase memories that may be seen: text, terms, embedding and the texts in their history; return their ids."""
 
     def history(self, id_: int, filters: Filters) -> list[Change]:
-        """Return what happened to a memory that may be seen, oldest first."""
+        """Return what happened to a memory that may be seen, oldest first, but for changes in other stores."""
 
     def people(self, filters: Filters, *, query: str, limit: int) -> list[Person]:
         """Return people that visible memories are related to, most mentioned first."""

@@ -147,10 +147,10 @@ class SqliteStore:
         return gone
 
     def history(self, id_: int, filters: Filters) -> list[Change]:
-        """Return what happened to a memory that may be seen, oldest first."""
+        """Return what happened to a memory that may be seen, and in stores that may be, oldest first."""
         with self._seen(filters) as (connection, owners):
             found = reading.visible(connection, owners, [id_], filters)
-            return reading.history(connection, id_) if found else []
+            return reading.history(connection, found[id_], filters.stores) if found else []
 
     # --- People and sessions ------------------------------------------------------------------------------------
 

@@ -92,7 +92,8 @@ def the_later_end(open_store: OpenStore) -> None:
 def what_is_gone_is_not_there(open_store: OpenStore) -> None:
     """What has expired, was superseded or forgotten is not mentioned; the same with the same end is there once."""
     with using(open_store) as store:
-        expired, ended = {"expires_at": NOW}, {"valid_until": NOW}
+        expired: dict[str, Any] = {"expires_at": NOW}
+        ended: dict[str, Any] = {"valid_until": NOW}
         gone = _said(store)
         store.forget([gone.id], looking(), now=LATER)
         agree(["stored"] * 3, [_said(store, **fields).outcome for fields in (expired, ended, {})])
