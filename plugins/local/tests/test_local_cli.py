@@ -169,6 +169,15 @@ def test_add_takes_all_that_a_memory_has(here):
     assert ["ADD"] == [each["event"] for each in shown["history"]]
 
 
+def test_what_is_said_in_time_to_come_is_found(here):
+    """A memory with a moment to come is found at once, and is not known as of today."""
+    here("add", STABLE, "--when", "2126-01-02")
+
+    assert [True, True, False] == [
+        STABLE in here(*words).out for words in (("list",), ("search", "billing"), ("list", "--as-of", "2126-01-01"))
+    ]
+
+
 def test_add_reads_stdin(here):
     """The first line says it and the others say it at length; said again it is one more mention."""
     first = here("add", "--json", stdin="The office closes at six.\n\nBecause of the alarm.\n")

@@ -88,9 +88,9 @@ class NewMemory:
         confidence: how sure it is, 0 to 1.
         importance: how much it matters, 0 to 1.
         pinned: it outlives maintenance and is preferred.
-        created_at: when it was said; now if `None`.
+        created_at: when it was said; now if `None`. It is shown at once, whatever the clock says.
         expires_at: from when on it is not shown any more.
-        valid_from: since when it has been true; `created_at` if `None`.
+        valid_from: since when it has been true, and before that it is not shown; always if `None`.
         valid_until: until when it was true; `None` while it is.
     """
 

@@ -61,7 +61,8 @@ class IndexRow:
             `dir:src` for each folder above it, `scope:global`, `project:p`, `session:s`, `agent:a`, `source:user`.
         session: the session that it stems from.
         speaker: who said it.
-        created, expires, valid_from, valid_until: seconds since the epoch; infinity for never.
+        created, expires, valid_from, valid_until: seconds since the epoch; infinity for never, minus
+            infinity for always.
         updated: likewise; of one that is gone, when it was forgotten.
         mentions, importance, confidence: for ranking.
         pinned: likewise.
@@ -78,7 +79,7 @@ class IndexRow:
     created: float = 0.0
     updated: float = 0.0
     expires: float = float("inf")
-    valid_from: float = 0.0
+    valid_from: float = float("-inf")
     valid_until: float = float("inf")
     mentions: int = 1
     importance: float = 0.5
