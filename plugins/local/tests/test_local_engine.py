@@ -78,6 +78,13 @@ def test_what_was_said_later_than_now_is_found(tmp_path, ahead):
     assert (["The canary sings at noon."],) * 3 == (*found, again)
 
 
+@pytest.mark.parametrize("score", [float("nan"), -0.1, 1.1, "1"])
+def test_a_least_score_that_is_none(score):
+    """What a memory has to score is a number from 0 to 1."""
+    with pytest.raises((ValueError, TypeError)):
+        Query(filters=SEEN, minimum_score=score)
+
+
 def test_what_is_not_true_yet(engine):
     """What is true from some moment on is found from then on, and nothing before it was said where that is asked."""
     engine.add(said("The canary sings.", valid_from=WHEN + timedelta(hours=1)) + said("A canary flew in."))

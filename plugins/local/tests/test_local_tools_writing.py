@@ -194,7 +194,12 @@ def test_known_secrets_are_refused(memory, field, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "reason"), [({"title": " \t"}, "invalid"), ({"title": "x", "expires_at_ms": 1}, "expired")]
+    ("arguments", "reason"),
+    [
+        ({"title": " \t"}, "invalid"),
+        ({"title": "\0 \ud800"}, "invalid"),
+        ({"title": "x", "expires_at_ms": 1}, "expired"),
+    ],
 )
 def test_rejected(memory, arguments, reason):
     """A title that says nothing, and an end in the past, are rejected with what to do."""

@@ -9,6 +9,8 @@ import attrs
 from attrs import field
 from attrs.validators import and_, ge, instance_of, le, max_len
 
+from beaver_hooks_local.store.texts import cleaned
+
 Scope = Literal["session", "project", "global"]
 
 LONGEST_TITLE = 1_000
@@ -127,7 +129,8 @@ class NewMemory:
 
     @title.validator
     def _says_something(self, _: object, value: str) -> None:
-        if not value.replace("\0", "").strip():
+        # Neither does what becomes of NUL and the like in a database.
+        if not cleaned(value).replace("\ufffd", "").strip():
             raise ValueError("title says nothing")
 
 
