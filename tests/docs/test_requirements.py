@@ -7,10 +7,14 @@ from pathlib import Path
 import attrs
 import pytest
 
+from beaver_hooks_local.store.conformance import STORE_CASES
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "requirements.md"
 SOURCES = ("000", "001", "002", "003")
 OPEN = re.compile(r"open: issue \d+, \S.+")
+OF_CASES = "test_the_sqlite_store_conforms"
+CASES = frozenset(f"{OF_CASES}[{case.name}]" for case in STORE_CASES)
 
 
 @attrs.frozen(kw_only=True)
@@ -39,11 +43,14 @@ def fault(shown: str, root: Path = ROOT) -> str | None:
     """Return what is wrong with an entry of the last column, or `None`."""
     if OPEN.fullmatch(shown):
         return None
-    path, _, name = shown.strip("`").partition("::")
+    path, _, test = shown.strip("`").partition("::")
+    name = OF_CASES if test in CASES else test
     if shown != f"`{shown.strip('`')}`" or not (root / path).is_file():
         return f"{shown}: no such file"
     if name and (not name.startswith("test_") or name not in functions(root / path)):
         return f"{shown}: no such test"
+    if test == OF_CASES:
+        return f"{shown}: name the case"
     return f"{shown}: name the test" if path.startswith("tests/") and not name else None
 
 
@@ -84,14 +91,19 @@ def test_what_is_shown(source):
         ("`tests/test_a.py::test_b`", "`tests/test_a.py::test_b`: no such test"),
         ("`tests/test_a.py::helper`", "`tests/test_a.py::helper`: no such test"),
         ("`tests/test_a.py`", "`tests/test_a.py`: name the test"),
+        (f"`tests/test_a.py::{OF_CASES}[touched]`", None),
+        (f"`tests/test_a.py::{OF_CASES}[none]`", f"`tests/test_a.py::{OF_CASES}[none]`: no such test"),
+        (f"`tests/test_a.py::{OF_CASES}`", f"`tests/test_a.py::{OF_CASES}`: name the case"),
     ],
 )
 def test_faults(tmp_path, shown, expected):
-    """An entry that names nothing, no test, or a file that is not there is found."""
+    """An entry that names nothing, no test, no case of a suite, or a file that is not there is found."""
     (tmp_path / "tests").mkdir()
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").touch()
-    (tmp_path / "tests" / "test_a.py").write_text("async def test_a(): ...\ndef helper(): ...\n")
+    (tmp_path / "tests" / "test_a.py").write_text(
+        f"async def test_a(): ...\ndef helper(): ...\ndef {OF_CASES}(): ...\n"
+    )
 
     assert expected == fault(shown, tmp_path)
 

@@ -169,10 +169,19 @@ def test_add_takes_all_that_a_memory_has(here):
     assert ["ADD"] == [each["event"] for each in shown["history"]]
 
 
+def test_what_is_said_in_time_to_come_is_found(here):
+    """A memory with a moment to come is found at once, and is not known as of today."""
+    here("add", STABLE, "--when", "2126-01-02")
+
+    assert [True, True, False] == [
+        STABLE in here(*words).out for words in (("list",), ("search", "billing"), ("list", "--as-of", "2126-01-01"))
+    ]
+
+
 def test_add_reads_stdin(here):
     """The first line says it and the others say it at length; said again it is one more mention."""
     first = here("add", "--json", stdin="The office closes at six.\n\nBecause of the alarm.\n")
-    again = here("add", "The office closes at six.", "--narrative", "other")
+    again = here("add", stdin="The office closes at six.\nBecause of the alarm.")
     text = here("show", 1).out
 
     assert {"memories": [{"id": 1, "outcome": "stored", "mentions": 1}]} == first.json
@@ -199,6 +208,21 @@ def test_json_lines_are_added_and_come_back(here, tmp_path):
     )
     assert (["stored"] * 2, ["duplicate"] * 2) == tuple(
         [each["outcome"] for each in ran.json["memories"]] for ran in (back, again)
+    )
+
+
+def test_what_has_the_same_title_comes_back(here, tmp_path):
+    """Memories that differ in their narrative or project alone are all exported, and all added elsewhere."""
+    sent = [{"title": "How to deploy", "narrative": said} for said in ("Use blue.", "Use green.")]
+    sent += [{"title": "Use tabs.", "scope": "project", "project": name} for name in ("p", "q")]
+    here("add", "--json-lines", stdin="\n".join(map(json.dumps, sent)))
+    exported = here("export")
+    database(tmp_path).unlink()
+    here("add", "--json-lines", stdin=exported.out)
+
+    assert 4 == len(exported.out.splitlines())
+    assert sorted(map(without_moments, exported.out.splitlines())) == sorted(
+        map(without_moments, here("export").out.splitlines())
     )
 
 

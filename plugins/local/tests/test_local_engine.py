@@ -65,6 +65,35 @@ def said(*texts, **fields):
     return [NewMemory(title=text, **{"created_at": WHEN, **fields}) for text in texts]
 
 
+@pytest.mark.parametrize("ahead", [timedelta(microseconds=1), timedelta(hours=1), timedelta(days=400)])
+def test_what_was_said_later_than_now_is_found(tmp_path, ahead):
+    """Where the clock was set back, or a memory names a moment to come, it is found at once, from the files too."""
+    before = Filters(now=WHEN - ahead)
+    with MemoryEngine.open(tmp_path) as engine:
+        engine.add(said("The canary sings at noon."))
+        found = titles(engine, "canary", filters=before), titles(engine, "", filters=before)
+    with MemoryEngine.open(tmp_path) as engine:
+        again = titles(engine, "canary", filters=before)
+
+    assert (["The canary sings at noon."],) * 3 == (*found, again)
+
+
+@pytest.mark.parametrize("score", [float("nan"), -0.1, 1.1, "1"])
+def test_a_least_score_that_is_none(score):
+    """What a memory has to score is a number from 0 to 1."""
+    with pytest.raises((ValueError, TypeError)):
+        Query(filters=SEEN, minimum_score=score)
+
+
+def test_what_is_not_true_yet(engine):
+    """What is true from some moment on is found from then on, and nothing before it was said where that is asked."""
+    engine.add(said("The canary sings.", valid_from=WHEN + timedelta(hours=1)) + said("A canary flew in."))
+    moments = [WHEN + timedelta(hours=hours) for hours in (-1, 0, 1)]
+
+    assert [1, 1, 2] == [len(titles(engine, "canary", filters=Filters(now=each))) for each in moments]
+    assert [0, 1, 2] == [len(titles(engine, "canary", filters=Filters(now=WHEN, as_of=each))) for each in moments]
+
+
 FINDABLE = {
     "Ann's address is 42 Elm Street": ("42", "elm", "Ann", "address 42", "ANN'S"),
     "call parseHttpHeader() in src/net_utils.py": (

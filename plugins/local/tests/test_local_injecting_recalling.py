@@ -226,6 +226,15 @@ def test_projects_agents_and_sessions(place):
     assert {"The billing service in project one.", "The billing service everywhere."} == set(texts)
 
 
+def test_no_project_is_any_project(place):
+    """A turn without a project or an agent sees its user's memories of every one."""
+    place.add("The billing service in project one.", scope="project", project="one", agent="a")
+    place.add("The billing service in project two.", scope="project", project="two", agent="b")
+    texts = [each.text for each in place.ask().references]
+
+    assert {"The billing service in project one.", "The billing service in project two."} == set(texts)
+
+
 def test_said_already(place):
     """What stands in the history word for word is not recalled, in turns that use a recall again too."""
     place.add(STABLE)

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,6 +60,24 @@ def test_names_stay_apart(one, other):
     owners = [Sight.of_turn(make_turn(user=user, trust="full")).owner for user in (one, other)]
 
     assert (one == other) == (owners[0] == owners[1])
+
+
+@pytest.mark.parametrize("given", ["\0", "x" * 2000, "sha256-", "sha256-" + "0" * 64])
+def test_a_name_like_a_hashed_one(given):
+    """Who is called what somebody else's name became is not taken for them."""
+    one = Sight.of_turn(make_turn(user=given, scope=Scope(tenant=given, project=given, agent=given), session=given))
+    name = one.owner.user
+    other = Sight.of_turn(make_turn(user=name, scope=Scope(tenant=name, project=name, agent=name), session=name))
+    pairs = [(getattr(one, field), getattr(other, field)) for field in ("owner", "project", "agent", "session")]
+
+    assert [] == [pair for pair in [*pairs, (one.owner.tenant, other.owner.tenant)] if pair[0] == pair[1]]
+
+
+def test_a_sight_that_is_narrowed():
+    """Names stay what they are where a part of a sight is changed."""
+    sight = Sight.of_turn(make_turn(user="\0", scope=Scope(project="\0", agent="\0"), session="s"))
+
+    assert (sight.project, sight.agent) == ((narrowed := attrs.evolve(sight, session="")).project, narrowed.agent)
 
 
 def test_troubles():

@@ -62,6 +62,7 @@ def test_names(tmp_path):
         ({"recall": {"topK": 2}}, "recall.topK", "must be between 3 and 8"),
         ({"recall": {"topK": 9}}, "recall.topK", "must be between 3 and 8"),
         ({"recall": {"minimumScore": 1.5}}, "recall.minimumScore", "must be between 0 and 1"),
+        ({"recall": {"minimumScore": float("nan")}}, "recall.minimumScore", "must be a finite number of sensible size"),
         ({"recall": {"cacheSeconds": 119}}, "recall.cacheSeconds", "must be between 120 and 300"),
         ({"recall": {"cacheSeconds": 301}}, "recall.cacheSeconds", "must be between 120 and 300"),
         ({"recall": {"topicTurns": 2}}, "recall.topicTurns", "must be between 3 and 5"),

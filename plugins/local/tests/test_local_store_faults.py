@@ -354,6 +354,35 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+NO_ROOM = """
+import resource, sys
+from pathlib import Path
+from beaver_hooks_local.store.cases.kit import NOW, new
+from beaver_hooks_local.store.sqlite import SqliteStore
+
+path = Path(sys.argv[1])
+store = SqliteStore.open(path)
+limits = path.stat().st_size, resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+store.add([new("in the log", narrative="long " * 10_000)], now=NOW)
+if sys.argv[2:]:
+    store.close()
+"""
+
+
+@pytest.mark.parametrize("end", [[], ["close"]])
+def test_a_process_ends_where_there_is_no_room(path, end):
+    """A log that the database has no room for stays, with nothing printed, whether the store is closed or not."""
+    SqliteStore.open(path).close()
+    result = subprocess.run(
+        [sys.executable, "-c", NO_ROOM, str(path), *end], check=False, capture_output=True, text=True
+    )
+
+    assert (0, "", "") == (result.returncode, result.stdout, result.stderr)
+    assert path.with_name("memory.db-wal").stat().st_size > 0
+    assert ["in the log"] == kept(path)
+
+
 def test_a_log_without_its_database(path):
     """A log that a killed process left is taken up; alone, it is refused: it is no part of a new store."""
     result = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)

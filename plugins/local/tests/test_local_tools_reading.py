@@ -163,6 +163,20 @@ def test_history(memory):
     assert {"event": "PIN", "changed": {"pinned": [False, True]}} == {k: entries[-1][k] for k in ("event", "changed")}
 
 
+def test_what_was_private_stays_so(memory):
+    """Who sees a memory since it is social is not shown what it said when it was private."""
+    (id_,) = add(memory, "Ann is ill")
+    for fields in ({"title": "Ann is well"}, {"title": "Ann is here", "store": "social"}, {"pinned": True}):
+        memory.engine.change(id_, filters(memory), event="UPDATE", **fields)
+    shown = {
+        trust: use(memory, "memory_history", turn=make_turn(user="ann", trust=trust), observation_id=id_)["history"]
+        for trust in ("full", "familiar")
+    }
+
+    assert [[], ["title"], ["store", "title"], ["pinned"]] == [[*each.get("changed", ())] for each in shown["full"]]
+    assert [shown["full"][0], shown["full"][3]] == shown["familiar"]
+
+
 def test_people(memory):
     """People are listed with how often they are mentioned, all or by a part of the name."""
     add(memory, "one", "two", related_people=("Ann Lee",))

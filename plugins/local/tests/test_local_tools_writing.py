@@ -1,6 +1,7 @@
 """`memory_write`: every call ends in a named outcome, and nothing is written that must not be."""
 
 import json
+from datetime import timedelta
 
 import pytest
 
@@ -93,14 +94,56 @@ def test_preferences_hold_everywhere(memory):
 
 
 def test_duplicate(memory):
-    """The same title and facts are one more mention, with no second memory."""
+    """The same, word for word, is one more mention, with no second memory."""
     report = RecordingReport()
     first = say(memory, title="Likes tea.", facts=["green"])
-    again = say(memory, report, title="Likes tea.", facts=["green"], narrative="Said again.")
+    again = say(memory, report, title="Likes tea.", facts=["green"], tags=["drinks"])
 
     assert {"outcome": "duplicate", "id": first["id"], "mentions": 2} == again
     assert [OutcomeKind.DUPLICATE] == [kind for _, kind, _ in report.outcomes]
     assert (1, 2) == (memory.engine.store.count(Owner(user="ann")), stored(memory, first["id"]).mention_count)
+
+
+def test_the_same_title_with_another_narrative_is_another_memory(memory):
+    """Nothing of what was said is lost: of the same title and facts both narratives are kept."""
+    answers = [say(memory, title="How to deploy", narrative=said) for said in ("Use blue.", "Use green.")]
+
+    assert ["Use blue.", "Use green."] == [stored(memory, answer["id"]).narrative for answer in answers]
+
+
+def test_the_same_in_another_project_is_seen_there(memory):
+    """What holds in a project is another memory in another one, as often as both say it; a preference is one."""
+    projects = [turn(scope=Scope(project=name)) for name in ("p", "q")]
+    rules = [say(memory, at=at, title="Use tabs here.", type="rule")["outcome"] for at in projects * 2]
+    likes = [say(memory, at=at, title="Likes tea.", type="preference")["outcome"] for at in projects]
+    seen = [
+        [
+            (each.project, each.mention_count)
+            for each in memory.engine.store.recent(which, limit=9)
+            if each.type == "rule"
+        ]
+        for which in (Sight.of_turn(at).filters(memory.clock.now()) for at in projects)
+    ]
+
+    assert ["stored", "stored", "duplicate", "duplicate"] == rules
+    assert ["stored", "duplicate"] == likes
+    assert [[("p", 2)], [("q", 2)]] == seen
+
+
+def test_what_is_said_again_stays_longer(memory):
+    """What was to expire and is said again without an end is shown from then on."""
+    soon = int((memory.clock.now() + timedelta(hours=1)).timestamp() * 1000)
+    first = say(memory, title="The code is 4711.", expires_at_ms=soon)
+    say(memory, title="The code is 4711.")
+
+    assert stored(memory, first["id"]).expires_at is None
+
+
+def test_two_stores_by_turns(memory):
+    """What is said by turns in two stores is there once in each."""
+    answers = [say(memory, title="Likes tea.", store=store) for store in ("private", "social") * 2]
+
+    assert ["stored", "stored", "duplicate", "duplicate"] == [answer["outcome"] for answer in answers]
 
 
 def test_the_same_in_another_store_is_another_memory(memory):
@@ -151,7 +194,12 @@ def test_known_secrets_are_refused(memory, field, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "reason"), [({"title": " \t"}, "invalid"), ({"title": "x", "expires_at_ms": 1}, "expired")]
+    ("arguments", "reason"),
+    [
+        ({"title": " \t"}, "invalid"),
+        ({"title": "\0 \ud800"}, "invalid"),
+        ({"title": "x", "expires_at_ms": 1}, "expired"),
+    ],
 )
 def test_rejected(memory, arguments, reason):
     """A title that says nothing, and an end in the past, are rejected with what to do."""

@@ -9,7 +9,7 @@ import attrs
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.index.terms import ANALYSER, Analyser, passages
 from beaver_hooks_local.records import Memory, NewMemory
-from beaver_hooks_local.store.protocol import Analysed, MemoryStore
+from beaver_hooks_local.store.protocol import Analysed, Kept, MemoryStore
 
 FOUND_BY = frozenset({"title", "narrative", "facts", "keywords", "tags", "related_people", "related_files", "speaker"})
 """Fields that terms are made of."""
@@ -39,6 +39,10 @@ class Writer:
     def add(self, memories: Sequence[NewMemory], *, now: datetime) -> list[int]:
         """Store memories, all or none of them; return their ids."""
         return self._store.add([self.analysed(each) for each in memories], now=now)
+
+    def remember(self, memories: Sequence[NewMemory], *, now: datetime, mention: bool) -> list[Kept]:
+        """Store memories that are not there yet, all or none of them; return what became of each."""
+        return self._store.remember([self.analysed(each) for each in memories], now=now, mention=mention)
 
     def change(
         self, id_: int, filters: Filters, *, event: str, now: datetime, fields: Mapping[str, Any]

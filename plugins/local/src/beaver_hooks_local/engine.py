@@ -23,7 +23,7 @@ from beaver_hooks_local.ranking.fitting import fit, measured
 from beaver_hooks_local.ranking.formulas import FORMULAS, Weights
 from beaver_hooks_local.records import Memory, NewMemory, Owner
 from beaver_hooks_local.serving import Serving, model_of, passage_vectors, query_vector
-from beaver_hooks_local.store.protocol import Change, MemoryStore
+from beaver_hooks_local.store.protocol import Change, Kept, MemoryStore
 from beaver_hooks_local.store.sqlite import SqliteStore
 from beaver_hostspecs import Clock, SystemClock
 
@@ -100,8 +100,14 @@ class MemoryEngine:
 
         They are found by their words at once, and by their vectors after `embed`.
         """
-        given = [memories] if isinstance(memories, NewMemory) else list(memories)
-        return self._writer.add(given, now=self._clock.now())
+        return self._writer.add(_listed(memories), now=self._clock.now())
+
+    def remember(self, memories: NewMemory | Iterable[NewMemory], *, mention: bool = True) -> list[Kept]:
+        """Store memories that are not there yet, durably and all or none of them; return what became of each, in order.
+
+        What is there is mentioned once more; see `MemoryStore.remember`.
+        """
+        return self._writer.remember(_listed(memories), now=self._clock.now(), mention=mention)
 
     def embed(self, *, limit: int = BATCH, owners: Iterable[Owner] | None = None) -> int:
         """Embed memories that are not embedded yet, at most `limit`; return how many were.
@@ -227,6 +233,10 @@ class MemoryEngine:
         if gone is not None:
             self._shelf.drop(gone)
         self._trace("model_switched", provider=new.identity.provider, dimensions=new.identity.dimensions)
+
+
+def _listed(memories: NewMemory | Iterable[NewMemory]) -> list[NewMemory]:
+    return [memories] if isinstance(memories, NewMemory) else list(memories)
 
 
 def _nothing(_: str, **__: object) -> None:

@@ -9,6 +9,8 @@ import attrs
 from attrs import field
 from attrs.validators import and_, ge, instance_of, le, max_len
 
+from beaver_hooks_local.store.texts import cleaned
+
 Scope = Literal["session", "project", "global"]
 
 LONGEST_TITLE = 1_000
@@ -88,9 +90,9 @@ class NewMemory:
         confidence: how sure it is, 0 to 1.
         importance: how much it matters, 0 to 1.
         pinned: it outlives maintenance and is preferred.
-        created_at: when it was said; now if `None`.
+        created_at: when it was said; now if `None`. It is shown at once, whatever the clock says.
         expires_at: from when on it is not shown any more.
-        valid_from: since when it has been true; `created_at` if `None`.
+        valid_from: since when it has been true, and before that it is not shown; always if `None`.
         valid_until: until when it was true; `None` while it is.
     """
 
@@ -127,7 +129,8 @@ class NewMemory:
 
     @title.validator
     def _says_something(self, _: object, value: str) -> None:
-        if not value.replace("\0", "").strip():
+        # Neither does what becomes of NUL and the like in a database.
+        if not cleaned(value).replace("\ufffd", "").strip():
             raise ValueError("title says nothing")
 
 
@@ -137,7 +140,7 @@ class Memory(NewMemory):
 
     Attributes:
         id: its number, never used again.
-        hash: of title and facts: what makes two memories of one owner the same.
+        hash: of title and facts; by it the same memory is found.
         mention_count: how often it was said.
         token_count: what its text costs in a context, by estimate.
         updated_at: when it was last changed.

@@ -10,9 +10,9 @@ from beaver_hooks_local.cli.incoming import LONGEST_LINE, NotTaken, from_fields,
 from beaver_hooks_local.cli.options import MOMENT, STORES, WORD, Asked, debug_option, json_option
 from beaver_hooks_local.cli.piping import lines
 from beaver_hooks_local.cli.progress import Bar
-from beaver_hooks_local.cli.remembering import Kept, remember, remember_all
 from beaver_hooks_local.cli.showing import say, say_json
 from beaver_hooks_local.hosting.memory import LocalMemory
+from beaver_hooks_local.store.protocol import Kept
 from beaver_hooks_local.tools.writing import GLOBAL_TYPES
 from beaver_hostspecs import Shell
 
@@ -48,8 +48,8 @@ def add(
     one more mention of it.
 
     With --json-lines there may be any number of memories, each line with the fields of `export`, of which only `title`
-    is needed; the options are for what a line leaves out, and what is there already is left as it is. An id is printed
-    for each line.
+    is needed; the options are for what a line leaves out. What is there already is no mention more, and expires when
+    the later of both does. An id is printed for each line.
     """
     given = {name: value for name, value in _fields(**options).items() if value not in (None, (), False)}
     if many and words:
@@ -64,9 +64,10 @@ def _add_one(shell: Shell, fields: dict[str, Any], user: str | None, *, as_json:
     def work(memory: LocalMemory) -> Kept | NotTaken:
         # Not before the memory is open are the credentials of its configuration known, which are refused.
         try:
-            return remember(memory, from_fields(fields, Asked(user=user).sight.owner))
+            new = from_fields(fields, Asked(user=user).sight.owner)
         except NotTaken as error:
             return error
+        return memory.engine.remember(new)[0]
 
     kept = ask(shell, work, wrote=True)
     if isinstance(kept, NotTaken):
@@ -84,7 +85,7 @@ def _add_many(shell: Shell, given: dict[str, Any], user: str | None, *, as_json:
         try:
             incoming = lines(sys.stdin.fileno(), LONGEST_LINE, lambda: bar(len(kept), None, "adding"))
             for batch in read_lines(incoming, given, owner):
-                kept.extend(remember_all(memory, batch))
+                kept.extend(memory.engine.remember(batch, mention=False))
         except NotTaken as error:
             return error
         return None

@@ -10,7 +10,6 @@ from hashlib import sha256
 from typing import Any, Self
 
 import attrs
-from attrs import field
 
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.records import LONGEST_TITLE, Owner, Store
@@ -18,13 +17,15 @@ from beaver_hooks_local.store.texts import cleaned
 from beaver_hooks_local.trust import visible_stores
 from beaver_hostspecs import CommandContext, Scope, Trust, Turn
 
+_HASHED = "sha256-"
+
 
 def _named(name: str | None) -> str:
     """Return a name as the store can hold it; two names that differ stay different."""
     given = name or ""
-    if len(given) <= LONGEST_TITLE and cleaned(given) == given:
+    if len(given) <= LONGEST_TITLE and cleaned(given) == given and not given.startswith(_HASHED):
         return given
-    return f"sha256-{sha256(given.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    return f"{_HASHED}{sha256(given.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 @attrs.frozen(kw_only=True)
@@ -38,9 +39,9 @@ class Sight:
     """
 
     owner: Owner
-    project: str = field(default="", converter=_named)
-    session: str = field(default="", converter=_named)
-    agent: str = field(default="", converter=_named)
+    project: str = ""
+    session: str = ""
+    agent: str = ""
     trust: Trust
 
     @classmethod
@@ -56,9 +57,8 @@ class Sight:
     @classmethod
     def _of(cls, user: str | None, scope: Scope, session: str | None, trust: Trust) -> Self:
         owner = Owner(tenant=_named(scope.tenant), user=_named(user))
-        return cls(
-            owner=owner, project=scope.project or "", session=session or "", agent=scope.agent or "", trust=trust
-        )
+        place = {"project": _named(scope.project), "session": _named(session), "agent": _named(scope.agent)}
+        return cls(owner=owner, trust=trust, **place)
 
     @property
     def owners(self) -> tuple[Owner, ...]:

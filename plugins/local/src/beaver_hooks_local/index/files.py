@@ -30,7 +30,7 @@ from beaver_hooks_local.index.sums import sum_of, sum_of_file
 from beaver_hooks_local.index.terms import ANALYSER
 from beaver_hooks_local.index.vectors import STAYING, Vectors, writable
 
-MARK = b"beaver2\n"
+MARK = b"beaver3\n"
 ALIGNED = 64
 _LONGEST_HEADER = 16 << 20
 _DIGEST = 16

@@ -77,7 +77,7 @@ def _times(filters: Filters) -> list[_Part]:
     if not filters.lapsed:
         parts += [
             ("(o.expires_at IS NULL OR o.expires_at > ?)", (micros(filters.now),)),
-            ("coalesce(o.valid_from, o.created_at) <= ?", (then,)),
+            ("(o.valid_from IS NULL OR o.valid_from <= ?)", (then,)),
             ("(o.valid_until IS NULL OR o.valid_until > ?)", (then,)),
         ]
     if filters.as_of is not None:

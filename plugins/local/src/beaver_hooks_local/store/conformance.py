@@ -8,13 +8,23 @@ Give each case a function that opens a store over the same, at first empty, data
 A case raises `Disagreement` where the store does something else. With pytest, parametrise over `STORE_CASES`.
 """
 
-from beaver_hooks_local.store.cases import analysers, changes, filtering, forgetting, indexing, memories, texts
+from beaver_hooks_local.store.cases import (
+    analysers,
+    changes,
+    filtering,
+    forgetting,
+    indexing,
+    memories,
+    remembering,
+    texts,
+)
 from beaver_hooks_local.store.cases.kit import Disagreement, OpenStore, StoreCase, case_of
 
 STORE_CASES: tuple[StoreCase, ...] = tuple(
     case_of(check)
     for check in (
         *memories.CASES,
+        *remembering.CASES,
         *filtering.CASES,
         *changes.CASES,
         *forgetting.CASES,

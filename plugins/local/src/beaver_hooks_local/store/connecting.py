@@ -151,8 +151,8 @@ class Connector:
         connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=files)
         connection.set_busy_timeout(_BUSY_MILLISECONDS[kind])
         connection.pragma("cache_size", -_CACHE_KIB[kind])
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         if kind != "cleaner":
-            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             connection.set_wal_hook(self._logged)
         return connection
 
@@ -179,9 +179,12 @@ class Connector:
     def _drop(self) -> None:
         self._abandon()
         self._inode = (0, 0)
-        # The cleaner last: who closes last takes the log into the database.
-        gone, self._writer, self._cleaner = (self._writer, self._cleaner), None, None
         self._readers.drop()
+        # The cleaner last: it takes the log into the database, unless the interpreter closes it at its own end, where
+        # nobody would meet the error.
+        if self._cleaner is not None:
+            self._cleaner.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+        gone, self._writer, self._cleaner = (self._writer, self._cleaner), None, None
         for connection in gone:
             if connection is not None:
                 with contextlib.suppress(apsw.Error):

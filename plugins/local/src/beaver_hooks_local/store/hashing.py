@@ -1,4 +1,4 @@
-"""What makes two memories of one owner the same."""
+"""By what the same memory is found."""
 
 from collections.abc import Iterable
 from hashlib import sha256
@@ -9,7 +9,7 @@ from beaver_hooks_local.store.texts import cleaned, cleaned_all
 def hash_of(title: str, facts: Iterable[str]) -> str:
     """Return the SHA-256 of title and facts, with NUL between them, in hexadecimal digits.
 
-    No text that is stored holds NUL: two different memories have different hashes.
+    No text that is stored holds NUL: two memories with other titles or facts have different hashes.
     """
     return digest_of(cleaned(title), cleaned_all(facts)).hex()
 

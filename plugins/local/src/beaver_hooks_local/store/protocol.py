@@ -8,7 +8,7 @@ write at once.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import attrs
 from attrs import field
@@ -33,6 +33,21 @@ class Analysed:
 
 
 @attrs.frozen(kw_only=True)
+class Kept:
+    """What became of a memory that was to be remembered.
+
+    Attributes:
+        id: its id, or that of the same memory that was there.
+        outcome: whether it was there.
+        mentions: how often it was said.
+    """
+
+    id: int
+    outcome: Literal["stored", "duplicate"]
+    mentions: int = 1
+
+
+@attrs.frozen(kw_only=True)
 class IndexRow:
     """What an index knows of one memory.
 
@@ -46,7 +61,8 @@ class IndexRow:
             `dir:src` for each folder above it, `scope:global`, `project:p`, `session:s`, `agent:a`, `source:user`.
         session: the session that it stems from.
         speaker: who said it.
-        created, expires, valid_from, valid_until: seconds since the epoch; infinity for never.
+        created, expires, valid_from, valid_until: seconds since the epoch; infinity for never, minus
+            infinity for always.
         updated: likewise; of one that is gone, when it was forgotten.
         mentions, importance, confidence: for ranking.
         pinned: likewise.
@@ -63,7 +79,7 @@ class IndexRow:
     created: float = 0.0
     updated: float = 0.0
     expires: float = float("inf")
-    valid_from: float = 0.0
+    valid_from: float = float("-inf")
     valid_until: float = float("inf")
     mentions: int = 1
     importance: float = 0.5
@@ -131,6 +147,14 @@ class MemoryStore(Protocol):
     def add(self, items: Sequence[Analysed], *, now: datetime) -> list[int]:
         """Store memories in one transaction; return their ids, in order."""
 
+    def remember(self, items: Sequence[Analysed], *, now: datetime, mention: bool) -> list[Kept]:
+        """Store memories that are not there yet, in one transaction; return what became of each, in order.
+
+        What is there says the same, word for word, for the same owner, store and agent, with the same scope and in it
+        the same project or session, and holds for the same time. It is mentioned once more if `mention`, and expires
+        when the later of both does.
+        """
+
     def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
         """Return the memories among `ids` that may be seen, in the order of `ids`."""
 
@@ -139,9 +163,6 @@ class MemoryStore(Protocol):
 
     def timeline(self, anchor: int, filters: Filters, *, before: int, after: int) -> list[Memory]:
         """Return a memory with its neighbours in time, oldest first; nothing if the anchor may not be seen."""
-
-    def find_hash(self, owner: Owner, hash_: str, *, now: datetime) -> int | None:
-        """Return the id of the live memory with that hash."""
 
     def touch(self, ids: Iterable[int], *, now: datetime) -> None:
         """Note that memories were recalled; gives no new version."""
@@ -156,7 +177,7 @@ class MemoryStore(Protocol):
         """Erase memories that may be seen: text, terms, embedding and the texts in their history; return their ids."""
 
     def history(self, id_: int, filters: Filters) -> list[Change]:
-        """Return what happened to a memory that may be seen, oldest first."""
+        """Return what happened to a memory that may be seen, oldest first, but for changes in other stores."""
 
     def people(self, filters: Filters, *, query: str, limit: int) -> list[Person]:
         """Return people that visible memories are related to, most mentioned first."""

@@ -1,13 +1,13 @@
 """Questions about memories that may be seen."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import apsw
 
 from beaver_hooks_local.filters import Filters
-from beaver_hooks_local.records import Memory, Owner
+from beaver_hooks_local.records import Memory, Owner, Store
 from beaver_hooks_local.store.conditions import Conditions, conditions, marks
 from beaver_hooks_local.store.protocol import Change
 from beaver_hooks_local.store.rows import COLUMNS, memory_of, retold
@@ -30,7 +30,7 @@ _WALK_LABEL = (
     " WHERE l.owner = ? AND l.label = ? AND o.owner = l.owner AND {conditions} {bounds}"
     " ORDER BY l.created_at {order}, l.memory {order} LIMIT ?"
 )
-_HISTORY = "SELECT event, at, old, new FROM observation_history WHERE memory = ? ORDER BY id"
+_HISTORY = "SELECT event, at, old, new FROM observation_history WHERE memory = ? ORDER BY id DESC"
 
 
 def usable(ids: Iterable[int]) -> list[int]:
@@ -75,13 +75,18 @@ def timeline(
     return [*reversed(earlier), found[anchor], *later]
 
 
-def history(connection: apsw.Connection, id_: int) -> list[Change]:
-    """Return what happened to a memory, oldest first."""
-    added = connection.execute("SELECT added_at FROM observations WHERE id = ?", (id_,)).get
-    entries = [Change(event="ADD", at=moment(added))]
-    for event, at, old, new in connection.execute(_HISTORY, (id_,)):
-        entries.append(Change(event=event, at=moment(at), old=retold(old), new=retold(new)))
-    return entries
+def history(connection: apsw.Connection, memory: Memory, stores: Collection[Store]) -> list[Change]:
+    """Return what happened to a memory, oldest first: that it was added, and what happened within these stores."""
+    entries, store = [], memory.store
+    for event, at, old, new in connection.execute(_HISTORY, (memory.id,)):
+        entry = Change(event=event, at=moment(at), old=retold(old), new=retold(new))
+        # Each one says only what it changed: where the memory was before is known by going backwards.
+        before = entry.old.get("store", store)
+        if {before, store} <= {*stores}:
+            entries.append(entry)
+        store = before
+    added = connection.execute("SELECT added_at FROM observations WHERE id = ?", (memory.id,)).get
+    return [Change(event="ADD", at=moment(added)), *reversed(entries)]
 
 
 Bound = tuple[str, int, int]

@@ -199,7 +199,7 @@ def index_row_of(row: Sequence[Any]) -> IndexRow:
         created=seconds(created, 0.0),
         updated=seconds(updated, 0.0),
         expires=seconds(expires, float("inf")),
-        valid_from=seconds(created if valid_from is None else valid_from, 0.0),
+        valid_from=seconds(valid_from, float("-inf")),
         valid_until=seconds(valid_until, float("inf")),
         mentions=row[21],
         importance=row[22],

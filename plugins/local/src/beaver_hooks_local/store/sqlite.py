@@ -11,9 +11,19 @@ import apsw
 from beaver_hooks_local.errors import StoreError
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.records import Memory, Owner
-from beaver_hooks_local.store import changing, checking, embeddings, people, reading, reanalysing, sqlite_vec, writing
+from beaver_hooks_local.store import (
+    changing,
+    checking,
+    embeddings,
+    people,
+    reading,
+    reanalysing,
+    remembering,
+    sqlite_vec,
+    writing,
+)
 from beaver_hooks_local.store.connecting import Connector
-from beaver_hooks_local.store.protocol import Analysed, Change, IndexRow, Person, SessionSummary, VectorRow
+from beaver_hooks_local.store.protocol import Analysed, Change, IndexRow, Kept, Person, SessionSummary, VectorRow
 from beaver_hooks_local.store.rows import INDEXED, index_row_of
 from beaver_hooks_local.store.searching import word_search
 from beaver_hooks_local.store.sqlite_vec import VecTables
@@ -25,12 +35,6 @@ _CHANGED = (
     " WHERE o.owner = ? AND o.version > ? ORDER BY o.version LIMIT ?"
 )
 _LAST = "SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE owner = ?"
-_BY_HASH = (
-    "SELECT id FROM observations INDEXED BY observations_by_hash"
-    " WHERE owner = ?1 AND substr(hash, 1, 8) = substr(?2, 1, 8) AND hash = ?2 AND deleted_at IS NULL"
-    " AND (expires_at IS NULL OR expires_at > ?3) AND (valid_until IS NULL OR valid_until > ?3)"
-    " ORDER BY id DESC LIMIT 1"
-)
 
 
 class SqliteStore:
@@ -75,6 +79,15 @@ class SqliteStore:
             self._verify_analyser(connection)
             return writing.add(connection, self._connector.owners, items, now)
 
+    def remember(self, items: Sequence[Analysed], *, now: datetime, mention: bool) -> list[Kept]:
+        """Store memories that are not there yet, in one transaction; return what became of each, in order."""
+        if not items:
+            return []
+        with self._connector.writing() as connection:
+            self._verify_analyser(connection)
+            book = self._connector.owners
+            return [remembering.remember(connection, book, item, now, mention=mention) for item in items]
+
     def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
         """Return the memories among `ids` that may be seen, in the order of `ids`, each once."""
         with self._seen(filters) as (connection, owners):
@@ -100,16 +113,6 @@ class SqliteStore:
         self._index_words()
         with self._seen(filters) as (connection, owners):
             return word_search(connection, owners, filters, terms, limit)
-
-    def find_hash(self, owner: Owner, hash_: str, *, now: datetime) -> int | None:
-        """Return the id of the newest memory with that hash that is neither expired nor superseded."""
-        try:
-            wanted = bytes.fromhex(hash_)
-        except ValueError:
-            return None
-        with self._owned(owner) as (connection, number):
-            row = connection.execute(_BY_HASH, (number, wanted, micros(now))).fetchone()
-        return None if row is None else int(row[0])
 
     def touch(self, ids: Iterable[int], *, now: datetime) -> None:
         """Note that memories were recalled; gives no new version."""
@@ -144,10 +147,10 @@ class SqliteStore:
         return gone
 
     def history(self, id_: int, filters: Filters) -> list[Change]:
-        """Return what happened to a memory that may be seen, oldest first."""
+        """Return what happened to a memory that may be seen, and in stores that may be, oldest first."""
         with self._seen(filters) as (connection, owners):
             found = reading.visible(connection, owners, [id_], filters)
-            return reading.history(connection, id_) if found else []
+            return reading.history(connection, found[id_], filters.stores) if found else []
 
     # --- People and sessions ------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import attrs
 from beaver_hooks_local.hosting.memory import LocalMemory
 from beaver_hooks_local.hosting.scoping import Sight
 from beaver_hooks_local.records import NewMemory, Store
-from beaver_hooks_local.store.hashing import hash_of
+from beaver_hooks_local.store.protocol import Kept
 from beaver_hooks_local.tools.offering import PLANE
 from beaver_hooks_local.tools.reading import moment
 from beaver_hooks_local.trust import default_store
@@ -65,7 +65,8 @@ def write(memory: LocalMemory, arguments: Mapping[str, Any], turn: Turn, report:
         report.outcome(PLANE, OutcomeKind.REJECTED, reason=refusal.reason)
         memory.trace("memory_write", outcome="rejected", reason=refusal.reason)
         return {"outcome": "rejected", "reason": refusal.sentence}
-    return _mentioned(memory, new, sight, report) or _stored(memory, new, turn, report)
+    (kept,) = memory.engine.remember(new)
+    return _mentioned(memory, kept, report) if kept.outcome == "duplicate" else _stored(memory, kept, new, turn, report)
 
 
 def _new(memory: LocalMemory, arguments: Mapping[str, Any], sight: Sight) -> NewMemory:
@@ -103,24 +104,14 @@ def _store(arguments: Mapping[str, Any], sight: Sight) -> Store:
     return store
 
 
-def _mentioned(memory: LocalMemory, new: NewMemory, sight: Sight, report: Report) -> dict[str, Any] | None:
-    """Count a mention, if the same is there in the same store; what may not be seen is not the same."""
-    now, own = memory.clock.now(), sight.own(memory.clock.now())
-    id_ = memory.engine.store.find_hash(sight.owner, hash_of(new.title, new.facts), now=now)
-    known = memory.engine.get([id_], own) if id_ is not None else []
-    if not known or known[0].store is not new.store:
-        return None
-    count = known[0].mention_count + 1
-    if memory.engine.change(known[0].id, own, event="UPDATE", mention_count=count) is None:
-        return None
-    report.outcome(PLANE, OutcomeKind.DUPLICATE, memory=known[0].id, mentions=count)
-    memory.trace("memory_write", outcome="duplicate", memory=known[0].id)
-    return {"outcome": "duplicate", "id": known[0].id, "mentions": count}
+def _mentioned(memory: LocalMemory, kept: Kept, report: Report) -> dict[str, Any]:
+    report.outcome(PLANE, OutcomeKind.DUPLICATE, memory=kept.id, mentions=kept.mentions)
+    memory.trace("memory_write", outcome="duplicate", memory=kept.id)
+    return {"outcome": "duplicate", "id": kept.id, "mentions": kept.mentions}
 
 
-def _stored(memory: LocalMemory, new: NewMemory, turn: Turn, report: Report) -> dict[str, Any]:
-    (id_,) = memory.engine.add(new)
+def _stored(memory: LocalMemory, kept: Kept, new: NewMemory, turn: Turn, report: Report) -> dict[str, Any]:
     echoes = any(map(turn.was_injected, (new.title, new.narrative, *new.facts)))
-    report.outcome(PLANE, OutcomeKind.STORED, memory=id_, store=new.store.value, echoes_reference=echoes)
-    memory.trace("memory_write", outcome="stored", memory=id_, store=new.store.value)
-    return {"outcome": "stored", "id": id_, "store": new.store.value}
+    report.outcome(PLANE, OutcomeKind.STORED, memory=kept.id, store=new.store.value, echoes_reference=echoes)
+    memory.trace("memory_write", outcome="stored", memory=kept.id, store=new.store.value)
+    return {"outcome": "stored", "id": kept.id, "store": new.store.value}

@@ -41,6 +41,29 @@ def changed_with_history(open_store: OpenStore) -> None:
         agree([Change(event="ADD", at=NOW), entry], store.history(id_, looking(now=NOW)), "history")
 
 
+def history_of_what_may_be_seen(open_store: OpenStore) -> None:
+    """Changes to, from and within a store that may not be seen are not in the history; that it was added is."""
+    with using(open_store) as store:
+        (id_,) = store.add([new("one")], now=NOW)
+        steps: tuple[tuple[str, dict[str, Any]], ...] = (
+            ("a", {"pinned": True}),
+            ("b", {"store": "social"}),
+            ("c", {"pinned": False}),
+            ("d", {"store": "shared"}),
+            ("e", {"pinned": True}),
+            ("f", {"store": "social"}),
+            ("g", {"pinned": False}),
+        )
+        for event, fields in steps:
+            store.change(id_, looking(), event=event, now=LATER, **fields)
+        for stores, events in (
+            ((Store.SOCIAL,), ["ADD", "c", "g"]),
+            ((Store.SHARED, Store.SOCIAL), ["ADD", "c", "d", "e", "f", "g"]),
+            ((*Store,), ["ADD", "a", "b", "c", "d", "e", "f", "g"]),
+        ):
+            agree(events, [each.event for each in store.history(id_, looking(stores=stores))])
+
+
 def change_of_what_it_says(open_store: OpenStore) -> None:
     """Another text brings its terms, has another hash and cost, and is embedded anew."""
     with using(open_store) as store:
@@ -50,8 +73,6 @@ def change_of_what_it_says(open_store: OpenStore) -> None:
             id_, looking(), event="UPDATE", now=LATER, title="new", facts=("f",), terms=b"new f", length=2
         )
         agree(("new", ("f",), hash_of("new", ("f",))), (found and (found.title, found.facts, found.hash)))
-        agree(id_, store.find_hash(Owner(), hash_of("new", ("f",)), now=LATER))
-        agree(None, store.find_hash(Owner(), hash_of("old words", ()), now=LATER))
         row = store.changed(Owner(), 0, limit=9)[0]
         agree((b"new f", 2), (row.terms, row.length))
         agree([], store.vectors(Owner(), "m", 0, limit=9), "the embedding of the old text")
@@ -136,6 +157,7 @@ def moved_in_time(open_store: OpenStore) -> None:
 
 CASES = (
     changed_with_history,
+    history_of_what_may_be_seen,
     change_of_what_it_says,
     an_embedding_stays,
     changed_to_the_same,

@@ -4,7 +4,6 @@ from datetime import timedelta
 
 from beaver_hooks_local.records import Owner
 from beaver_hooks_local.store.cases.kit import NOW, OpenStore, agree, holds, looking, new, titles, using
-from beaver_hooks_local.store.hashing import hash_of
 from beaver_hooks_local.store.protocol import IndexRow
 
 LATER = NOW + timedelta(minutes=5)
@@ -23,7 +22,6 @@ def forgotten_everywhere(open_store: OpenStore) -> None:
         agree([], store.recent(looking(tags=("t",)), limit=9), "recent by tag")
         agree([], store.timeline(gone, looking(), before=1, after=1), "timeline")
         agree([], store.history(gone, looking()), "history")
-        agree(None, store.find_hash(Owner(), hash_of("gone", ()), now=NOW), "find_hash")
         agree(None, store.change(gone, looking(), event="PIN", now=LATER, pinned=True), "change")
         agree([("Ann", 1)], [(who.name, who.mention_count) for who in store.people(looking(), query="", limit=9)])
         agree(1, store.count(Owner()), "count")

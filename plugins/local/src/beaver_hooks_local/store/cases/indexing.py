@@ -43,11 +43,12 @@ def all_that_an_index_needs(open_store: OpenStore) -> None:
 
 
 def times_that_are_not_given(open_store: OpenStore) -> None:
-    """What has no validity holds from when it was said, for ever."""
+    """What has no validity holds always."""
     with using(open_store) as store:
         store.add([new("x")], now=NOW)
         (row,) = store.changed(ME, 0, limit=9)
-        agree((NOW.timestamp(), float("inf"), float("inf")), (row.valid_from, row.valid_until, row.expires))
+        always, never = float("-inf"), float("inf")
+        agree((always, never, never), (row.valid_from, row.valid_until, row.expires))
 
 
 def caught_up_in_steps(open_store: OpenStore) -> None:

@@ -6,7 +6,6 @@ import attrs
 
 from beaver_hooks_local.records import NewMemory, Owner, Store
 from beaver_hooks_local.store.cases.kit import NOW, OpenStore, agree, as_stored, looking, new, titles, using
-from beaver_hooks_local.store.hashing import hash_of
 from beaver_hooks_local.store.protocol import Analysed, SessionSummary
 
 FULL = NewMemory(
@@ -71,7 +70,6 @@ def nothing_is_nothing(open_store: OpenStore) -> None:
         agree([], store.recent(looking(), limit=-1), "recent with a limit below nothing")
         agree([], store.timeline(2**70, looking(), before=1, after=1), "timeline")
         agree([], store.history(2**70, looking()), "history")
-        agree(None, store.find_hash(Owner(), "no digits", now=NOW), "find_hash")
         agree([], store.summaries(Owner(user="nobody"), limit=5), "summaries")
         store.touch([], now=NOW)
         store.touch([2**70], now=NOW)
@@ -109,18 +107,6 @@ def neighbours_in_time(open_store: OpenStore) -> None:
         agree(
             ["m2", "m4", "m6"], titles(store.timeline(ids[4], looking(owners=(Owner(user="u0"),)), before=1, after=1))
         )
-
-
-def found_by_hash(open_store: OpenStore) -> None:
-    """A hash finds the newest memory that still holds: not one that expired, was superseded or forgotten."""
-    with using(open_store) as store:
-        items = [new("a"), new("a"), new("a", valid_until=NOW), new("a", expires_at=NOW), new("a", facts=("b",))]
-        ids = store.add(items, now=NOW)
-        agree(ids[1], store.find_hash(Owner(), hash_of("a", ()), now=NOW))
-        agree(ids[4], store.find_hash(Owner(), hash_of("a", ("b",)), now=NOW))
-        agree(ids[3], store.find_hash(Owner(), hash_of("a", ()), now=NOW - timedelta(seconds=1)))
-        store.forget(ids[:2], looking(), now=NOW)
-        agree(None, store.find_hash(Owner(), hash_of("a", ()), now=NOW))
 
 
 def touched(open_store: OpenStore) -> None:
@@ -191,7 +177,6 @@ CASES = (
     in_the_order_of_the_ids,
     newest_first,
     neighbours_in_time,
-    found_by_hash,
     touched,
     known_people,
     summaries_of_sessions,

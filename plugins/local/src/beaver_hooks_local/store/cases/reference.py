@@ -47,7 +47,7 @@ def _timely(memory: Memory, filters: Filters) -> bool:
         return False
     holds = (
         (memory.expires_at is None or memory.expires_at > filters.now)
-        and (memory.valid_from or said) <= then
+        and (memory.valid_from is None or memory.valid_from <= then)
         and (memory.valid_until is None or memory.valid_until > then)
     )
     return (

@@ -60,7 +60,6 @@ def what_is_no_text(open_store: OpenStore) -> None:
         )
         (found,) = store.recent(filters, limit=9)
         agree((good, good, (good,), (good,), good), (found.title, found.narrative, found.facts, found.tags, found.type))
-        agree(id_, store.find_hash(owner, hash_of(bad, (bad,)), now=NOW))
         agree(hash_of(good, (good,)), found.hash)
         agree([good], [person.name for person in store.people(filters, query=bad, limit=9)])
         agree([(id_, f"{good}\n{good}\n{good}")], store.unembedded(owner, bad, limit=9))
