@@ -17,7 +17,7 @@ from beaver_hooks_local.index.parts import Model
 from beaver_hooks_local.index.shelf import IndexShelf
 from beaver_hooks_local.index.terms import Analyser, passages
 from beaver_hooks_local.query import Answer, Query
-from beaver_hooks_local.ranking.candidates import gather
+from beaver_hooks_local.ranking.candidates import gather, width
 from beaver_hooks_local.ranking.choosing import SPARE, Choice, best_of, hits
 from beaver_hooks_local.ranking.fitting import fit, measured
 from beaver_hooks_local.ranking.formulas import FORMULAS, Weights
@@ -155,7 +155,7 @@ class MemoryEngine:
         model = model_of(embedder)
         states = self._shelf.current(query.filters.owners, model)
         finders = self._finders(query.filters.owners, model) if vector is not None else []
-        found = gather(states, terms, vector, query.filters, finders)
+        found = gather(states, terms, vector, query.filters, finders=finders, wide=width(query.limit))
         names = np.array(self._analyser.names(query.text), "u8")
         scale = scale_of(None if embedder is None else embedder.identity)
         ranked = FORMULAS[query.formula](found, names, query.filters.now.timestamp(), self._weights, scale)

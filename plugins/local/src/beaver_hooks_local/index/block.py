@@ -85,6 +85,7 @@ class Block:
         sessions: the units of each session, in order of time.
         earlier, later: the neighbours of each unit in its session, or `NONE`.
         earliest_end, latest_start: when the first memory ends to hold, and when the last one begins to.
+        has_long: whether a memory has several units.
     """
 
     columns: dict[str, np.ndarray]
@@ -95,6 +96,7 @@ class Block:
     later: np.ndarray
     earliest_end: float = attrs.field(init=False)
     latest_start: float = attrs.field(init=False)
+    has_long: bool = attrs.field(init=False)
 
     @earliest_end.default
     def _earliest_end(self) -> float:
@@ -104,6 +106,10 @@ class Block:
     @latest_start.default
     def _latest_start(self) -> float:
         return float(self.columns["valid_from"].max(initial=-np.inf))
+
+    @has_long.default
+    def _has_long(self) -> bool:
+        return bool(self.columns["passages"].any())
 
     @property
     def size(self) -> int:
