@@ -130,18 +130,29 @@ def keys_of(block: Block) -> np.ndarray:
 
 def linked(columns: dict[str, np.ndarray]) -> tuple[Postings, np.ndarray, np.ndarray]:
     """Return the units by session and time, and the neighbours of each unit in its session."""
-    size = len(columns["ids"])
-    earlier, later = np.full(size, NONE, "u4"), np.full(size, NONE, "u4")
     order = _by_session(columns)
     sessions = columns["sessions"][order]
     order, sessions = order[sessions != 0], sessions[sessions != 0]
     begins = np.append(True, sessions[1:] != sessions[:-1])[: len(sessions)]
-    together = ~begins[1:]
-    earlier[order[1:][together]] = order[:-1][together]
-    later[order[:-1][together]] = order[1:][together]
     starts = begins.nonzero()[0]
     ends = np.append(starts, len(order)).astype("u8")
-    return Postings(hashes=sessions[starts], starts=ends, units=order, codes=np.empty(0, "u2")), earlier, later
+    postings = Postings(hashes=sessions[starts], starts=ends, units=order, codes=np.empty(0, "u2"))
+    return postings, *sides(order, sessions, len(columns["ids"]))
+
+
+def sides(order: np.ndarray, sessions: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the units before and after each one in its session, or `NONE`.
+
+    Args:
+        order: units, by session and time.
+        sessions: theirs.
+        size: how many units there are in all.
+    """
+    earlier, later = np.full(size, NONE, "u4"), np.full(size, NONE, "u4")
+    together = sessions[1:] == sessions[:-1]
+    earlier[order[1:][together]] = order[:-1][together]
+    later[order[:-1][together]] = order[1:][together]
+    return earlier, later
 
 
 def _by_session(columns: dict[str, np.ndarray]) -> np.ndarray:

@@ -72,7 +72,8 @@ class State:
         split: sessions whose units are in several blocks, or stale in one, sorted: neighbours there are looked up.
         marks, vector_marks: the newest changes.
         changes: how many there were since it was made or loaded, of memories and of vectors.
-        sides: the neighbours in split sessions, as far as somebody has asked for them.
+        sides, units: the neighbours in split sessions, and their live units in each part, as far as somebody has asked
+            for them.
     """
 
     parts: tuple[Part, ...] = ()
@@ -84,6 +85,7 @@ class State:
     vector_marks: tuple[Mark, ...] = ()
     changes: int = 0
     sides: dict[int, Sides] = attrs.field(factory=dict, init=False, repr=False)
+    units: dict[Place, np.ndarray] = attrs.field(factory=dict, init=False, repr=False)
 
     @property
     def live(self) -> int:
