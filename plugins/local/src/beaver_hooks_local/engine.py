@@ -127,8 +127,11 @@ class MemoryEngine:
         return self._writer.change(id_, filters, event=event, now=self._clock.now(), fields=fields)
 
     def forget(self, ids: Sequence[int], filters: Filters) -> list[int]:
-        """Erase memories that may be seen; return their ids."""
-        return self.store.forget(ids, filters, now=self._clock.now())
+        """Erase memories that may be seen, from all files; return their ids."""
+        gone = self.store.forget(ids, filters, now=self._clock.now())
+        if gone:
+            self._shelf.forget(filters.owners, model_of(self._serving.embedder()))
+        return gone
 
     def reindex(self, *, owners: Iterable[Owner] | None = None, progress: Progress | None = None) -> int:
         """Make the indexes anew from the store, and save them; return how many memories they have.
