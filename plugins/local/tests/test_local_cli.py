@@ -28,6 +28,7 @@ from beaver_hooks_local.embedding.benching import Bench
 from beaver_hooks_local.embedding.known import KNOWN
 from beaver_hooks_local.embedding.models import Installed
 from beaver_hooks_local.errors import StoreError
+from beaver_hooks_local.index.terms import Analyser
 from beaver_hooks_local.records import Owner
 from beaver_hooks_local.store.sqlite import SqliteStore
 from beaver_hostspecs import PluginError
@@ -428,6 +429,26 @@ def test_forget_shows_asks_and_erases(local, beaver, tmp_path):
     assert [] == [path.name for path in files if b"deployed from" in path.read_bytes()]
     assert [2] == [each["id"] for each in local("list", "--json").json["memories"]]
     assert 1 == sum(event["name"] == "memory_forgotten" for event in events)
+
+
+def test_forget_erases_what_finds_it(here, tmp_path):
+    """Neither the index, which is there still, nor the copy of an older version holds anything of it."""
+    here("add", "Ann has leukemia.")
+    here("add", "Another one.")
+    here("reindex")
+    copy = database(tmp_path).with_name("memory.db.v1.bak")
+    copy.write_bytes(b"leukemia")
+    needles = (b"leukemia", Analyser().query("leukemia")[0].to_bytes(8, "little"))
+    held = [_holding(database(tmp_path).parent, needles), here("forget", 1, "--yes").code]
+
+    assert [3, 0] == [len(held[0]), held[1]]
+    assert [] == _holding(database(tmp_path).parent, needles)
+    assert 1 == len([*database(tmp_path).parent.glob("index/*.index")])
+
+
+def _holding(folder, needles):
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return [path.name for path in paths if any(each in path.read_bytes() for each in needles)]
 
 
 LAPSED = [

@@ -31,6 +31,10 @@ WORDS = ("tea", "bike", "boat", "rain", "moon", "Ann", "Ben")
 SEEN = Filters(now=NOW + timedelta(days=1))
 
 
+WIDE = 5
+"""Few enough for long memories to take the places of others."""
+
+
 def vector(text):
     """Return a vector that depends on a text."""
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
@@ -84,7 +88,7 @@ def answers(state, filters=SEEN):
         ("", vector("x")),
     ):
         query = None if asked is None else asked.astype("f4")
-        each = gather([state], Analyser().query(text), query, filters)
+        each = gather([state], Analyser().query(text), query, filters, wide=WIDE)
         cosine = None if each.cosine is None else np.round(each.cosine, 6).tolist()
         signals = (each.lexical.tolist(), cosine, each.embedded.tolist(), each.earlier.tolist(), each.later.tolist())
         found.append(({name: each.columns[name].tolist() for name in CARRIED}, signals))
@@ -96,6 +100,9 @@ session = st.sampled_from(["", "s", "t"])
 when = st.integers(0, 4).map(lambda hours: NOW - timedelta(hours=hours))
 steps = st.one_of(
     st.tuples(st.just("add"), st.lists(said, min_size=1, max_size=5), session, when),
+    st.tuples(
+        st.just("add"), st.lists(said.map(lambda text: f"{text}. " * 500), min_size=1, max_size=2), session, when
+    ),
     st.tuples(st.just("change"), st.integers(0, 99), said),
     st.tuples(st.just("pin"), st.integers(0, 99)),
     st.tuples(st.just("tag"), st.integers(0, 99), said),

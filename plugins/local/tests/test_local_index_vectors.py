@@ -49,8 +49,8 @@ def test_a_scan_is_exact(count, dimensions, seed, limit, data):
     found = vectors_of.search(vectors, query, allowed=allowed, limit=limit)
     expected = sorted(seen.tolist(), key=lambda unit: (-exact[unit].round(9), -unit))[:limit]
     assert expected == found.units.tolist()
-    assert exact[expected].tolist() == pytest.approx(found.cosines.tolist(), abs=1e-9)
-    assert found.cosines.tolist() == vectors_of.score(vectors, query, found.units).tolist()
+    assert exact[expected].tolist() == pytest.approx(found.scores.tolist(), abs=1e-9)
+    assert found.scores.tolist() == vectors_of.score(vectors, query, found.units).tolist()
     if found.every is not None:
         assert exact.tolist() == pytest.approx(found.every.tolist(), abs=1e-9)
 

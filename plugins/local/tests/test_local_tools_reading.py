@@ -116,6 +116,15 @@ def test_a_store_cannot_be_asked_for_beyond_trust(memory):
     assert {"count": 0, "results": []} == use(memory, "memory_search", turn=turn, query="thing", stores=["private"])
 
 
+def test_no_score_tells_of_what_is_private(memory):
+    """Whoever may see one store is told the same scores whatever the private memories say."""
+    familiar = make_turn(user="ann", trust="familiar")
+    add(memory, "Ann likes the green garden", "rain", store="social", session="s")
+    before = use(memory, "memory_search", turn=familiar, query="garden divorce")
+    add(memory, *(f"Ann plans her divorce {number}" for number in range(5)), session="s")
+    assert before == use(memory, "memory_search", turn=familiar, query="garden divorce")
+
+
 def test_timeline(memory):
     """The timeline shows what was around a memory, oldest first, and marks it."""
     given = add(memory, "one", "two", "three", "four", "five")

@@ -17,7 +17,7 @@ from beaver_hooks_local.index.parts import Model
 from beaver_hooks_local.index.shelf import IndexShelf
 from beaver_hooks_local.index.terms import Analyser, passages
 from beaver_hooks_local.query import Answer, Query
-from beaver_hooks_local.ranking.candidates import gather
+from beaver_hooks_local.ranking.candidates import gather, width
 from beaver_hooks_local.ranking.choosing import SPARE, Choice, best_of, hits
 from beaver_hooks_local.ranking.fitting import fit, measured
 from beaver_hooks_local.ranking.formulas import FORMULAS, Weights
@@ -133,8 +133,11 @@ class MemoryEngine:
         return self._writer.change(id_, filters, event=event, now=self._clock.now(), fields=fields)
 
     def forget(self, ids: Sequence[int], filters: Filters) -> list[int]:
-        """Erase memories that may be seen; return their ids."""
-        return self.store.forget(ids, filters, now=self._clock.now())
+        """Erase memories that may be seen, from all files; return their ids."""
+        gone = self.store.forget(ids, filters, now=self._clock.now())
+        if gone:
+            self._shelf.forget(filters.owners, model_of(self._serving.embedder()))
+        return gone
 
     def reindex(self, *, owners: Iterable[Owner] | None = None, progress: Progress | None = None) -> int:
         """Make the indexes anew from the store, and save them; return how many memories they have.
@@ -161,7 +164,7 @@ class MemoryEngine:
         model = model_of(embedder)
         states = self._shelf.current(query.filters.owners, model)
         finders = self._finders(query.filters.owners, model) if vector is not None else []
-        found = gather(states, terms, vector, query.filters, finders)
+        found = gather(states, terms, vector, query.filters, finders=finders, wide=width(query.limit))
         names = np.array(self._analyser.names(query.text), "u8")
         scale = scale_of(None if embedder is None else embedder.identity)
         ranked = FORMULAS[query.formula](found, names, query.filters.now.timestamp(), self._weights, scale)

@@ -62,8 +62,9 @@ def forget(
 ) -> None:
     """Forget memories for good, also what is expired or superseded.
 
-    Their texts, their vectors and the texts in their history are erased from the database. What is kept is that there
-    was something, and when it was forgotten.
+    Their texts, their vectors and the texts in their history are erased from the database and its indexes. The copy
+    that was made when the database was brought to a newer version is deleted. What is kept is that there was something,
+    and when it was forgotten.
     """
     if bool(ids) is everything:
         raise click.UsageError("Say which ones: forget ID..., or all of theirs: forget --all.")

@@ -1,9 +1,34 @@
 """The best of many values, without sorting all of them. Pure."""
 
+from collections.abc import Callable
+
+import attrs
 import numpy as np
 
 LEAST = float(np.finfo("f8").tiny)
 """What is not smaller is above 0."""
+
+EACH = 2
+"""Units of one memory that may be among the best, so that a long text does not take the places of all others."""
+
+AHEAD = 4
+"""How many times as many are looked for, and again, where memories have several units."""
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Found:
+    """What was found in a block.
+
+    Attributes:
+        units: the best, best first.
+        scores: theirs.
+        every: the scores of all units, if all were scored, whether they may be seen or not; by vectors they say nothing
+            of those that have none.
+    """
+
+    units: np.ndarray
+    scores: np.ndarray
+    every: np.ndarray | None = None
 
 
 def best(values: np.ndarray, limit: int, least: float = -np.inf) -> np.ndarray:
@@ -29,3 +54,29 @@ def contenders(values: np.ndarray, limit: int, least: float = -np.inf) -> np.nda
         bound = max(least, np.partition(largest, width - limit)[width - limit])
     above: np.ndarray = (values >= bound).nonzero()[0]
     return above
+
+
+def few_of_each(find: Callable[[int], Found], ids: np.ndarray, limit: int) -> Found:
+    """Return the best that can be found, at most `limit`, and at most `EACH` of one memory.
+
+    Args:
+        find: finds so many of the best, fewer only where there are no more.
+        ids: the memory of each unit.
+        limit: how many are wanted.
+    """
+    ahead = AHEAD * limit
+    while True:
+        found = find(ahead)
+        places = _few(ids[found.units])[:limit]
+        if len(places) == limit or len(found.units) < ahead:
+            return attrs.evolve(found, units=found.units[places], scores=found.scores[places])
+        ahead *= AHEAD
+
+
+def _few(ids: np.ndarray) -> np.ndarray:
+    """Return the places of the first ones of each memory."""
+    order = ids.argsort(kind="stable")
+    ordered, few = ids[order], np.ones(len(ids), bool)
+    few[order[EACH:][ordered[EACH:] == ordered[:-EACH]]] = False
+    places: np.ndarray = few.nonzero()[0]
+    return places

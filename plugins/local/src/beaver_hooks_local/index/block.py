@@ -85,6 +85,7 @@ class Block:
         sessions: the units of each session, in order of time.
         earlier, later: the neighbours of each unit in its session, or `NONE`.
         earliest_end, latest_start: when the first memory ends to hold, and when the last one begins to.
+        has_long: whether a memory has several units.
     """
 
     columns: dict[str, np.ndarray]
@@ -95,6 +96,7 @@ class Block:
     later: np.ndarray
     earliest_end: float = attrs.field(init=False)
     latest_start: float = attrs.field(init=False)
+    has_long: bool = attrs.field(init=False)
 
     @earliest_end.default
     def _earliest_end(self) -> float:
@@ -104,6 +106,10 @@ class Block:
     @latest_start.default
     def _latest_start(self) -> float:
         return float(self.columns["valid_from"].max(initial=-np.inf))
+
+    @has_long.default
+    def _has_long(self) -> bool:
+        return bool(self.columns["passages"].any())
 
     @property
     def size(self) -> int:
@@ -124,18 +130,29 @@ def keys_of(block: Block) -> np.ndarray:
 
 def linked(columns: dict[str, np.ndarray]) -> tuple[Postings, np.ndarray, np.ndarray]:
     """Return the units by session and time, and the neighbours of each unit in its session."""
-    size = len(columns["ids"])
-    earlier, later = np.full(size, NONE, "u4"), np.full(size, NONE, "u4")
     order = _by_session(columns)
     sessions = columns["sessions"][order]
     order, sessions = order[sessions != 0], sessions[sessions != 0]
     begins = np.append(True, sessions[1:] != sessions[:-1])[: len(sessions)]
-    together = ~begins[1:]
-    earlier[order[1:][together]] = order[:-1][together]
-    later[order[:-1][together]] = order[1:][together]
     starts = begins.nonzero()[0]
     ends = np.append(starts, len(order)).astype("u8")
-    return Postings(hashes=sessions[starts], starts=ends, units=order, codes=np.empty(0, "u2")), earlier, later
+    postings = Postings(hashes=sessions[starts], starts=ends, units=order, codes=np.empty(0, "u2"))
+    return postings, *sides(order, sessions, len(columns["ids"]))
+
+
+def sides(order: np.ndarray, sessions: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the units before and after each one in its session, or `NONE`.
+
+    Args:
+        order: units, by session and time.
+        sessions: theirs.
+        size: how many units there are in all.
+    """
+    earlier, later = np.full(size, NONE, "u4"), np.full(size, NONE, "u4")
+    together = sessions[1:] == sessions[:-1]
+    earlier[order[1:][together]] = order[:-1][together]
+    later[order[:-1][together]] = order[1:][together]
+    return earlier, later
 
 
 def _by_session(columns: dict[str, np.ndarray]) -> np.ndarray:

@@ -7,7 +7,7 @@
     arrays    each at a multiple of 64 bytes
 
 A file that is of another store, another analyser or another model, that is cut off, or whose sum is another one, is no
-file at all. It is replaced as a whole, by renaming.
+file at all. It is replaced as a whole, by renaming. What is stale is never written: it may be forgotten.
 """
 
 import contextlib
@@ -62,15 +62,21 @@ class Label:
     @property
     def name(self) -> str:
         """The file's name: the same for the same owner and model, and no content in it."""
-        whose, which = (blake2b(text.encode("utf-8", "replace"), digest_size=10) for text in self._texts())
-        return f"{whose.hexdigest()}-{which.hexdigest()}.index"
+        return f"{self.whose}{_digest_of(self.model)}.index"
 
-    def _texts(self) -> tuple[str, str]:
-        return f"{self.tenant}\0{self.user}", self.model
+    @property
+    def whose(self) -> str:
+        """What the names of all files of the owner begin with."""
+        return f"{_digest_of(self.tenant, self.user)}-"
 
 
 def save(folder: Path, label: Label, state: State) -> None:
     """Write a file in place of the one that is there, durably.
+
+    Args:
+        folder: where to.
+        label: what it is of.
+        state: what is written; nothing in it is stale.
 
     Raises:
         OSError: it cannot be written; what was there is there still.
@@ -115,11 +121,29 @@ def load(folder: Path, label: Label) -> tuple[State | None, str]:
         return None, "corrupt"
 
 
+def remove(folder: Path, label: Label) -> bool:
+    """Delete all files of a label's owner, also those that are being written; return whether the label had one.
+
+    Raises:
+        OSError: one of them cannot be deleted.
+    """
+    had = False
+    for path in (*folder.glob(f"{label.whose}*.index"), *folder.glob(f".{label.whose}*.index-*")):
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+            had |= path.name == label.name
+    return had
+
+
 def sweep(folder: Path) -> None:
     """Delete what was left by writers that were killed. A writer that is at work loses nothing but its file."""
     for path in folder.glob(".*.index-*"):
         with contextlib.suppress(OSError):
             path.unlink()
+
+
+def _digest_of(*texts: str) -> str:
+    return blake2b("\0".join(texts).encode("utf-8", "replace"), digest_size=10).hexdigest()
 
 
 def _foreign(header: Mapping[str, Any], label: Label) -> str | None:
@@ -149,7 +173,7 @@ def _part(arrays: Arrays, prefix: str, dimensions: int) -> Part:
     vectors = None
     if dimensions:
         vectors = Vectors(**{name: arrays[f"{prefix}vectors.{name}"] for name in _VECTORS})
-    return part_of(block, arrays.get(f"{prefix}stale"), vectors)
+    return part_of(block, None, vectors)
 
 
 def _arrays(state: State) -> Arrays:
@@ -165,8 +189,6 @@ def _of_part(part: Part) -> dict[str, Any]:
     found |= {"earlier": block.earlier, "later": block.later}
     for group in _POSTINGS:
         found |= {f"{group}.{name}": getattr(getattr(block, group), name) for name in _LISTS}
-    if part.stale is not None:
-        found["stale"] = part.stale
     if part.vectors is not None:
         vectors = writable(part.vectors)
         found |= {f"vectors.{name}": getattr(vectors, name) for name in _VECTORS}

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
-from beaver_hooks_local.index.best import LEAST, best
+from beaver_hooks_local.index.best import LEAST, Found, best
 from beaver_hooks_local.index.block import LENGTH_BITS, LONGEST, MOST_COUNT, Block, Postings
 
 K1 = 1.2
@@ -51,21 +51,6 @@ class Terms:
     weights: tuple[float, ...]
     table: np.ndarray
     whole: float
-
-
-@attrs.frozen(kw_only=True, eq=False)
-class Found:
-    """What was found in a block.
-
-    Attributes:
-        units: the best, best first.
-        scores: theirs.
-        every: the scores of all units, if all were scored, whether they may be seen or not.
-    """
-
-    units: np.ndarray
-    scores: np.ndarray
-    every: np.ndarray | None = None
 
 
 @attrs.frozen(kw_only=True, eq=False)

@@ -2,13 +2,39 @@
 
 from collections.abc import Iterable
 
+import attrs
 import numpy as np
 
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.index.block import SCOPES, STORES, Block
+from beaver_hooks_local.index.lexical import Searched
 from beaver_hooks_local.index.terms import hash_of, label_hashes
 from beaver_hooks_local.store.labels import folded, trimmed
 from beaver_hooks_local.store.texts import cleaned, micros, seconds
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Seen(Searched):
+    """What may be seen of a block. All else is as if it was stale, and is not counted: no score tells of it.
+
+    Attributes:
+        allowed: which units may be seen, or `None` for all of them.
+        hides: whether more may not be seen than what is stale by itself.
+    """
+
+    allowed: np.ndarray | None
+    hides: bool
+
+
+def seen(searched: Searched, filters: Filters) -> Seen:
+    """Return what may be seen of a block."""
+    block = searched.block
+    mask = allowed(block, filters, searched.stale)
+    live = searched.live if mask is None else int(np.count_nonzero(mask))
+    if mask is None or live == searched.live:
+        return Seen(block=block, stale=searched.stale, live=live, length=searched.length, allowed=mask, hides=False)
+    length = int((block.columns["lengths"] * mask).sum(dtype="i8"))
+    return Seen(block=block, stale=~mask, live=live, length=length, allowed=mask, hides=True)
 
 
 def allowed(block: Block, filters: Filters, stale: np.ndarray | None) -> np.ndarray | None:

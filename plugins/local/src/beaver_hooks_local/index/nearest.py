@@ -101,6 +101,8 @@ def _found(table: VecTable, part: Part, query: np.ndarray, allowed: np.ndarray |
     seen = part.vectors.present if allowed is None else part.vectors.present & allowed
     keys, count = keys_of(part.block), int(np.count_nonzero(seen))
     limit = ahead = min(limit, count)
+    if limit > MOST:
+        return None
     while count > FEW and ahead <= MOST:
         # What may not be seen, and what is in another part, comes too: more is asked for until enough is left.
         rows = np.array(table.near(query, ahead), "i8")

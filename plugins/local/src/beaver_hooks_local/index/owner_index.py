@@ -88,8 +88,16 @@ class OwnerIndex:
             self._state = State()
             return "another_count"
 
+    def has_forgotten(self, since: int) -> bool:
+        """Return whether a memory was forgotten after a version of the store."""
+        while rows := self._store.changed(self._owner, since, limit=PAGE):
+            if any(row.gone for row in rows):
+                return True
+            since = rows[-1].version
+        return False
+
     def replace(self, old: State, new: State) -> None:
-        """Go on with the same index as it was saved, if nothing has changed since: it takes less memory."""
+        """Go on with another index of the same memories, if nothing has changed since: it takes less memory."""
         with self._lock:
             if self._state is old:
                 self._state = new
@@ -194,9 +202,10 @@ class OwnerIndex:
     def _with_true_vectors(self, state: State) -> State:
         """Return a state without its vectors, unless the newest ones are the store's."""
         model = self._model
-        if model is None or not state.vector_marks:
+        if model is None or not state.vector_version:
             return state
-        since = self._changed_since(state.vector_marks[0][0])
+        # Those of what is forgotten are not kept: there may be none that can be compared.
+        since = self._changed_since(state.vector_marks[0][0]) if state.vector_marks else {}
         for mark in reversed(state.vector_marks):
             found = self._store.vectors(self._owner, model.key, mark[0] - 1, limit=1)
             if found and parts_of.vector_mark(found[0]) == mark:

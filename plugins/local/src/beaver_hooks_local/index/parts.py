@@ -72,7 +72,8 @@ class State:
         split: sessions whose units are in several blocks, or stale in one, sorted: neighbours there are looked up.
         marks, vector_marks: the newest changes.
         changes: how many there were since it was made or loaded, of memories and of vectors.
-        sides: the neighbours in split sessions, as far as somebody has asked for them.
+        sides, units: the neighbours in split sessions, and their live units in each part, as far as somebody has asked
+            for them.
     """
 
     parts: tuple[Part, ...] = ()
@@ -84,6 +85,7 @@ class State:
     vector_marks: tuple[Mark, ...] = ()
     changes: int = 0
     sides: dict[int, Sides] = attrs.field(factory=dict, init=False, repr=False)
+    units: dict[Place, np.ndarray] = attrs.field(factory=dict, init=False, repr=False)
 
     @property
     def live(self) -> int:
@@ -227,6 +229,17 @@ def with_parts(state: State, parts: tuple[Part, ...]) -> State:
     return attrs.evolve(changed, split=sessions.still(changed.parts, state.split))
 
 
+def without_stale(state: State, model: Model | None) -> State:
+    """Return a state of the same memories in which nothing is stale, so that nothing of what is forgotten is in it."""
+    marks = tuple(mark for mark in state.vector_marks if any(_is_live(part, mark[1]) for part in state.parts))
+    if marks != state.vector_marks:
+        state = attrs.evolve(state, vector_marks=marks)
+    if all(part.stale is None for part in state.parts):
+        return state
+    parts = (part if part.stale is None else joined([part], model) for part in state.parts)
+    return with_parts(state, tuple(part for part in parts if part.live))
+
+
 def newly_stale(before: Sequence[Part], now: Sequence[Part]) -> np.ndarray:
     """Return the memories whose units have become stale since."""
     found = [np.empty(0, "i8")]
@@ -256,6 +269,12 @@ def _with_room(part: Part, model: Model) -> Part:
     if part.vectors is not None and part.vectors.dimensions == model.dimensions:
         return part
     return attrs.evolve(part, vectors=vectors_of.empty(part.block.size, model.dimensions))
+
+
+def _is_live(part: Part, id_: int) -> bool:
+    ids = part.block.columns["ids"]
+    unit = int(ids.searchsorted(id_))
+    return unit < len(ids) and int(ids[unit]) == id_ and (part.stale is None or not part.stale[unit])
 
 
 def _memories(part: Part) -> int:

@@ -2,6 +2,9 @@
 
 An index is saved when so much has changed that reading it from the store again would take long. It is never saved
 within a search: one thread does that, and merges large blocks; it is started when there is something to do.
+
+What is forgotten is in no file: the files of its owner are deleted, and what was saved is saved again at the end. A
+process that saves what another one has forgotten meanwhile finds that out afterwards, and deletes its file.
 """
 
 import queue
@@ -37,12 +40,16 @@ _Key = tuple[Owner, str]
 
 @attrs.define(eq=False)
 class _Kept:
-    """An index, what was saved of it, and the state that was last looked at for what is to be done with it."""
+    """An index, what was saved of it, and the state that was last looked at for what is to be done with it.
+
+    Its file is lost when it held what is forgotten.
+    """
 
     index: OwnerIndex
     lock: threading.Lock = attrs.field(factory=threading.Lock)
     is_open: bool = False
     saved: int = 0
+    is_lost: bool = False
     is_due: bool = False
     seen: State | None = None
 
@@ -95,6 +102,16 @@ class IndexShelf:
             self._try(self._save, key, kept)
         return done
 
+    def forget(self, owners: Iterable[Owner], model: Model | None) -> None:
+        """See to it that no file holds what owners have forgotten."""
+        if self._folder is not None:
+            for owner in owners:
+                key = (owner, model.key if model is not None else "")
+                kept = self._find(key, model)
+                # With what is read before it is deleted, it needs not be made anew.
+                self._open(key, kept)
+                self._delete(self._folder, key, kept)
+
     def drop(self, model: Model) -> None:
         """Let go of the indexes with a model's vectors."""
         with self._lock:
@@ -117,7 +134,7 @@ class IndexShelf:
             self._work.put(None)
             worker.join()
         for key, each in kept:
-            if each.is_open and self._is_worth_saving(each, each.index.state):
+            if each.is_open and (each.is_lost or self._is_worth_saving(each, each.index.state)):
                 self._try(self._tidy, key, each)
 
     def _find(self, key: _Key, model: Model | None) -> _Kept:
@@ -145,6 +162,8 @@ class IndexShelf:
                 state, why = files.load(self._folder, self._label(key, kept))
                 if state is not None:
                     why = kept.index.take(state)
+                    if not why and kept.index.has_forgotten(state.version):
+                        self._delete(self._folder, key, kept)
                 if why not in {"", "missing"}:
                     self._trace("index_rebuilt", why=why)
             kept.is_open = True
@@ -180,7 +199,7 @@ class IndexShelf:
     def _tidy(self, key: _Key, kept: _Kept) -> None:
         kept.is_due = False
         kept.index.tidy()
-        if self._is_worth_saving(kept, kept.index.state):
+        if kept.is_lost or self._is_worth_saving(kept, kept.index.state):
             self._save(key, kept)
 
     def _try(self, work: Callable[[_Key, _Kept], None], key: _Key, kept: _Kept) -> None:
@@ -189,6 +208,14 @@ class IndexShelf:
         # An index that cannot be merged or saved is a slower one, and no wrong one.
         except (OSError, MemoryError, BeaverError) as error:
             self._trace("index_not_saved", why=type(error).__name__)
+
+    def _delete(self, folder: Path, key: _Key, kept: _Kept) -> None:
+        try:
+            had = files.remove(folder, self._label(key, kept))
+        except OSError as error:
+            self._trace("index_not_erased", why=type(error).__name__)
+        else:
+            kept.is_lost |= had and kept.index.state.version > 0
 
     def _reopen(self, key: _Key, kept: _Kept, state: State) -> None:
         if self._folder is not None:
@@ -199,10 +226,17 @@ class IndexShelf:
     def _save(self, key: _Key, kept: _Kept) -> None:
         if self._folder is None:
             return
-        state = kept.index.state
+        kept.is_lost = False
+        before = kept.index.current()
+        state = parts_of.without_stale(before, kept.index.model)
         files.sweep(self._folder)
         files.save(self._folder, self._label(key, kept), state)
         kept.saved = state.changes
+        if kept.index.has_forgotten(state.version):
+            # Whoever did may have looked for files before this one was there.
+            self._delete(self._folder, key, kept)
+            return
+        kept.index.replace(before, state)
         if state.live > STAYING:
             self._reopen(key, kept, state)
         self._trace("index_saved", memories=state.memories, blocks=len(state.parts))

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import simsimd
 
-from beaver_hooks_local.index.best import best
+from beaver_hooks_local.index.best import Found, best
 from beaver_hooks_local.index.block import Block
 from beaver_hooks_local.index.rows import FileRows
 
@@ -25,7 +25,7 @@ STEP = 65_536
 """Units that are compared at once: what they come to fits into the cache."""
 
 RESCORED = 2_000
-"""Units that are compared by all they have after their signs were."""
+"""Units that are compared by all they have after their signs were, unless more are wanted."""
 
 _WIDEST = 6.0
 _MOST_OF_THEM = 4
@@ -140,35 +140,20 @@ def signs_of(values: np.ndarray) -> np.ndarray:
     return whole.view("u8").T
 
 
-@attrs.frozen(kw_only=True, eq=False)
-class Nearest:
-    """What is near a query.
-
-    Attributes:
-        units: the nearest, the nearest first.
-        cosines: theirs.
-        every: the cosines of all units, if all were compared; they say nothing of those that have no vector.
-    """
-
-    units: np.ndarray
-    cosines: np.ndarray
-    every: np.ndarray | None = None
-
-
-def search(vectors: Vectors, query: np.ndarray, *, allowed: np.ndarray | None, limit: int) -> Nearest:
+def search(vectors: Vectors, query: np.ndarray, *, allowed: np.ndarray | None, limit: int) -> Found:
     """Return the units nearest to a query; of equal ones the newest."""
     seen = vectors.present if allowed is None else vectors.present & allowed
     count = int(np.count_nonzero(seen))
     if not count:
-        return Nearest(units=np.empty(0, "i8"), cosines=np.empty(0))
+        return Found(units=np.empty(0, "i8"), scores=np.empty(0))
     if len(seen) > LARGE or isinstance(vectors.data, FileRows):
-        return _nearest_of(vectors, query, _nearest_by_sign(vectors, query, seen), limit)
+        return _nearest_of(vectors, query, _nearest_by_sign(vectors, query, seen, max(RESCORED, limit)), limit)
     if count * _MOST_OF_THEM < len(seen):
         return _nearest_of(vectors, query, seen.nonzero()[0], limit)
     every = _cosines(vectors.data, query)
     # What may not be seen is farther than anything can be.
     units = best(every if count == len(seen) else np.where(seen, every, -np.inf), min(limit, count))
-    return Nearest(units=units, cosines=every[units], every=every)
+    return Found(units=units, scores=every[units], every=every)
 
 
 def score(vectors: Vectors, query: np.ndarray, units: np.ndarray) -> np.ndarray:
@@ -176,10 +161,10 @@ def score(vectors: Vectors, query: np.ndarray, units: np.ndarray) -> np.ndarray:
     return np.where(vectors.present[units], _cosines(vectors.data[units], query), 0.0)
 
 
-def _nearest_of(vectors: Vectors, query: np.ndarray, units: np.ndarray, limit: int) -> Nearest:
+def _nearest_of(vectors: Vectors, query: np.ndarray, units: np.ndarray, limit: int) -> Found:
     cosines = _cosines(vectors.data[units], query)
     places = best(cosines, limit)
-    return Nearest(units=units[places], cosines=cosines[places])
+    return Found(units=units[places], scores=cosines[places])
 
 
 def _steps(dimensions: int) -> float:
@@ -197,7 +182,7 @@ def _cosines(data: np.ndarray, query: np.ndarray) -> np.ndarray:
     return products
 
 
-def _nearest_by_sign(vectors: Vectors, query: np.ndarray, seen: np.ndarray) -> np.ndarray:
+def _nearest_by_sign(vectors: Vectors, query: np.ndarray, seen: np.ndarray, most: int) -> np.ndarray:
     """Return the units whose signs differ least: in steps, so that what is far off is never looked at again."""
     wanted = signs_of(query.astype("f4").reshape(1, -1))[:, 0]
     units, distances, edge = [], [], vectors.dimensions
@@ -207,13 +192,13 @@ def _nearest_by_sign(vectors: Vectors, query: np.ndarray, seen: np.ndarray) -> n
         for word, row in zip(wanted, vectors.signs, strict=True):
             apart += np.bitwise_count(row[part] ^ word)
         near = ((apart <= edge) & seen[part]).nonzero()[0]
-        if len(near) > RESCORED:
-            edge = min(edge, int(np.partition(apart[near], RESCORED)[RESCORED]))
+        if len(near) > most:
+            edge = min(edge, int(np.partition(apart[near], most)[most]))
             near = near[apart[near] <= edge]
         units.append(near + first)
         distances.append(apart[near])
     found, apart = np.concatenate(units), np.concatenate(distances)
-    if len(found) > RESCORED:
-        found = found[np.argpartition(apart, RESCORED)[:RESCORED]]
+    if len(found) > most:
+        found = found[np.argpartition(apart, most)[:most]]
     found.sort()
     return found

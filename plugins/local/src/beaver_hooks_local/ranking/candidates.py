@@ -1,6 +1,7 @@
 """What a search has found in an index, as one set of arrays for ranking. It does not depend on how blocks are cut."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import zip_longest
 
 import attrs
@@ -9,13 +10,17 @@ import numpy as np
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.index import lexical, masks
 from beaver_hooks_local.index import vectors as vectors_of
-from beaver_hooks_local.index.block import COLUMNS
-from beaver_hooks_local.index.links import apart, neighbours
+from beaver_hooks_local.index.best import Found, few_of_each
+from beaver_hooks_local.index.block import COLUMNS, NONE
+from beaver_hooks_local.index.links import Links
 from beaver_hooks_local.index.nearest import Find
-from beaver_hooks_local.index.parts import Part, State
+from beaver_hooks_local.index.parts import State
 
 WIDE = 120
-"""Units that each channel brings."""
+"""Units that each channel brings, unless more memories are wanted; see `width`."""
+
+SPARED = 2
+"""So many for each memory that is wanted: some are near-duplicates, or two of one."""
 
 NEAR = 60
 """The best of them whose neighbours in the session are looked at too."""
@@ -68,12 +73,19 @@ class Candidates:
         return len(self.lexical)
 
 
+def width(limit: int) -> int:
+    """Return how many units each channel is to bring where so many memories are wanted."""
+    return max(WIDE, SPARED * limit)
+
+
 def gather(
     states: Sequence[State],
     terms: Sequence[int],
     query: np.ndarray | None,
     filters: Filters,
+    *,
     finders: Sequence[Find | None] = (),
+    wide: int = WIDE,
 ) -> Candidates:
     """Return what is found by terms, by vectors, and beside what is found.
 
@@ -83,18 +95,20 @@ def gather(
         query: the query's vector, if there is one.
         filters: what may be seen.
         finders: what finds by vectors in each state, where that is not the index itself.
+        wide: units that each channel brings.
     """
+    linked = [Links(state, [masks.seen(part, filters) for part in state.parts]) for state in states]
     places = [
-        (state, number, finder) for state, finder in zip_longest(states, finders) for number in range(len(state.parts))
+        (links, number, finder) for links, finder in zip_longest(linked, finders) for number in range(len(links.seen))
     ]
-    weighed = lexical.weigh(terms, [state.parts[number] for state, number, _ in places])
+    weighed = lexical.weigh(terms, [links.seen[number] for links, number, _ in places])
     looks = [
-        _Look(state, number, each, query, filters, finder=finder)
-        for (state, number, finder), each in zip(places, weighed, strict=True)
+        _Look(links, number, each, query, finder=finder, wide=wide)
+        for (links, number, finder), each in zip(places, weighed, strict=True)
     ]
     near = zip(
-        _best(looks, [(look.words.units, look.words.scores) for look in looks]),
-        _best(looks, [(look.nearest.units, look.nearest.cosines) for look in looks]),
+        _best(looks, [(look.words.units, look.words.scores) for look in looks], wide),
+        _best(looks, [(look.nearest.units, look.nearest.scores) for look in looks], wide),
         strict=True,
     )
     _note(looks, [np.concatenate(each) for each in near])
@@ -107,33 +121,40 @@ class _Look:
 
     def __init__(
         self,
-        state: State,
+        links: Links,
         number: int,
         terms: lexical.Terms,
         query: np.ndarray | None,
-        filters: Filters,
         *,
         finder: Find | None,
+        wide: int,
     ) -> None:
-        self.state = state
+        self.links = links
         self.number = number
-        self.part: Part = state.parts[number]
+        self.part = links.state.parts[number]
         self.terms = terms
         self.query = query if self.part.vectors is not None else None
-        self.allowed = masks.allowed(self.part.block, filters, self.part.stale)
+        self.allowed = links.seen[number].allowed
         self.chosen: list[np.ndarray] = []
-        self.words = lexical.search(self.part.block, terms, allowed=self.allowed, limit=WIDE)
-        self.nearest = self._nearest(finder)
+        self.words = self._best(self._by_words, wide)
+        self.nearest = self._best(partial(self._by_vectors, finder), wide)
 
-    def _nearest(self, finder: Find | None) -> vectors_of.Nearest:
+    def _best(self, find: Callable[[int], Found], wide: int) -> Found:
+        block = self.part.block
+        return few_of_each(find, block.columns["ids"], wide) if block.has_long else find(wide)
+
+    def _by_words(self, limit: int) -> Found:
+        return lexical.search(self.part.block, self.terms, allowed=self.allowed, limit=limit)
+
+    def _by_vectors(self, finder: Find | None, limit: int) -> Found:
         if self.query is None or self.part.vectors is None:
-            return vectors_of.Nearest(units=np.empty(0, "i8"), cosines=np.empty(0))
-        units = None if finder is None else finder(self.part, self.query, self.allowed, WIDE)
+            return Found(units=np.empty(0, "i8"), scores=np.empty(0))
+        units = None if finder is None else finder(self.part, self.query, self.allowed, limit)
         if units is not None:
             cosines = vectors_of.score(self.part.vectors, self.query, units)
             order = np.lexsort((-units, -cosines))
-            return vectors_of.Nearest(units=units[order], cosines=cosines[order])
-        return vectors_of.search(self.part.vectors, self.query, allowed=self.allowed, limit=WIDE)
+            return Found(units=units[order], scores=cosines[order])
+        return vectors_of.search(self.part.vectors, self.query, allowed=self.allowed, limit=limit)
 
     def lexical_of(self, units: np.ndarray) -> np.ndarray:
         """Return what the terms score in units."""
@@ -169,7 +190,7 @@ class _Look:
         return units if self.allowed is None else units[self.allowed[units]]
 
 
-def _best(looks: Sequence[_Look], found: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[np.ndarray]:
+def _best(looks: Sequence[_Look], found: Sequence[tuple[np.ndarray, np.ndarray]], wide: int) -> list[np.ndarray]:
     """Note the best of a channel in all parts as candidates; return the very best, by part."""
     if len(looks) == 1:
         looks[0].chosen.append(found[0][0])
@@ -177,7 +198,7 @@ def _best(looks: Sequence[_Look], found: Sequence[tuple[np.ndarray, np.ndarray]]
     whose = np.repeat(np.arange(len(looks)), [len(units) for units, _ in found])
     units, scores = (np.concatenate([np.empty(0), *(each[which] for each in found)]) for which in (0, 1))
     ids = _column(looks, found, "ids")
-    order = np.lexsort((-_column(looks, found, "passages").astype("i8"), -ids, -scores))[:WIDE]
+    order = np.lexsort((-_column(looks, found, "passages").astype("i8"), -ids, -scores))[:wide]
     near = order[:NEAR]
     for number, look in enumerate(looks):
         look.chosen.append(units[order[whose[order] == number]].astype("i8"))
@@ -191,16 +212,15 @@ def _column(looks: Sequence[_Look], found: Sequence[tuple[np.ndarray, np.ndarray
 
 def _note(looks: Sequence[_Look], near: Sequence[np.ndarray]) -> None:
     """Note the neighbours of units as candidates too."""
-    by_place = {(id(look.state), look.number): look for look in looks}
+    by_place = {(id(look.links), look.number): look for look in looks}
     for look, units in zip(looks, near, strict=True):
-        block, which = look.part.block, apart(look.state, look.number, units)
-        known = np.delete(units, which) if len(which) else units
-        beside = np.concatenate([block.earlier[known], block.later[known]])
-        look.chosen.append(beside[beside < block.size].astype("i8"))
+        which = look.links.apart(look.number, units)
+        beside = look.links.beside(look.number, np.delete(units, which) if len(which) else units).reshape(-1)
+        look.chosen.append(beside[beside != NONE])
         for unit in set(units[which].tolist()):
-            for place in neighbours(look.state, look.number, unit):
+            for place in look.links.neighbours(look.number, unit):
                 if place is not None:
-                    by_place[id(look.state), place[0]].chosen.append(np.array([place[1]], "i8"))
+                    by_place[id(look.links), place[0]].chosen.append(np.array([place[1]], "i8"))
 
 
 def _together(looks: Sequence[_Look], *, with_vectors: bool, whole: float) -> Candidates:
@@ -250,14 +270,13 @@ def _links(found: Sequence[tuple[_Look, np.ndarray]], order: np.ndarray | None) 
 
 def _wanted(found: Sequence[tuple[_Look, np.ndarray]]) -> np.ndarray:
     """Return the keys of the neighbours of all units, earlier and later ones; of no unit where there is none."""
-    numbers = {(id(look.state), look.number): number for number, (look, _) in enumerate(found)}
+    numbers = {(id(look.links), look.number): number for number, (look, _) in enumerate(found)}
     keys = [np.empty((2, 0), "i8")]
     for number, (look, units) in enumerate(found):
-        block = look.part.block
-        keys.append(np.array([block.earlier[units], block.later[units]], "i8") + _key(number, 0))
-        for which in apart(look.state, look.number, units).tolist():
-            for side, place in enumerate(neighbours(look.state, look.number, int(units[which]))):
-                there = -1 if place is None else _key(numbers[id(look.state), place[0]], place[1])
+        keys.append(look.links.beside(look.number, units) + _key(number, 0))
+        for which in look.links.apart(look.number, units).tolist():
+            for side, place in enumerate(look.links.neighbours(look.number, int(units[which]))):
+                there = -1 if place is None else _key(numbers[id(look.links), place[0]], place[1])
                 keys[-1][side, which] = there
     return np.concatenate(keys, axis=1)
 

@@ -82,6 +82,12 @@ def back_up(connection: apsw.Connection, path: Path, version: int) -> Path:
     return target
 
 
+def drop_backups(path: Path) -> None:
+    """Delete the copies that `back_up` has made."""
+    for copy in path.parent.glob(f"{path.name}.v*.bak"):
+        copy.unlink(missing_ok=True)
+
+
 def make(path: Path, scripts: Sequence[str]) -> None:
     """Make a new database that is seen whole or not at all; leave one alone that another process made meanwhile."""
     with temporary(path) as draft:

@@ -23,6 +23,7 @@ from beaver_hooks_local.store import (
     writing,
 )
 from beaver_hooks_local.store.connecting import Connector
+from beaver_hooks_local.store.migrating import drop_backups
 from beaver_hooks_local.store.protocol import Analysed, Change, IndexRow, Kept, Person, SessionSummary, VectorRow
 from beaver_hooks_local.store.rows import INDEXED, index_row_of
 from beaver_hooks_local.store.searching import word_search
@@ -142,6 +143,9 @@ class SqliteStore:
         with self._connector.writing() as connection:
             owners = self._visible_owners(connection, filters)
             gone = changing.forget(connection, owners, ids, filters, now)
+            if gone:
+                # Before it is committed: what cannot be erased everywhere is not forgotten.
+                drop_backups(self._connector.path)
         if gone:
             self._connector.empty_log()
         return gone
