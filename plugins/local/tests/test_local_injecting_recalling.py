@@ -112,6 +112,16 @@ def test_what_is_used_again_is_given_again(place):
     assert 1 == sum(event == "recall_searched" for event, _ in place.traced)
 
 
+def test_another_question_gets_its_own_answer(place):
+    """A prompt that differs from the one before in one word is looked for, and given what answers it."""
+    for week, what in enumerate(("monday", "spring", "audit", "review", "legal", "launch", "freeze"), 3):
+        place.add(f"The {what} deadline of the Atlas billing project moved to week {week}.")
+    budget = place.add("The Atlas billing budget is 40,000 euros.")
+    first, other = (place.ask(f"What is the {what} of the Atlas billing project?") for what in ("deadline", "budget"))
+
+    assert ("topic_change", False, True) == (other.decision.reason, budget in first.given, budget in other.given)
+
+
 def test_writes_are_seen_at_once(place):
     """A write of the owner ends what could have been used again, and what was forgotten is not shown again."""
     id_ = place.add(STABLE)
