@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 from attrs import field
 
-from beaver_hooks_local.injecting.references import PROVENANCE, heading
+from beaver_hooks_local.injecting.references import PROVENANCE, heading, in_line
 from beaver_hooks_local.injecting.said import opening
 from beaver_hooks_local.query import Hit
 from beaver_hooks_local.records import Memory
@@ -59,7 +59,8 @@ class Row:
         facts += [f"x{memory.mention_count}"] if memory.mention_count > 1 else []
         facts += [f"{memory.created_at:%Y-%m-%d}"] if memory.created_at else []
         pinned = " pinned" if memory.pinned else ""
-        return f"[{memory.id}] {memory.store} {memory.type}{pinned}: {heading(memory)} ({', '.join(facts)})"
+        kind = f"{memory.store} {in_line(memory.type)}{pinned}"
+        return f"[{memory.id}] {kind}: {heading(memory)} ({', '.join(facts)})"
 
     @tokens.default
     def _tokens(self) -> int:
@@ -143,9 +144,9 @@ def rendered(rows: Sequence[Row], sessions: Sequence[str], *, max_tokens: int) -
 
 def session_line(summary: SessionSummary) -> str:
     """Return the line that shows a session."""
-    what = " ".join((summary.outcome or summary.request).split())[:120]
+    what = in_line(summary.outcome or summary.request, 120)
     counted = f"{summary.observation_count} memories"
-    return f"- {summary.created_at:%Y-%m-%d} {summary.session}: {what or counted}"
+    return f"- {summary.created_at:%Y-%m-%d} {in_line(summary.session)}: {what or counted}"
 
 
 class _Pages:
