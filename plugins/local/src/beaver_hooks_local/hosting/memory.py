@@ -181,7 +181,8 @@ def _tell(embedders: Embedders, here: Surroundings) -> None:
     """Say what is embedded with, or why nothing is."""
     error = embedders.trouble
     if error is not None:
-        here.report.event("memory_embedder_unavailable", provider=error.provider, category=error.category)
+        facts = {"provider": error.provider, "category": error.category, "remedy": str(error)}
+        here.report.event("memory_embedder_unavailable", **facts)
         here.troubles.began(EMBEDDER, error.category, here.report)
     identity = None if embedders.current is None else embedders.current.identity
     here.trace(
