@@ -8,8 +8,8 @@ The first rule that fits decides:
 4. A prompt that speaks of earlier work looks.
 5. Where something was written since the last look, or the last look found little, it looks again.
 6. Where the last look is too long ago, or too many turns have used it, it looks again.
-7. A prompt with a term that the last look did not have is another topic, and looks: that costs little, and the answer to
-   another question is worth nothing.
+7. A prompt with a term that the last look did not have is another topic, and looks: that costs little, and another
+   question's answer is worth nothing.
 8. All others use again what was found.
 """
 

@@ -11,6 +11,7 @@ from beaver_hooks_local.engine import BATCH, DATABASE, INDEXES, MemoryEngine
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.hosting.embedders import Embedders, make_embedders, remember
 from beaver_hooks_local.hosting.health import Troubles
+from beaver_hooks_local.hosting.working import THREADS
 from beaver_hooks_local.index.nearest import TableSearch
 from beaver_hooks_local.injecting.recalling import Recaller
 from beaver_hooks_local.query import Answer, Query
@@ -141,6 +142,7 @@ def open_memory(settings: LocalSettings, here: Surroundings) -> LocalMemory:
             store,
             embedder=embedders.current,
             previous=embedders.previous,
+            at_once=THREADS // 2,
             nearest=_nearest(settings, store, here),
             indexes=indexes_of(path),
             clock=here.clock,
