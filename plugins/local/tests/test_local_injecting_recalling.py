@@ -307,6 +307,29 @@ def test_the_list_is_made_once(place, monkeypatch):
     assert "Ann likes coffee." in place.ask().references[-1].text
 
 
+def test_the_list_follows_the_topic(place):
+    """What is relevant in the list is relevant to the prompt, or to the one whose look is used again."""
+    for number, letter in enumerate("abcdefghij"):
+        place.add(f"The Atlas billing rollout step {letter * 7} is owned by team {number * 37}.")
+        place.add(f"The sailing boat item {letter * 7} needs repair number {number * 53}.")
+    prompts = ("Who owns the Atlas billing rollout?", "Which sailing boat item needs repair?", "And why is it so?")
+    texts = [place.ask(prompt).references[-1].text for prompt in prompts]
+
+    assert [(4, 0), (0, 4), (0, 4)] == [(text.count("Atlas"), text.count("sailing")) for text in texts]
+
+
+def test_what_was_made_for_a_look_is_kept_with_it(place):
+    """A turn that uses a look again is given the same objects, unless another part of them is in the conversation."""
+    place.add(STABLE)
+    place.add("The branch stable of the billing service is protected.")
+    place.add("Ann likes tea.", created_at=place.clock.now())
+    first, again = place.ask(), place.ask("And why is it so?")
+    other = place.ask("And why is it so?", history=[Message(role="user", text=f"{STABLE} Ann likes tea.")])
+
+    assert [True] * 3 == [one is two for one, two in zip(first.references, again.references, strict=True)]
+    assert ["The branch stable of the billing service is protected."] == [each.text for each in other.references]
+
+
 def test_what_holds_in_one_session_is_listed_there_only(place):
     """Where something holds in one session only, each session lists what it sees; with summaries as new as they are."""
     now = place.clock.now()

@@ -8,6 +8,7 @@ pages, each a reference of its own: where the bound is small the last pages are 
 """
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import attrs
 from attrs import field
@@ -40,20 +41,15 @@ class Row:
         memory: the memory.
         score: what it scored, if it was found.
         recent: it is there whatever is asked.
-        text: the line that shows it.
-        tokens: what that costs.
-        opening: what its first line would be in a conversation.
     """
 
     memory: Memory
     score: float | None = None
     recent: bool = False
-    text: str = field(init=False, repr=False)
-    tokens: int = field(init=False)
-    opening: str = field(init=False, repr=False)
 
-    @text.default
-    def _text(self) -> str:
+    @cached_property
+    def text(self) -> str:
+        """The line that shows it."""
         memory = self.memory
         facts = [] if self.score is None else [f"{self.score:.2f}"]
         facts += [f"x{memory.mention_count}"] if memory.mention_count > 1 else []
@@ -62,12 +58,14 @@ class Row:
         kind = f"{memory.store} {in_line(memory.type)}{pinned}"
         return f"[{memory.id}] {kind}: {heading(memory)} ({', '.join(facts)})"
 
-    @tokens.default
-    def _tokens(self) -> int:
+    @cached_property
+    def tokens(self) -> int:
+        """What that costs."""
         return _cost(self.text)
 
-    @opening.default
-    def _opening(self) -> str:
+    @cached_property
+    def opening(self) -> str:
+        """What its first line would be in a conversation."""
         return opening(self.memory)
 
 
@@ -94,7 +92,7 @@ class PromptIndex:
         """How many memories it lists."""
         return self.recent + self.relevant
 
-    @property
+    @cached_property
     def references(self) -> tuple[Reference, ...]:
         """The pages as references."""
         return tuple(
@@ -107,7 +105,6 @@ def merged(recent: Sequence[Row], relevant: Sequence[Hit], *, limit: int) -> lis
     """Return the rows: recent ones first, relevant ones behind them, each memory once, at most `limit`."""
     found = {hit.memory.id: hit for hit in relevant}
     listed = {row.memory.id for row in recent[:limit]}
-    # A row without a score is made already.
     first = [
         Row(memory=row.memory, score=found[row.memory.id].score, recent=True) if row.memory.id in found else row
         for row in recent[:limit]
