@@ -617,6 +617,17 @@ def test_reindex_without_the_embedder_that_is_asked_for(here):
     assert ("", 6, True) == (ran.out, ran.code, "Run: beaver memory embedder install e5-small" in ran.err)
 
 
+def test_without_the_key_that_is_asked_for(here, monkeypatch):
+    """What needs no embedder works, and the numbers tell that there is none."""
+    monkeypatch.delenv("ACME_API_KEY", raising=False)
+    here.section["embedding"] = {"provider": "openai", "model": "m", "dimensions": 8, "apiKeyEnv": "ACME_API_KEY"}
+    here("add", STABLE)
+    found, stats = here("search", "stable", "--json").json["hits"], here("stats", "--json").json
+
+    assert [STABLE] == [each["title"] for each in found]
+    assert (None, 0, ["embedder_missing_key"]) == (stats["embedder"], stats["to_be_embedded"], stats["troubles"])
+
+
 def test_reindex_without_sqlite_vec(here, monkeypatch):
     """What is wrong with something else does not keep it from embedding."""
     monkeypatch.setitem(sys.modules, "sqlite_vec", None)

@@ -87,7 +87,7 @@ def test_errors_are_one_tree():
         EmbedderUnavailable: ("unavailable", "timeout"),
         EmbedderRefused: ("refused",),
         EmbeddingUnusable: ("wrong_dimension", "not_finite", "malformed"),
-        EmbedderMissing: ("missing_model", "missing_package"),
+        EmbedderMissing: ("missing_model", "missing_package", "missing_key"),
     }
     for kind, categories in kinds.items():
         for category in categories:

@@ -152,12 +152,14 @@ def test_none_is_nobody(tmp_path):
     [("openai", "OPENAI_API_KEY"), ("voyage", "VOYAGE_API_KEY"), ("cohere", "COHERE_API_KEY")],
 )
 def test_a_missing_credential_is_named(provider, variable, tmp_path):
-    """The variable that is not set is named, with the field's path; set, the embedder is made without a request."""
-    with pytest.raises(ConfigurationError) as caught:
-        make(tmp_path, provider=provider, model="m", dimensions=8)
-    assert (
-        f"memory.local.embedding.apiKeyEnv: `{variable}` is not set; set it to the credential of {provider}"
-    ) == str(caught.value)
+    """The variable that is not set is named; set, the embedder is made without a request."""
+    for more in ({}, {"api_key_env": variable}):
+        with pytest.raises(EmbedderMissing) as caught:
+            make(tmp_path, provider=provider, model="m", dimensions=8, **more)
+        assert ("missing_key", f"{variable} is not set. Set it to the credential of {provider}.") == (
+            caught.value.category,
+            str(caught.value),
+        )
     embedder = make(tmp_path, {variable: " key \n"}, provider=provider, model="m", dimensions=8)
     embedder.close()
     assert (provider, "m", 8) == (
@@ -168,10 +170,10 @@ def test_a_missing_credential_is_named(provider, variable, tmp_path):
 def test_a_variable_of_ones_own_is_not_shown(tmp_path):
     """Somebody may have put the key itself where its variable's name belongs."""
     canary = make_canary()
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(EmbedderMissing) as caught:
         make(tmp_path, **OPENAI, api_key_env=canary.reveal())
     canary.assert_clean(str(caught.value))
-    assert "environment variable that it names is not set" in str(caught.value)
+    assert "The variable of memory.local.embedding.apiKeyEnv is not set." in str(caught.value)
 
 
 @pytest.mark.parametrize("key", ["two\nlines", "half \ud800", "bell\x07"])

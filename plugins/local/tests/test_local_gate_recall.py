@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks_local.gate.reading import Said
-from beaver_hooks_local.gate.recall import Decision, Policy, Window, decide, in_common, served
+from beaver_hooks_local.gate.recall import Decision, Policy, Window, decide, served
 
-SAID = Said(fingerprint="b", terms=frozenset({1, 2, 3, 4}))
+SAID = Said(fingerprint="b", terms=frozenset({1, 2, 3}))
 WINDOW = Window(fingerprint="a", terms=frozenset({1, 2, 3, 5}), version=(7,))
 
 
@@ -71,25 +71,16 @@ def test_window_over(turns):
     assert [*["reuse: same_topic"] * (turns - 1), "recall: window_over"] == verdicts
 
 
-def test_topic_change():
-    """Few terms in common with the last look are another topic."""
-    assert "recall: topic_change" == judge(attrs.evolve(SAID, terms=frozenset({1, 8, 9})))
+@pytest.mark.parametrize("terms", [frozenset({1, 8, 9}), frozenset({9}), frozenset({1, 2, 3, 5, 9})])
+def test_topic_change(terms):
+    """One term that the last look did not have is another topic, whatever else the two have in common."""
+    assert "recall: topic_change" == judge(attrs.evolve(SAID, terms=terms))
 
 
-def test_the_same_name_is_not_the_same_topic():
-    """Two questions about one person that ask for different things share one term of two, and look twice."""
-    assert "recall: topic_change" == judge(attrs.evolve(SAID, terms=frozenset({1, 9})))
-
-
-@pytest.mark.parametrize("terms", [frozenset(), frozenset({1, 2, 3}), frozenset({1, 2, 3, 4})])
+@pytest.mark.parametrize("terms", [frozenset(), frozenset({1, 2, 3}), frozenset({1, 2, 3, 5})])
 def test_same_topic(terms):
-    """A prompt that brings little or nothing new uses what was found again."""
+    """A prompt that brings nothing new uses what was found again."""
     assert "reuse: same_topic" == judge(attrs.evolve(SAID, terms=terms))
-
-
-def test_in_common():
-    """What is in common is a share of the prompt's terms."""
-    assert (0.75, 1.0) == (in_common(SAID, WINDOW), in_common(Said(fingerprint="x"), WINDOW))
 
 
 terms = st.frozensets(st.integers(0, 6), max_size=5)

@@ -112,6 +112,16 @@ def test_what_is_used_again_is_given_again(place):
     assert 1 == sum(event == "recall_searched" for event, _ in place.traced)
 
 
+def test_another_question_gets_its_own_answer(place):
+    """A prompt that differs from the one before in one word is looked for, and given what answers it."""
+    for week, what in enumerate(("monday", "spring", "audit", "review", "legal", "launch", "freeze"), 3):
+        place.add(f"The {what} deadline of the Atlas billing project moved to week {week}.")
+    budget = place.add("The Atlas billing budget is 40,000 euros.")
+    first, other = (place.ask(f"What is the {what} of the Atlas billing project?") for what in ("deadline", "budget"))
+
+    assert ("topic_change", False, True) == (other.decision.reason, budget in first.given, budget in other.given)
+
+
 def test_writes_are_seen_at_once(place):
     """A write of the owner ends what could have been used again, and what was forgotten is not shown again."""
     id_ = place.add(STABLE)
@@ -304,6 +314,29 @@ def test_the_list_is_made_once(place, monkeypatch):
 
     assert ([True] * 4, once) == (["Ann likes tea." in each.references[-1].text for each in shown], again)
     assert "Ann likes coffee." in place.ask().references[-1].text
+
+
+def test_the_list_follows_the_topic(place):
+    """What is relevant in the list is relevant to the prompt, or to the one whose look is used again."""
+    for number, letter in enumerate("abcdefghij"):
+        place.add(f"The Atlas billing rollout step {letter * 7} is owned by team {number * 37}.")
+        place.add(f"The sailing boat item {letter * 7} needs repair number {number * 53}.")
+    prompts = ("Who owns the Atlas billing rollout?", "Which sailing boat item needs repair?", "And why is it so?")
+    texts = [place.ask(prompt).references[-1].text for prompt in prompts]
+
+    assert [(4, 0), (0, 4), (0, 4)] == [(text.count("Atlas"), text.count("sailing")) for text in texts]
+
+
+def test_what_was_made_for_a_look_is_kept_with_it(place):
+    """A turn that uses a look again is given the same objects, unless another part of them is in the conversation."""
+    place.add(STABLE)
+    place.add("The branch stable of the billing service is protected.")
+    place.add("Ann likes tea.", created_at=place.clock.now())
+    first, again = place.ask(), place.ask("And why is it so?")
+    other = place.ask("And why is it so?", history=[Message(role="user", text=f"{STABLE} Ann likes tea.")])
+
+    assert [True] * 3 == [one is two for one, two in zip(first.references, again.references, strict=True)]
+    assert ["The branch stable of the billing service is protected."] == [each.text for each in other.references]
 
 
 def test_what_holds_in_one_session_is_listed_there_only(place):

@@ -47,6 +47,13 @@ def test_reference():
     )
 
 
+def test_a_speaker_takes_one_line():
+    """Who said it stands before what was said, whatever the name is."""
+    made = reference(hit(speaker="Ann\n[99] private rule"))
+
+    assert "Ann [99] private rule: Billing is deployed from the branch stable." == made.text
+
+
 def test_long_memories_show_their_passage():
     """Of a long memory the passage that was found is shown, under a line that says what it is about."""
     sentences = [f"Sentence number {number} speaks of the weir and the heron there." for number in range(200)]

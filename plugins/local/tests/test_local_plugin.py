@@ -27,7 +27,7 @@ from beaver_hostspecs.testing import RecordingReport, make_canary, make_turn
 
 STABLE = "Billing is deployed from the branch stable."
 QUESTION = "From which branch is billing deployed?"
-OPENAI = EmbeddingSettings(provider="openai", model="m", dimensions=8)
+FASTEMBED = EmbeddingSettings(provider="fastembed", model="m")
 TOOLS = [
     "memory_search",
     "memory_timeline",
@@ -352,7 +352,7 @@ async def test_a_database_that_cannot_be_used(tmp_path):
             {"database_path": "memory.db"},
             "memory.db is damaged; move it (with its -wal and -shm files) away, or restore",
         ),
-        ({"embedding": OPENAI}, "memory.local.embedding.apiKeyEnv: `OPENAI_API_KEY` is not set; set it"),
+        ({"embedding": FASTEMBED}, "memory.local.embedding.dimensions: must be given for this model of fastembed"),
     ],
 )
 async def test_why_it_does_not_start(tmp_path, settings, said):
@@ -388,6 +388,24 @@ async def test_a_model_that_is_not_installed(make_host):
     async with make_host() as host:
         await run_turn(host)
         assert "ok" == str(host.health()["local"])
+
+
+async def test_a_key_that_is_not_set(make_host):
+    """Words alone find then; the health says that the key is missing, and the audit trail which variable to set."""
+    events = Events()
+    embedding = {"provider": "openai", "model": "m", "dimensions": 8, "apiKeyEnv": "ACME_API_KEY"}
+    async with make_host(Local(environment={}), embedding=embedding, sinks=[events]) as host:
+        await write(host)
+        turn = await run_turn(host)
+        health = host.health()["local"]
+    (told,) = [dict(each.facts) for each in events.all if each.name == "memory_embedder_unavailable"]
+
+    assert (True, "degraded", "embedder_missing_key") == (STABLE in shown(turn), health.state, health.category)
+    assert {
+        "provider": "openai",
+        "category": "missing_key",
+        "remedy": "ACME_API_KEY is not set. Set it to the credential of openai.",
+    } == told
 
 
 async def test_a_provider_that_is_down(make_host):

@@ -1,6 +1,7 @@
 """What is done beside turns, with a real provider on the loopback interface that fails when it is told to."""
 
 import asyncio
+import contextlib
 import json
 import stat
 import threading
@@ -11,12 +12,13 @@ import numpy as np
 import pytest
 
 from beaver_hooks_local import plugin as plugin_module
+from beaver_hooks_local.embedding.breaker import PROBE
 from beaver_hooks_local.embedding.settings import EmbeddingSettings
 from beaver_hooks_local.hosting.embedders import RECORD
 from beaver_hooks_local.plugin import Local
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hostspecs import Setup
-from beaver_hostspecs.testing import RecordingReport, Signal, make_canary, make_turn
+from beaver_hostspecs.testing import FrozenClock, RecordingReport, Signal, make_canary, make_turn
 
 
 class Told(RecordingReport):
@@ -40,7 +42,7 @@ class Told(RecordingReport):
 
 
 class Provider(ThreadingHTTPServer):
-    """Embeds any text; `status` is what it answers."""
+    """Embeds any text; `status` is what it answers, `held` what its answers wait for."""
 
     daemon_threads = True
 
@@ -48,6 +50,8 @@ class Provider(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.status = 200
         self.broken = ()
+        self.held = threading.Event()
+        self.held.set()
         self.asked = []
         self.heard = Signal()
 
@@ -61,13 +65,15 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
         self.server.asked += [(body["model"], text) for text in texts]
+        self.server.held.wait(30)
         data = [{"index": number, "embedding": vector(body["model"], text)} for number, text in enumerate(texts)]
         answer = json.dumps({"data": data, "model": body["model"]}).encode()
         self.send_response(401 if body["model"] in self.server.broken else self.server.status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
-        self.wfile.write(answer)
+        with contextlib.suppress(ConnectionError):  # whoever asked may not wait any more
+            self.wfile.write(answer)
         self.server.heard.notify()
 
     def log_message(self, *_):
@@ -85,6 +91,7 @@ def provider():
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     yield server
+    server.held.set()
     server.shutdown()
     server.server_close()
     thread.join()
@@ -95,9 +102,9 @@ async def start(tmp_path, provider):
     """Starts plugins on one state folder, and stops them."""
     started = []
 
-    async def begin(model="one"):
+    async def begin(model="one", clock=None):
         report = Told()
-        plugin = Local(environment={})
+        plugin = Local(environment={}, clock=clock)
         embedding = EmbeddingSettings(
             provider="openai-compatible",
             model=model,
@@ -182,6 +189,49 @@ async def test_failure_and_recovery(start, provider):
     assert ["embedding_refused"] == report.degradations
     assert "Ann likes tea." in recall.references[0].text
     assert ["memory_recall_keyword_only"] == [name for name, _ in told.events if "keyword" in name]
+
+
+async def test_a_provider_that_hangs(start, provider):
+    """While it hangs, two turns ask it, and all others are given what words find, without asking."""
+    plugin, _ = await start(clock=FrozenClock())
+    await write(plugin, "Ann likes tea.")
+    await until(lambda: embedded(plugin) == 1)
+    provider.held.clear()
+    turns = [make_turn(prompt=f"Who likes tea {n}?", session=str(n), user="ann", trust="full") for n in range(12)]
+    told = [RecordingReport() for _ in turns]
+    asked = [plugin.before_prompt(turn, report) for turn, report in zip(turns, told, strict=True)]
+    recalls = [*await asyncio.gather(*asked[:10]), await asked[10], await asked[11]]
+
+    assert ["Ann likes tea."] * 12 == [recall.references[0].text for recall in recalls]
+    assert [{"category": "timeout"}] * 12 == [
+        dict(facts) for report in told for name, facts in report.events if name == "memory_recall_keyword_only"
+    ]
+    assert 2 == sum("Who" in text for _, text in provider.asked)
+
+
+async def test_a_probe_beside_the_turns(start, provider):
+    """A provider that failed is asked again by nobody's turn, and an answer ends the trouble."""
+    clock = FrozenClock()
+    plugin, report = await start(clock=clock)
+    await write(plugin, "Ann likes tea.")
+    await until(lambda: embedded(plugin) == 1)
+    provider.status = 500
+
+    async def ask(prompt):
+        turn = make_turn(prompt=prompt, user="ann", trust="full")
+        await plugin.before_prompt(turn, told := RecordingReport())
+        return [name for name, _ in told.events if "keyword" in name]
+
+    first = await ask("Who likes tea?")
+    provider.status, provider.asked[:] = 200, []
+    recovered = report.recoveries
+    clock.advance(3.0)
+    second = await ask("And who likes coffee?")
+    await wait_for(report.signal, lambda: report.recoveries > recovered)
+    third = await ask("And who likes milk?")
+
+    assert [["memory_recall_keyword_only"]] * 2 + [[]] == [first, second, third]
+    assert [PROBE, "And who likes milk?"] == [text for _, text in provider.asked]
 
 
 async def test_many_are_embedded_in_batches(start, provider):

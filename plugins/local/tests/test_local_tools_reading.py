@@ -244,7 +244,9 @@ def test_no_tool_shows_more_than_the_turn_may_see(memory, trust, user):
 
 def test_shown_rows_are_neutral(memory):
     """What is invisible in a memory does not reach the model."""
-    add(memory, "Heron\u2066\u202e at the weir")
+    (id_,) = add(memory, "Heron\u2066\u202e at the weir", type="fact\u202e\nrule", speaker="Ann\nBob")
     (row,) = use(memory, "memory_search", query="heron")["results"]
+    (whole,) = use(memory, "memory_get", ids=[id_])["observations"]
 
-    assert "Heron at the weir" == row["title"]
+    assert ("Heron at the weir", "fact rule") == (row["title"], row["type"])
+    assert ("fact rule", "Ann Bob") == (whole["type"], whole["speaker"])

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from beaver_hooks_local.analysing import Writer
+from beaver_hooks_local.embedding.breaker import AT_ONCE, Breaker
 from beaver_hooks_local.embedding.errors import EmbeddingError
 from beaver_hooks_local.embedding.protocol import Embedder
 from beaver_hooks_local.embedding.scales import scale_of
@@ -44,6 +45,7 @@ class MemoryEngine:
         embedder: what turns texts into vectors; `None` for finding them by their words alone.
         previous: the embedder before this one, if the model has changed: it answers until `embed` has embedded with the
             new one as much as it had.
+        at_once: how many queries are embedded at once; others wait a moment, and are found by words then.
         nearest: what finds the nearest vectors in place of the indexes.
         indexes: a folder for what makes opening fast; `None` for none.
         weights: of the default formula.
@@ -57,6 +59,7 @@ class MemoryEngine:
         *,
         embedder: Embedder | None = None,
         previous: Embedder | None = None,
+        at_once: int = AT_ONCE,
         nearest: Nearest | None = None,
         indexes: Path | None = None,
         weights: Weights | None = None,
@@ -64,7 +67,6 @@ class MemoryEngine:
         trace: Trace | None = None,
     ) -> None:
         self.store = store
-        self._embedder = embedder
         self._weights = Weights() if weights is None else weights
         self._clock = SystemClock() if clock is None else clock
         self._trace = _nothing if trace is None else trace
@@ -72,7 +74,10 @@ class MemoryEngine:
         self._writer = Writer(store, self._analyser)
         self._nearest = nearest
         self._shelf = IndexShelf(store, indexes, self._trace)
-        self._serving = Serving(store, embedder, previous, self._clock, self._take_over)
+        self._embedder, before = (
+            None if each is None else Breaker(each, self._clock, at_once=at_once) for each in (embedder, previous)
+        )
+        self._serving = Serving(store, self._embedder, before, self._clock, self._take_over)
 
     @classmethod
     def open(cls, folder: Path | str, **options: Any) -> Self:
@@ -127,6 +132,16 @@ class MemoryEngine:
             for owner in whose:
                 self._nearest.catch_up(owner, model)
         return done
+
+    def probe(self) -> bool:
+        """Ask an embedder that failed, if it is time for that, so that no search has to; return whether it answered."""
+        asked = self._serving.asked
+        return asked is not None and asked.probe()
+
+    def probe_in(self) -> float | None:
+        """Return in how many seconds it is time for `probe`; `None` while no embedder is left alone."""
+        asked = self._serving.asked
+        return None if asked is None else asked.probe_in()
 
     def change(self, id_: int, filters: Filters, *, event: str, **fields: Any) -> Memory | None:
         """Change a memory that may be seen; see `MemoryStore.change`. What it is found by changes with it."""

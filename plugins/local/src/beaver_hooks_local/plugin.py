@@ -195,7 +195,8 @@ class Local:
         try:
             return await run.workers.run(partial(work, memory))
         finally:
-            if wrote:
+            # An embedder that has failed is asked again beside the turns.
+            if wrote or memory.engine.probe_in() is not None:
                 self._wake()
 
     def _wake(self) -> None:

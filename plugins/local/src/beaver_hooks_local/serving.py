@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from beaver_hooks_local.embedding.breaker import Breaker
 from beaver_hooks_local.embedding.errors import Category, EmbeddingError, failure
 from beaver_hooks_local.embedding.protocol import Embedder, Identity, Vector
 from beaver_hooks_local.index.parts import Model
@@ -43,8 +44,8 @@ class Serving:
     def __init__(
         self,
         store: MemoryStore,
-        embedder: Embedder | None,
-        previous: Embedder | None,
+        embedder: Breaker | None,
+        previous: Breaker | None,
         clock: Clock,
         take_over: Callable[[Embedder, Embedder], None],
     ) -> None:
@@ -61,6 +62,11 @@ class Serving:
         """Return the embedder that queries go to."""
         if self._previous is not None and self._clock.monotonic() - self._looked >= LOOK_SECONDS:
             self.look()
+        return self.asked
+
+    @property
+    def asked(self) -> Breaker | None:
+        """The embedder that queries go to, as far as it is known without a look."""
         return self._previous or self._embedder
 
     def look(self) -> None:

@@ -30,8 +30,8 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "same_query": "the same was asked just before, and the answer is fresh",
         "prior_work": "it speaks of earlier work",
         "low_confidence": "the look before found little",
-        "topic_change": "it has few words in common with the prompt before",
-        "same_topic": "it is on the topic of the prompt before, whose memories are given again",
+        "topic_change": "it has a word that the prompt before had not",
+        "same_topic": "it has no word that the prompt before had not, whose memories are given again",
     }
 )
 """What the gate's reasons mean, those that are possible here."""

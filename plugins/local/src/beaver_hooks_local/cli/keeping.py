@@ -1,6 +1,7 @@
 """`reindex`, `stats` and `check`: what looks after the store and its indexes."""
 
 import asyncio
+import contextlib
 import os
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ from beaver_hooks_local.cli.calling import NAME, ask, call
 from beaver_hooks_local.cli.options import debug_option, json_option
 from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.cli.showing import counted, plain, say, say_json
+from beaver_hooks_local.embedding.errors import EmbedderMissing
 from beaver_hooks_local.embedding.making import make_embedder
 from beaver_hooks_local.embedding.protocol import Identity
 from beaver_hooks_local.errors import StoreError
@@ -64,7 +66,9 @@ def stats(shell: Shell, *, as_json: bool) -> None:
     """Say what there is, in numbers."""
 
     async def work(plugin: Local) -> dict[str, Any]:
-        identity = _identity(plugin)
+        identity = None
+        with contextlib.suppress(EmbedderMissing):  # it is among the troubles
+            identity = _identity(plugin)
         return await plugin.serve(partial(_numbers, identity=identity))
 
     numbers = call(shell, work)

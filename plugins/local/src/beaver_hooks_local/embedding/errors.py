@@ -5,7 +5,7 @@ r"""Every error that embedding raises.
         ├── EmbedderUnavailable      it may pass by itself: `unavailable`, `timeout`
         ├── EmbedderRefused          it will not pass by itself: `refused`
         ├── EmbeddingUnusable        an answer that is no embedding: `wrong_dimension`, `not_finite`, `malformed`
-        └── EmbedderMissing          something is not installed: `missing_model`, `missing_package`
+        └── EmbedderMissing          something is not there: `missing_model`, `missing_package`, `missing_key`
 
 Each names the provider and a remedy. None holds a text that was to be embedded, a credential, or what a provider said.
 """
@@ -24,6 +24,7 @@ Category = Literal[
     "malformed",
     "missing_model",
     "missing_package",
+    "missing_key",
 ]
 
 
@@ -58,7 +59,7 @@ class EmbeddingUnusable(EmbeddingError):
 
 
 class EmbedderMissing(EmbeddingError):
-    """A model or a package is not installed, or not whole."""
+    """A model or a package is not installed or not whole, or a credential is not set."""
 
 
 _KINDS: MappingProxyType[str, type[EmbeddingError]] = MappingProxyType(
@@ -71,6 +72,7 @@ _KINDS: MappingProxyType[str, type[EmbeddingError]] = MappingProxyType(
         "malformed": EmbeddingUnusable,
         "missing_model": EmbedderMissing,
         "missing_package": EmbedderMissing,
+        "missing_key": EmbedderMissing,
     }
 )
 

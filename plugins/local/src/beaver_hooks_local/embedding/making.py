@@ -1,5 +1,6 @@
 """Makes the embedder that the settings ask for. What a provider needs is imported when it is chosen, and not before."""
 
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +17,9 @@ from beaver_hostspecs import ConfigurationError, Secret
 
 ONNX_MODEL = "e5-small"
 """The model that is meant where none is named."""
+
+_VARIABLE = re.compile(r"[A-Z]+(?:_[A-Z]+)+")
+"""What may be shown as the name of a variable: somebody may have put the key itself in its place."""
 
 
 def make_embedder(
@@ -38,8 +42,8 @@ def make_embedder(
         models: what can be installed.
 
     Raises:
-        EmbedderMissing: the model or a package is not installed, or not whole.
-        ConfigurationError: the settings do not fit the model, or name a credential that is not there.
+        EmbedderMissing: the model or a package is not installed or not whole, or the credential is not set.
+        ConfigurationError: the settings do not fit the model, or hold a credential that cannot be sent.
     """
     provider = _chosen(settings, state_folder)
     if provider == "none":
@@ -143,7 +147,8 @@ def _key(provider: str, settings: EmbeddingSettings, environment: Mapping[str, s
     """Return the credential: from the settings, from the variable that they name, or from the usual one.
 
     Raises:
-        ConfigurationError: there is none where one is needed, or it cannot be sent.
+        EmbedderMissing: there is none where one is needed.
+        ConfigurationError: it cannot be sent.
     """
     usual = WIRES[provider].key_variable
     name = settings.api_key_env or ("" if settings.api_key is not None else usual)
@@ -151,8 +156,8 @@ def _key(provider: str, settings: EmbeddingSettings, environment: Mapping[str, s
         return _sendable(settings.api_key, "apiKey")
     value = environment.get(name, "").strip()
     if not value:
-        said = f"`{name}` is not set" if name == usual else "the environment variable that it names is not set"
-        raise ConfigurationError(f"{PATH}.apiKeyEnv", f"{said}; set it to the credential of {provider}")
+        variable = name if _VARIABLE.fullmatch(name) else f"The variable of {PATH}.apiKeyEnv"
+        raise failure(provider, "missing_key", f"{variable} is not set", f"Set it to the credential of {provider}.")
     return _sendable(Secret(value), "apiKeyEnv")
 
 

@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 import attrs
@@ -39,6 +39,14 @@ class Lately(Generic[T]):
             self._kept.move_to_end(key)
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the value of a key, made if it is not kept. Two who ask for it at the same time may both make it."""
+        value = self.get(key)
+        if value is None:
+            value = make()
+            self.put(key, value)
+        return value
 
 
 @attrs.frozen(kw_only=True)

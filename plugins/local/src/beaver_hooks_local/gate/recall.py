@@ -8,7 +8,8 @@ The first rule that fits decides:
 4. A prompt that speaks of earlier work looks.
 5. Where something was written since the last look, or the last look found little, it looks again.
 6. Where the last look is too long ago, or too many turns have used it, it looks again.
-7. A prompt with few terms in common with the last look is another topic, and looks.
+7. A prompt with a term that the last look did not have is another topic, and looks: that costs little, and another
+   question's answer is worth nothing.
 8. All others use again what was found.
 """
 
@@ -28,12 +29,9 @@ class Policy:
 
     Attributes:
         topic_turns: how many turns one look serves.
-        common: the share of a prompt's terms that the last look must have had for both to be on one topic. It is
-            high, because a look costs little and an answer to another question is worth nothing.
     """
 
     topic_turns: int = 4
-    common: float = 0.75
 
 
 @attrs.frozen(kw_only=True)
@@ -91,11 +89,6 @@ def served(window: Window) -> Window:
     return attrs.evolve(window, turns=window.turns + 1)
 
 
-def in_common(said: Said, window: Window) -> float:
-    """Return the share of a prompt's terms that the window has too; 1 for a prompt without terms."""
-    return len(said.terms & window.terms) / len(said.terms) if said.terms else 1.0
-
-
 def _needs_none(said: Said) -> str:
     if said.by_tool:
         return "tool_turn"
@@ -111,6 +104,6 @@ def _why_again(said: Said, window: Window, version: tuple[int, ...], fresh: Cont
         ("low_confidence", not window.confident),
         ("stale", window.fingerprint not in fresh),
         ("window_over", window.turns >= policy.topic_turns),
-        ("topic_change", in_common(said, window) < policy.common),
+        ("topic_change", not said.terms <= window.terms),
     )
     return next((reason for reason, holds in rules if holds), "")

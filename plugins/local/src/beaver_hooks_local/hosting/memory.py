@@ -11,6 +11,7 @@ from beaver_hooks_local.engine import BATCH, DATABASE, INDEXES, MemoryEngine
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.hosting.embedders import Embedders, make_embedders, remember
 from beaver_hooks_local.hosting.health import Troubles
+from beaver_hooks_local.hosting.working import THREADS
 from beaver_hooks_local.index.nearest import TableSearch
 from beaver_hooks_local.injecting.recalling import Recaller
 from beaver_hooks_local.query import Answer, Query
@@ -141,6 +142,7 @@ def open_memory(settings: LocalSettings, here: Surroundings) -> LocalMemory:
             store,
             embedder=embedders.current,
             previous=embedders.previous,
+            at_once=THREADS // 2,
             nearest=_nearest(settings, store, here),
             indexes=indexes_of(path),
             clock=here.clock,
@@ -181,7 +183,8 @@ def _tell(embedders: Embedders, here: Surroundings) -> None:
     """Say what is embedded with, or why nothing is."""
     error = embedders.trouble
     if error is not None:
-        here.report.event("memory_embedder_unavailable", provider=error.provider, category=error.category)
+        facts = {"provider": error.provider, "category": error.category, "remedy": str(error)}
+        here.report.event("memory_embedder_unavailable", **facts)
         here.troubles.began(EMBEDDER, error.category, here.report)
     identity = None if embedders.current is None else embedders.current.identity
     here.trace(

@@ -1,4 +1,4 @@
-"""What is done beside turns: memories that were written are embedded, and it is noted which ones were recalled."""
+"""What is done beside turns: memories are embedded, recalls are noted, and an embedder that failed is asked again."""
 
 import asyncio
 import contextlib
@@ -56,12 +56,15 @@ class Upkeep:
                 async with asyncio.timeout(pause):
                     await self._woken.wait()
             self._woken.clear()
-            pause = await self._round()
+            pauses = (await self._round(), self._memory.engine.probe_in())
+            pause = min((each for each in pauses if each is not None), default=None)
 
     async def _round(self) -> float | None:
         """Do what there is to do; return after how many seconds to try again what failed."""
         try:
             await self._do(self._memory.write_touches)
+            if await self._do(self._memory.engine.probe):
+                self._memory.troubles.ended(EMBEDDING, self._report)
             while await self._do(self._memory.embed_some):
                 self._memory.troubles.ended(EMBEDDING, self._report)
         except EmbeddingError as error:

@@ -1,6 +1,9 @@
-"""Keeps for each session what the prompt index lists, put together once and used until a write. Blocking."""
+"""What the prompt index lists: for each session what is recent, kept until a write, and for each look what it found.
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+Blocking.
+"""
+
+from collections.abc import Container, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -11,7 +14,7 @@ from attrs import field
 from beaver_hooks_local.embedding.protocol import Trace
 from beaver_hooks_local.engine import MemoryEngine
 from beaver_hooks_local.errors import LocalError
-from beaver_hooks_local.gate.memory import Answers
+from beaver_hooks_local.gate.memory import Answers, Lately
 from beaver_hooks_local.hosting.scoping import Sight
 from beaver_hooks_local.injecting.prompt_index import MOST_SESSIONS, PromptIndex, Row, merged, rendered, session_line
 from beaver_hooks_local.injecting.said import Conversation
@@ -21,32 +24,42 @@ from beaver_hooks_local.settings import PromptIndexSettings
 from beaver_hostspecs import Clock, Reference, Report, Trust
 
 SECONDS = 600.0
-"""How long a list is used again, unless something was written."""
+"""How long what is recent is used again, unless something was written."""
+
+SHOWN = 4
+"""Forms of one list that are kept: those of turns that are given or have said other parts of it."""
 
 
 @attrs.frozen(kw_only=True)
 class Listing:
-    """What the prompt index of a session may list: memories, and lines that show sessions."""
+    """What the prompt index may list.
+
+    Attributes:
+        rows: memories.
+        sessions: lines that show sessions.
+        shown: the list as turns were shown it, by what it left out and what it might cost.
+    """
 
     rows: tuple[Row, ...] = ()
     sessions: tuple[str, ...] = field(default=(), repr=False)
+    shown: Lately[PromptIndex] = field(init=False, factory=partial(Lately, SHOWN), repr=False, eq=False)
 
 
 @attrs.frozen(kw_only=True)
-class _Always:
-    """What is listed whatever is asked.
+class _Anywhere:
+    """What is recent in every session.
 
     Attributes:
-        recent: rows of the newest memories.
+        rows: of the newest memories.
         differs: there are memories that hold in one session only, so that not every session sees the same.
     """
 
-    recent: tuple[Row, ...] = ()
+    rows: tuple[Row, ...] = ()
     differs: bool = False
 
 
 class Listings:
-    """Makes lists and keeps them. Thread-safe.
+    """Makes lists, and keeps what does not depend on the prompt. Thread-safe.
 
     Args:
         engine: where recent memories and sessions come from.
@@ -58,43 +71,36 @@ class Listings:
     def __init__(self, engine: MemoryEngine, settings: PromptIndexSettings, *, clock: Clock, trace: Trace) -> None:
         self._engine, self._settings, self._clock, self._trace = engine, settings, clock, trace
         self._kept: Answers[Listing] = Answers(SECONDS)
-        self._always: Answers[_Always] = Answers(SECONDS)
+        self._anywhere: Answers[_Anywhere] = Answers(SECONDS)
 
-    def kept(self, sight: Sight, version: tuple[int, ...]) -> Listing | None:
-        """Return the list of a session, if there is one that still holds."""
-        if not self._settings.enabled:
-            return Listing()
-        return self._kept.get(sight, version=version, now=self._clock.monotonic())
-
-    def lacking(self, sight: Sight, version: tuple[int, ...]) -> int:
-        """Return for how many rows a list of a session has room besides what is recent."""
-        try:
-            always = self._whatever_is_asked(sight, version, self._clock.now(), self._clock.monotonic())
-        except LocalError:
-            # Who makes the list tells of it.
-            return 0
-        return max(0, self._settings.limit - len(always.recent))
-
-    def make(
-        self, sight: Sight, version: tuple[int, ...], hits: Sequence[Hit], report: Report, *, keep: bool
-    ) -> Listing:
-        """Return a list of what is recent and what was found; `keep` it for the session.
+    def recent(self, sight: Sight, version: tuple[int, ...], report: Report) -> Listing | None:
+        """Return what a session lists whatever is asked; `None` where there is to be no list, or none can be made.
 
         Its failure is told, and is no failure of the turn.
         """
+        if not self._settings.enabled:
+            return None
         moment, now = self._clock.now(), self._clock.monotonic()
+        kept = self._kept.get(sight, version=version, now=now)
+        if kept is not None:
+            return kept
         try:
-            always = self._whatever_is_asked(sight, version, moment, now)
-            last = self._engine.store.summaries(sight.owner, limit=MOST_SESSIONS) if sight.trust is Trust.FULL else ()
+            made = self._made(sight, version, moment, now)
         except LocalError as error:
             self.tell("memory_prompt_index_failed", report, error=type(error).__name__)
-            return Listing()
-        rows = tuple(merged(always.recent, hits, limit=self._settings.limit))
-        made = Listing(rows=rows, sessions=tuple(map(session_line, last)))
-        if keep:
-            ends = lasts((row.memory for row in made.rows), moment)
-            self._kept.put(sight, made, version=version, now=now, lasts=ends)
+            return None
+        self._kept.put(sight, made, version=version, now=now, lasts=_lasting(made.rows, moment))
         return made
+
+    def lacking(self, recent: Listing | None) -> int:
+        """Return for how many rows there is room besides what is recent."""
+        return 0 if recent is None else self._settings.limit - len(recent.rows)
+
+    def filled(self, recent: Listing | None, hits: Sequence[Hit]) -> Listing:
+        """Return the list of a look: what is recent, and what was found."""
+        if recent is None:
+            return Listing()
+        return Listing(rows=tuple(merged(recent.rows, hits, limit=self._settings.limit)), sessions=recent.sessions)
 
     def references(
         self, listing: Listing, given: set[int], conversation: Conversation, room: int | None, report: Report
@@ -108,13 +114,13 @@ class Listings:
             room: the tokens that are left, or `None`.
             report: of the turn.
         """
-        most = self._settings.max_tokens
-        rows = [row for row in listing.rows if row.memory.id not in given and not conversation.shows(row)]
-        index = rendered(rows, listing.sessions, max_tokens=most if room is None else min(most, room))
+        most = self._settings.max_tokens if room is None else min(self._settings.max_tokens, room)
+        left_out = frozenset(row.memory.id for row in listing.rows if row.memory.id in given or conversation.shows(row))
+        index = listing.shown.once((left_out, most), partial(_shown, listing, left_out, most))
         if index.pages:
             self._tell_index(index, report)
         else:
-            some = "budget" if rows or listing.sessions else "empty"
+            some = "budget" if index.total or listing.sessions else "empty"
             self.skipped(some if self._settings.enabled else "off", report)
         return index.references
 
@@ -129,37 +135,25 @@ class Listings:
         self._trace(event, **facts)
         report.event(event, **facts)
 
-    def _whatever_is_asked(self, sight: Sight, version: tuple[int, ...], moment: datetime, now: float) -> _Always:
-        """Return what is listed in any case: the same for all sessions, unless something holds in one of them only."""
-        anywhere = attrs.evolve(sight, session="")
-        always = self._kept_always((anywhere, "anywhere"), version, moment, now, partial(self._anywhere, anywhere))
-        if not always.differs:
-            return always
-        return self._kept_always(sight, version, moment, now, partial(self._asked, sight))
+    def _made(self, sight: Sight, version: tuple[int, ...], moment: datetime, now: float) -> Listing:
+        anywhere = self._in_every_session(attrs.evolve(sight, session=""), version, moment, now)
+        rows = self._rows(sight, moment) if anywhere.differs else anywhere.rows
+        last = self._engine.store.summaries(sight.owner, limit=MOST_SESSIONS) if sight.trust is Trust.FULL else ()
+        return Listing(rows=rows, sessions=tuple(map(session_line, last)))
 
-    def _kept_always(
-        self,
-        key: Hashable,
-        version: tuple[int, ...],
-        moment: datetime,
-        now: float,
-        make: Callable[[datetime], _Always],
-    ) -> _Always:
-        always = self._always.get(key, version=version, now=now)
-        if always is None:
-            always = make(moment)
-            ends = lasts((row.memory for row in always.recent), moment)
-            self._always.put(key, always, version=version, now=now, lasts=ends)
-        return always
+    def _in_every_session(self, sight: Sight, version: tuple[int, ...], moment: datetime, now: float) -> _Anywhere:
+        """Return what is recent where nothing holds in one session only, and whether that is so."""
+        anywhere = self._anywhere.get(sight, version=version, now=now)
+        if anywhere is None:
+            rows = self._rows(sight, moment, scopes=("global", "project"))
+            differs = bool(self._recent(sight, moment, limit=1, scopes=("session",)))
+            anywhere = _Anywhere(rows=rows, differs=differs)
+            self._anywhere.put(sight, anywhere, version=version, now=now, lasts=_lasting(rows, moment))
+        return anywhere
 
-    def _anywhere(self, sight: Sight, moment: datetime) -> _Always:
-        """Return what is listed where nothing holds in one session only, and whether that is so."""
-        some = self._recent(sight, moment, limit=1, scopes=("session",))
-        return attrs.evolve(self._asked(sight, moment, scopes=("global", "project")), differs=bool(some))
-
-    def _asked(self, sight: Sight, moment: datetime, **more: Any) -> _Always:
+    def _rows(self, sight: Sight, moment: datetime, **more: Any) -> tuple[Row, ...]:
         recent = self._recent(sight, moment, limit=self._settings.limit, **more)
-        return _Always(recent=tuple(Row(memory=memory, recent=True) for memory in recent))
+        return tuple(Row(memory=memory, recent=True) for memory in recent)
 
     def _recent(self, sight: Sight, moment: datetime, *, limit: int, **more: Any) -> list[Memory]:
         after = moment - timedelta(days=self._settings.recent_days)
@@ -171,6 +165,15 @@ class Listings:
         if index.rows < index.total:
             report.clipped("index", index.rows, index.total)
         self.tell("memory_prompt_index_injected", report, rows=index.rows, tokens=index.tokens)
+
+
+def _shown(listing: Listing, left_out: Container[int], max_tokens: int) -> PromptIndex:
+    rows = [row for row in listing.rows if row.memory.id not in left_out]
+    return rendered(rows, listing.sessions, max_tokens=max_tokens)
+
+
+def _lasting(rows: Iterable[Row], now: datetime) -> float | None:
+    return lasts((row.memory for row in rows), now)
 
 
 def lasts(memories: Iterable[Memory], now: datetime) -> float | None:

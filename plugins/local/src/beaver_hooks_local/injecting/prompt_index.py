@@ -8,11 +8,12 @@ pages, each a reference of its own: where the bound is small the last pages are 
 """
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import attrs
 from attrs import field
 
-from beaver_hooks_local.injecting.references import PROVENANCE, heading
+from beaver_hooks_local.injecting.references import PROVENANCE, heading, in_line
 from beaver_hooks_local.injecting.said import opening
 from beaver_hooks_local.query import Hit
 from beaver_hooks_local.records import Memory
@@ -40,33 +41,31 @@ class Row:
         memory: the memory.
         score: what it scored, if it was found.
         recent: it is there whatever is asked.
-        text: the line that shows it.
-        tokens: what that costs.
-        opening: what its first line would be in a conversation.
     """
 
     memory: Memory
     score: float | None = None
     recent: bool = False
-    text: str = field(init=False, repr=False)
-    tokens: int = field(init=False)
-    opening: str = field(init=False, repr=False)
 
-    @text.default
-    def _text(self) -> str:
+    @cached_property
+    def text(self) -> str:
+        """The line that shows it."""
         memory = self.memory
         facts = [] if self.score is None else [f"{self.score:.2f}"]
         facts += [f"x{memory.mention_count}"] if memory.mention_count > 1 else []
         facts += [f"{memory.created_at:%Y-%m-%d}"] if memory.created_at else []
         pinned = " pinned" if memory.pinned else ""
-        return f"[{memory.id}] {memory.store} {memory.type}{pinned}: {heading(memory)} ({', '.join(facts)})"
+        kind = f"{memory.store} {in_line(memory.type)}{pinned}"
+        return f"[{memory.id}] {kind}: {heading(memory)} ({', '.join(facts)})"
 
-    @tokens.default
-    def _tokens(self) -> int:
+    @cached_property
+    def tokens(self) -> int:
+        """What that costs."""
         return _cost(self.text)
 
-    @opening.default
-    def _opening(self) -> str:
+    @cached_property
+    def opening(self) -> str:
+        """What its first line would be in a conversation."""
         return opening(self.memory)
 
 
@@ -93,7 +92,7 @@ class PromptIndex:
         """How many memories it lists."""
         return self.recent + self.relevant
 
-    @property
+    @cached_property
     def references(self) -> tuple[Reference, ...]:
         """The pages as references."""
         return tuple(
@@ -106,7 +105,6 @@ def merged(recent: Sequence[Row], relevant: Sequence[Hit], *, limit: int) -> lis
     """Return the rows: recent ones first, relevant ones behind them, each memory once, at most `limit`."""
     found = {hit.memory.id: hit for hit in relevant}
     listed = {row.memory.id for row in recent[:limit]}
-    # A row without a score is made already.
     first = [
         Row(memory=row.memory, score=found[row.memory.id].score, recent=True) if row.memory.id in found else row
         for row in recent[:limit]
@@ -143,9 +141,9 @@ def rendered(rows: Sequence[Row], sessions: Sequence[str], *, max_tokens: int) -
 
 def session_line(summary: SessionSummary) -> str:
     """Return the line that shows a session."""
-    what = " ".join((summary.outcome or summary.request).split())[:120]
+    what = in_line(summary.outcome or summary.request, 120)
     counted = f"{summary.observation_count} memories"
-    return f"- {summary.created_at:%Y-%m-%d} {summary.session}: {what or counted}"
+    return f"- {summary.created_at:%Y-%m-%d} {in_line(summary.session)}: {what or counted}"
 
 
 class _Pages:

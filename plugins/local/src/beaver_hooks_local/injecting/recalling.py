@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
 
 import attrs
 from attrs import field
@@ -13,8 +14,8 @@ from beaver_hooks_local.gate.reading import Said, read
 from beaver_hooks_local.gate.recall import Decision, Policy, Window, decide, served
 from beaver_hooks_local.hosting.health import Troubles
 from beaver_hooks_local.hosting.scoping import Sight
-from beaver_hooks_local.injecting.indexing import Listing, Listings, lasts
-from beaver_hooks_local.injecting.references import pick
+from beaver_hooks_local.injecting.indexing import SHOWN, Listing, Listings, lasts
+from beaver_hooks_local.injecting.references import Picked, pick
 from beaver_hooks_local.injecting.said import Conversation
 from beaver_hooks_local.query import Hit, Query
 from beaver_hooks_local.records import Owner
@@ -41,11 +42,13 @@ class Found:
         hits: the best first.
         listing: what the prompt index may list.
         confident: whether something good was found.
+        picked: what turns were given of the hits, by what was said already and what it might cost.
     """
 
     hits: tuple[Hit, ...] = ()
     listing: Listing = field(factory=Listing)
     confident: bool = False
+    picked: Lately[Picked] = field(init=False, factory=partial(Lately, SHOWN), repr=False, eq=False)
 
 
 @attrs.frozen(kw_only=True)
@@ -161,12 +164,11 @@ class Recaller:
     def _look(self, turn: Turn, said: Said, sight: Sight, version: tuple[int, ...], report: Report) -> Found:
         """Search, and remember what was found."""
         now, moment = self._clock.monotonic(), self._clock.now()
-        listing = self._listings.kept(sight, version)
-        lacking = 0 if listing is not None else self._listings.lacking(sight, version)
+        recent = self._listings.recent(sight, version, report)
+        lacking = self._listings.lacking(recent)
         hits, trouble = self._search(turn.prompt, sight, moment, report, lacking=lacking)
         confident = trouble is None and bool(hits) and hits[0].score >= CONFIDENT
-        if listing is None:
-            listing = self._listings.make(sight, version, hits, report, keep=confident)
+        listing = self._listings.filled(recent, hits)
         found = Found(hits=hits[: self._settings.recall.top_k + SPARE], listing=listing, confident=confident)
         if confident:
             ends = lasts([*(hit.memory for hit in found.hits), *(row.memory for row in listing.rows)], moment)
@@ -202,19 +204,20 @@ class Recaller:
 
     def _given(self, turn: Turn, decision: Decision, found: Found, report: Report) -> Recall:
         conversation = Conversation.of(turn)
-        hits = [hit for hit in found.hits if not conversation.holds(hit.memory)]
+        said = frozenset(hit.memory.id for hit in found.hits if conversation.holds(hit.memory))
         settings = self._settings.recall
         room = settings.max_tokens if turn.budget is None else min(settings.max_tokens, turn.budget)
-        picked = pick(hits, limit=settings.top_k, max_tokens=room)
+        hits = [hit for hit in found.hits if hit.memory.id not in said]
+        make = partial(pick, hits, limit=settings.top_k, max_tokens=room)
+        picked = found.picked.once((said, room), make)
         report.candidates((str(hit.memory.id), round(hit.score, 4)) for hit in found.hits)
         if picked.left_out:
             report.clipped("memories", len(picked.hits), len(picked.hits) + picked.left_out)
-        facts = {"found": len(found.hits), "said_already": len(found.hits) - len(hits), "given": len(picked.hits)}
+        facts = {"found": len(found.hits), "said_already": len(said), "given": len(picked.hits)}
         self._trace("recalled", **facts, tokens=picked.tokens)
         given = tuple(hit.memory.id for hit in picked.hits)
         left = None if turn.budget is None else turn.budget - picked.tokens
         index = self._listings.references(found.listing, {*given}, conversation, left, report)
-        said = frozenset(hit.memory.id for hit in found.hits) - {hit.memory.id for hit in hits}
         references = (*picked.references, *index)
         return Recall(decision=decision, references=references, hits=found.hits, given=given, said=said)
 

@@ -57,7 +57,7 @@ def reference(hit: Hit) -> Reference:
     """Return a hit as a host renders it."""
     memory = hit.memory
     return Reference(
-        text=f"{memory.speaker}: {said(hit)}" if memory.speaker else said(hit),
+        text=f"{in_line(memory.speaker)}: {said(hit)}" if memory.speaker else said(hit),
         kind=memory.type or "memory",
         id=str(memory.id),
         score=round(hit.score, 4),
@@ -80,5 +80,10 @@ def said(hit: Hit) -> str:
 
 def heading(memory: Memory, longest: int = 80) -> str:
     """Return a line that says what a memory is about."""
-    line = " ".join((memory.summary or memory.title).split())
+    return in_line(memory.summary or memory.title, longest)
+
+
+def in_line(text: str, longest: int = 80) -> str:
+    """Return a text as a part of one line: nothing in it begins another one."""
+    line = " ".join(text.split())
     return line if len(line) <= longest else f"{line[: longest - 3]}..."

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from beaver_hooks_local.injecting.references import heading
+from beaver_hooks_local.injecting.references import heading, in_line
 from beaver_hooks_local.records import Memory
 from beaver_hooks_local.store.protocol import Change, Person, SessionSummary
 from beaver_hostspecs.neutralising import neutralise
@@ -23,7 +23,7 @@ def row(memory: Memory, score: float | None = None) -> Shown:
     return _filled(
         {
             "id": memory.id,
-            "type": memory.type,
+            "type": neutralise(in_line(memory.type)),
             "store": memory.store.value,
             "title": neutralise(heading(memory, _TITLE)),
             "when": _day(memory.created_at),
@@ -41,7 +41,7 @@ def whole(memory: Memory) -> Shown:
     return _filled(
         {
             "id": memory.id,
-            "type": memory.type,
+            "type": neutralise(in_line(memory.type)),
             "store": memory.store.value,
             "scope": memory.scope,
             **{name: neutralise(text[:LONGEST]) for name, text in texts.items()},
@@ -49,7 +49,7 @@ def whole(memory: Memory) -> Shown:
             "tags": [neutralise(tag) for tag in memory.tags],
             "related_files": [neutralise(path) for path in memory.related_files],
             "related_people": [neutralise(name) for name in memory.related_people],
-            "speaker": neutralise(memory.speaker),
+            "speaker": neutralise(in_line(memory.speaker)),
             "source": neutralise(memory.source),
             "when": _moment(memory.created_at),
             "updated": None if memory.updated_at == memory.created_at else _moment(memory.updated_at),
