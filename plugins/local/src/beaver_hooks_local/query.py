@@ -30,7 +30,7 @@ class Query:
     filters: Filters = field(validator=instance_of(Filters))
     limit: int = field(default=10, validator=and_(instance_of(int), ge(1), le(MOST)))
     max_tokens: int | None = field(default=None, validator=optional(and_(instance_of(int), ge(1))))
-    minimum_score: float = field(default=0.0, validator=and_(instance_of((int, float)), ge(0), le(1)))
+    minimum_score: float = field(default=0.0, validator=[instance_of((int, float)), ge(0), le(1)])
     formula: str = "context"
     explain: bool = False
 
