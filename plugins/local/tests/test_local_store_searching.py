@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from beaver_hooks_local.records import Owner
-from beaver_hooks_local.store import reading, sqlite, writing
+from beaver_hooks_local.store import reading, remembering, sqlite, writing
 from beaver_hooks_local.store.cases.filtering import FILTERS
 from beaver_hooks_local.store.cases.kit import NOW, looking, new
 from beaver_hooks_local.store.conditions import conditions
@@ -167,8 +167,9 @@ def test_recent_and_timeline_follow_an_index(plan, fields, bound):
 
 
 def test_the_other_questions_follow_an_index(plan):
-    """Memories by id, changes, the last version and a hash are found by an index."""
+    """Memories by id, changes, the last version and the same memory are found by an index."""
     among = reading._AMONG.format(columns="o.title", owners="?", conditions=conditions(looking()).sql)
     assert "SEARCH o USING INTEGER PRIMARY KEY (rowid=?)" in plan(among, ("[1]", 3, *conditions(looking()).params))
-    for sql, params in ((sqlite._CHANGED, (3, 5, 5)), (sqlite._LAST, (3,)), (sqlite._BY_HASH, (3, b"12345678", 0))):
+    same = remembering._SAME, remembering._key(new("m3").memory, 3, NOW)
+    for sql, params in ((sqlite._CHANGED, (3, 5, 5)), (sqlite._LAST, (3,)), same):
         assert is_fast(plan(sql, params)), sql
