@@ -150,10 +150,10 @@ def _installation(scope: Scope) -> Installation:
 
 def _absolute(config: Path) -> str:
     """Return the path of a configuration as every project can use it."""
-    path = os.path.realpath(config)
-    if not Path(path).is_file():
-        raise ConfigurationError("", f"the configuration file {printable(path)} does not exist; create it first")
-    return path
+    path = config.absolute()
+    if not path.is_file():
+        raise ConfigurationError("", f"the configuration file {printable(str(path))} does not exist; create it first")
+    return str(path)
 
 
 def _tell(change: Change, agent: str, *, dry: bool, as_json: bool, words: tuple[str, str]) -> None:

@@ -60,7 +60,7 @@ def folder_for(passed: Sequence[str], environment: Mapping[str, str]) -> str:
     """Return the folder that a resident works in.
 
     With a configuration that was named at installation it is that of the configuration, so that all projects share
-    one state folder; else it is the project's, so that no two projects share memory.
+    one resident; else it is the project's, so that no two projects share memory.
     """
     for each in passed:
         if each.startswith(FOLDER):

@@ -185,7 +185,7 @@ async def run(given: Options, place: Place) -> None:
         os.chdir(given.folder)
         # Nobody can be asked here, so what was merely found counts only if it was confirmed.
         loaded = load_config(given.config)
-        if merely_found(loaded, named=given.config is not None):
+        if merely_found(loaded, os.environ, named=given.config is not None):
             check_folder(loaded.state_folder, os.environ)
             keep_folder(loaded.state_folder, os.environ)
         host = Host(entry_points=None, config=loaded.config, state_folder=loaded.state_folder)

@@ -83,7 +83,7 @@ def configuration_fault(options: Sequence[str], environment: Mapping[str, str], 
     named = next((each.removeprefix(client.CONFIG) for each in options if each.startswith(client.CONFIG)), None)
     try:
         loaded = load_config(None if named is None else Path(named), environment=environment, cwd=cwd)
-        if merely_found(loaded, named=named is not None):
+        if merely_found(loaded, environment, named=named is not None):
             check_folder(loaded.state_folder, environment)
     except (ConfigurationError, AuditUnavailable) as error:
         return str(error).rstrip(".")

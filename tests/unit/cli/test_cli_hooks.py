@@ -149,6 +149,16 @@ def test_the_option_of_the_root(cli, foreign, scratch):
     assert events(foreign)["Stop"].endswith(f"--config={scratch}/c.json")
 
 
+def test_a_configuration_that_is_a_link(cli, foreign, scratch):
+    """It stays a link: what is relative in it starts where the link lies, as for every other command."""
+    (scratch / "real.json").write_text("{}")
+    (scratch / ".beaver").mkdir()
+    (scratch / ".beaver" / "config.json").symlink_to(scratch / "real.json")
+    cli("hooks", "install", "claude-code", "--config", ".beaver/config.json")
+
+    assert events(foreign)["Stop"].endswith(f"--config={scratch}/.beaver/config.json")
+
+
 def test_a_configuration_that_is_missing(cli, foreign):
     """A configuration that does not exist is not installed."""
     ran = cli("hooks", "install", "claude-code", "--config", "missing.json")
@@ -439,6 +449,17 @@ def test_a_folder_that_nobody_confirmed(cli, foreign, scratch):
     assert (1, True) == (before.code, "`beaver hooks trust claude-code`" in " ".join(before.out.split()))
     assert (0, f"The memory in {scratch}/.beaver is confirmed.\n") == (confirmed.code, confirmed.out)
     assert 0 == cli("hooks", "status").code
+
+
+@pytest.mark.parametrize(("name", "code"), [("{folder}/other/.beaver/c.json", 0), ("other/.beaver/c.json", 1)])
+def test_a_folder_that_a_variable_leads_to(cli, scratch, monkeypatch, name, code):
+    """Memory that BEAVER_CONFIG leads to was named, unless the path is relative and leads into any project."""
+    cli("hooks", "install", "claude-code")
+    (scratch / "other" / ".beaver" / "plugins").mkdir(parents=True)
+    (scratch / "other" / ".beaver" / "c.json").write_text("{}")
+    monkeypatch.setenv("BEAVER_CONFIG", name.format(folder=scratch))
+
+    assert code == cli("hooks", "status").code
 
 
 def test_status_of_what_cannot_be_read(cli, settings):
