@@ -23,7 +23,7 @@ MAGIC = b"BEAVER1 "
 MOST_REQUEST = 16 * 1024 * 1024
 """The largest event that is handed on, in bytes."""
 
-MOST_ANSWER = 60_000
+MOST_ANSWER = 65_000
 """The largest answer, in bytes: so much fits into a pipe at once, so that half an answer is never printed."""
 
 MOST_PATH = 100

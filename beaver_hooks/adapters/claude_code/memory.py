@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from beaver_hooks.adapters.claude_code.events import ClaudeCodeTurns
-from beaver_hooks.adapters.claude_code.reading import Output
+from beaver_hooks.adapters.claude_code.reading import MOST_SAID, Output, cut
 from beaver_hooks.log import make_log
 from beaver_hostspecs import BeaverError
 from beaver_hostspecs.naming import type_name
@@ -50,8 +50,13 @@ class Memory:
         if self._turns is not None:
             return await self._turns.handle(event)
         if name == "SessionStart" and self._why is not None:
-            return {"systemMessage": f"Beaver Hooks: memory is off: {self._why}"}
+            return {"systemMessage": f"Beaver Hooks: memory is off: {cut(self._why, MOST_SAID)}"}
         return {}
+
+    def unheard(self, event: object) -> None:
+        """Take note that the answer to an event has reached nobody."""
+        if self._turns is not None:
+            self._turns.unheard(event)
 
     @property
     def resting(self) -> bool:

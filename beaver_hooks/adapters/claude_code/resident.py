@@ -127,14 +127,20 @@ class Resident:
             self.end()
             return
         writer.write(framed(await self._answer(event)))
-        await writer.drain()
+        try:
+            await writer.drain()
+        except ConnectionError:
+            self._memory.unheard(event)
+            raise
 
     async def _answer(self, event: object) -> bytes:
         if isinstance(event, dict) and event.get("hook_event_name") == STATUS:
             output = {"pid": os.getpid(), **self._memory.status()}
         else:
             output = await self._memory.handle(event)
-        answer = json.dumps(output).encode() + b"\n" if output else b""
+        # Half of a surrogate pair, which JSON can escape and UTF-8 cannot write, becomes what JSON escapes it to.
+        text = json.dumps(output, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        answer = text + b"\n" if output else b""
         if len(answer) > MOST_ANSWER - len(MAGIC) * 2:
             make_log().warning("claude_code_answer_too_large", size=len(answer))
             return b""

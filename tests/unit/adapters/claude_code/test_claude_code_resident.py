@@ -19,10 +19,11 @@ from beaver_hooks.adapters.claude_code import client
 from beaver_hooks.adapters.claude_code.events import ClaudeCodeTurns
 from beaver_hooks.adapters.claude_code.memory import Memory
 from beaver_hooks.adapters.claude_code.place import Place, same_user
+from beaver_hooks.adapters.claude_code.reading import CUT
 from beaver_hooks.adapters.claude_code.resident import Resident, options, stamp
 from beaver_hooks.config import trust_config
 from beaver_hooks.host import Host
-from beaver_hostspecs import ConfigurationError, PluginInfo
+from beaver_hostspecs import ConfigurationError, Contribution, PluginInfo
 from beaver_hostspecs.testing import RecordingPlugin
 
 TIMEOUT = 30
@@ -456,6 +457,30 @@ async def test_a_client_that_is_gone(resident):
     await plugin.wait_for("before_prompt")
 
     assert b"" == await ask(path, STOP)
+
+
+@pytest.mark.parametrize("letter", ["\u8a18", "\U0001f9ab", "\x01", "\ud800"])
+async def test_a_block_that_is_too_long(resident, letter):
+    """However long a block is, and whatever JSON makes of its letters, the answer arrives, cut with a note."""
+    path, plugin, _ = resident
+    plugin.contribution = Contribution(blocks=[letter * 40_000])
+    answer = await ask(path, PROMPT)
+
+    said = json.loads(answer)["hookSpecificOutput"]["additionalContext"]
+    assert (f"{RULE}\n\n", CUT) == (said[: len(RULE) + 2], said[-len(CUT) :])
+
+
+async def test_an_answer_that_nobody_receives(resident):
+    """What was said to a client that had left is said again."""
+    path, plugin, _ = resident
+    _, writer = await asyncio.open_unix_connection(path)
+    writer.write(client.framed(json.dumps(PROMPT).encode()))
+    await writer.drain()
+    writer.close()
+    await plugin.wait_for("before_prompt")
+    again = await ask(path, {**PROMPT, "prompt_id": "p2"})
+
+    assert RULE in json.loads(again)["hookSpecificOutput"]["additionalContext"]
 
 
 async def test_memory_that_fails_to_open():
