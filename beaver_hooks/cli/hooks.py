@@ -181,8 +181,11 @@ def _lines(content: bytes | None) -> list[str]:
 
 def _memory(options: tuple[str, ...], cwd: Path) -> dict[str, Any]:
     """Return how memory is for what is installed with these options."""
-    said = looking.resident(options, os.environ)
     problem = looking.place_fault(options, os.environ) or looking.configuration_fault(options, os.environ, cwd)
+    try:
+        said = looking.resident(options, os.environ)
+    except TimeoutError:
+        said, problem = None, looking.silence(options, os.environ)
     # A resident that runs has tried: what it says comes first.
     if said is not None and said.get("memory") == "off" and said.get("failed"):
         problem = str(said["why"])

@@ -1,5 +1,6 @@
 """How the hooks are: in each settings file, and in the resident process."""
 
+import contextlib
 import json
 import os
 import sys
@@ -103,13 +104,31 @@ def place_fault(options: Sequence[str], environment: Mapping[str, str]) -> str |
 
 
 def resident(options: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return what the resident for the working directory says of itself, or `None` where there is none."""
+    """Return what the resident for the working directory says of itself, or `None` where there is none.
+
+    Raises:
+        TimeoutError: there is one, and it says nothing.
+    """
     request = json.dumps({"hook_event_name": client.STATUS}).encode()
     try:
         answer = client.ask(client.socket_path(options, environment), request, PATIENCE)
         return dict(json.loads(answer)) if answer else None
+    except TimeoutError:
+        raise
     except (OSError, ValueError, TypeError):
         return None
+
+
+def silence(options: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return what to do about a resident that is there and says nothing."""
+    lock, then = (
+        Path(client.socket_path(options, environment)).with_suffix(".lock"),
+        "and the next session starts another",
+    )
+    with contextlib.suppress(OSError, ValueError):
+        pid = int(lock.read_bytes())
+        return f"the resident process {pid} does not answer; end it by `kill -9 {pid}`, {then}"
+    return f"the resident process does not answer; end it, {then}"
 
 
 def log_file(options: Sequence[str], environment: Mapping[str, str]) -> Path:

@@ -506,6 +506,30 @@ def test_status_of_a_resident(cli, foreign, monkeypatch):
     assert ended
 
 
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        (b"7\n", "the resident process 7 does not answer; end it by `kill -9 7`, and the next session starts another"),
+        (b"", "the resident process does not answer; end it, and the next session starts another"),
+    ],
+)
+def test_status_of_a_resident_that_hangs(cli, monkeypatch, held, said):
+    """A resident that is there and says nothing is a problem, and no absence."""
+    monkeypatch.setattr("beaver_hooks.adapters.claude_code.status.PATIENCE", 0.1)
+    cli("hooks", "install", "claude-code")
+    with tempfile.TemporaryDirectory(prefix="bt-") as runtime, socket.socket(socket.AF_UNIX) as listening:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        path = Path(client.socket_path([], os.environ))
+        path.parent.mkdir(mode=0o700)
+        path.with_suffix(".lock").write_bytes(held)
+        listening.bind(str(path))
+        listening.listen()
+        ran, found = cli("hooks", "status"), cli("hooks", "status", "--json").json["memory"][0]
+
+    assert (1, said, None) == (ran.code, found["problem"], found["resident"])
+    assert f"Memory is off in this folder: {said}." in " ".join(ran.out.split())
+
+
 def test_status_of_a_configuration_that_nobody_confirmed(cli, foreign, scratch):
     """Memory is off where a configuration was merely found, and it says why, until it is confirmed."""
     cli("hooks", "install", "claude-code")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import select
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from beaver_hooks.adapters.claude_code import client
+from beaver_hooks.adapters.claude_code.environment import differs
 from beaver_hooks.adapters.claude_code.events import ClaudeCodeTurns
 from beaver_hooks.adapters.claude_code.memory import Memory
 from beaver_hooks.adapters.claude_code.place import Place, same_user
@@ -326,6 +328,69 @@ def test_one_configuration_for_all(say, environment, tmp_path):
     assert 2 == status([f"--config={path}"], environment)["sessions"]
     assert [".beaver"] == [each.name for each in (tmp_path / "mine").iterdir()]
     assert "host.db" in [each.name for each in path.parent.iterdir()]
+
+
+def test_a_credential_that_is_set_meanwhile(say, environment, project):
+    """A session with another value of a variable that the configuration names has a resident of its own environment."""
+    gateway = {"baseUrl": "http://127.0.0.1:9", "userId": "u", "userKey": {"env": "MY_SECRET"}}
+    raw = {"memory": {"gateway": gateway}, "plugins": {"disabled": ["tally"]}}
+    configure(project, raw, confirmed=True, environment=environment)
+    said = []
+    for more in ({}, {"OTHER": "x"}, {"MY_SECRET": "one"}, {"MY_SECRET": "two"}):
+        environment |= more
+        say(START)
+        said.append(status([], environment))
+
+    assert ["unavailable", "unavailable", "ok", "ok"] == [each["health"]["gateway"].partition(" ")[0] for each in said]
+    assert [True, False, False] == [one["pid"] == other["pid"] for one, other in itertools.pairwise(said)]
+
+
+def test_one_that_hangs(say, environment):
+    """One that does not go on is told at the start of a session; once it goes on, it is asked as ever."""
+    say(START)
+    pid = status([], environment)["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    hung = [late(environment, START), late(environment, PROMPT)]
+    os.kill(pid, signal.SIGCONT)
+    said = status([], environment)
+
+    lock = Path(client.socket_path([], environment)).with_suffix(".lock")
+    assert ([client.LATE, b""], f"{pid}\n") == (hung, lock.read_text())
+    assert (pid, False) == (said["pid"], Path(client.late_path(client.socket_path([], environment))).exists())
+
+
+def late(environment, event):
+    """Return what a client prints that has half a second."""
+    command = [sys.executable, "-I", "-S", client.__file__, "--seconds=0.5", "--start"]
+    ran = subprocess.run(command, input=json.dumps(event).encode(), env=environment, capture_output=True, check=True)
+    return ran.stdout
+
+
+def test_one_that_hangs_and_is_killed(say, environment):
+    """Once it is killed, the next prompt has another one, which has all the time that it needs."""
+    say(START)
+    pid = status([], environment)["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    late(environment, PROMPT)
+    wait_for_end(pid, signal.SIGKILL)
+    said = say(PROMPT)
+
+    assert "additionalContext" in said["hookSpecificOutput"]
+
+
+@pytest.mark.parametrize("content", ["{", '{"a": [{"b": "A_NAME"}, 1]}'])
+def test_which_variables_matter(tmp_path, monkeypatch, content):
+    """Those do that the configuration names, and the usual names of keys; one that cannot be read names none."""
+    path = tmp_path / "c.json"
+    path.write_text(content)
+    for name in ("A_NAME", "SOME_API_KEY", "OTHER"):
+        monkeypatch.setenv(name, "one")
+    ours = client.digests(os.environ)
+    differ = [differs(b"", path), differs(ours, path)]
+    for name in ("A_NAME", "SOME_API_KEY", "OTHER"):
+        differ.append(differs(client.digests(dict(os.environ) | {name: "two"}), path))
+
+    assert [False, False, content != "{", True, False] == differ
 
 
 def test_options():
