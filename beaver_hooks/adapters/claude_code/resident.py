@@ -53,7 +53,6 @@ class Options:
     trust: Trust
     user: str | None
     budget: int
-    idle: float
 
 
 def options(arguments: Sequence[str]) -> Options:
@@ -64,7 +63,6 @@ def options(arguments: Sequence[str]) -> Options:
     parser.add_argument("--trust", type=Trust, choices=list(Trust), default=Trust.FULL)
     parser.add_argument("--user")
     parser.add_argument("--budget", type=int, default=2000)
-    parser.add_argument("--idle", type=float, default=IDLE)
     return Options(**vars(parser.parse_args(arguments)))
 
 
@@ -217,7 +215,7 @@ async def run(given: Options, place: Place) -> None:
 
     memory = Memory(open_turns, partial(stamp, given.config, given.folder))
     config = file_of(given.config, given.folder)
-    resident = Resident(memory, idle=given.idle, differs=lambda said: differs(said, config))
+    resident = Resident(memory, idle=IDLE, differs=lambda said: differs(said, config))
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, resident.end)
     await resident.serve(place)

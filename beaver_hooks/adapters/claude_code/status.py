@@ -121,10 +121,8 @@ def resident(options: Sequence[str], environment: Mapping[str, str]) -> dict[str
 
 def silence(options: Sequence[str], environment: Mapping[str, str]) -> str:
     """Return what to do about a resident that is there and says nothing."""
-    lock, then = (
-        Path(client.socket_path(options, environment)).with_suffix(".lock"),
-        "and the next session starts another",
-    )
+    lock = Path(client.socket_path(options, environment)).with_suffix(".lock")
+    then = "and the next session starts another"
     with contextlib.suppress(OSError, ValueError):
         pid = int(lock.read_bytes())
         return f"the resident process {pid} does not answer; end it by `kill -9 {pid}`, {then}"

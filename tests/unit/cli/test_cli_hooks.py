@@ -65,11 +65,8 @@ def test_install_and_uninstall(cli, foreign, tmp_path):
     added, mode, beside = events(foreign), stat.S_IMODE(foreign.stat().st_mode), kept(tmp_path)
     taken = cli("hooks", "uninstall", "claude-code")
 
-    assert (0, f"The hooks are installed: {foreign}. Claude Code reads it when its next session starts.\n", "") == (
-        installed.code,
-        installed.out,
-        installed.err,
-    )
+    told = f"The hooks are installed: {foreign}. Claude Code reads it when its next session starts."
+    assert (0, told, "") == (installed.code, installed.out.splitlines()[0], installed.err)
     assert (0, f"The hooks are uninstalled: {foreign}. Claude Code reads it when its next session starts.\n") == (
         taken.code,
         taken.out,
@@ -119,7 +116,7 @@ def test_twice(cli, foreign):
     twice = foreign.read_bytes()
     outs = [cli("hooks", "uninstall", "claude-code").out for _ in range(2)]
 
-    assert (f"The hooks are installed already in {foreign}.\n", once) == (again.out, twice)
+    assert (f"The hooks are installed already in {foreign}.", once) == (again.out.splitlines()[0], twice)
     assert (FOREIGN, f"No hooks are installed in {foreign}.\n") == (foreign.read_bytes(), outs[1])
 
 
@@ -139,6 +136,28 @@ def test_other_options(cli, foreign, scratch):
 
     assert line.endswith(f"--seconds=2 --config={scratch}/c.json --trust=inner")
     assert FOREIGN == foreign.read_bytes()
+
+
+def test_whose_memory_and_how_much(cli, foreign):
+    """A user and a budget are options of the entries, which the status shows; what is no budget is refused."""
+    cli("hooks", "install", "claude-code", "--user", "anna b", "--budget", "500")
+    ran, refused = cli("hooks", "status"), cli("hooks", "install", "claude-code", "--budget", "-1")
+
+    assert events(foreign)["Stop"].endswith("--seconds=2 '--user=anna b' --budget=500")
+    assert "  options: '--user=anna b' --budget=500" in ran.out.splitlines()
+    assert 2 == refused.code
+
+
+def test_the_tools(cli, scratch):
+    """Installing and the status say that tools come by MCP, with the line that adds the same memory's."""
+    (scratch / "c.json").write_text("{}")
+    options = ["--config", "c.json", "--user", "anna b", "--budget", "500", "--trust", "inner", "--scope", "local"]
+    installed, looked = cli("hooks", "install", "claude-code", *options), cli("hooks", "status")
+
+    added = f"claude mcp add --scope local beaver -- {sys.executable} -P -m beaver_hooks.cli mcp"
+    line = f"  {added} --config={scratch}/c.json '--user=anna b' --trust=inner"
+    assert [True, True] == [line in each.out.splitlines() for each in (installed, looked)]
+    assert line.strip() == cli("hooks", "status", "--json").json["memory"][0]["mcp"]
 
 
 def test_the_option_of_the_root(cli, foreign, scratch):
@@ -501,8 +520,11 @@ def test_status_of_a_resident(cli, foreign, monkeypatch):
         os.close(descriptor)
         log = Path(client.socket_path([], environment)).with_suffix(".log")
 
-    expected = f"The resident process {found['pid']} has 0 open turns; memory is on. Its log is {log}."
-    assert (0, expected) == (ran.code, ran.out.splitlines()[-1])
+    expected = [
+        f"The resident process {found['pid']} has 0 open turns; memory is on. Its log is {log}.",
+        "  curated recalls before a prompt; learns nothing by itself; has the tool memory",
+    ]
+    assert (0, expected) == (ran.code, [each for each in ran.out.splitlines() if each in expected])
     assert ended
 
 

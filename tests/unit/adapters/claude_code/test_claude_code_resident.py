@@ -19,13 +19,13 @@ import pytest
 from beaver_hooks.adapters.claude_code import client
 from beaver_hooks.adapters.claude_code.environment import differs
 from beaver_hooks.adapters.claude_code.events import ClaudeCodeTurns
-from beaver_hooks.adapters.claude_code.memory import Memory
+from beaver_hooks.adapters.claude_code.memory import Memory, abilities
 from beaver_hooks.adapters.claude_code.place import Place, same_user
 from beaver_hooks.adapters.claude_code.reading import CUT
 from beaver_hooks.adapters.claude_code.resident import Resident, options, stamp
 from beaver_hooks.config import trust_config
 from beaver_hooks.host import Host
-from beaver_hostspecs import ConfigurationError, Contribution, PluginInfo
+from beaver_hostspecs import ConfigurationError, Contribution, PluginInfo, Tool, hookimpl
 from beaver_hostspecs.testing import RecordingPlugin
 
 TIMEOUT = 30
@@ -210,15 +210,16 @@ def test_killed(say, environment):
     assert first != status([], environment)["pid"]
 
 
-def test_idle(say, environment):
+async def test_idle(environment):
     """It ends by itself when nothing has come for a while."""
-    options_ = ("--idle=0.5",)
-    say(START, *options_)
-    said = status(options_, environment)
-    if said is not None:  # a busy machine may have let the while pass already
-        wait_for_end(said["pid"])
+    path = Path(client.socket_path([], environment))
+    resident = Resident(Memory(None, lambda: None), idle=0.1)
+    serving = asyncio.create_task(resident.serve(Place.take(path)))
+    with contextlib.suppress(OSError):  # a busy machine may let the while pass before
+        await ask(path, b"{}")
+    await asyncio.wait_for(serving, TIMEOUT)
 
-    assert None is status(options_, environment)
+    assert None is status([], environment)
 
 
 def test_nobody_asks(environment, project, monkeypatch):
@@ -397,13 +398,12 @@ def test_options():
     """Its options have defaults; a wrong one ends it."""
     given = options(["--folder=/f", "--trust=inner", "--budget=10"])
 
-    assert ("/f", None, "inner", None, 10, 900.0) == (
+    assert ("/f", None, "inner", None, 10) == (
         str(given.folder),
         given.config,
         given.trust.value,
         given.user,
         given.budget,
-        given.idle,
     )
     with pytest.raises(SystemExit):
         options(["--trust=all"])
@@ -623,6 +623,29 @@ async def test_a_host_that_cannot_be_closed(tmp_path, caplog):
 
     assert 2 == len(opening.hosts)
     assert ["event=beaver_hooks.claude_code_close_failed error=HostNotOpen"] == caplog.messages
+
+
+async def test_what_plugins_do(tmp_path):
+    """The status says of each plugin what it does by itself, and which tools it has."""
+
+    class Showing:
+        @hookimpl
+        def describe(self):
+            return PluginInfo(version="1", contract="1.0")
+
+        @hookimpl
+        async def after_prompt(self, turn):
+            """Nobody learns who does not ask for the answer."""
+
+    tool = Tool(name="keep", description="Keeps.", parameters={}, run=None)
+    host = Host({"a": RecordingPlugin(tools=(tool,)), "b": Showing()}, state_folder=tmp_path)
+    await host.open()
+    expected = {
+        "a": {"recalls": True, "learns": True, "tools": ["keep"]},
+        "b": {"recalls": False, "learns": False, "tools": []},
+    }
+    assert expected == abilities(host)
+    await host.close()
 
 
 async def test_one_attempt_for_all_who_wait(tmp_path):
