@@ -30,8 +30,8 @@ TWICE = (
 )
 OFF = "`disableAllHooks` is true in a settings file, so that Claude Code runs no hook; take it out."
 ABOUT_TOOLS = (
-    "What is recalled and learned is up to the plugins: `curated`, which is on by default, shows what it keeps, and"
-    " is changed by its tool alone. `beaver hooks status` lists what each does, once a session has started. The tools come"
+    "What is recalled and learned is up to the plugins: `curated`, which is on by default, shows what it keeps, and is"
+    " changed by its tool alone. Once a session has started, `beaver hooks status` lists what each does. The tools come"
     " by MCP (with `beaver-hooks[mcp]`); this adds them:"
 )
 AGENTS = click.Choice(["claude-code"])
