@@ -3,7 +3,9 @@
 import difflib
 import json
 import os
+import shlex
 import socket
+import sys
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,6 +29,11 @@ TWICE = (
     "The hooks are installed twice, with different options, so that each prompt is asked about twice: uninstall one."
 )
 OFF = "`disableAllHooks` is true in a settings file, so that Claude Code runs no hook; take it out."
+ABOUT_TOOLS = (
+    "What is recalled and learned is up to the plugins: `curated`, which is on by default, shows what it keeps, and is"
+    " changed by its tool alone. Once a session has started, `beaver hooks status` lists what each does. The tools come"
+    " by MCP (with `beaver-hooks[mcp]`); this adds them:"
+)
 AGENTS = click.Choice(["claude-code"])
 
 
@@ -59,10 +66,14 @@ def command() -> None:
               help="One configuration for every project, trusted by naming it.")  # fmt: skip
 @click.option("--trust", type=click.Choice([each.value for each in Trust]), default=Trust.FULL.value,
               help="How far whoever types is trusted.", show_default=True)  # fmt: skip
+@click.option("--user", metavar="ID", help="Whose memory it is.")
+@click.option("--budget", metavar="TOKENS", type=click.IntRange(min=1),
+              help="What memory may add per prompt.  [default: 2000]")  # fmt: skip
 @click.pass_context
 def install(
-    ctx: click.Context, agent: str, scope: Scope, *, dry: bool, as_json: bool, config: Path | None, trust: str
-) -> None:
+    ctx: click.Context, /, agent: str, scope: Scope, *, dry: bool, as_json: bool, config: Path | None, trust: str,
+    **more: Any,
+) -> None:  # fmt: skip
     """Write the hooks into a settings file.
 
     Everything else in it stays. Without --config each project has the configuration and the memory of its own folder;
@@ -72,9 +83,12 @@ def install(
         raise ConfigurationError("", "the hooks need Unix sockets, which Python lacks on this system; use `beaver mcp`")
     named = config or (ctx.find_root().params.get("config"))
     options = [] if named is None else [CONFIG + _absolute(Path(named))]
+    options += [f"--{name}={more[name]}" for name in ("user", "budget") if more[name] is not None]
     options += [] if trust == Trust.FULL else [f"--trust={trust}"]
     change = _installation(scope).install(commands(options), dry=dry)
     _tell(change, agent, dry=dry, as_json=as_json, words=("installed", "The hooks are installed already"))
+    if not dry and not as_json:
+        show(f"{filled(ABOUT_TOOLS)}\n  {_mcp(scope, options)}")
 
 
 @command.command()
@@ -101,7 +115,7 @@ def status(ctx: click.Context, agent: str | None, *, as_json: bool) -> None:
     cwd = Path.cwd()
     found = [looking.examine(scope, os.environ, cwd) for scope in looking.SCOPES]
     used = {each.options: each for each in found if each.state in ("installed", "partly")}
-    memories = [_memory(options, cwd) for options in used]
+    memories = [_memory(options, each.scope, cwd) for options, each in used.items()]
     problem = _problem(found, used)
     if as_json:
         files = [each.to_json() for each in found]
@@ -150,10 +164,10 @@ def _installation(scope: Scope) -> Installation:
 
 def _absolute(config: Path) -> str:
     """Return the path of a configuration as every project can use it."""
-    path = os.path.realpath(config)
-    if not Path(path).is_file():
-        raise ConfigurationError("", f"the configuration file {printable(path)} does not exist; create it first")
-    return path
+    path = config.absolute()
+    if not path.is_file():
+        raise ConfigurationError("", f"the configuration file {printable(str(path))} does not exist; create it first")
+    return str(path)
 
 
 def _tell(change: Change, agent: str, *, dry: bool, as_json: bool, words: tuple[str, str]) -> None:
@@ -179,23 +193,50 @@ def _lines(content: bytes | None) -> list[str]:
     return [each if each.endswith("\n") else f"{each}\n" for each in lines]
 
 
-def _memory(options: tuple[str, ...], cwd: Path) -> dict[str, Any]:
+def _mcp(scope: Scope, options: Sequence[str]) -> str:
+    """Return the line for a shell that adds the tools of the same memory to Claude Code."""
+    kept = [each for each in options if not each.startswith("--budget=")]
+    # `-P`: a module that lies in somebody's project must not pass for one of ours.
+    server = [sys.executable, "-P", "-m", "beaver_hooks.cli", "mcp", *kept]
+    return shlex.join(["claude", "mcp", "add", "--scope", scope, "beaver", "--", *server])
+
+
+def _memory(options: tuple[str, ...], scope: Scope, cwd: Path) -> dict[str, Any]:
     """Return how memory is for what is installed with these options."""
-    said = looking.resident(options, os.environ)
     problem = looking.place_fault(options, os.environ) or looking.configuration_fault(options, os.environ, cwd)
+    try:
+        said = looking.resident(options, os.environ)
+    except TimeoutError:
+        said, problem = None, looking.silence(options, os.environ)
     # A resident that runs has tried: what it says comes first.
     if said is not None and said.get("memory") == "off" and said.get("failed"):
         problem = str(said["why"])
-    return {"problem": problem, "resident": said, "log": str(looking.log_file(options, os.environ))}
+    log = str(looking.log_file(options, os.environ))
+    return {"problem": problem, "resident": said, "log": log, "mcp": _mcp(scope, options)}
 
 
 def _shown(found: looking.Found) -> str:
     said = [("problem", each) for each in found.problems] + [("note", each) for each in found.notes]
     lines = [filled(f"  {kind}: {each}.", indent="    ") for kind, each in said]
+    lines += [f"  options: {printable(shlex.join(found.options))}"] if found.options else []
     return "\n".join([f"{found.scope:8} {found.state:10} {printable(str(found.path))}", *lines])
 
 
 def _shown_memory(memory: dict[str, Any]) -> str:
+    doing = [_shown_plugin(*each) for each in (memory["resident"] or {}).get("plugins", {}).items()]
+    tools = f"The plugins' tools come by MCP; this adds them:\n  {printable(memory['mcp'])}"
+    return "\n".join([tools, _shown_state(memory), *doing])
+
+
+def _shown_plugin(name: str, does: dict[str, Any]) -> str:
+    said = ["recalls before a prompt" if does["recalls"] else "recalls nothing by itself"]
+    said += ["learns after an answer" if does["learns"] else "learns nothing by itself"]
+    if tools := does["tools"]:
+        said += [f"has the tool{'s' * (len(tools) > 1)} {', '.join(tools)}"]
+    return filled(f"  {name} {'; '.join(said)}", indent="    ")
+
+
+def _shown_state(memory: dict[str, Any]) -> str:
     if memory["problem"]:
         return filled(f"Memory is off in this folder: {memory['problem']}.", indent="  ")
     said = memory["resident"]

@@ -72,7 +72,7 @@ def load_config(
         config=config,
         path=found.path,
         trusted_by="given" if found.given else "confirmed",
-        state_folder=_state_folder(config, found.path, cwd),
+        state_folder=_state_folder(config, found.path),
     )
 
 
@@ -114,6 +114,13 @@ def _refuse(path: Path, *, changed: bool) -> None:
     )
 
 
-def _state_folder(config: Config, path: Path, cwd: Path) -> Path:
+def _state_folder(config: Config, path: Path) -> Path:
+    """Return the folder that the file names, else the `.beaver` that it lies in, else the one beside it.
+
+    Not one of the working directory: two programs that name the same file have the same memory.
+    """
     given = config.host.state_folder
-    return cwd / FOLDER if given is None else path.parent / given
+    if given is not None:
+        return path.parent / given
+    folder = Path(os.path.normpath(path)).parent
+    return folder if folder.name == FOLDER else folder / FOLDER

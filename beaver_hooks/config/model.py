@@ -56,7 +56,7 @@ class HostSettings:
     )
     state_folder: Path | None = setting(
         default=None,
-        help="where state is kept, relative to this file; null is .beaver in the working directory",
+        help="where state is kept, relative to this file; null is the .beaver it lies in, or beside it",
     )
 
 

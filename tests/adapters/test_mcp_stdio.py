@@ -3,9 +3,11 @@
 import asyncio
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 
 import pytest
@@ -14,6 +16,8 @@ pytest.importorskip("mcp_types", reason="the extra `mcp` is not installed")
 
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from beaver_hooks.adapters.claude_code import client as hook
 
 COMMAND = [sys.executable, "-m", "beaver_hooks.cli"]
 HELLO = {
@@ -257,3 +261,38 @@ async def test_two_clients_at_once(environment, tmp_path):
 
     kept = (tmp_path / ".beaver" / "plugins" / "curated" / "MEMORY.md").read_text()
     assert ([False, False], True, True) == ([*map(bool, answers)], "one" in kept, "two" in kept)
+
+
+# --- Beside the hooks of Claude Code ----------------------------------------------------------------------------
+
+
+async def test_what_is_kept_here_is_what_a_hook_says(tmp_path, environment):
+    """What a tool has kept by a configuration that was named is said with a prompt in another folder by its hooks."""
+    path = tmp_path / "mine" / ".beaver" / "config.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"memory": {"mode": "curated"}, "plugins": {"disabled": ["tally", "noisy"]}}))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    server = StdioServerParameters(
+        command=sys.executable, args=[*COMMAND[1:], "--config", str(path), "mcp"], cwd=elsewhere, env=environment
+    )
+    async with Client(server) as client:
+        await client.call_tool("memory", {"target": "user", "action": "add", "content": "Anna drinks tea."})
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "Tea?", "prompt_id": "p"}
+
+    assert "Anna drinks tea." in hooked(event, f"--config={path}", environment, tmp_path)
+    assert [] == list(elsewhere.iterdir())
+
+
+def hooked(event, option, environment, tmp_path):
+    """Return what the hook of an event prints; the resident that it starts is ended."""
+    with tempfile.TemporaryDirectory(prefix="bt-") as runtime:  # short enough for a socket
+        given = environment | {"XDG_RUNTIME_DIR": runtime, "CLAUDE_PROJECT_DIR": str(tmp_path)}
+        command = [sys.executable, "-I", "-S", hook.__file__, "--seconds=20", "--start", option]
+        ran = subprocess.run(command, input=json.dumps(event).encode(), env=given, capture_output=True, check=True)
+        said = hook.ask(hook.socket_path([option], given), b'{"hook_event_name": "beaver_status"}', SECONDS)
+        ended = os.pidfd_open(json.loads(said)["pid"])
+        signal.pidfd_send_signal(ended, signal.SIGTERM)
+        select.select([ended], [], [], SECONDS)
+        os.close(ended)
+    return ran.stdout.decode()

@@ -23,7 +23,7 @@ MAGIC = b"BEAVER1 "
 MOST_REQUEST = 16 * 1024 * 1024
 """The largest event that is handed on, in bytes."""
 
-MOST_ANSWER = 60_000
+MOST_ANSWER = 65_000
 """The largest answer, in bytes: so much fits into a pipe at once, so that half an answer is never printed."""
 
 MOST_PATH = 100
@@ -38,6 +38,10 @@ STATUS = "beaver_status"
 
 SECONDS, START, CONFIG, FOLDER = "--seconds=", "--start", "--config=", "--folder="
 PAUSE = 0.02
+BRIEF = 0.3
+"""Seconds for a resident that was late the last time; it takes that back once it answers anybody."""
+
+LATE = b'{"systemMessage": "Beaver Hooks: memory did not answer in time; `beaver hooks status` says more"}\n'
 OFF = b'{"systemMessage": "Beaver Hooks: memory is off: its process cannot start; `beaver hooks status` says more"}\n'
 
 
@@ -47,6 +51,10 @@ class Unsafe(OSError):
 
 class NotStarted(OSError):
     """The resident process ended before it listened."""
+
+
+class TooLarge(Exception):
+    """An event is larger than what is handed on."""
 
 
 def split(arguments: Sequence[str]) -> tuple[float, bool, list[str]]:
@@ -60,7 +68,7 @@ def folder_for(passed: Sequence[str], environment: Mapping[str, str]) -> str:
     """Return the folder that a resident works in.
 
     With a configuration that was named at installation it is that of the configuration, so that all projects share
-    one state folder; else it is the project's, so that no two projects share memory.
+    one resident; else it is the project's, so that no two projects share memory.
     """
     for each in passed:
         if each.startswith(FOLDER):
@@ -83,6 +91,17 @@ def socket_path(passed: Sequence[str], environment: Mapping[str, str]) -> str:
         if usable and len(os.fsencode(path)) <= MOST_PATH:
             return path
     return os.path.join("/tmp", _own(), name)  # noqa: S108 - in a folder of our own there, which is checked
+
+
+def late_path(path: str) -> str:
+    """Return the file that says that the resident at `path` was late."""
+    return path.removesuffix(".sock") + ".late"
+
+
+def digests(environment: Mapping[str, str]) -> bytes:
+    """Return a line for each variable: a digest of its value, a space, and its name."""
+    pairs = ((hashlib.sha256(os.fsencode(value)).hexdigest(), name) for name, value in environment.items())
+    return b"\n".join(os.fsencode(f"{digest} {name}") for digest, name in pairs)
 
 
 def check_private(folder: str) -> None:
@@ -130,23 +149,34 @@ def main(arguments: Sequence[str]) -> None:
     _set_end(seconds)
     path = socket_path(passed, os.environ)
     request = _read(0)
-    if not request or len(request) > MOST_REQUEST:
+    if len(request) > MOST_REQUEST:
+        raise TooLarge
+    if not request:
         return
+    # The person at the terminal is told once a session, not at each prompt; a session is worth all the patience.
+    starts = b'"SessionStart"' in request
+    if starts:
+        request += b"\0" + digests(os.environ)
     try:
-        answer = _answer(path, request, passed, start=start)
+        answer = _answer(path, request, passed, start=start, brief=not starts)
+    except TimeoutError:
+        if starts:
+            os.write(1, LATE)
+        os.close(os.open(late_path(path), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+        raise
     except OSError:
-        # The person at the terminal is told once a session, not at each prompt.
-        if b'"SessionStart"' in request:
+        if starts:
             os.write(1, OFF)
         raise
     if answer and answer.startswith(b"{") and answer.endswith(b"}\n"):
         os.write(1, answer)
 
 
-def _answer(path: str, request: bytes, passed: Sequence[str], *, start: bool) -> bytes | None:
+def _answer(path: str, request: bytes, passed: Sequence[str], *, start: bool, brief: bool) -> bytes | None:
     """Ask until somebody answers. A resident that is started here is started once, whatever becomes of it.
 
     Raises:
+        TimeoutError: the time is over, or one that was late before is late again, if that is to be `brief`.
         OSError: none can be started.
     """
     import time  # noqa: PLC0415 - only who finds no resident waits
@@ -154,8 +184,8 @@ def _answer(path: str, request: bytes, passed: Sequence[str], *, start: bool) ->
     started = 0
     while True:
         try:
-            return ask(path, request)
-        except Unsafe:
+            return ask(path, request, BRIEF if brief and os.path.lexists(late_path(path)) else None)
+        except (Unsafe, TimeoutError):
             raise
         except OSError:
             if not start:
@@ -201,12 +231,17 @@ def _start(path: str, passed: Sequence[str]) -> int:
 
 
 def _set_end(seconds: float) -> None:
-    """End the process, with 0, when the time is over or somebody wants it to end."""
+    """Raise `TimeoutError` when the time is over; end the process, with 0, when somebody wants it to end."""
     import signal  # noqa: PLC0415 - not for those who only want to know where a resident is
 
-    for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: os._exit(0))
+    signal.signal(signal.SIGALRM, _be_late)
     signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _be_late(*_: object) -> None:
+    raise TimeoutError
 
 
 def _read(number: int) -> bytes:

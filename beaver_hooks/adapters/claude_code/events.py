@@ -8,7 +8,7 @@ follow from how Claude Code works:
 2. There is no event for an answer that failed or that the user interrupted. A turn that has no answer when the session
    goes on is dropped: as `cancelled` where a tool call said that it was interrupted, else as `abandoned`.
 3. What is added to the context stays in the conversation. So rules and blocks are said once per session and again when
-   they change, and references have a budget.
+   they change, and references have a budget. What is too long for the context is cut, says so, and is audited.
 """
 
 import asyncio
@@ -17,9 +17,20 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import attrs
 
-from beaver_hooks.adapters.claude_code.reading import Event, Output, context, length, text_of, tool_fields, why
+from beaver_hooks.adapters.claude_code.reading import (
+    MOST_SAID,
+    Event,
+    Output,
+    context,
+    cut,
+    length,
+    text_of,
+    tool_fields,
+    why,
+)
 from beaver_hooks.host import Host
 from beaver_hooks.log import make_log
+from beaver_hooks.turns.composing import Block
 from beaver_hooks.turns.fields import TurnFields
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import (
@@ -40,6 +51,15 @@ MOST_SESSIONS = 256
 MOST_CHARACTERS = 10_000
 """Claude Code puts what is longer into a file, and shows the model its beginning: half of a fenced message."""
 
+MOST_RULES = MOST_CHARACTERS // 2
+"""So much of it may be rules, that there is room for blocks."""
+
+BY_MCP = (
+    "The tools that memory names come from an MCP server, and nobody may have added it. Without such a tool you cannot"
+    " change memory: say so, and do not promise to remember."
+)
+EMPTY = "What memory said of itself at the beginning no longer holds: it is empty now."
+
 STALE = 15 * 60.0
 """Seconds after which an answer is committed though its session says nothing more."""
 
@@ -57,7 +77,11 @@ class _Session:
     interrupted: bool = False
     told: set[str] = attrs.field(factory=set)
     rules: str = ""
-    blocks: str = ""
+    blocks: tuple[Block, ...] = ()
+
+    def forget(self) -> None:
+        """Say rules and blocks again: they are not in the context any more, or never were."""
+        self.rules, self.blocks = "", ()
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -102,6 +126,12 @@ class ClaudeCodeTurns:
         """
         for session in list(self._sessions.values()):
             await self._settle(session, reason)
+
+    def unheard(self, event: object) -> None:
+        """Take note that the answer to an event has reached nobody, so that what it said is said again."""
+        session = self._sessions.get(text_of(event, "session_id") or "") if isinstance(event, Mapping) else None
+        if session is not None:
+            session.forget()
 
     def rules(self) -> str:
         """Return the rules of the plugins that are registered."""
@@ -155,12 +185,13 @@ class ClaudeCodeTurns:
         if source != "compact":  # that may be in the middle of a turn
             await self._settle(session)
         if source in ("startup", "clear", "compact"):
-            session.rules = session.blocks = ""
+            session.forget()
         output = context("SessionStart", self._new_rules(session, self.rules()))
         degraded = [f"{name}: {each}" for name, each in self.host.health().items() if each.state == "degraded"]
         if degraded and source in ("startup", "resume"):
             # For the person at the terminal; the model does not see it.
-            output["systemMessage"] = f"Beaver Hooks: {'; '.join(degraded)}. `beaver doctor` says more."
+            said = cut("; ".join(degraded), MOST_SAID)
+            output["systemMessage"] = f"Beaver Hooks: {said}. `beaver doctor` says more."
         return output
 
     async def _prompt(self, session: _Session, event: Event) -> Output:
@@ -245,11 +276,9 @@ class ClaudeCodeTurns:
     def _recalled(self, session: _Session, opened: OpenTurn) -> list[str]:
         """Return what is to be said with a prompt: what is new of the rules and blocks, and the references."""
         recall = opened.recall
-        said = [self._new_rules(session, "\n\n".join(each.text for each in recall.rules))]
-        blocks = "\n\n".join(each.text for each in recall.blocks)
-        if blocks != session.blocks:
-            session.blocks = blocks
-            said.append(blocks)
+        rules = self._new_rules(session, "\n\n".join(each.text for each in recall.rules))
+        room = MOST_CHARACTERS - length(f"{rules}\n\n" if rules else "")
+        said = [each for each in (rules, self._new_blocks(session, recall.blocks, room)) if each]
         for each in recall.references:
             if length("\n\n".join([*said, each.text])) <= MOST_CHARACTERS:
                 said.append(each.text)
@@ -261,4 +290,23 @@ class ClaudeCodeTurns:
         if self.rules_elsewhere or rules == session.rules:
             return ""
         session.rules = rules
-        return rules
+        # The same bytes each time: whether the tools are there is not known here.
+        return self._fitting("rules", f"{rules}\n\n{BY_MCP}" if any(self.host.tools.values()) else rules, MOST_RULES)
+
+    def _new_blocks(self, session: _Session, blocks: tuple[Block, ...], room: int) -> str:
+        if blocks == session.blocks:
+            return ""
+        if not blocks and any(self._fails(each.plugin) for each in session.blocks):
+            return ""  # what it said before may still hold
+        session.blocks = blocks
+        return self._fitting("blocks", "\n\n".join(each.text for each in blocks) or EMPTY, room)
+
+    def _fails(self, plugin: str) -> bool:
+        health = self.host.health().get(plugin)
+        return health is not None and health.state == "degraded"
+
+    def _fitting(self, what: str, text: str, room: int) -> str:
+        """Return a text as far as there is room for it."""
+        if length(text) > room:
+            self.host.record("context_cut", loudly=True, what=what, characters=length(text), room=room)
+        return cut(text, room)

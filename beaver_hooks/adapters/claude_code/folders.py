@@ -10,6 +10,7 @@ from pathlib import Path
 
 from beaver_hooks.audit.key import KEY_FILE, make_key, read_key
 from beaver_hooks.config import LoadedConfig
+from beaver_hooks.config.finding import VARIABLE
 from beaver_hooks.config.made_here import record_made, was_made_here
 from beaver_hooks.config.paths import printable
 from beaver_hooks.state_folder import make_state_folder
@@ -19,13 +20,15 @@ EMPTY = {".gitignore", KEY_FILE}
 """What a state folder holds in which nothing was ever kept."""
 
 
-def merely_found(loaded: LoadedConfig, *, named: bool) -> bool:
+def merely_found(loaded: LoadedConfig, environment: Mapping[str, str], *, named: bool) -> bool:
     """Whether it is the folder of whatever project this is, and no confirmed configuration stands for it.
 
     Args:
         loaded: the configuration.
+        environment: where its path may stand; a relative one leads into every project.
         named: whether the hooks were installed with this configuration.
     """
+    named = named or Path(environment.get(VARIABLE, "")).is_absolute()
     return not named and loaded.trusted_by != "confirmed" and loaded.config.host.state_folder is None
 
 

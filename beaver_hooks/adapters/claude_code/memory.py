@@ -1,6 +1,7 @@
 """The host of a resident, as far as it can be opened: memory is on, or off for a reason."""
 
 import asyncio
+import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -8,7 +9,8 @@ from typing import Any
 import attrs
 
 from beaver_hooks.adapters.claude_code.events import ClaudeCodeTurns
-from beaver_hooks.adapters.claude_code.reading import Output
+from beaver_hooks.adapters.claude_code.reading import MOST_SAID, Output, cut
+from beaver_hooks.host import Host
 from beaver_hooks.log import make_log
 from beaver_hostspecs import BeaverError
 from beaver_hostspecs.naming import type_name
@@ -18,6 +20,25 @@ RETRY = 10.0
 
 OPENING = ("SessionStart", "UserPromptSubmit")
 """The events that open a host: without one of them there is no turn that the others could be about."""
+
+
+def abilities(host: Host) -> dict[str, dict[str, Any]]:
+    """Return what each plugin does by itself, as far as its hooks show: who does not take the answer learns nothing."""
+    tools = host.tools
+    return {
+        name: {
+            "recalls": bool(_taken(host.plugin(name), "before_prompt")),
+            "learns": "answer" in _taken(host.plugin(name), "after_prompt"),
+            "tools": [each.name for each in tools.get(name, ())],
+        }
+        for name in host.plugins
+    }
+
+
+def _taken(plugin: object, hook: str) -> tuple[str, ...]:
+    """Return what a plugin takes of what a hook is called with; nothing where it has no such hook."""
+    run = getattr(plugin, hook, None)
+    return () if run is None else tuple(inspect.signature(run).parameters)
 
 
 @attrs.define(eq=False)
@@ -50,8 +71,13 @@ class Memory:
         if self._turns is not None:
             return await self._turns.handle(event)
         if name == "SessionStart" and self._why is not None:
-            return {"systemMessage": f"Beaver Hooks: memory is off: {self._why}"}
+            return {"systemMessage": f"Beaver Hooks: memory is off: {cut(self._why, MOST_SAID)}"}
         return {}
+
+    def unheard(self, event: object) -> None:
+        """Take note that the answer to an event has reached nobody."""
+        if self._turns is not None:
+            self._turns.unheard(event)
 
     @property
     def resting(self) -> bool:
@@ -68,6 +94,7 @@ class Memory:
             "sessions": turns.sessions if turns else 0,
             "open_turns": turns.open_turns if turns else 0,
             "health": {name: str(each) for name, each in turns.host.health().items()} if turns else {},
+            "plugins": abilities(turns.host) if turns else {},
         }
 
     async def close(self) -> None:

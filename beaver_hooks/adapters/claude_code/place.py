@@ -11,7 +11,7 @@ from typing import Self
 
 import attrs
 
-from beaver_hooks.adapters.claude_code.client import check_private
+from beaver_hooks.adapters.claude_code.client import check_private, late_path
 
 PATIENCE = 10.0
 """Seconds that a resident waits for another one that has the lock and does not listen: it starts, or it ends."""
@@ -49,11 +49,19 @@ class Place:
             if not _locked(lock, path):
                 os.close(lock)
                 return None
+            # For those who wonder which process it is that does not answer.
+            os.ftruncate(lock, 0)
+            os.write(lock, b"%d\n" % os.getpid())
+            Path(late_path(str(path))).unlink(missing_ok=True)
             return cls(path, _listen(path), lock)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.close(lock)
             raise
+
+    def be_in_time(self) -> None:
+        """Take it back that this resident was late."""
+        Path(late_path(str(self.path))).unlink(missing_ok=True)
 
     def leave(self) -> None:
         """Take the socket away and let another process listen. The lock goes last, or it would lose its socket."""

@@ -12,6 +12,10 @@ Event = Mapping[str, Any]
 Output = dict[str, Any]
 
 MOST_MILLISECONDS = 1e12
+MOST_SAID = 2000
+"""The longest sentence for a person."""
+
+CUT = "\n[Cut here: Claude Code takes no more.]"
 
 OUTSIDE = ("WebFetch", "WebSearch")
 """Claude Code's own tools whose output somebody else wrote; that of MCP servers may be, too."""
@@ -50,9 +54,17 @@ def length(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
+def cut(text: str, most: int) -> str:
+    """Return a text that is no longer than `most`, with a note at its end if it was."""
+    if length(text) <= most:
+        return text
+    kept = text.encode("utf-16-le", "surrogatepass")[: 2 * (most - len(CUT))]
+    return kept.decode("utf-16-le", "ignore") + CUT
+
+
 def why(error: Exception) -> str:
     """Return what a person is told whose prompt was blocked; nothing of an error that anybody may have worded."""
-    what = str(error) if isinstance(error, BeaverError) else f"a plugin raised {type_name(error)}"
+    what = cut(str(error), MOST_SAID) if isinstance(error, BeaverError) else f"a plugin raised {type_name(error)}"
     return (
         f"Beaver Hooks: a memory failed that may not be passed over: {what}. `beaver doctor` says more;"
         " `beaver hooks uninstall claude-code` takes the memory out."

@@ -14,7 +14,7 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 import attrs
 
 from beaver_hooks.adapters.claude_code.client import MAGIC, MOST_ANSWER, MOST_REQUEST, STATUS, framed, socket_path
+from beaver_hooks.adapters.claude_code.environment import differs
 from beaver_hooks.adapters.claude_code.events import ClaudeCodeTurns
 from beaver_hooks.adapters.claude_code.folders import check_folder, keep_folder, merely_found
 from beaver_hooks.adapters.claude_code.memory import Memory
@@ -52,7 +53,6 @@ class Options:
     trust: Trust
     user: str | None
     budget: int
-    idle: float
 
 
 def options(arguments: Sequence[str]) -> Options:
@@ -63,16 +63,22 @@ def options(arguments: Sequence[str]) -> Options:
     parser.add_argument("--trust", type=Trust, choices=list(Trust), default=Trust.FULL)
     parser.add_argument("--user")
     parser.add_argument("--budget", type=int, default=2000)
-    parser.add_argument("--idle", type=float, default=IDLE)
     return Options(**vars(parser.parse_args(arguments)))
 
 
 class Resident:
-    """Answers requests until nothing has come for `idle` seconds, or `end` is called."""
+    """Answers requests until nothing has come for `idle` seconds, or `end` is called.
 
-    def __init__(self, memory: Memory, *, idle: float) -> None:
+    Args:
+        memory: what answers.
+        idle: the seconds.
+        differs: whether the environment that a session has, as digests, is another one where it matters.
+    """
+
+    def __init__(self, memory: Memory, *, idle: float, differs: Callable[[bytes], bool] = lambda _: False) -> None:
         self._memory = memory
         self._idle = idle
+        self._differs = differs
         self._installed = _installed()
         self._over = asyncio.Event()
         self._running: set[asyncio.Task[Any]] = set()
@@ -85,7 +91,7 @@ class Resident:
     async def serve(self, place: Place) -> None:
         """Answer whoever connects; at the end leave the place, and close the memory once the last answer is given."""
         self._rest(min(self._idle, UNASKED))
-        server = await asyncio.start_unix_server(self._connected, sock=place.listening)
+        server = await asyncio.start_unix_server(partial(self._connected, place), sock=place.listening)
         await self._over.wait()
         # From here on the next client starts another resident.
         server.close()
@@ -101,13 +107,13 @@ class Resident:
         if not self._running:
             self._timer = asyncio.get_running_loop().call_later(seconds, self.end)
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connected(self, place: Place, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a coroutine runs in a task
         self._running.add(task)
         try:
             if same_user(writer.get_extra_info("socket")) and (request := await _read(reader)) is not None:
-                await self._reply(request, writer)
+                await self._reply(place, request, writer)
         except (OSError, EOFError, TimeoutError, ValueError) as error:
             # The client is gone, or it was none.
             make_log().debug("claude_code_request_failed", error=type_name(error))
@@ -116,25 +122,35 @@ class Resident:
             self._running.discard(task)
             self._rest(self._idle)
 
-    async def _reply(self, request: bytes, writer: asyncio.StreamWriter) -> None:
+    async def _reply(self, place: Place, request: bytes, writer: asyncio.StreamWriter) -> None:
+        said, _, environment = request.partition(b"\0")
         try:
-            event = json.loads(request)
+            event = json.loads(said)
         except (ValueError, RecursionError):
             event = None
         starts = isinstance(event, dict) and event.get("hook_event_name") == "SessionStart"
-        if starts and self._memory.resting and _installed() != self._installed:
-            # There is another version now. Without an answer the client starts a resident of that one.
+        if starts and self._memory.resting and (_installed() != self._installed or self._differs(environment)):
+            # There is another version or another credential now. Without an answer the client starts a resident that
+            # has it.
             self.end()
             return
-        writer.write(framed(await self._answer(event)))
-        await writer.drain()
+        answer = framed(await self._answer(event))
+        place.be_in_time()
+        writer.write(answer)
+        try:
+            await writer.drain()
+        except ConnectionError:
+            self._memory.unheard(event)
+            raise
 
     async def _answer(self, event: object) -> bytes:
         if isinstance(event, dict) and event.get("hook_event_name") == STATUS:
             output = {"pid": os.getpid(), **self._memory.status()}
         else:
             output = await self._memory.handle(event)
-        answer = json.dumps(output).encode() + b"\n" if output else b""
+        # Half of a surrogate pair, which JSON can escape and UTF-8 cannot write, becomes what JSON escapes it to.
+        text = json.dumps(output, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        answer = text + b"\n" if output else b""
         if len(answer) > MOST_ANSWER - len(MAGIC) * 2:
             make_log().warning("claude_code_answer_too_large", size=len(answer))
             return b""
@@ -158,8 +174,13 @@ def _installed() -> object:
 
 def stamp(config: Path | None, folder: Path = Path()) -> tuple[object, ...]:
     """Return what changes when the configuration does, or its confirmation, or the folder is another one."""
-    path = folder / (config or os.environ.get(VARIABLE) or Path(FOLDER, FILE))
+    path = file_of(config, folder)
     return _state(path), _confirmed(path), _state(folder)[:1]
+
+
+def file_of(config: Path | None, folder: Path) -> Path:
+    """Return where the configuration is, or would be."""
+    return folder / (config or os.environ.get(VARIABLE) or Path(FOLDER, FILE))
 
 
 def _confirmed(path: Path) -> str | None:
@@ -185,14 +206,16 @@ async def run(given: Options, place: Place) -> None:
         os.chdir(given.folder)
         # Nobody can be asked here, so what was merely found counts only if it was confirmed.
         loaded = load_config(given.config)
-        if merely_found(loaded, named=given.config is not None):
+        if merely_found(loaded, os.environ, named=given.config is not None):
             check_folder(loaded.state_folder, os.environ)
             keep_folder(loaded.state_folder, os.environ)
         host = Host(entry_points=None, config=loaded.config, state_folder=loaded.state_folder)
         await host.open()
         return ClaudeCodeTurns(host=host, trust=given.trust, user=given.user, budget=given.budget)
 
-    resident = Resident(Memory(open_turns, partial(stamp, given.config, given.folder)), idle=given.idle)
+    memory = Memory(open_turns, partial(stamp, given.config, given.folder))
+    config = file_of(given.config, given.folder)
+    resident = Resident(memory, idle=IDLE, differs=lambda said: differs(said, config))
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, resident.end)
     await resident.serve(place)

@@ -2,7 +2,7 @@
 
 1. What is not ours stays as it is, in the order that it has.
 2. A file that is not what Claude Code reads is refused and never written.
-3. An entry is ours if it runs our client, wherever that is or was.
+3. An entry is ours if our client is the program that it runs, wherever that is or was.
 """
 
 import json
@@ -14,12 +14,23 @@ from typing import Any, NoReturn
 
 import attrs
 
+from beaver_hooks.config.paths import shown_name
 from beaver_hostspecs import ConfigurationError
 
 CLIENT = ("beaver_hooks", "adapters", "claude_code", "client.py")
 """How the path of our client ends, in whatever installation."""
 
+FLAGS = ["-I", "-S"]
+"""What an interpreter is told before the client."""
+
 HOOKS = "hooks"
+
+
+@attrs.frozen
+class _Number:
+    """A number as it is written: another program's, which reads it in its own way."""
+
+    digits: str
 
 
 @attrs.frozen(kw_only=True)
@@ -78,14 +89,13 @@ class Entries:
     def options(self) -> tuple[str, ...]:
         """What stands behind the client in the first of them; nothing where there is none."""
         words = next((shlex.split(each) for found in self.commands.values() for each in found), [])
-        client = _client(words)
-        return () if client is None else tuple(words[words.index(client) + 1 :])
+        return tuple(words[2 + len(FLAGS) :])
 
 
 def command(interpreter: str, client: str, wanted: Wanted, options: Sequence[str]) -> str:
     """Return the command of an entry: a line for a shell."""
     start = ["--start"] if wanted.start else []
-    return shlex.join([interpreter, "-I", "-S", client, f"--seconds={wanted.seconds:g}", *start, *options])
+    return shlex.join([interpreter, *FLAGS, client, f"--seconds={wanted.seconds:g}", *start, *options])
 
 
 def put_in(content: bytes, commands: Mapping[str, str]) -> bytes:
@@ -167,8 +177,9 @@ def _is_ours(entry: Mapping[str, Any]) -> bool:
 
 
 def _client(words: Sequence[str]) -> str | None:
-    """Return the path of our client among the words of a command."""
-    return next((each for each in words if tuple(re.split(r"[/\\]", each)[-len(CLIENT) :]) == CLIENT), None)
+    """Return the path of our client, if it is the program that a command runs."""
+    *before, path = words[: 2 + len(FLAGS)] or [""]
+    return path if before[1:] == FLAGS and tuple(re.split(r"[/\\]", path)[-len(CLIENT) :]) == CLIENT else None
 
 
 def _parsed(content: bytes) -> dict[str, Any]:
@@ -177,7 +188,9 @@ def _parsed(content: bytes) -> dict[str, Any]:
         return {}
     try:
         text = content.decode()
-        settings = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse, parse_float=_number)
+        settings = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_refuse, parse_float=_Number, parse_int=_Number
+        )
     except (ValueError, RecursionError):
         pass
     else:
@@ -199,17 +212,13 @@ def _has_shape(hooks: object) -> bool:
     return all(isinstance(entry, dict) for group in groups for entry in group[HOOKS])
 
 
-def _number(digits: str) -> float:
-    """Return a number; one that no program could write back is refused."""
-    number = float(digits)
-    return number if math.isfinite(number) else _refuse(digits)
-
-
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object; one that has a key twice would lose something."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key twice")
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _fault(f"has the key {shown_name(key)} twice in one object")
+        found[key] = value
     return found
 
 
@@ -223,10 +232,20 @@ def _written(settings: Mapping[str, Any], like: bytes) -> bytes:
     indent = found[1].decode() if found else "  "
     end = "\n" if like.endswith(b"\n") or not like.strip() else ""
     try:
-        content = (json.dumps(settings, indent=indent, ensure_ascii=False) + end).encode()
+        content = (_text(settings, indent, ascii_only=False) + end).encode()
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON can escape and UTF-8 cannot write
-        content = (json.dumps(settings, indent=indent) + end).encode()
+        content = (_text(settings, indent, ascii_only=True) + end).encode()
     return content.replace(b"\n", b"\r\n") if b"\r\n" in like else content
+
+
+def _text(settings: Mapping[str, Any], indent: str, *, ascii_only: bool) -> str:
+    """Return the settings as text, with each number as it was written."""
+    # Numbers go in as strings that begin with what is nowhere else, and lose that and the quotes again.
+    mark, plain = "#", json.dumps(settings, default=lambda each: each.digits)
+    while mark in plain:
+        mark += "#"
+    text = json.dumps(settings, indent=indent, ensure_ascii=ascii_only, default=lambda each: mark + each.digits)
+    return re.sub(f'"{mark}([^"]+)"', r"\1", text)
 
 
 def _fault(problem: str) -> ConfigurationError:

@@ -1,5 +1,6 @@
 """How the hooks are: in each settings file, and in the resident process."""
 
+import contextlib
 import json
 import os
 import sys
@@ -83,7 +84,7 @@ def configuration_fault(options: Sequence[str], environment: Mapping[str, str], 
     named = next((each.removeprefix(client.CONFIG) for each in options if each.startswith(client.CONFIG)), None)
     try:
         loaded = load_config(None if named is None else Path(named), environment=environment, cwd=cwd)
-        if merely_found(loaded, named=named is not None):
+        if merely_found(loaded, environment, named=named is not None):
             check_folder(loaded.state_folder, environment)
     except (ConfigurationError, AuditUnavailable) as error:
         return str(error).rstrip(".")
@@ -103,13 +104,29 @@ def place_fault(options: Sequence[str], environment: Mapping[str, str]) -> str |
 
 
 def resident(options: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return what the resident for the working directory says of itself, or `None` where there is none."""
+    """Return what the resident for the working directory says of itself, or `None` where there is none.
+
+    Raises:
+        TimeoutError: there is one, and it says nothing.
+    """
     request = json.dumps({"hook_event_name": client.STATUS}).encode()
     try:
         answer = client.ask(client.socket_path(options, environment), request, PATIENCE)
         return dict(json.loads(answer)) if answer else None
+    except TimeoutError:
+        raise
     except (OSError, ValueError, TypeError):
         return None
+
+
+def silence(options: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return what to do about a resident that is there and says nothing."""
+    lock = Path(client.socket_path(options, environment)).with_suffix(".lock")
+    then = "and the next session starts another"
+    with contextlib.suppress(OSError, ValueError):
+        pid = int(lock.read_bytes())
+        return f"the resident process {pid} does not answer; end it by `kill -9 {pid}`, {then}"
+    return f"the resident process does not answer; end it, {then}"
 
 
 def log_file(options: Sequence[str], environment: Mapping[str, str]) -> Path:

@@ -65,11 +65,8 @@ def test_install_and_uninstall(cli, foreign, tmp_path):
     added, mode, beside = events(foreign), stat.S_IMODE(foreign.stat().st_mode), kept(tmp_path)
     taken = cli("hooks", "uninstall", "claude-code")
 
-    assert (0, f"The hooks are installed: {foreign}. Claude Code reads it when its next session starts.\n", "") == (
-        installed.code,
-        installed.out,
-        installed.err,
-    )
+    told = f"The hooks are installed: {foreign}. Claude Code reads it when its next session starts."
+    assert (0, told, "") == (installed.code, installed.out.splitlines()[0], installed.err)
     assert (0, f"The hooks are uninstalled: {foreign}. Claude Code reads it when its next session starts.\n") == (
         taken.code,
         taken.out,
@@ -119,7 +116,7 @@ def test_twice(cli, foreign):
     twice = foreign.read_bytes()
     outs = [cli("hooks", "uninstall", "claude-code").out for _ in range(2)]
 
-    assert (f"The hooks are installed already in {foreign}.\n", once) == (again.out, twice)
+    assert (f"The hooks are installed already in {foreign}.", once) == (again.out.splitlines()[0], twice)
     assert (FOREIGN, f"No hooks are installed in {foreign}.\n") == (foreign.read_bytes(), outs[1])
 
 
@@ -141,12 +138,44 @@ def test_other_options(cli, foreign, scratch):
     assert FOREIGN == foreign.read_bytes()
 
 
+def test_whose_memory_and_how_much(cli, foreign):
+    """A user and a budget are options of the entries, which the status shows; what is no budget is refused."""
+    cli("hooks", "install", "claude-code", "--user", "anna b", "--budget", "500")
+    ran, refused = cli("hooks", "status"), cli("hooks", "install", "claude-code", "--budget", "-1")
+
+    assert events(foreign)["Stop"].endswith("--seconds=2 '--user=anna b' --budget=500")
+    assert "  options: '--user=anna b' --budget=500" in ran.out.splitlines()
+    assert 2 == refused.code
+
+
+def test_the_tools(cli, scratch):
+    """Installing and the status say that tools come by MCP, with the line that adds the same memory's."""
+    (scratch / "c.json").write_text("{}")
+    options = ["--config", "c.json", "--user", "anna b", "--budget", "500", "--trust", "inner", "--scope", "local"]
+    installed, looked = cli("hooks", "install", "claude-code", *options), cli("hooks", "status")
+
+    added = f"claude mcp add --scope local beaver -- {sys.executable} -P -m beaver_hooks.cli mcp"
+    line = f"  {added} --config={scratch}/c.json '--user=anna b' --trust=inner"
+    assert [True, True] == [line in each.out.splitlines() for each in (installed, looked)]
+    assert line.strip() == cli("hooks", "status", "--json").json["memory"][0]["mcp"]
+
+
 def test_the_option_of_the_root(cli, foreign, scratch):
     """`beaver --config` names the configuration as well."""
     (scratch / "c.json").write_text("{}")
     cli("--config", "c.json", "hooks", "install", "claude-code")
 
     assert events(foreign)["Stop"].endswith(f"--config={scratch}/c.json")
+
+
+def test_a_configuration_that_is_a_link(cli, foreign, scratch):
+    """It stays a link: what is relative in it starts where the link lies, as for every other command."""
+    (scratch / "real.json").write_text("{}")
+    (scratch / ".beaver").mkdir()
+    (scratch / ".beaver" / "config.json").symlink_to(scratch / "real.json")
+    cli("hooks", "install", "claude-code", "--config", ".beaver/config.json")
+
+    assert events(foreign)["Stop"].endswith(f"--config={scratch}/.beaver/config.json")
 
 
 def test_a_configuration_that_is_missing(cli, foreign):
@@ -441,6 +470,17 @@ def test_a_folder_that_nobody_confirmed(cli, foreign, scratch):
     assert 0 == cli("hooks", "status").code
 
 
+@pytest.mark.parametrize(("name", "code"), [("{folder}/other/.beaver/c.json", 0), ("other/.beaver/c.json", 1)])
+def test_a_folder_that_a_variable_leads_to(cli, scratch, monkeypatch, name, code):
+    """Memory that BEAVER_CONFIG leads to was named, unless the path is relative and leads into any project."""
+    cli("hooks", "install", "claude-code")
+    (scratch / "other" / ".beaver" / "plugins").mkdir(parents=True)
+    (scratch / "other" / ".beaver" / "c.json").write_text("{}")
+    monkeypatch.setenv("BEAVER_CONFIG", name.format(folder=scratch))
+
+    assert code == cli("hooks", "status").code
+
+
 def test_status_of_what_cannot_be_read(cli, settings):
     """A file that cannot be read is a problem; the others are looked at all the same."""
     settings.parent.mkdir()
@@ -480,9 +520,36 @@ def test_status_of_a_resident(cli, foreign, monkeypatch):
         os.close(descriptor)
         log = Path(client.socket_path([], environment)).with_suffix(".log")
 
-    expected = f"The resident process {found['pid']} has 0 open turns; memory is on. Its log is {log}."
-    assert (0, expected) == (ran.code, ran.out.splitlines()[-1])
+    expected = [
+        f"The resident process {found['pid']} has 0 open turns; memory is on. Its log is {log}.",
+        "  curated recalls before a prompt; learns nothing by itself; has the tool memory",
+    ]
+    assert (0, expected) == (ran.code, [each for each in ran.out.splitlines() if each in expected])
     assert ended
+
+
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        (b"7\n", "the resident process 7 does not answer; end it by `kill -9 7`, and the next session starts another"),
+        (b"", "the resident process does not answer; end it, and the next session starts another"),
+    ],
+)
+def test_status_of_a_resident_that_hangs(cli, monkeypatch, held, said):
+    """A resident that is there and says nothing is a problem, and no absence."""
+    monkeypatch.setattr("beaver_hooks.adapters.claude_code.status.PATIENCE", 0.1)
+    cli("hooks", "install", "claude-code")
+    with tempfile.TemporaryDirectory(prefix="bt-") as runtime, socket.socket(socket.AF_UNIX) as listening:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        path = Path(client.socket_path([], os.environ))
+        path.parent.mkdir(mode=0o700)
+        path.with_suffix(".lock").write_bytes(held)
+        listening.bind(str(path))
+        listening.listen()
+        ran, found = cli("hooks", "status"), cli("hooks", "status", "--json").json["memory"][0]
+
+    assert (1, said, None) == (ran.code, found["problem"], found["resident"])
+    assert f"Memory is off in this folder: {said}." in " ".join(ran.out.split())
 
 
 def test_status_of_a_configuration_that_nobody_confirmed(cli, foreign, scratch):

@@ -212,10 +212,25 @@ def test_what_was_confirmed_takes_effect(cwd, config, environment):
 
 @pytest.mark.parametrize(("given", "expected"), [("null", ".beaver"), ('"s"', ".beaver/s"), ('"/s"', "/s")])
 def test_state_folder(cwd, config, environment, given, expected):
-    """The state folder is relative to the file; by default it is `.beaver` in the working directory."""
+    """The state folder is relative to the file; by default it is the `.beaver` that the file lies in."""
     config.write_text(f'{{"host": {{"stateFolder": {given}}}}}')
 
     assert load_config(config, environment=environment, cwd=cwd).state_folder == cwd / expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("mine/.beaver/c.json", "mine/.beaver"), ("mine/c.json", "mine/.beaver"), (".beaver/x/../c.json", ".beaver")],
+)
+def test_state_folder_of_a_named_file(tmp_path, environment, name, expected):
+    """Whoever names a file has its state, whatever the working directory: in its `.beaver`, or in the one beside it."""
+    path = tmp_path / name
+    (path.parent if ".." not in name else tmp_path / ".beaver" / "x").mkdir(parents=True)
+    path.write_text("{}")
+    by_variable = {**environment, "BEAVER_CONFIG": str(path)}
+    loaded = load_config(path, environment=environment), load_config(environment=by_variable, cwd=tmp_path / "x")
+
+    assert [each.state_folder for each in loaded] == [tmp_path / expected] * 2
 
 
 def test_record_is_private(config, environment):

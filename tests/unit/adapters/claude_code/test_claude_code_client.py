@@ -1,6 +1,7 @@
 """The client as the process that it is: whatever it meets, it exits with 0, and says nothing but a whole answer."""
 
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -135,11 +136,11 @@ def test_a_large_event(run, path):
 
 
 def test_an_event_that_is_too_large(run, path):
-    """An event beyond all bounds is handed on to nobody."""
+    """An event beyond all bounds is handed on to nobody, which is said where Claude Code shows it on demand."""
     with listening(path, lambda connection: connection.sendall(client.framed(ANSWER))) as requests:
         ran = run(said=b"x" * (client.MOST_REQUEST + 1))
 
-    assert ((0, b"", b""), []) == (ran, requests)
+    assert ((0, b"", b"beaver hooks: TooLarge\n"), []) == (ran, requests)
 
 
 @pytest.mark.parametrize(
@@ -201,13 +202,27 @@ def test_a_resident_that_is_killed_in_between(run, path):
 
 
 def test_a_slow_resident(run, path):
-    """A resident that is too slow costs the time that is set, and no more."""
+    """A resident that is too slow costs the time that is set, once; whoever starts a session is told."""
     released = threading.Event()
     with listening(path, lambda _: released.wait(TIMEOUT)):
-        ran = run("--seconds=0.3")
+        ran = [run("--seconds=0.3"), run(f"--seconds={TIMEOUT * 2}"), run("--seconds=0.3", said=STARTING)]
         released.set()
 
-    assert (0, b"", b"") == ran
+    late = b"beaver hooks: TimeoutError\n"
+    assert [(0, b"", late), (0, b"", late), (0, client.LATE, late)] == ran
+    assert ["systemMessage"] == list(json.loads(client.LATE))
+
+
+def test_an_environment(run, path, environment):
+    """When a session starts, the resident is told which variables there are, and no value of them."""
+    environment["CANARY"] = "a value"
+    with listening(path, lambda connection: connection.sendall(client.framed(ANSWER))) as requests:
+        run(said=STARTING)
+
+    event, _, digests = requests[0].partition(b"\0")
+    lines = dict(reversed(each.split(b" ", 1)) for each in digests.splitlines())
+    assert (STARTING, hashlib.sha256(b"a value").hexdigest().encode()) == (event, lines[b"CANARY"])
+    assert b"a value" not in requests[0]
 
 
 def test_a_folder_of_somebody_elses(run, path):

@@ -9,11 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks import Host
-from beaver_hooks.adapters.claude_code.events import MOST_CHARACTERS, MOST_SESSIONS, STALE, ClaudeCodeTurns
+from beaver_hooks.adapters.claude_code.events import (
+    BY_MCP,
+    EMPTY,
+    MOST_CHARACTERS,
+    MOST_SESSIONS,
+    STALE,
+    ClaudeCodeTurns,
+)
+from beaver_hooks.adapters.claude_code.reading import CUT, length
 from beaver_hooks.audit.memory import MemorySink
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
-from beaver_hostspecs import Contribution, DropReason, PluginFailed, PluginInfo, Reference, Trust
+from beaver_hostspecs import Contribution, DropReason, PluginFailed, PluginInfo, Reference, Tool, Trust
 from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingPlugin
 from beaver_hostspecs.testing.clocks import NOON
 
@@ -333,7 +341,54 @@ async def test_blocks_and_references(turns, plugin):
     assert [True, True, True] == [f"Fact {number}." in each for number, each in enumerate((first, second, third))]
 
 
-@pytest.mark.parametrize("filling", ["x" * MOST_CHARACTERS, "\U0001f9ab" * (MOST_CHARACTERS // 2)])
+async def test_tools_come_by_mcp(tmp_path):
+    """Where plugins have tools, their rules end with a sentence that says where these come from."""
+    tool = Tool(name="memory", description="Keeps.", parameters={}, run=None)
+    async with Host({"a": RecordingPlugin(info=INFO, tools=(tool,))}, state_folder=tmp_path) as host:
+        outputs = await run(ClaudeCodeTurns(host=host), event("SessionStart", source="startup"), prompt())
+
+    assert [f"{RULE}\n\n{BY_MCP}", ""] == [context(each) for each in outputs]
+
+
+async def test_blocks_that_are_gone(turns, plugin):
+    """Where there are no blocks any more, that is said once; where their plugin fails, they may still hold."""
+    said = []
+    for number, contribution in enumerate(
+        [Contribution(blocks=["Old."]), "garbage", Contribution(blocks=["Old."]), None, None]
+    ):
+        plugin.contribution = contribution
+        said += await run(turns, prompt(prompt_id=f"p{number}"))
+
+    assert [f"{RULE}\n\nOld.", "", "", EMPTY, ""] == [context(each) for each in said]
+
+
+@pytest.mark.parametrize("letter", ["x", "\U0001f9ab"])
+async def test_what_is_too_long(plugin, sink, tmp_path, letter):
+    """Rules and blocks that Claude Code would put into a file are cut, which they say and the trail does."""
+    plugin.info = PluginInfo(version="1", contract="1.0", rules=(letter * 4000,) * 2)
+    plugin.contribution = Contribution(blocks=["y" * MOST_CHARACTERS])
+    async with Host({"a": plugin}, config=AT_ONCE, state_folder=tmp_path, sinks=[sink]) as host:
+        (output,) = await run(ClaudeCodeTurns(host=host), prompt())
+
+    rules, _, blocks = context(output).rpartition("\n\n")
+    assert MOST_CHARACTERS == length(context(output))
+    assert [(letter, CUT), ("y", CUT)] == [(each[0], each[-len(CUT) :]) for each in (rules, blocks)]
+    assert ["rules", "blocks"] == [each.facts["what"] for each in sink.named("context_cut")]
+
+
+async def test_what_did_not_arrive(turns, plugin):
+    """Rules and blocks that nobody has received are said again."""
+    plugin.contribution = Contribution(blocks=["Old."])
+    outputs = await run(turns, prompt())
+    turns.unheard(prompt())
+    turns.unheard({"session_id": "other"})
+    turns.unheard("garbage")
+    outputs += await run(turns, prompt(prompt_id="p2"), prompt(prompt_id="p3"))
+
+    assert [f"{RULE}\n\nOld."] * 2 + [""] == [context(each) for each in outputs]
+
+
+@pytest.mark.parametrize("filling", ["x" * 9_900, "\U0001f9ab" * 4_950])
 async def test_references_that_are_too_long(turns, plugin, sink, filling):
     """Claude Code shows half of what is too long, so such a message is left out whole, and that is audited."""
     plugin.contribution = Contribution(blocks=[filling], references=[Reference(kind="fact", id="f", text="Fact.")])

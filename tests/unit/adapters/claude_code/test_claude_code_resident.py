@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import select
@@ -16,13 +17,15 @@ from pathlib import Path
 import pytest
 
 from beaver_hooks.adapters.claude_code import client
+from beaver_hooks.adapters.claude_code.environment import differs
 from beaver_hooks.adapters.claude_code.events import ClaudeCodeTurns
-from beaver_hooks.adapters.claude_code.memory import Memory
+from beaver_hooks.adapters.claude_code.memory import Memory, abilities
 from beaver_hooks.adapters.claude_code.place import Place, same_user
+from beaver_hooks.adapters.claude_code.reading import CUT
 from beaver_hooks.adapters.claude_code.resident import Resident, options, stamp
 from beaver_hooks.config import trust_config
 from beaver_hooks.host import Host
-from beaver_hostspecs import ConfigurationError, PluginInfo
+from beaver_hostspecs import ConfigurationError, Contribution, PluginInfo, Tool, hookimpl
 from beaver_hostspecs.testing import RecordingPlugin
 
 TIMEOUT = 30
@@ -207,15 +210,16 @@ def test_killed(say, environment):
     assert first != status([], environment)["pid"]
 
 
-def test_idle(say, environment):
+async def test_idle(environment):
     """It ends by itself when nothing has come for a while."""
-    options_ = ("--idle=0.5",)
-    say(START, *options_)
-    said = status(options_, environment)
-    if said is not None:  # a busy machine may have let the while pass already
-        wait_for_end(said["pid"])
+    path = Path(client.socket_path([], environment))
+    resident = Resident(Memory(None, lambda: None), idle=0.1)
+    serving = asyncio.create_task(resident.serve(Place.take(path)))
+    with contextlib.suppress(OSError):  # a busy machine may let the while pass before
+        await ask(path, b"{}")
+    await asyncio.wait_for(serving, TIMEOUT)
 
-    assert None is status(options_, environment)
+    assert None is status([], environment)
 
 
 def test_nobody_asks(environment, project, monkeypatch):
@@ -327,17 +331,79 @@ def test_one_configuration_for_all(say, environment, tmp_path):
     assert "host.db" in [each.name for each in path.parent.iterdir()]
 
 
+def test_a_credential_that_is_set_meanwhile(say, environment, project):
+    """A session with another value of a variable that the configuration names has a resident of its own environment."""
+    gateway = {"baseUrl": "http://127.0.0.1:9", "userId": "u", "userKey": {"env": "MY_SECRET"}}
+    raw = {"memory": {"gateway": gateway}, "plugins": {"disabled": ["tally"]}}
+    configure(project, raw, confirmed=True, environment=environment)
+    said = []
+    for more in ({}, {"OTHER": "x"}, {"MY_SECRET": "one"}, {"MY_SECRET": "two"}):
+        environment |= more
+        say(START)
+        said.append(status([], environment))
+
+    assert ["unavailable", "unavailable", "ok", "ok"] == [each["health"]["gateway"].partition(" ")[0] for each in said]
+    assert [True, False, False] == [one["pid"] == other["pid"] for one, other in itertools.pairwise(said)]
+
+
+def test_one_that_hangs(say, environment):
+    """One that does not go on is told at the start of a session; once it goes on, it is asked as ever."""
+    say(START)
+    pid = status([], environment)["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    hung = [late(environment, START), late(environment, PROMPT)]
+    os.kill(pid, signal.SIGCONT)
+    said = status([], environment)
+
+    lock = Path(client.socket_path([], environment)).with_suffix(".lock")
+    assert ([client.LATE, b""], f"{pid}\n") == (hung, lock.read_text())
+    assert (pid, False) == (said["pid"], Path(client.late_path(client.socket_path([], environment))).exists())
+
+
+def late(environment, event):
+    """Return what a client prints that has half a second."""
+    command = [sys.executable, "-I", "-S", client.__file__, "--seconds=0.5", "--start"]
+    ran = subprocess.run(command, input=json.dumps(event).encode(), env=environment, capture_output=True, check=True)
+    return ran.stdout
+
+
+def test_one_that_hangs_and_is_killed(say, environment):
+    """Once it is killed, the next prompt has another one, which has all the time that it needs."""
+    say(START)
+    pid = status([], environment)["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    late(environment, PROMPT)
+    wait_for_end(pid, signal.SIGKILL)
+    said = say(PROMPT)
+
+    assert "additionalContext" in said["hookSpecificOutput"]
+
+
+@pytest.mark.parametrize("content", ["{", '{"a": [{"b": "A_NAME"}, 1]}'])
+def test_which_variables_matter(tmp_path, monkeypatch, content):
+    """Those do that the configuration names, and the usual names of keys; one that cannot be read names none."""
+    path = tmp_path / "c.json"
+    path.write_text(content)
+    for name in ("A_NAME", "SOME_API_KEY", "OTHER"):
+        monkeypatch.setenv(name, "one")
+    ours = client.digests(os.environ)
+    differ = [differs(b"", path), differs(ours, path)]
+    for name in ("A_NAME", "SOME_API_KEY", "OTHER"):
+        differ.append(differs(client.digests(dict(os.environ) | {name: "two"}), path))
+
+    assert [False, False, content != "{", True, False] == differ
+
+
 def test_options():
     """Its options have defaults; a wrong one ends it."""
     given = options(["--folder=/f", "--trust=inner", "--budget=10"])
 
-    assert ("/f", None, "inner", None, 10, 900.0) == (
+    assert ("/f", None, "inner", None, 10) == (
         str(given.folder),
         given.config,
         given.trust.value,
         given.user,
         given.budget,
-        given.idle,
     )
     with pytest.raises(SystemExit):
         options(["--trust=all"])
@@ -458,6 +524,30 @@ async def test_a_client_that_is_gone(resident):
     assert b"" == await ask(path, STOP)
 
 
+@pytest.mark.parametrize("letter", ["\u8a18", "\U0001f9ab", "\x01", "\ud800"])
+async def test_a_block_that_is_too_long(resident, letter):
+    """However long a block is, and whatever JSON makes of its letters, the answer arrives, cut with a note."""
+    path, plugin, _ = resident
+    plugin.contribution = Contribution(blocks=[letter * 40_000])
+    answer = await ask(path, PROMPT)
+
+    said = json.loads(answer)["hookSpecificOutput"]["additionalContext"]
+    assert (f"{RULE}\n\n", CUT) == (said[: len(RULE) + 2], said[-len(CUT) :])
+
+
+async def test_an_answer_that_nobody_receives(resident):
+    """What was said to a client that had left is said again."""
+    path, plugin, _ = resident
+    _, writer = await asyncio.open_unix_connection(path)
+    writer.write(client.framed(json.dumps(PROMPT).encode()))
+    await writer.drain()
+    writer.close()
+    await plugin.wait_for("before_prompt")
+    again = await ask(path, {**PROMPT, "prompt_id": "p2"})
+
+    assert RULE in json.loads(again)["hookSpecificOutput"]["additionalContext"]
+
+
 async def test_memory_that_fails_to_open():
     """What is no error of ours is told by its name; a prompt does not try again at once, a session does."""
     attempts = []
@@ -533,6 +623,29 @@ async def test_a_host_that_cannot_be_closed(tmp_path, caplog):
 
     assert 2 == len(opening.hosts)
     assert ["event=beaver_hooks.claude_code_close_failed error=HostNotOpen"] == caplog.messages
+
+
+async def test_what_plugins_do(tmp_path):
+    """The status says of each plugin what it does by itself, and which tools it has."""
+
+    class Showing:
+        @hookimpl
+        def describe(self):
+            return PluginInfo(version="1", contract="1.0")
+
+        @hookimpl
+        async def after_prompt(self, turn):
+            """Nobody learns who does not ask for the answer."""
+
+    tool = Tool(name="keep", description="Keeps.", parameters={}, run=None)
+    host = Host({"a": RecordingPlugin(tools=(tool,)), "b": Showing()}, state_folder=tmp_path)
+    await host.open()
+    expected = {
+        "a": {"recalls": True, "learns": True, "tools": ["keep"]},
+        "b": {"recalls": False, "learns": False, "tools": []},
+    }
+    assert expected == abilities(host)
+    await host.close()
 
 
 async def test_one_attempt_for_all_who_wait(tmp_path):

@@ -22,7 +22,9 @@ FOREIGN = b"""{
 }
 """
 BROKEN = {
-    "is not JSON": [b"{", b"// c\n{}", b'{"a": 1, "a": 2}', b"\xff", b'{"a": NaN}', b'{"a": 1e999}', b"\xef\xbb\xbf{}"],
+    "is not JSON": [b"{", b"// c\n{}", b"\xff", b'{"a": NaN}', b"\xef\xbb\xbf{}"],
+    "has the key a twice in one object": [b'{"a": 1, "a": 2}', b'{"b": [{"a": {}, "a": {}}]}'],
+    "has the key [?] twice in one object": [b'{"k 1": 1, "k 1": 2}'],
     "is no JSON object": [b"[]", b'"hooks"', b"1"],
     "has hooks of another form than the one that Claude Code documents": [
         b'{"hooks": []}',
@@ -73,6 +75,24 @@ def test_a_client_of_somebody_elses():
 
     assert content == take_out(content)
     assert entry in json.loads(put_in(content, COMMANDS))["hooks"]["Stop"][0]["hooks"]
+
+
+@pytest.mark.parametrize("line", ["my-logger --wrap {}", "my-logger {}", "env A=1 {}", "echo {} | sh"])
+def test_our_client_as_an_argument(line):
+    """A command that hands ours to another program is that program's, and is not ours to take out."""
+    entry = {"type": "command", "command": line.format(COMMANDS["Stop"])}
+    content = json.dumps({"hooks": {"Stop": [{"hooks": [entry]}]}}).encode()
+
+    assert content == take_out(content)
+
+
+def test_numbers():
+    """Numbers of others stay as they were written, whatever a program would make of them."""
+    numbers = b"[1e5, 1.10, 0.12345678901234567890, -0, 1e999, " + b"7" * 5000 + b"]"
+    content = b'{"a": [%s], "hooks": {}}' % numbers
+    after = take_out(put_in(content, COMMANDS))
+
+    assert numbers.replace(b" ", b"") in after.replace(b" ", b"").replace(b"\n", b"")
 
 
 def test_beside_others():
