@@ -75,10 +75,10 @@ async def _replayed(harness: HostHarness) -> None:
 
 
 async def _stable(harness: HostHarness) -> None:
-    await with_probe(harness)
-    for number, way in enumerate(ways(harness.card) * 2):
-        await harness.run(with_tool(f"Prompt {number}.", call=f"call-{number}", way=way))
     require(harness.card, "system_prompt")
+    await with_probe(harness)
+    for number, way in enumerate(("whole", *ways(harness.card))):
+        await harness.run(with_tool(f"Prompt {number}.", call=f"call-{number}", way=way))
     prompts = [call.system for call in harness.calls]
     for text in (BASE, RULE, BLOCK):
         same(1, prompts[0].count(text), f"how often {text!r} stands in the system prompt")

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import attrs
+
 from beaver_hostspecs.conformance.asking import BROKEN, ECHO, Ask, CallTool, Say
 from beaver_hostspecs.conformance.examining import Case, require
 from beaver_hostspecs.conformance.harness import HostHarness
@@ -128,14 +130,13 @@ async def _side_by_side(harness: HostHarness) -> None:
     require(harness.card, "parallel")
     probe = await with_probe(harness)
     sessions = {f"session-{letter}": f"I answer {letter}." for letter in "abcd"}
-    asks = []
-    for said in ("I ask", "I ask again"):
-        asked = [
-            with_tool(f"{said} in {each}.", answer, echoed=f"echo in {each}", session=each, user=f"user of {each}")
-            for each, answer in sessions.items()
-        ]
-        same(list(sessions.values()), await asyncio.gather(*map(harness.run, asked)), "the answers")
-        asks += asked
+    asks = [
+        with_tool(f"I ask in {each}.", answer, echoed=f"echo in {each}", session=each, user=f"user of {each}")
+        for each, answer in sessions.items()
+    ]
+    same(list(sessions.values()), await asyncio.gather(*map(harness.run, asks)), "the answers")
+    asks.append(attrs.evolve(asks[0], prompt="I ask again in session-a."))  # with the history of its session alone
+    same(sessions["session-a"], await harness.run(asks[-1]), "the answer to the next prompt of a session")
     await harness.settle()
     same(
         {(ask.session, ask.prompt) for ask in asks}, {(each.session, each.prompt) for each in probe.turns}, "the turns"
