@@ -32,7 +32,7 @@ def examined() -> list[Examined]:
     from adapters.harnesses import HARNESSES  # noqa: PLC0415 - imports every framework
 
     return [
-        Examined(name=each.card.host, card=each.card, verdicts=asyncio.run(examine_all(HOST_CASES, each)))
+        Examined(name=each.card.host, card=each.card, verdicts=asyncio.run(examine_all(HOST_CASES, each, seconds=60)))
         for each in HARNESSES
     ]
 

@@ -1,20 +1,26 @@
 """What an adapter adds to a turn of its framework, against what that turn costs without us, in one run.
 
-For each framework the same turn (one tool call, a scripted model that costs nothing) runs with and without us; three
-trivial plugins, audit on. Overhead is the difference, and is compared with the framework's own turn. `bare` is the same
-turn of our host without any framework: open, one tool result, commit. All three alternate, each turn in a session of
-its own; the medians are compared. Background work is drained outside the clock.
+For each framework the same turn (one tool call, a scripted model that costs nothing) runs without us, with a `Host` of
+its own event loop, and with a `SyncHost`; three trivial plugins, audit on. Overhead is the difference, and is compared
+with the framework's own turn. `bare` is the same turn of our host without any framework: open, one tool result, commit.
+All of them alternate, each turn in a session of its own; the medians are compared. Background work is drained outside
+the clock.
+
+`BEAVER_ADAPTER_ROUNDS` says how many rounds are run. Then the figures are printed and not judged: a short run on a busy
+machine shows that the benchmark works, and no more.
 """
 
 import asyncio
 import gc
 import logging
+import os
 import statistics
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +36,8 @@ TURNS = 10
 WARM = 5
 TARGET = 2.0
 PROMPT, ANSWER = "What did we decide about the database?", "We decided to keep it."
+
+Make = Callable[[], HostHarness]
 
 
 def ask(session: str) -> Ask:
@@ -64,30 +72,31 @@ async def own_turns(host: Host, sessions: list[str]) -> float:
     return spent / len(sessions)
 
 
-async def measure(make: Callable[[], HostHarness]) -> tuple[float, float, float]:
-    """Return the median seconds of a turn with us, without us, and of the host alone."""
-    ours, plain = make(), make()
+async def measure(in_loop: Make, in_thread: Make, rounds: int) -> dict[str, float]:
+    """Return the median seconds of a turn with a `Host`, with a `SyncHost`, without us, and of the host alone."""
+    harnesses = {"plain": in_loop(), "host": in_loop(), "sync": in_thread()}
     with tempfile.TemporaryDirectory() as folder:
-        async with Host({name: Trivial() for name in "abc"}, state_folder=folder) as host:
-            await ours.open({name: Trivial() for name in "abc"})
-            await plain.open_plain()
-            try:
-                sides: dict[str, Callable[[list[str]], Awaitable[float]]] = {
-                    "ours": lambda sessions: framework_turns(ours, sessions),
-                    "plain": lambda sessions: framework_turns(plain, sessions),
-                    "own": lambda sessions: own_turns(host, sessions),
-                }
-                found = await alternate(sides)
-            finally:
-                await ours.close()
-                await plain.close()
-    return found["ours"], found["plain"], found["own"]
+        async with AsyncExitStack() as stack:
+            own = await stack.enter_async_context(Host(plugins(), state_folder=folder))
+            for name, harness in harnesses.items():
+                stack.push_async_callback(harness.close)
+                await (harness.open_plain() if name == "plain" else harness.open(plugins()))
+            sides: dict[str, Callable[[list[str]], Awaitable[float]]] = {
+                name: lambda sessions, harness=harness: framework_turns(harness, sessions)
+                for name, harness in harnesses.items()
+            }
+            return await alternate({**sides, "own": lambda sessions: own_turns(own, sessions)}, rounds)
 
 
-async def alternate(sides: dict[str, Callable[[list[str]], Awaitable[float]]]) -> dict[str, float]:
+def plugins() -> dict[str, object]:
+    """Return three plugins that do next to nothing."""
+    return {name: Trivial() for name in "abc"}
+
+
+async def alternate(sides: dict[str, Callable[[list[str]], Awaitable[float]]], rounds: int) -> dict[str, float]:
     """Return the median of each side, all of them taking turns."""
     samples: dict[str, list[float]] = {name: [] for name in sides}
-    for number in range(WARM + ROUNDS):
+    for number in range(WARM + rounds):
         gc.collect()
         for name, run in sides.items():
             seconds = await run([f"{name}-{number}-{turn}" for turn in range(TURNS)])
@@ -98,21 +107,29 @@ async def alternate(sides: dict[str, Callable[[list[str]], Awaitable[float]]]) -
 
 def main() -> int:
     """Measure, print, and return the exit code."""
-    from adapters.harnesses import IN_LOOP
+    from adapters.harnesses import IN_LOOP, IN_THREAD
 
     warnings.simplefilter("ignore")  # of the frameworks, about themselves
     logging.disable(logging.WARNING)
-    print(f"{ROUNDS} rounds of {TURNS} turns, Python {sys.version.split()[0]}, medians per turn in microseconds:")
-    print(f"  {'framework':18} {'without':>9} {'with':>9} {'overhead':>9} {'ratio':>7} {'bare':>7} {'of bare':>8}")
-    worst = 0.0
-    for make in IN_LOOP:
-        ours, plain, own = (each * 1e6 for each in asyncio.run(measure(make)))
-        over = ours - plain
-        worst = max(worst, over / plain)
-        line = f"{plain:9.0f} {ours:9.0f} {over:9.0f} {over / plain:6.2f}x {own:7.0f} {over / own:7.1f}x"
-        print(f"  {make.card.host:18} {line}")
-    print(f"target: overhead at most {TARGET} x the framework's own turn: {'met' if worst <= TARGET else 'MISSED'}")
-    return 0 if worst <= TARGET else 1
+    short = os.environ.get("BEAVER_ADAPTER_ROUNDS")
+    rounds = int(short) if short else ROUNDS
+    print(f"{rounds} rounds of {TURNS} turns, Python {sys.version.split()[0]}, medians per turn in microseconds:")
+    print(f"  {'framework':18} {'without':>8} {'Host':>8} {'overhead':>9} {'SyncHost':>9} {'overhead':>9} {'bare':>7}")
+    worst = {"host": 0.0, "sync": 0.0}
+    for in_loop, in_thread in zip(IN_LOOP, IN_THREAD, strict=True):
+        found = asyncio.run(measure(in_loop, in_thread, rounds))
+        over = {name: found[name] / found["plain"] - 1 for name in worst}
+        worst = {name: max(worst[name], over[name]) for name in worst}
+        plain, host, sync, own = (found[name] * 1e6 for name in ("plain", "host", "sync", "own"))
+        line = f"{plain:8.0f} {host:8.0f} {over['host']:8.2f}x {sync:9.0f} {over['sync']:8.2f}x {own:7.0f}"
+        print(f"  {in_loop.card.host:18} {line}")
+    if short:
+        print("a short run: nothing is judged")
+        return 0
+    print(f"target: overhead at most {TARGET} x the framework's own turn")
+    for name, label in (("host", "Host"), ("sync", "SyncHost")):
+        print(f"  {label:18} {worst[name]:.2f}x at worst, {'met' if worst[name] <= TARGET else 'MISSED'}")
+    return 0 if max(worst.values()) <= TARGET else 1
 
 
 if __name__ == "__main__":

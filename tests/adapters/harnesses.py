@@ -11,18 +11,17 @@ from adapters.harness_strands import StrandsHarness, StrandsInLoopHarness
 from conformance.harness_agent import AgentHarness
 from conformance.harness_plain import PlainHarness
 
-HARNESSES = (
-    AgentHarness,
-    PlainHarness,
+IN_THREAD = (
     AgentFrameworkHarness,
     GoogleAdkHarness,
     LangchainHarness,
     OpenaiAgentsHarness,
     PydanticAIHarness,
     StrandsHarness,
-    ClaudeCodeHarness,
-    ClaudeAgentSdkHarness,
 )
+"""The adapters with a `SyncHost`."""
+
+HARNESSES = (AgentHarness, PlainHarness, *IN_THREAD, ClaudeCodeHarness, ClaudeAgentSdkHarness)
 
 IN_LOOP = (
     AgentFrameworkInLoopHarness,
@@ -32,4 +31,4 @@ IN_LOOP = (
     PydanticAIInLoopHarness,
     StrandsInLoopHarness,
 )
-"""The adapters in the host's own event loop: what the benchmark measures."""
+"""The same with a `Host` of their own event loop, in the same order."""

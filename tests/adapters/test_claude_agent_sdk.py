@@ -23,7 +23,7 @@ REAL = pytest.mark.skipif(cli() is None, reason="the `claude` that claude-agent-
 @pytest.mark.parametrize("case", HOST_CASES, ids=str)
 async def test_conformance(case):
     """The adapter passes the case, or its card excuses it."""
-    verdict = await examine(case, ClaudeAgentSdkHarness)
+    verdict = await examine(case, ClaudeAgentSdkHarness, seconds=60)  # each turn starts a program
     assert_published(ClaudeAgentSdkHarness.card, verdict)
 
 

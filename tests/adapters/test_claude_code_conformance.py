@@ -13,5 +13,5 @@ pytestmark = pytest.mark.skipif(cli() is None, reason="the `claude` that claude-
 @pytest.mark.parametrize("case", HOST_CASES, ids=str)
 async def test_conformance(case):
     """Claude Code passes the case, or its card excuses it."""
-    verdict = await examine(case, ClaudeCodeHarness)
+    verdict = await examine(case, ClaudeCodeHarness, seconds=60)  # each turn starts a program
     assert_published(ClaudeCodeHarness.card, verdict)

@@ -3,27 +3,14 @@
 import asyncio
 
 import pytest
-from adapters.harness_agent_framework import AgentFrameworkHarness
-from adapters.harness_google_adk import GoogleAdkHarness
 from adapters.harness_langchain import LangchainHarness
-from adapters.harness_openai_agents import OpenaiAgentsHarness
-from adapters.harness_pydantic_ai import PydanticAIHarness
-from adapters.harness_strands import StrandsHarness
-from adapters.harnesses import IN_LOOP
+from adapters.harnesses import IN_LOOP, IN_THREAD
 from conformance.scripted import ModelDown
 
 from beaver_hostspecs import Tool
 from beaver_hostspecs.conformance import ECHO, Ask, CallTool, Fail, Say
 from beaver_hostspecs.testing import RecordingPlugin
 
-IN_THREAD = (
-    AgentFrameworkHarness,
-    GoogleAdkHarness,
-    LangchainHarness,
-    OpenaiAgentsHarness,
-    PydanticAIHarness,
-    StrandsHarness,
-)
 SYNC = [each for each in IN_THREAD if each.card.sync]
 PROMPT = "When is it?"
 

@@ -36,6 +36,7 @@ class Scripts:
 
     async def step_for(self, texts: list[str]) -> Step:
         """Return the next step; fail or hang where that is the step."""
+        await asyncio.sleep(0)  # a model takes its time, and other sessions come in between
         step = self.next_for(texts)
         if isinstance(step, Fail):
             raise ModelDown("the model is down")

@@ -4,7 +4,8 @@ from functools import partial
 
 import attrs
 import pytest
-from conformance.toy_host import DEFECTS, ToyHarness
+from conformance.toy_defects import DEFECTS, LATE_DEFECTS
+from conformance.toy_host import ToyHarness
 
 from beaver_hostspecs.conformance import HOST_CASES, Card, Outcome, Verdict, examine
 
@@ -50,11 +51,7 @@ async def test_a_wrong_host_is_caught(defect, case):
 
 @pytest.mark.parametrize(
     ("defects", "expected"),
-    [
-        ([], Outcome.PASSED),
-        (["puts references elsewhere"], Outcome.FAILED),
-        (["puts references after the user's text"], Outcome.FAILED),
-    ],
+    [([], Outcome.PASSED), *(([defect], Outcome.FAILED) for defect in LATE_DEFECTS)],
 )
 async def test_the_other_placement(defects, expected):
     """A host that shows references before the user's text is held to that."""

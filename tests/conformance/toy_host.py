@@ -5,93 +5,11 @@ from collections import defaultdict
 from contextlib import AsyncExitStack
 
 from conformance.scripted import HostedHarness, pieces
+from conformance.toy_defects import DEFECTS, LATE_DEFECTS
 
 from beaver_hostspecs import Message
 from beaver_hostspecs.conformance import BASE, BROKEN, ECHO, CallTool, Card, Say
-from beaver_hostspecs.conformance.probes import BLOCK
-
-DEFECTS = {
-    "commits nothing": ["normal"],
-    "learns the prompt as answer": ["normal"],
-    "does not say who speaks": ["user"],
-    "tells of no tools": ["tool turn"],
-    "tells of no arguments": ["tool turn"],
-    "hides tool errors": ["tool error"],
-    "hides plugins' tools": ["plugin's tool"],
-    "runs plugins' tools outside the turn": ["plugin's tool"],
-    "lets tool errors out": ["plugin's tool, misused"],
-    "commits the first piece": ["full stream"],
-    "commits at a tool call": ["stream with a tool"],
-    "commits nothing of sync": ["sync entry point"],
-    "tells of no tools of sync": ["sync with a tool"],
-    "mixes sessions": ["sessions side by side"],
-    "commits twice": ["commit exactly once"],
-    "commits on error": ["model error", "model error after a tool", "model error in a stream"],
-    "forgets to drop": ["model error", "consumer breaks off", "guardrail"],
-    "drops everything as blocked": [
-        "model error",
-        "model error after a tool",
-        "model error in a stream",
-        "consumer breaks off",
-        "cancelled",
-    ],
-    "stays broken": ["model error"],
-    "learns nothing after an error": ["model error"],
-    "passes over the first cancellation": ["cancelled"],
-    "has no guardrail": ["guardrail"],
-    "answers otherwise with a memory": ["normal", "tool turn", "plugin's tool", "full stream", "sync entry point"],
-    "says another session": ["normal"],
-    "tells of another tool": ["tool turn", "plugin's tool"],
-    "tells no output": ["tool turn"],
-    "tells errors without a word": ["tool error"],
-    "gives up after a tool error": ["tool error", "plugin's tool, misused"],
-    "opens a turn for each step": ["tool turn"],
-    "shares its history": ["sessions side by side"],
-    "answers with what another one asked": ["sessions side by side"],
-    "commits other words": ["commit exactly once", "sync entry point"],
-    "shows references twice": ["reference placement", "recall once, replay at each step"],
-    "shows the first references for ever": ["reference placement"],
-    "forgets the blocks": ["stable system prompt"],
-    "forgets the history": ["reference placement", "references are not stored"],
-    "unregisters nothing": ["unregistered in between"],
-    "shows no references when a plugin is unwell": ["plugin crashes in before_prompt"],
-    "learns nothing when a plugin is unwell": ["plugin crashes in before_prompt"],
-    "asks the model before its plugins": ["fail-closed plugin fails"],
-    "hides the error of a fail-closed plugin": ["fail-closed plugin fails"],
-    "commits what was broken off": ["consumer breaks off"],
-    "swallows cancellation": ["cancelled"],
-    "drops cancelled turns as failed": ["cancelled"],
-    "commits blocked answers": ["guardrail"],
-    "puts references after the user's text": ["reference placement"],
-    "puts references elsewhere": ["reference placement"],
-    "puts references into the system prompt": ["reference placement"],
-    "shows references as the assistant's": ["reference placement"],
-    "leaks the references of earlier turns": ["references are ephemeral"],
-    "stores references": ["references are not stored"],
-    "asks plugins at each step": ["recall once, replay at each step"],
-    "shows references at the first step": ["recall once, replay at each step"],
-    "counts turns in the system prompt": ["stable system prompt"],
-    "forgets the rules": ["stable system prompt"],
-    "loses its own system prompt": ["stable system prompt"],
-    "keeps the first system prompt": ["unregistered in between"],
-    "mentions memory": ["nothing to say"],
-    "pads prompts": ["nothing to say"],
-    "fails with its plugins": [
-        f"plugin {kind} in before_prompt" for kind in ("crashes", "hangs", "answers garbage")
-    ],
-    "tells the user of unwell plugins": [
-        f"plugin {kind} in {hook}"
-        for kind in ("crashes", "hangs", "answers garbage")
-        for hook in ("on_tool_result", "after_prompt")
-    ],
-    "says that all is well": [
-        *(f"plugin crashes in {hook}" for hook in ("before_prompt", "on_tool_result", "after_prompt")),
-        "plugin answers garbage in before_prompt",
-    ],
-    "goes on without a fail-closed plugin": ["fail-closed plugin fails"],
-    "opens a second turn when one is refused": ["fail-closed plugin fails"],
-}  # fmt: skip
-"""What can be wrong with the toy, and the cases that are meant to see it."""
+from beaver_hostspecs.conformance.probes import BLOCK, RECALLED, RULE
 
 
 class BlockedError(Exception):
@@ -107,7 +25,7 @@ class ToyHarness(HostedHarness):
     def __init__(self, *defects: str) -> None:
         super().__init__()
         self.defects = frozenset(defects)
-        assert self.defects <= set(DEFECTS)
+        assert self.defects <= {*DEFECTS, *LATE_DEFECTS}
 
     async def open(self, plugins, fail_closed=()):
         self.broken = False
@@ -118,6 +36,7 @@ class ToyHarness(HostedHarness):
         self.sessions = defaultdict(list)
         self.systems = {}
         self.turns = 0
+        self.last = None
 
     async def unregister(self, plugin):
         if "unregisters nothing" not in self.defects:
@@ -162,6 +81,12 @@ class Run:
     def has(self, defect):
         return defect in self.toy.defects
 
+    def streams(self, defect):
+        return self.ask.way == "stream" and self.has(f"{defect} in a stream")
+
+    def steps_on(self, number, defect):
+        return number > 0 and self.has(f"{defect} at the second step")
+
     async def answer(self, heard):
         host = self.toy.host
         if host is None:
@@ -169,10 +94,9 @@ class Run:
         if self.has("asks the model before its plugins"):
             self.toy.asked(BASE, [("user", self.ask.prompt)], [])
         try:
-            opening = self.opened() if self.has("forgets to drop") else self.held()
-            self.turn = await opening
+            await self.begin()
         except Exception:
-            if self.has("goes on without a fail-closed plugin"):
+            if self.has("goes on without a fail-closed plugin") or self.streams("says nothing of a refusal"):
                 return await self.steps(heard)
             if not self.has("hides the error of a fail-closed plugin"):
                 raise
@@ -180,6 +104,13 @@ class Run:
             raise RuntimeError("sorry")
         async with self.stack:
             return await self.guarded(heard)
+
+    async def begin(self):
+        late = self.has("drops at the next turn")
+        if late and self.toy.last:
+            await self.toy.last.drop("failed")
+        self.turn = await (self.opened() if late or self.has("forgets to drop") else self.held())
+        self.toy.last = self.turn
 
     async def opened(self):
         return await self.toy.host.open_turn(self.ask.prompt, session=self.told_session, user=self.user)
@@ -200,6 +131,8 @@ class Run:
 
     @property
     def user(self):
+        if self.has("says that one user speaks for all"):
+            return self.toy.systems.setdefault("user", self.ask.user)
         return None if self.has("does not say who speaks") else self.ask.user
 
     async def guarded(self, heard):
@@ -215,7 +148,7 @@ class Run:
             raise
         except BlockedError:
             if not self.has("forgets to drop"):
-                await self.turn.drop("blocked")
+                await self.turn.drop("cancelled" if self.has("drops blocked turns as cancelled") else "blocked")
             raise
         except Exception:
             self.toy.broken = True
@@ -231,9 +164,9 @@ class Run:
         for number in range(10):
             step = await self.asked(number, said)
             if isinstance(step, Say):
-                return await self.delivered(step, heard)
+                return await self.delivered(step, heard, number)
             said.append(("assistant", f"calls {step.tool}"))
-            if self.has("commits at a tool call") and self.ask.way == "stream":
+            if self.streams("commits at a tool call") or self.has("commits before a tool runs"):
                 await self.turn.commit("calling")
             await self.tool(step)
         raise AssertionError("the model never ends")
@@ -244,25 +177,31 @@ class Run:
             self.turn = await self.opened()
         messages = self.messages(number)
         offered = [ECHO, BROKEN, *self.offered()]
-        self.toy.asked(self.system(), messages, offered)
+        self.toy.asked(self.system(number), messages, offered)
         return await self.toy.scripts.step_for([text for _, text in messages])
 
     def offered(self):
         if self.toy.host is None or self.has("hides plugins' tools"):
             return []
-        return [tool.name for tools in self.toy.host.tools.values() for tool in tools]
+        own = ["remember"] if self.has("offers a tool of its own") else []
+        return [*own, *(tool.name for tools in self.toy.host.tools.values() for tool in tools)]
 
-    def system(self):
+    def system(self, number):
         if self.turn is None:
             return BASE
         system = self.turn.system_prompt("" if self.has("loses its own system prompt") else BASE)
         if self.has("forgets the rules"):
             system = BASE
+        if self.steps_on(number, "forgets the rules") or (self.has("forgets the rules of sync") and self.is_sync):
+            system = system.replace(RULE, "")
+        if self.has("doubles the rules"):
+            system += f"\n\n{RULE}"
         if self.has("forgets the blocks"):
             system = system.replace(BLOCK, "")
         if self.has("counts turns in the system prompt"):
             system += f"\n\nTurn {self.toy.turns}."
-        if self.has("puts references into the system prompt"):
+        leaks = "puts references into the system prompt"
+        if self.has(leaks) or self.steps_on(number, leaks) or self.streams(leaks):
             system += "".join(each.text for each in self.turn.references)
         if self.has("mentions memory"):
             system += "\n\nYou have a memory."
@@ -272,11 +211,13 @@ class Run:
 
     def messages(self, number):
         role = "assistant" if self.has("shows references as the assistant's") else "user"
-        recalled = [(role, each.text) for each in (self.turn.references if self.turn else ())]
+        turn = self.toy.last if self.has("shows the references of the last turn") else self.turn
+        fenced = [each.text for each in (turn.references if turn else ())]
+        recalled = [(role, _bare(text) if self.has("tears the fence down") else text) for text in fenced]
         if self.has("leaks the references of earlier turns"):
             self.toy.systems.setdefault("leaked", []).extend(recalled)
             recalled = self.toy.systems["leaked"]
-        if number and self.has("shows references at the first step"):
+        if (number and self.has("shows references at the first step")) or self.streams("shows no references"):
             recalled = []
         if self.has("shows references twice"):
             recalled *= 2
@@ -284,6 +225,8 @@ class Run:
             recalled = self.toy.systems.setdefault("first", recalled)
         if self.has("shows no references when a plugin is unwell") and self.is_unwell:
             recalled = []
+        if self.has("sets references off"):
+            recalled += [("user", "So much for what was recalled.")] if recalled else []
         history = [] if self.has("forgets the history") else [(each.role, each.text) for each in self.history]
         prompt = [("user", self.prompt)]
         if self.has("puts references after the user's text"):
@@ -292,6 +235,10 @@ class Run:
         if late is not self.has("puts references elsewhere"):
             return [*history, *recalled, *prompt]
         return [*recalled, *history, *prompt]
+
+    @property
+    def is_sync(self):
+        return self.ask.way == "sync"
 
     @property
     def is_unwell(self):
@@ -310,13 +257,16 @@ class Run:
                 told = {"error": "", "outcome": "error"}
         else:
             told = await self.plugin_tool(step)
-        silent = self.has("tells of no tools") or (self.has("tells of no tools of sync") and self.ask.way == "sync")
+        silent = self.has("tells of no tools") or (self.has("tells of no tools of sync") and self.is_sync)
+        silent |= self.streams("tells of no tools")
         if self.turn and not silent:
             arguments = {} if self.has("tells of no arguments") else step.arguments
             if self.has("tells no output"):
                 told = {}
             tool = "another" if self.has("tells of another tool") else step.tool
-            await self.turn.tool_result(tool=tool, call_id=step.id, arguments=arguments, **told)
+            turn = self.toy.last if self.has("tells the last turn of tools") else self.turn
+            for _ in range(2 if self.has("tells of a tool twice") else 1):
+                await turn.tool_result(tool=tool, call_id=step.id, arguments=arguments, **told)
         if "error" in told and self.has("gives up after a tool error"):
             raise RuntimeError("a tool failed")
 
@@ -331,22 +281,22 @@ class Run:
                 raise
             return {"error": type(error).__name__}
 
-    async def delivered(self, step, heard):
+    async def delivered(self, step, heard, number):
         if self.ask.blocked:
             if self.has("commits blocked answers"):
                 await self.turn.commit(step.text)
             if not self.has("has no guardrail"):
                 raise BlockedError("the guardrail refuses this answer")
         if heard is not None:
-            return await self.broken_off(step)
+            return await self.broken_off(step, number)
         self.keep(step.text)
         if self.turn:
             return await self.committed(step.text)
         return step.text
 
-    async def broken_off(self, step):
+    async def broken_off(self, step, number):
         first = pieces(step)[0]
-        if self.has("commits what was broken off"):
+        if self.has("commits what was broken off") or self.steps_on(number, "commits what was broken off"):
             await self.turn.commit(first)
         elif not self.has("forgets to drop"):
             await self.turn.drop("blocked" if self.has("drops everything as blocked") else "cancelled")
@@ -355,10 +305,12 @@ class Run:
     def keep(self, text):
         if self.has("stores references") and self.turn:
             self.history.extend(_message("user", each.text) for each in self.turn.references)
+        if self.has("stores references without their fence") and self.turn:
+            self.history.extend(_message("user", _bare(each.text)) for each in self.turn.references)
         self.history.extend([_message("user", self.ask.prompt), _message("assistant", text)])
 
     async def committed(self, text):
-        silent = self.has("commits nothing") or (self.has("commits nothing of sync") and self.ask.way == "sync")
+        silent = self.has("commits nothing") or (self.has("commits nothing of sync") and self.is_sync)
         silent |= self.has("learns nothing after an error") and self.toy.broken
         silent |= self.has("learns nothing when a plugin is unwell") and self.is_unwell
         learned = self.ask.prompt if self.has("learns the prompt as answer") else text
@@ -374,7 +326,8 @@ class Run:
         return await self.said(text)
 
     async def said(self, text):
-        if self.has("tells the user of unwell plugins"):
+        tells = "tells the user of unwell plugins"
+        if self.has(tells) or self.streams(tells):
             await self.toy.settle()
             if await self.toy.unwell():
                 return f"{text} (The memory is unwell.)"
@@ -385,3 +338,8 @@ class Run:
 
 def _message(role, text):
     return Message(role=role, text=text)
+
+
+def _bare(text):
+    """Return what was recalled, without the message that it stands in."""
+    return next(line for line in text.splitlines() if RECALLED in line)

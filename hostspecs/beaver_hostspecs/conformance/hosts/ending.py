@@ -3,10 +3,10 @@
 import asyncio
 from contextlib import suppress
 
-from beaver_hostspecs.conformance.asking import ECHO, Ask, CallTool, Fail, Hang, Say
+from beaver_hostspecs.conformance.asking import ECHO, Ask, CallTool, Fail, Hang
 from beaver_hostspecs.conformance.examining import Case, require
 from beaver_hostspecs.conformance.harness import HostHarness
-from beaver_hostspecs.conformance.hosts.scenes import ANSWER, PROMPT, demand, fails, same, simple, with_probe
+from beaver_hostspecs.conformance.hosts.scenes import ANSWER, PROMPT, demand, fails, same, simple, with_probe, with_tool
 from beaver_hostspecs.conformance.probes import Probe
 from beaver_hostspecs.turns import DropReason
 
@@ -19,37 +19,38 @@ LONG = "One piece after the other, so that there is something to break off. " * 
 async def _model_error(harness: HostHarness) -> None:
     probe = await with_probe(harness)
     await fails(harness, Ask(prompt=PROMPT, steps=(Fail(),)))
-    await _goes_on(harness, probe)
-    require(harness.card, "sees_errors")
-    same((DropReason.FAILED,), probe.reasons, "why the turn was dropped")
+    await _dropped(harness, probe)
 
 
 async def _error_after_tool(harness: HostHarness) -> None:
     probe = await with_probe(harness)
     await fails(harness, Ask(prompt=PROMPT, steps=(CallTool(tool=ECHO, arguments={"text": "once"}), Fail())))
-    await _goes_on(harness, probe)
-    require(harness.card, "sees_errors")
-    same((DropReason.FAILED,), probe.reasons, "why the turn was dropped")
+    await _dropped(harness, probe)
 
 
 async def _stream_error(harness: HostHarness) -> None:
     require(harness.card, "streaming")
     probe = await with_probe(harness)
     await fails(harness, Ask(prompt=PROMPT, steps=(Fail(),), way="stream"))
-    await _goes_on(harness, probe)
+    await _dropped(harness, probe)
+
+
+async def _dropped(harness: HostHarness, probe: Probe) -> None:
+    reasons = await _goes_on(harness, probe)
     require(harness.card, "sees_errors")
-    same((DropReason.FAILED,), probe.reasons, "why the turn was dropped")
+    same((DropReason.FAILED,), reasons, "why the turn was dropped")
 
 
 async def _broken_off(harness: HostHarness) -> None:
     require(harness.card, "streaming")
     probe = await with_probe(harness)
-    seen = await harness.run(Ask(prompt=PROMPT, steps=(Say(text=LONG),), way="break_off"))
-    demand(len(seen) < len(LONG), "the harness did not break off: it consumed the whole stream")
-    await _goes_on(harness, probe)
+    for ask in (simple("One.", LONG, way="break_off"), with_tool("Two.", LONG, way="break_off", session="session-2")):
+        seen = await harness.run(ask)
+        demand(len(seen) < len(LONG), "the harness did not break off: it consumed the whole stream")
+    reasons = await _goes_on(harness, probe, turns=2)
     require(harness.card, "sees_cancellation")
-    same(1, len(probe.reasons), "how many turns were dropped")
-    demand(probe.reasons[0] in {DropReason.CANCELLED, DropReason.ABANDONED}, f"it was dropped as {probe.reasons[0]}")
+    same(2, len(reasons), "how many turns were dropped")
+    demand({DropReason.CANCELLED, DropReason.ABANDONED}.issuperset(reasons), f"they were dropped as {reasons}")
 
 
 async def _cancelled(harness: HostHarness) -> None:
@@ -61,9 +62,9 @@ async def _cancelled(harness: HostHarness) -> None:
     await asyncio.wait([task], timeout=SOON)
     demand(task.done(), f"the turn goes on {SOON:g} seconds after it was cancelled")
     demand(task.cancelled(), "the cancellation of the caller was swallowed")
-    await _goes_on(harness, probe)
+    reasons = await _goes_on(harness, probe)
     require(harness.card, "sees_cancellation")
-    same((DropReason.CANCELLED,), probe.reasons, "why the turn was dropped")
+    same((DropReason.CANCELLED,), reasons, "why the turn was dropped")
 
 
 async def _blocked(harness: HostHarness) -> None:
@@ -77,6 +78,7 @@ async def _blocked(harness: HostHarness) -> None:
     learned = [each.text for each in probe.answers if "A secret plan." in each.text]
     same([], learned, "what was learned of a blocked answer")
     same(1, sum(map(len, probe.endings().values())), "how often the turn's end was told")
+    demand(DropReason.CANCELLED not in probe.reasons, "it was dropped as cancelled")
 
 
 async def _until_asked(harness: HostHarness, task: "asyncio.Task[str]") -> None:
@@ -85,15 +87,19 @@ async def _until_asked(harness: HostHarness, task: "asyncio.Task[str]") -> None:
         await asyncio.sleep(0.005)
 
 
-async def _goes_on(harness: HostHarness, probe: Probe) -> None:
-    """Demand what is demanded after every turn that was not answered: nothing learned, and the next one works."""
+async def _goes_on(harness: HostHarness, probe: Probe, turns: int = 1) -> tuple[DropReason, ...]:
+    """Demand what is demanded after turns that were not answered: nothing learned, and the next one works.
+
+    Return why they were dropped, as far as plugins were told before the next one.
+    """
     await harness.settle()
     same((), probe.answers, "what was learned of a turn without an answer")
-    before = len(probe.reasons)
-    demand(before <= 1, f"one turn was dropped {before} times")
+    reasons = probe.reasons
+    demand(len(reasons) <= turns, f"of {turns} turns {len(reasons)} were dropped")
     same(ANSWER, await harness.run(simple("And now?", session="session-next")), "the answer to the next prompt")
     await harness.settle()
     same([ANSWER], [each.text for each in probe.answers], "what was learned of the next turn")
+    return reasons
 
 
 CASES: tuple[Case[HostHarness], ...] = (

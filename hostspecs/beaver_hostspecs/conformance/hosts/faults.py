@@ -1,11 +1,12 @@
 """Plugins that fail: the user's answer is the same as without memory, and the failure is seen."""
 
 from collections.abc import Awaitable, Callable
+from itertools import cycle
 
-from beaver_hostspecs.conformance.asking import ECHO, Ask, CallTool, Say
+from beaver_hostspecs.conformance.asking import Ask, Way
 from beaver_hostspecs.conformance.examining import Case, require
 from beaver_hostspecs.conformance.harness import HostHarness
-from beaver_hostspecs.conformance.hosts.scenes import ANSWER, PROMPT, demand, fails, recalled, same
+from beaver_hostspecs.conformance.hosts.scenes import ANSWER, demand, fails, recalled, same, ways, with_tool
 from beaver_hostspecs.conformance.probes import Probe
 from beaver_hostspecs.plugins import Deadlines, PluginInfo
 from beaver_hostspecs.testing import Fault, FaultError, FaultPlugin
@@ -19,11 +20,6 @@ KINDS = {
 }
 
 
-def _ask(number: int = 0) -> Ask:
-    call = CallTool(tool=ECHO, arguments={"text": "once"}, id=f"call-{number}")
-    return Ask(prompt=PROMPT, steps=(call, Say(text=ANSWER)))
-
-
 def _faulty(fault: Fault, hook: str) -> FaultPlugin:
     deadlines = Deadlines(before_prompt=SOON, on_tool_result=SOON, after_prompt=SOON, on_turn_dropped=SOON)
     return FaultPlugin(fault, hook, info=PluginInfo(version="1.0", contract="1.0", deadlines=deadlines))
@@ -31,30 +27,35 @@ def _faulty(fault: Fault, hook: str) -> FaultPlugin:
 
 def _harmless(hook: str, faults: tuple[Fault, ...]) -> Callable[[HostHarness], Awaitable[None]]:
     async def run(harness: HostHarness) -> None:
-        plain = await _without_memory(harness)
-        unseen = [fault for fault in faults if not await _costs_nothing(harness, fault, hook, plain)]
+        tried = list(zip(faults, cycle(ways(harness.card)), strict=False))
+        plain = {way: await _without_memory(harness, way) for way in dict.fromkeys(way for _, way in tried)}
+        unseen = [
+            fault
+            for fault, way in tried
+            if not await _costs_nothing(harness, _faulty(fault, hook), with_tool(way=way), plain[way])
+        ]
         require(harness.card, "keeps_health")
         same([], unseen, f"the faults in {hook} that no health names")
 
     return run
 
 
-async def _without_memory(harness: HostHarness) -> str:
+async def _without_memory(harness: HostHarness, way: Way) -> str:
     if not harness.card.plain:
         return ANSWER
     await harness.open_plain()
-    answer = await harness.run(_ask())
+    answer = await harness.run(with_tool(way=way))
     await harness.close()
     return answer
 
 
-async def _costs_nothing(harness: HostHarness, fault: Fault, hook: str, plain: str) -> bool:
+async def _costs_nothing(harness: HostHarness, faulty: FaultPlugin, ask: Ask, plain: str) -> bool:
     """Demand that a fault costs nothing but the plugin's own; return whether the host's health names it."""
-    probe, faulty = Probe(), _faulty(fault, hook)
+    probe, fault, hook = Probe(), faulty.fault, faulty.hook
     await harness.open({"probe": probe, "faulty": faulty})
     try:
-        where = f"with a plugin that does {fault} in {hook}"
-        same(plain, await harness.run(_ask()), f"the answer {where}")
+        where = f"with a plugin that does {fault} in {hook} ({ask.way})"
+        same(plain, await harness.run(ask), f"the answer {where}")
         demand(recalled(harness.calls[-1]), f"the other plugin's references are lost {where}")
         await harness.settle()
         same([ANSWER], [each.text for each in probe.answers], f"what the other plugin learned {where}")
@@ -69,12 +70,14 @@ async def _costs_nothing(harness: HostHarness, fault: Fault, hook: str, plain: s
 async def _fail_closed(harness: HostHarness) -> None:
     probe, faulty = Probe(), _faulty(Fault.RAISE, "before_prompt")
     await harness.open({"probe": probe, "faulty": faulty}, fail_closed=("faulty",))
-    error = await fails(harness, _ask())
-    same((), tuple(harness.calls), "what the model was asked though a fail-closed plugin failed")
-    demand(_is_clear(error), f"the plugin's error does not come out: {type(error).__name__}: {error}")
+    asked = ways(harness.card)
+    for way in asked:
+        error = await fails(harness, with_tool(f"Answered {way}?", way=way))
+        same((), tuple(harness.calls), "what the model was asked though a fail-closed plugin failed")
+        demand(_is_clear(error), f"the plugin's error does not come out: {type(error).__name__}: {error}")
     await harness.settle()
     same((), probe.answers, "what was learned")
-    same([("on_turn_dropped",)], list(probe.endings().values()), "how the turn ended")
+    same([("on_turn_dropped",)] * len(asked), list(probe.endings().values()), "how the turns ended")
 
 
 def _is_clear(error: BaseException | None) -> bool:

@@ -1,29 +1,45 @@
 """Where memory stands in what the model gets, and that it stays nowhere else."""
 
-from beaver_hostspecs.conformance.asking import ECHO, Ask, CallTool, Say
+import re
+
 from beaver_hostspecs.conformance.examining import Case, require
 from beaver_hostspecs.conformance.harness import HostHarness, ModelCall
-from beaver_hostspecs.conformance.hosts.scenes import ANSWER, PROMPT, demand, recalled, same, simple, with_probe
+from beaver_hostspecs.conformance.hosts.scenes import (
+    ANSWER,
+    PROMPT,
+    apart,
+    demand,
+    recalled,
+    same,
+    simple,
+    ways,
+    with_probe,
+    with_tool,
+)
 from beaver_hostspecs.conformance.probes import BASE, BLOCK, RECALLED, RULE, Probe
 
 FIRST = "The first prompt of this session."
+FENCED = re.compile(r"<<<beaver-reference (\S+) begin>>>\n(.*)\n<<<beaver-reference \1 end>>>", re.DOTALL)
 
 
 async def _placed(harness: HostHarness) -> None:
     probe = await _two_turns(harness)
     call, mine = harness.calls[-1], probe.recalled[probe.turns[-1].id]
-    demand(RECALLED not in call.system, "recalled text stands in the system prompt")
+    apart(harness)
     same(1, sum(mine in message.text for message in call.messages), "the messages that hold what was recalled")
     if harness.card.can("reference_persistence"):
         same(1, len(recalled(call)), "the messages that hold anything that was ever recalled")
     place = _index(call, mine)
-    role = call.messages[place].role
-    same(harness.card.reference_role, role, "the role of the reference message")
+    same(harness.card.reference_role, call.messages[place].role, "the role of the reference message")
+    fenced = FENCED.search(call.messages[place].text)
+    demand(fenced and mine in fenced[2], "what was recalled stands behind no fence")
     first, last = _index(call, FIRST), _index(call, PROMPT)
     if harness.card.reference_placement == "before_history":
         demand(place < first, "the reference message stands after the history")
     else:
         demand(first < place, "the reference message stands before the history")
+        between = [each.text for each in call.messages[place + 1 : last] if RECALLED not in each.text]
+        same([], between, "what stands between the reference message and the user's text")
     demand(place < last, "the reference message stands after the user's text")
 
 
@@ -47,25 +63,26 @@ async def _not_stored(harness: HostHarness) -> None:
 
 async def _replayed(harness: HostHarness) -> None:
     probe = await with_probe(harness)
-    steps = (CallTool(tool=ECHO, arguments={"text": "once"}), Say(text=ANSWER))
-    await harness.run(Ask(prompt=PROMPT, steps=steps))
-    same(1, len(probe.turns), "how often plugins were asked")
-    shown = [recalled(call) for call in harness.calls]
-    same(2, len(shown), "how often the model was asked")
-    same(shown[0], shown[1], "the references at the second step")
-    same(1, len(shown[0]), "the messages that hold what was recalled")
+    for number, way in enumerate(ways(harness.card), 1):
+        before = len(harness.calls)
+        await harness.run(with_tool(f"Prompt {number}.", way=way, session=f"session-{number}"))
+        same(number, len(probe.turns), "how often plugins were asked")
+        shown = [recalled(call) for call in harness.calls[before:]]
+        same(2, len(shown), "how often the model was asked")
+        same(shown[0], shown[1], "the references at the second step")
+        same(1, len(shown[0]), "the messages that hold what was recalled")
+    apart(harness)
 
 
 async def _stable(harness: HostHarness) -> None:
-    await with_probe(harness)
-    for number in range(3):
-        await harness.run(simple(f"Prompt {number}."))
     require(harness.card, "system_prompt")
+    await with_probe(harness)
+    for number, way in enumerate(("whole", *ways(harness.card))):
+        await harness.run(with_tool(f"Prompt {number}.", call=f"call-{number}", way=way))
     prompts = [call.system for call in harness.calls]
-    demand(RULE in prompts[0], "the rule is not in the system prompt")
-    demand(BLOCK in prompts[0], "the trusted block is not in the system prompt")
-    demand(BASE in prompts[0], "the agent's own system prompt is lost")
-    same([prompts[0]] * 3, prompts, "the system prompts of three turns")
+    for text in (BASE, RULE, BLOCK):
+        same(1, prompts[0].count(text), f"how often {text!r} stands in the system prompt")
+    same([prompts[0]] * len(prompts), prompts, "the system prompts of every step")
 
 
 async def _unregistered(harness: HostHarness) -> None:
@@ -87,13 +104,15 @@ async def _unregistered(harness: HostHarness) -> None:
 async def _silent(harness: HostHarness) -> None:
     require(harness.card, "plain")
     await harness.open({})
-    await harness.run(simple())
+    await harness.run(with_tool())
     await harness.close()
     await harness.open_plain()
-    await harness.run(simple())
-    with_host, plain = harness.calls
-    same(plain.messages, with_host.messages, "the messages where no plugin has anything to say")
-    same(plain.system.strip(), with_host.system.strip(), "the system prompt")
+    await harness.run(with_tool())
+    same(4, len(harness.calls), "how often the model was asked")
+    for plain, with_host in zip(harness.calls[2:], harness.calls[:2], strict=True):
+        same(plain.messages, with_host.messages, "the messages where no plugin has anything to say")
+        same(plain.system.strip(), with_host.system.strip(), "the system prompt")
+        same(set(plain.tools), set(with_host.tools), "the tools")
 
 
 async def _two_turns(harness: HostHarness) -> Probe:
@@ -115,7 +134,7 @@ def _index(call: ModelCall, text: str) -> int:
 CASES: tuple[Case[HostHarness], ...] = (
     Case(
         name="reference placement",
-        shows="One fenced message stands before the history, or where the card says, in the role that it says.",
+        shows="One fenced message stands before the history, or directly before the prompt, as the card says.",
         run=_placed,
     ),
     Case(
@@ -137,7 +156,7 @@ CASES: tuple[Case[HostHarness], ...] = (
     ),
     Case(
         name="stable system prompt",
-        shows="Rules and blocks stand in the system prompt, with the same bytes every turn.",
+        shows="Rules and blocks stand in the system prompt, with the same bytes at every step of every turn.",
         flags=("system_prompt",),
         run=_stable,
     ),

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 
-from beaver_hostspecs.conformance.asking import Ask, Say, Step
+from beaver_hostspecs.conformance.asking import ECHO, Ask, CallTool, Say, Step, Way
+from beaver_hostspecs.conformance.cards import Card
 from beaver_hostspecs.conformance.harness import HostHarness, ModelCall
 from beaver_hostspecs.conformance.probes import RECALLED, Probe
 
 PROMPT = "What did we decide?"
 ANSWER = "We decided to wait until Thursday."
+ECHOED = "thursday-echo"
 
 
 async def with_probe(harness: HostHarness, others: Mapping[str, object] | None = None) -> Probe:
@@ -21,6 +23,20 @@ def simple(prompt: str = PROMPT, answer: str = ANSWER, **more: object) -> Ask:
     """Return a prompt that the model answers at once."""
     steps: tuple[Step, ...] = (Say(text=answer),)
     return Ask(**{"prompt": prompt, "steps": steps, **more})  # type: ignore[arg-type]
+
+
+def with_tool(
+    prompt: str = PROMPT, answer: str = ANSWER, *, echoed: str = ECHOED, call: str = "call-1", **more: object
+) -> Ask:
+    """Return a prompt that the model answers after one call of a tool."""
+    steps: tuple[Step, ...] = (CallTool(tool=ECHO, arguments={"text": echoed}, id=call), Say(text=answer))
+    return Ask(**{"prompt": prompt, "steps": steps, **more})  # type: ignore[arg-type]
+
+
+def ways(card: Card) -> tuple[Way, ...]:
+    """Return the ways in which the host gives a whole answer."""
+    able: dict[Way, bool] = {"whole": True, "stream": card.streaming, "sync": card.sync}
+    return tuple(way for way, can in able.items() if can)
 
 
 def same(expected: object, actual: object, what: str) -> None:
@@ -38,6 +54,11 @@ def demand(met: object, sentence: str) -> None:
 def recalled(call: ModelCall) -> tuple[str, ...]:
     """Return the messages of a model call that hold something the probe recalled."""
     return tuple(message.text for message in call.messages if RECALLED in message.text)
+
+
+def apart(harness: HostHarness) -> None:
+    """Demand that nothing recalled stood in a system prompt, at any step."""
+    demand(not any(RECALLED in call.system for call in harness.calls), "recalled text stands in the system prompt")
 
 
 async def fails(harness: HostHarness, ask: Ask) -> BaseException:

@@ -2,13 +2,23 @@
 
 import asyncio
 
+import attrs
+
 from beaver_hostspecs.conformance.asking import BROKEN, ECHO, Ask, CallTool, Say
 from beaver_hostspecs.conformance.examining import Case, require
 from beaver_hostspecs.conformance.harness import HostHarness
-from beaver_hostspecs.conformance.hosts.scenes import ANSWER, PROMPT, demand, same, simple, with_probe
+from beaver_hostspecs.conformance.hosts.scenes import (
+    ANSWER,
+    ECHOED,
+    PROMPT,
+    demand,
+    same,
+    simple,
+    ways,
+    with_probe,
+    with_tool,
+)
 from beaver_hostspecs.conformance.probes import PROBE_TOOL
-
-ECHOED = "thursday-echo"
 
 
 async def _normal(harness: HostHarness) -> None:
@@ -30,8 +40,7 @@ async def _user(harness: HostHarness) -> None:
 
 async def _tool_turn(harness: HostHarness) -> None:
     probe = await with_probe(harness)
-    steps = (CallTool(tool=ECHO, arguments={"text": ECHOED}), Say(text=ANSWER))
-    same(ANSWER, await harness.run(Ask(prompt=PROMPT, steps=steps)), "the answer")
+    same(ANSWER, await harness.run(with_tool()), "the answer")
     await harness.settle()
     same(1, len(probe.turns), "how often plugins were asked")
     same(1, len(probe.answers), "how often they were told the answer")
@@ -91,11 +100,12 @@ async def _stream(harness: HostHarness) -> None:
 async def _stream_with_tool(harness: HostHarness) -> None:
     require(harness.card, "streaming")
     probe = await with_probe(harness)
-    steps = (CallTool(tool=ECHO, arguments={"text": ECHOED}), Say(text=ANSWER))
-    await harness.run(Ask(prompt=PROMPT, steps=steps, way="stream"))
+    await harness.run(with_tool(way="stream"))
     await harness.settle()
     same((1, 1, ()), (len(probe.turns), len(probe.answers), probe.reasons), "turns, answers and drops")
     demand(probe.answers[0].text.endswith(ANSWER), f"the answer is not learned from: {probe.answers[0].text!r}")
+    require(harness.card, "sees_tools")
+    same(("before_prompt", "on_tool_result", "after_prompt"), probe.told, "the hooks")
 
 
 async def _sync(harness: HostHarness) -> None:
@@ -110,8 +120,7 @@ async def _sync(harness: HostHarness) -> None:
 async def _sync_with_tool(harness: HostHarness) -> None:
     require(harness.card, "sync")
     probe = await with_probe(harness)
-    steps = (CallTool(tool=ECHO, arguments={"text": ECHOED}), Say(text=ANSWER))
-    same(ANSWER, await harness.run(Ask(prompt=PROMPT, steps=steps, way="sync")), "the answer")
+    same(ANSWER, await harness.run(with_tool(way="sync")), "the answer")
     await harness.settle()
     require(harness.card, "sees_tools")
     same(("before_prompt", "on_tool_result", "after_prompt"), probe.told, "the hooks")
@@ -121,30 +130,39 @@ async def _side_by_side(harness: HostHarness) -> None:
     require(harness.card, "parallel")
     probe = await with_probe(harness)
     sessions = {f"session-{letter}": f"I answer {letter}." for letter in "abcd"}
-    asks = [simple(f"I ask in {each}.", answer, session=each) for each, answer in sessions.items()]
-    answers = await asyncio.gather(*map(harness.run, asks))
+    asks = [
+        with_tool(f"I ask in {each}.", answer, echoed=f"echo in {each}", session=each, user=f"user of {each}")
+        for each, answer in sessions.items()
+    ]
+    same(list(sessions.values()), await asyncio.gather(*map(harness.run, asks)), "the answers")
+    asks.append(attrs.evolve(asks[0], prompt="I ask again in session-a."))  # with the history of its session alone
+    same(sessions["session-a"], await harness.run(asks[-1]), "the answer to the next prompt of a session")
     await harness.settle()
-    same(list(sessions.values()), list(answers), "the answers")
     same(
         {(ask.session, ask.prompt) for ask in asks}, {(each.session, each.prompt) for each in probe.turns}, "the turns"
     )
-    for call in probe.calls_of("after_prompt"):
-        turn, answer = call.arguments["turn"], call.arguments["answer"]
+    for end in probe.calls_of("after_prompt"):
+        turn, answer = end.arguments["turn"], end.arguments["answer"]
         same(sessions[turn.session], answer.text, f"what is learned in {turn.session}")  # type: ignore[attr-defined]
-    for asked in harness.calls:
-        heard = [each for each in sessions if any(f"in {each}" in message.text for message in asked.messages)]
+    for call in harness.calls:
+        heard = [each for each in sessions if any(f"in {each}" in message.text for message in call.messages)]
         same(1, len(heard), "the sessions that one model call shows")
+    if harness.card.has_user_id:
+        same({ask.session: ask.user for ask in asks}, {each.session: each.user for each in probe.turns}, "who speaks")
+    if harness.card.sees_tools:
+        ran = [(each.arguments["turn"], each.arguments["result"]) for each in probe.calls_of("on_tool_result")]
+        told = {(turn.session, result.arguments["text"]) for turn, result in ran}  # type: ignore[attr-defined]
+        same({(each, f"echo in {each}") for each in sessions}, told, "the tools that ran")
 
 
 async def _exactly_once(harness: HostHarness) -> None:
     probe = await with_probe(harness)
-    ways = ["whole", *(["stream"] if harness.card.streaming else []), *(["sync"] if harness.card.sync else [])]
-    for number, way in enumerate([*ways, *ways]):
-        steps = (CallTool(tool=ECHO, arguments={"text": ECHOED}, id=f"call-{number}"), Say(text=f"Answer {number}."))
-        await harness.run(Ask(prompt=f"Prompt {number}.", steps=steps, way=way))  # type: ignore[arg-type]
+    asked = ways(harness.card) * 2
+    for number, way in enumerate(asked):
+        await harness.run(with_tool(f"Prompt {number}.", f"Answer {number}.", call=f"call-{number}", way=way))
     await harness.settle()
-    same([("after_prompt",)] * 2 * len(ways), list(probe.endings().values()), "how each turn ended")
-    same([f"Answer {number}." for number in range(2 * len(ways))], [each.text for each in probe.answers], "the answers")
+    same([("after_prompt",)] * len(asked), list(probe.endings().values()), "how each turn ended")
+    same([f"Answer {number}." for number in range(len(asked))], [each.text for each in probe.answers], "the answers")
 
 
 CASES: tuple[Case[HostHarness], ...] = (
@@ -180,7 +198,12 @@ CASES: tuple[Case[HostHarness], ...] = (
         flags=("streaming",),
         run=_stream,
     ),
-    Case(name="stream with a tool", shows="So is one with tool calls.", flags=("streaming",), run=_stream_with_tool),
+    Case(
+        name="stream with a tool",
+        shows="So is one with tool calls.",
+        flags=("streaming", "sees_tools"),
+        run=_stream_with_tool,
+    ),
     Case(name="sync entry point", shows="Callers without an event loop get the same turn.", flags=("sync",), run=_sync),
     Case(
         name="sync with a tool",

@@ -13,7 +13,7 @@ from beaver_hostspecs.testing import RecordingReport, make_answer
 from beaver_hostspecs.turns import DropReason, Turn
 
 LONGEST_BLOCK = 1.0
-"""Seconds that a plugin may hold the event loop without giving it back."""
+"""Seconds that a plugin must not hold the event loop for; a busy machine may hold it for less by itself."""
 
 TURN_HOOKS = ("before_prompt", "on_tool_result", "after_prompt", "on_turn_dropped")
 
@@ -89,7 +89,7 @@ CASES: tuple[Case[PluginHarness], ...] = (
     ),
     Case(
         name="keeps its deadlines",
-        shows="Each hook ends in time and does not hold the event loop, also in trouble.",
+        shows="Each hook ends in time and holds the event loop for less than a second at once, also in trouble.",
         run=_in_time,
     ),
     Case(
