@@ -172,6 +172,25 @@ def test_forgotten_while_somebody_saves(tmp_path, monkeypatch, when):
     assert (1, []) == (len(saved(tmp_path)), holding(tmp_path))
 
 
+def test_forgotten_while_it_is_written(tmp_path, monkeypatch):
+    """A file that is being written is deleted too, and the index is saved at the end."""
+    with opened(tmp_path) as engine:
+        secret = filled(engine)
+        (path,) = (tmp_path / INDEXES).glob("*.index")
+        path.unlink()
+        write = files._write
+
+        def writing(*given):
+            write(*given)
+            if [secret] == engine.forget([secret], seen()):
+                assert [] == holding(tmp_path)
+
+        monkeypatch.setattr(files, "_write", writing)
+        engine.reindex()
+        assert [] == saved(tmp_path)
+    assert (1, []) == (len(saved(tmp_path)), holding(tmp_path))
+
+
 KILLED = """
 import os, signal, sys
 from datetime import UTC, datetime

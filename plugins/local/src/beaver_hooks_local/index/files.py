@@ -131,7 +131,7 @@ def remove(folder: Path, label: Label) -> bool:
     for path in (*folder.glob(f"{label.whose}*.index"), *folder.glob(f".{label.whose}*.index-*")):
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
-            had |= path.name == label.name
+            had |= label.name in path.name
     return had
 
 
