@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import attrs
@@ -33,6 +34,7 @@ def rows(text: str) -> list[Row]:
     return [Row(id=id_, what=what, shown=tuple(shown.split("; "))) for id_, what, shown in cells if id_ != "id"]
 
 
+@cache
 def functions(path: Path) -> set[str]:
     """Return the names of a module's test functions."""
     found = ast.walk(ast.parse(path.read_text("utf-8")))

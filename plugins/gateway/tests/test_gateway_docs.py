@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import attrs
@@ -26,6 +27,7 @@ def part(title):
     return PAGE.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
 
 
+@cache
 def names_of(path):
     tree = ast.walk(ast.parse(path.read_text("utf-8")))
     return {node.name for node in tree if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
