@@ -5,7 +5,8 @@ sessions, speakers, types and times. Vectors are random, in clusters, and are pu
 process sees is measured after a reindex; what a search costs where others have just written stands beside it. Embedding
 the queries by e5-small is a part of what is measured; where that model cannot be had it is left out, and the table says
 so. Loading the model stands in a line of its own: `beaver` does that once in a process. Beside the time of the clock
-stands that of the processor: on a machine with other work the two differ.
+stands that of the processor: on a machine with other work the two differ. What the model alone takes for a question is
+there to compare with: it is the same code on every machine.
 
     BEAVER_BENCH_SIZES=10000,100000 python benchmarks/local/bench_local_speed.py
 """
@@ -208,6 +209,7 @@ def opened(folder: Path, *, vectors: bool) -> None:
     began = time.perf_counter()
     real = loaded() if vectors else None
     print("loading", (time.perf_counter() - began) * 1e3 if real else float("nan"))
+    print("model", embedding_of(real) if real else float("nan"))
     began = time.perf_counter()
     engine = MemoryEngine.open(folder, embedder=Vectors(real=real) if vectors else None)
     assert search(engine, 0).hits
@@ -236,6 +238,11 @@ def loaded() -> Embedder | None:
     if real is not None:
         real.embed_query("warm")
     return real
+
+
+def embedding_of(real: Embedder) -> float:
+    """Return the milliseconds that a model takes for a question."""
+    return spread_of(lambda number: real.embed_query(QUESTIONS[number % len(QUESTIONS)]), 50).middle
 
 
 def measure(table: Table, folder: Path, size: int) -> None:
@@ -280,6 +287,7 @@ def report(table: Table, size: int, found: dict[str, float], *, vectors: bool) -
     what = f"{size:,}: words" if not vectors else f"{size:,}: hybrid" + ("" if has_model else ", embedding left out")
     if has_model:
         table.row(f"{what}: loading the model", found["loading"], "ms")
+        table.row(f"{what}: the model alone, p50", found["model"], "ms")
     targets = KEYWORD_MS if not vectors else HYBRID_MS if has_model else {}
     table.row(f"{what}: open and first search", found["open"], "ms", most=OPEN_MS.get(size))
     table.row(f"{what}: search p50", found["p50"], "ms")
