@@ -76,10 +76,19 @@ def place():
 
 def test_one_failure_opens_it(place):
     """After one failure nobody asks for a while, and all are told the same at once."""
-    place.fail("refused")
+    place.fail("timeout")
 
-    assert ["refused"] * 3 == [place.ask(text) for text in "abc"]
+    assert ["timeout"] * 3 == [place.ask(text) for text in "abc"]
     assert ["a"] == place.embedder.asked
+
+
+def test_what_is_refused_opens_nothing(place):
+    """A text that is refused, as one that is too long may be, costs no other one its vector."""
+    place.fail("refused")
+    refused = place.ask("much too long")
+    place.mend()
+
+    assert ("refused", "answered") == (refused, place.ask())
 
 
 def test_whatever_is_raised_opens_it(place):

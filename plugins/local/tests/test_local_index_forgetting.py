@@ -16,6 +16,7 @@ from beaver_hooks_local.index.terms import Analyser
 from beaver_hooks_local.index.vectors import in_steps
 from beaver_hooks_local.query import Query
 from beaver_hooks_local.records import NewMemory, Owner
+from beaver_hooks_local.store.sqlite import SqliteStore
 
 ANN, BEN = Owner(user="ann"), Owner(user="ben")
 SECRET = "Leukemia"
@@ -252,6 +253,18 @@ def test_copies_of_older_versions(tmp_path):
         assert copy.exists()
         engine.forget([secret], seen())
         assert not copy.exists()
+
+
+def test_copies_of_a_database_with_a_name_like_a_pattern(tmp_path):
+    """They are found by their name, whatever it is, and the copies of another database are left alone."""
+    own, other = tmp_path / "mem[1].db.v1.bak", tmp_path / "mem1.db.v1.bak"
+    with MemoryEngine(SqliteStore.open(tmp_path / "mem[1].db")) as engine:
+        (secret,) = engine.add(NewMemory(title=TEXT, owner=ANN))
+        own.touch()
+        other.touch()
+        engine.forget([secret], seen())
+
+    assert (False, True) == (own.exists(), other.exists())
 
 
 def test_a_copy_that_cannot_be_deleted(tmp_path):

@@ -7,6 +7,7 @@ import stat
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from beaver_hooks_local import plugin as plugin_module
 from beaver_hooks_local.embedding.breaker import PROBE
 from beaver_hooks_local.embedding.settings import EmbeddingSettings
 from beaver_hooks_local.hosting.embedders import RECORD
+from beaver_hooks_local.hosting.upkeep import Upkeep
+from beaver_hooks_local.hosting.working import Workers
 from beaver_hooks_local.plugin import Local
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hostspecs import Setup
@@ -306,3 +309,15 @@ async def test_a_call_that_hangs_at_the_end(start, monkeypatch):
     assert ["memory_stop_incomplete"] == [name for name, _ in report.events]
     hang.set()
     assert await hanging
+
+
+@pytest.mark.parametrize(
+    ("retry", "probe", "expected"),
+    [(None, None, None), (60.0, None, 60.0), (None, 0.0, 0.0), (60.0, 3.0, 3.0), (60.0, 0.0, 1.0)],
+)
+def test_a_failure_is_not_followed_at_once(retry, probe, expected):
+    """A probe is made in its time; where the round before it failed it waits, so that nothing spins while all is full."""
+    memory = SimpleNamespace(engine=SimpleNamespace(probe_in=lambda: probe))
+    upkeep = Upkeep(memory, Workers("none"), RecordingReport())
+
+    assert expected == upkeep._pause(retry)

@@ -1,6 +1,7 @@
 """Leaves an embedder that fails alone for a while, so that nobody waits for it: queries are found by words meanwhile.
 
-1. Closed: everybody asks. A query that fails opens it.
+1. Closed: everybody asks. A query that fails opens it, unless it is refused: that is said at once, and may be about its
+   text alone.
 2. Open: whoever would ask gets the same error at once. It lasts a few seconds at first, and twice as long after each
    probe that fails, up to a minute.
 3. Then one call asks, as a probe, while the others go on being refused. An answer closes it.
@@ -146,8 +147,10 @@ class Breaker:
             self._open = None
 
     def _failed(self, category: Category) -> None:
-        """Open it. Who had asked before it opened changes nothing."""
+        """Open it. Who had asked before it opened changes nothing. Rule 1."""
         before = self._open
+        if before is None and category == "refused":
+            return
         if before is None or before.probed:
             seconds = FIRST if before is None else min(LONGEST, 2 * before.seconds)
             self._open = _Open(category=category, seconds=seconds, until=self._clock.monotonic() + seconds)

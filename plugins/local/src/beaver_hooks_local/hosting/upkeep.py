@@ -13,6 +13,9 @@ from beaver_hostspecs import Report
 
 T = TypeVar("T")
 
+LEAST_SECONDS = 1.0
+"""What is between a failure and the next try, though a probe of the embedder be due."""
+
 RETRY_SECONDS = 60.0
 """How long an embedder that failed is left alone, unless something is written."""
 
@@ -56,8 +59,14 @@ class Upkeep:
                 async with asyncio.timeout(pause):
                     await self._woken.wait()
             self._woken.clear()
-            pauses = (await self._round(), self._memory.engine.probe_in())
-            pause = min((each for each in pauses if each is not None), default=None)
+            pause = self._pause(await self._round())
+
+    def _pause(self, retry: float | None) -> float | None:
+        """Return after how many seconds to go on unless woken: sooner for a probe, not at once after a failure."""
+        probe = self._memory.engine.probe_in()
+        if probe is None or retry is None:
+            return retry if probe is None else probe
+        return min(retry, max(LEAST_SECONDS, probe))
 
     async def _round(self) -> float | None:
         """Do what there is to do; return after how many seconds to try again what failed."""

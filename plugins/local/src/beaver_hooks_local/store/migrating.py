@@ -1,6 +1,7 @@
 """Brings a database to the schema of this version: forward only, and never without a copy of what was there."""
 
 import contextlib
+import glob
 import os
 import secrets
 import time
@@ -84,7 +85,7 @@ def back_up(connection: apsw.Connection, path: Path, version: int) -> Path:
 
 def drop_backups(path: Path) -> None:
     """Delete the copies that `back_up` has made."""
-    for copy in path.parent.glob(f"{path.name}.v*.bak"):
+    for copy in path.parent.glob(f"{glob.escape(path.name)}.v*.bak"):
         copy.unlink(missing_ok=True)
 
 
@@ -106,7 +107,7 @@ def make(path: Path, scripts: Sequence[str]) -> None:
 
 def sweep(path: Path) -> None:
     """Remove the drafts that killed processes left beside `path`."""
-    for stray in path.parent.glob(f".{path.name}.*.tmp*"):
+    for stray in path.parent.glob(f".{glob.escape(path.name)}.*.tmp*"):
         # Another process may sweep, or finish, at the same moment.
         with contextlib.suppress(OSError):
             if time.time() - stray.stat().st_mtime >= STRAY_AFTER:
