@@ -120,7 +120,10 @@ def ask(path: str, request: bytes, seconds: float | None = None) -> bytes | None
     check_private(os.path.dirname(path))
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(seconds)
-        connection.connect(path)
+        try:
+            connection.connect(path)
+        except BlockingIOError:  # so many wait already that there is no room for one more
+            raise TimeoutError from None
         connection.sendall(framed(request))
         answer = bytearray()
         while len(answer) <= MOST_ANSWER and (piece := connection.recv(65536)):
@@ -173,7 +176,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _answer(path: str, request: bytes, passed: Sequence[str], *, start: bool, brief: bool) -> bytes | None:
-    """Ask until somebody answers. A resident that is started here is started once, whatever becomes of it.
+    """Ask until somebody answers. Another resident is started only where the last one has left without an error.
 
     Raises:
         TimeoutError: the time is over, or one that was late before is late again, if that is to be `brief`.
@@ -192,17 +195,13 @@ def _answer(path: str, request: bytes, passed: Sequence[str], *, start: bool, br
                 return None
         if not started:
             started = _start(path, passed)
-        elif _has_failed(started):
-            raise NotStarted
+        else:
+            ended, error = os.waitpid(started, os.WNOHANG)
+            if error:
+                raise NotStarted
+            # It has found another one, which may have made way for somebody else's since.
+            started = 0 if ended else started
         time.sleep(PAUSE)
-
-
-def _has_failed(pid: int) -> bool:
-    """Whether a process that was started here has ended with an error; without one it has found another resident."""
-    try:
-        return os.waitpid(pid, os.WNOHANG)[1] != 0
-    except ChildProcessError:  # asked for before
-        return False
 
 
 def _start(path: str, passed: Sequence[str]) -> int:

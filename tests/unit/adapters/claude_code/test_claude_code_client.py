@@ -260,6 +260,40 @@ def test_a_resident_that_cannot_be_started(environment, tmp_path):
     assert 0o600 == stat.S_IMODE(log.stat().st_mode)
 
 
+def test_a_resident_that_made_way_for_nobody(path, monkeypatch):
+    """Where the one that was started has left for another one, and that one is gone too, the next one is started."""
+    listeners, left = contextlib.ExitStack(), []
+
+    def start(_where, _passed):
+        if left:
+            listeners.enter_context(listening(path, lambda connection: connection.sendall(client.framed(ANSWER))))
+        left.append(os.posix_spawn(sys.executable, [sys.executable, "-c", ""], os.environ))
+        return left[-1]
+
+    monkeypatch.setattr(client, "_start", start)
+    with listeners:
+        answer = client._answer(str(path), EVENT, [], start=True, brief=False)
+        os.waitpid(left[-1], 0)
+
+    assert (ANSWER, 2) == (answer, len(left))
+
+
+def test_a_resident_before_whom_too_many_wait(path):
+    """One that takes nobody is late, also where there is no room to wait for it."""
+    with contextlib.ExitStack() as waiting:
+        server = waiting.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        server.bind(str(path))
+        server.listen(0)
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(1000):
+                one = waiting.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+                one.setblocking(False)
+                one.connect(str(path))
+
+        with pytest.raises(TimeoutError):
+            client.ask(str(path), EVENT, 0.3)
+
+
 def test_a_runtime_folder_of_somebody_elses(environment, runtime, monkeypatch):
     """A variable that still names the folder of the user before `su` costs nobody the memory."""
     monkeypatch.setattr(os, "access", lambda path, _: path != str(runtime))
