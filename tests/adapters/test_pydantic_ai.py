@@ -10,6 +10,7 @@ import attrs
 import pydantic_ai
 import pytest
 from adapters.harness_pydantic_ai import PydanticAIHarness, PydanticAIInLoopHarness, texts
+from adapters.letting_go import collected
 from adapters.published import assert_published
 from pydantic_ai import Agent, BinaryContent, ModelRetry
 from pydantic_ai.capabilities import AbstractCapability, ProcessHistory
@@ -579,16 +580,6 @@ class Refusing(AbstractCapability):
         if self.where == "wrap_run":
             raise PermissionError("refused")
         return result
-
-
-async def collected(host, probe):
-    """Wait until the interpreter has collected what a run left behind, and its turn is dropped."""
-    for _ in range(100):  # a collection that another thread has begun makes ours do nothing
-        gc.collect()
-        await asyncio.sleep(0)
-        await host.drain()
-        if probe.reasons:
-            break
 
 
 @pytest.mark.parametrize("where", ["after_run", "wrap_run"])

@@ -6,6 +6,7 @@ import warnings
 
 import pytest
 from adapters.harness_strands import ScriptedModel, StrandsHarness, StrandsInLoopHarness, echo, events_of, texts
+from adapters.letting_go import collected
 from adapters.published import assert_published
 from conformance.scripted import ModelDown
 from pydantic import BaseModel
@@ -285,16 +286,6 @@ async def test_user_and_trust(make, probe, host):
 
 
 # --- How turns end ----------------------------------------------------------------------------------------------------
-
-
-async def collected(host, probe):
-    """Wait until the interpreter has collected what a run left behind, and its turn is dropped."""
-    for _ in range(100):  # a collection that another thread has begun makes ours do nothing
-        gc.collect()
-        await asyncio.sleep(0)
-        await host.drain()
-        if probe.reasons:
-            break
 
 
 async def test_the_last_answer_is_committed_after_all_other_hooks(make, probe, host):
