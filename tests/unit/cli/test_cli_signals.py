@@ -16,6 +16,15 @@ BOTH = pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (sign
 IGNORING = "import signal, sys; signal.signal(signal.{}, signal.SIG_IGN); from beaver_hooks.cli import main; main()"
 
 
+@pytest.fixture(autouse=True)
+def nothing_ignored():
+    """Under `nohup` the tests are begun with a signal ignored that they are about."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 async def started(*words, ignoring=None):
     """Start `beaver` as a process of its own, perhaps one that ignores a signal from the beginning."""
     pipe = asyncio.subprocess.PIPE
