@@ -512,14 +512,19 @@ async def test_what_waits_at_the_end(resident):
     assert not path.exists()
 
 
-async def test_a_client_that_is_gone(resident):
-    """An event of a client that has left is done all the same."""
-    path, plugin, _ = resident
+async def prompt_and_leave(path, plugin):
+    """Be a client that says a prompt, and leaves before it has an answer."""
     _, writer = await asyncio.open_unix_connection(path)
     writer.write(client.framed(json.dumps(PROMPT).encode()))
     await writer.drain()
     writer.close()
     await plugin.wait_for("before_prompt")
+
+
+async def test_a_client_that_is_gone(resident):
+    """An event of a client that has left is done all the same."""
+    path, plugin, _ = resident
+    await prompt_and_leave(path, plugin)
 
     assert b"" == await ask(path, STOP)
 
@@ -538,11 +543,7 @@ async def test_a_block_that_is_too_long(resident, letter):
 async def test_an_answer_that_nobody_receives(resident):
     """What was said to a client that had left is said again."""
     path, plugin, _ = resident
-    _, writer = await asyncio.open_unix_connection(path)
-    writer.write(client.framed(json.dumps(PROMPT).encode()))
-    await writer.drain()
-    writer.close()
-    await plugin.wait_for("before_prompt")
+    await prompt_and_leave(path, plugin)
     again = await ask(path, {**PROMPT, "prompt_id": "p2"})
 
     assert RULE in json.loads(again)["hookSpecificOutput"]["additionalContext"]
