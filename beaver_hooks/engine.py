@@ -16,14 +16,17 @@ from beaver_hooks.log import make_log
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.opening import open_books
 from beaver_hooks.record.receipts import to_json
+from beaver_hooks.record.recorder import HOST
 from beaver_hooks.registry.catalog import installed
 from beaver_hooks.registry.loading import Loader, Surroundings
 from beaver_hooks.registry.modes import Preset
 from beaver_hooks.registry.plan import make_plan
 from beaver_hooks.registry.registry import Member, Registry
+from beaver_hooks.turns.admission import Admission
 from beaver_hooks.turns.book import TurnBook
 from beaver_hooks.turns.injected import InjectedMemory
 from beaver_hooks.turns.judging import EVENT_LOOP
+from beaver_hooks.turns.switch import FILE, MemorySwitch
 from beaver_hooks.turns.turns import QUEUE, Policy, Turns
 from beaver_hostspecs import Clock, DropReason, Services
 from beaver_hostspecs.naming import module_name
@@ -39,6 +42,9 @@ SWEEP_EVERY = 60.0
 
 MOMENT = 0.05
 """Seconds that cancelled calls have to end when the host closes, before they are counted as still running."""
+
+SWITCH = "memory_switch"
+"""The source of the host's own fault while it cannot read whose memory is off."""
 
 NOT_TO_BLAME = frozenset({"__main__", "beaver_hooks", "beaver_hostspecs"})
 """Packages that are on every stack, or that hold more than plugins."""
@@ -85,6 +91,7 @@ class Engine:
         self.record = open_books(options.state_folder, clock=options.clock, sinks=options.sinks, log=self._log)
         self.recorder = self.record.recorder
         self.calls = Calls(self.loop)
+        self.admission = Admission(switch=self._make_switch(options.state_folder), recorder=self.recorder)
         self.turns = self._make_turns(options)
         self.loader = self._make_loader(options)
         self._options = options
@@ -230,6 +237,7 @@ class Engine:
             calls=self.calls,
             book=TurnBook(clock=options.clock, idle_seconds=settings.idle_turn_seconds),
             injected=InjectedMemory(clock=options.clock, idle_seconds=settings.idle_turn_seconds),
+            admission=self.admission,
             policy=Policy(
                 background=settings.background,
                 queue_limit=settings.queue_limit,
@@ -241,6 +249,15 @@ class Engine:
             clock=options.clock,
             check=self.home.check,
         )
+
+    def _make_switch(self, folder: Path) -> MemorySwitch:
+        def readable(well: bool) -> None:  # noqa: FBT001 - a callback's only argument
+            if well:
+                self.recorder.succeeded(HOST, source=SWITCH)
+            else:
+                self.recorder.degraded(HOST, source=SWITCH, category="unreadable")
+
+        return MemorySwitch(folder.absolute() / FILE, self.recorder.identify, readable)
 
     def _make_loader(self, options: Options) -> Loader:
         return Loader(

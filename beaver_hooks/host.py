@@ -24,6 +24,7 @@ from beaver_hooks.turns.tools import Offers
 from beaver_hostspecs import (
     Answer,
     AuditUnavailable,
+    Caller,
     Clock,
     Command,
     CommandContext,
@@ -209,6 +210,40 @@ class Host:
         """The commands that each plugin offers to the user."""
         return {member.name: member.commands for member in self._running().registry.members()}
 
+    def offered_tools(self, caller: Caller) -> dict[str, tuple[Tool, ...]]:
+        """Return the tools that a caller may use, by plugin; none while memory is off."""
+        engine = self._running()
+        return {each.name: engine.admission.allowed(each, each.tools, caller) for each in engine.registry.members()}
+
+    def offered_commands(self, caller: Caller) -> dict[str, tuple[Command, ...]]:
+        """Return the commands that a caller may use, by plugin; none while memory is off."""
+        engine = self._running()
+        return {each.name: engine.admission.allowed(each, each.commands, caller) for each in engine.registry.members()}
+
+    async def switch_memory(self, *, on: bool, session: str | None = None, user: str | None = None) -> None:
+        """Switch memory on or off in a session of a user, or in all sessions of the user.
+
+        It lasts, in every process that shares the state folder, until it is switched on again. While it is off no
+        plugin takes part in turns, and no tool and no command of a plugin runs.
+
+        Args:
+            on: whether to switch it on.
+            session: the session, or `None` for all sessions of the user.
+            user: the user, or `None` for turns without a user.
+
+        Raises:
+            InvalidTurn: the session or the user is blank.
+            AuditUnavailable: the switch cannot be written.
+        """
+        who = checked(CommandContext, session=session, user=user)
+        engine = self._running()
+        await asyncio.to_thread(engine.admission.switch.turn, who.user, who.session, off=not on)
+        engine.recorder.event("memory_switched", {"on": bool(on), "whole_user": session is None})
+
+    def is_memory_off(self, *, session: str | None = None, user: str | None = None) -> bool:
+        """Whether memory is off in a session of a user; without a session, whether it is off in all of them."""
+        return self._running().admission.is_off(checked(CommandContext, session=session, user=user))
+
     async def run_tool(self, turn_id: str, name: str, arguments: Mapping[str, Any]) -> object:
         """Run a plugin's tool for the model, within an open turn; return what the tool returns.
 
@@ -217,6 +252,7 @@ class Host:
 
         Raises:
             NotOffered: no plugin of that turn offers such a tool; the message lists those that there are.
+            NotAllowed: the turn's trust is not enough for it, or memory is off.
             TurnClosed: the turn is closed.
             Exception: whatever the tool raised, unchanged, after it was audited.
             PluginFailed: the tool exceeded its deadline, or ended itself.
@@ -242,6 +278,7 @@ class Host:
         Raises:
             InvalidTurn: a field does not fit.
             NotOffered: no plugin offers such a tool; the message lists those that there are.
+            NotAllowed: the trust given is not enough for it, or memory is off.
             Exception: whatever the tool raised, unchanged, after it was audited.
             PluginFailed: the tool exceeded its deadline, or ended itself.
         """
@@ -259,6 +296,7 @@ class Host:
         Raises:
             UnknownPlugin: no plugin of that name is registered; the message lists those that are.
             NotOffered: the plugin offers no such command; the message lists those that it does.
+            NotAllowed: the context's trust is not enough for it, or memory is off.
             Exception: whatever the command raised, unchanged, after it was audited.
             PluginFailed: the command exceeded its deadline or answered no text.
         """
@@ -273,17 +311,16 @@ class Host:
         *,
         session: str,
         supersedes: str | None = None,
-        fail_open: bool = True,
         **fields: Unpack[TurnFields],
     ) -> OpenTurn:
         """Open a turn: every plugin is asked for its contribution, side by side, each behind its own deadline.
+
+        While memory is off for the user and session, no plugin takes part; the receipt says so.
 
         Args:
             prompt: what the user said.
             session: the id of the running session.
             supersedes: the id of an earlier turn that this one replaces; it is dropped if it is still open.
-            fail_open: whether fail-open plugins take part. Without them the turn neither recalls nor teaches anything
-                but what the fail-closed ones do; rules stay, so that the system prompt does.
             **fields: what else the host knows about the turn.
 
         Raises:
@@ -296,7 +333,7 @@ class Host:
         engine = self._running()
         turn = self._turn(engine, prompt, session, fields)
         earlier = None if supersedes is None else checked_id(supersedes)
-        return await engine.turns.open(turn, supersedes=earlier, fail_open=bool(fail_open))
+        return await engine.turns.open(turn, supersedes=earlier)
 
     def _turn(self, engine: Engine, prompt: str, session: str, fields: TurnFields) -> Turn:
         fields.setdefault("id", new_turn_id())
@@ -311,11 +348,10 @@ class Host:
         *,
         session: str,
         supersedes: str | None = None,
-        fail_open: bool = True,
         **fields: Unpack[TurnFields],
     ) -> AsyncIterator[OpenTurn]:
         """Open a turn that cannot be forgotten: it is dropped on any exception, and if nobody has committed it."""
-        opened = await self.open_turn(prompt, session=session, supersedes=supersedes, fail_open=fail_open, **fields)
+        opened = await self.open_turn(prompt, session=session, supersedes=supersedes, **fields)
         turns = self._running().turns
         turns.book.hold(opened)
         try:
@@ -400,7 +436,10 @@ class Host:
     def _offers(self) -> Offers:
         engine, settings = self._running(), self._options.config.host
         seconds = min(settings.deadline_cap_seconds, settings.default_deadline_seconds)
-        return Offers(registry=engine.registry, recorder=engine.recorder, calls=engine.calls, seconds=seconds)
+        return Offers(
+            registry=engine.registry, recorder=engine.recorder, calls=engine.calls, admission=engine.admission,
+            seconds=seconds,
+        )  # fmt: skip
 
     def _running(self) -> Engine:
         """Return the engine, or say what is wrong with how the host is used."""

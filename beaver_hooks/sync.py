@@ -20,6 +20,7 @@ from beaver_hooks.turns.fields import ToolFields, TurnFields
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import (
     Answer,
+    Caller,
     Command,
     CommandContext,
     DropReason,
@@ -114,13 +115,10 @@ class SyncHost:
         *,
         session: str,
         supersedes: str | None = None,
-        fail_open: bool = True,
         **fields: Unpack[TurnFields],
     ) -> "SyncTurn":
         """Open a turn, as `Host.open_turn` does."""
-        opened = self.call(
-            self._host.open_turn, prompt, session=session, supersedes=supersedes, fail_open=fail_open, **fields
-        )
+        opened = self.call(self._host.open_turn, prompt, session=session, supersedes=supersedes, **fields)
         return SyncTurn(opened=opened, host=self)
 
     @contextlib.contextmanager
@@ -130,11 +128,10 @@ class SyncHost:
         *,
         session: str,
         supersedes: str | None = None,
-        fail_open: bool = True,
         **fields: Unpack[TurnFields],
     ) -> Iterator["SyncTurn"]:
         """Open a turn that cannot be forgotten: it is dropped on any exception, and if nobody has committed it."""
-        opened = self.open_turn(prompt, session=session, supersedes=supersedes, fail_open=fail_open, **fields)
+        opened = self.open_turn(prompt, session=session, supersedes=supersedes, **fields)
         try:
             yield opened
         except BaseException as error:
@@ -196,6 +193,22 @@ class SyncHost:
     def commands(self) -> dict[str, tuple[Command, ...]]:
         """The commands that each plugin offers to the user; `run_command` runs them."""
         return self._ask(lambda: self._host.commands)
+
+    def offered_tools(self, caller: Caller) -> dict[str, tuple[Tool, ...]]:
+        """Return the tools that a caller may use, by plugin."""
+        return self._ask(self._host.offered_tools, caller)
+
+    def offered_commands(self, caller: Caller) -> dict[str, tuple[Command, ...]]:
+        """Return the commands that a caller may use, by plugin."""
+        return self._ask(self._host.offered_commands, caller)
+
+    def switch_memory(self, *, on: bool, session: str | None = None, user: str | None = None) -> None:
+        """Switch memory on or off, as `Host.switch_memory` does."""
+        self.call(self._host.switch_memory, on=on, session=session, user=user)
+
+    def is_memory_off(self, *, session: str | None = None, user: str | None = None) -> bool:
+        """Whether memory is off in a session of a user."""
+        return self._ask(partial(self._host.is_memory_off, session=session, user=user))
 
     def run_tool(self, turn_id: str, name: str, arguments: Mapping[str, Any]) -> object:
         """Run a plugin's tool for the model, within an open turn, as `Host.run_tool` does."""

@@ -162,7 +162,7 @@ class BeaverContextProvider(ContextProvider, AgentMiddleware):
         fields: dict[str, Any] = {
             "prompt": _prompt(context.input_messages, history),
             "session": context.session_id,
-            "user": context.options.get("user") or user_in(session.state),
+            "user": user_in({"user_id": context.options.get("user")}, session.state),
             "history": [(str(each.role), each.text) for each in history],
         }
 
@@ -175,7 +175,7 @@ class BeaverContextProvider(ContextProvider, AgentMiddleware):
         context.metadata[self._key] = run
         if said := turn.system_prompt():
             context.extend_instructions(self.source_id, said)
-        self._offer(agent, context, weakref.ref(run), await self._adapter.offered_tools())
+        self._offer(agent, context, weakref.ref(run), await self._adapter.offered_tools(turn))
         self._place(agent, context, run, turn)
 
     async def after_run(

@@ -30,7 +30,18 @@ from beaver_hooks.log import make_log
 from beaver_hooks.sync import SyncHost
 from beaver_hooks.turns.ids import new_turn_id
 from beaver_hooks.turns.open_turn import OpenTurn
-from beaver_hostspecs import BeaverError, HostError, HostMisused, HostNotOpen, Message, Scope, Trust, Turn
+from beaver_hostspecs import (
+    BeaverError,
+    Caller,
+    CommandContext,
+    HostError,
+    HostMisused,
+    HostNotOpen,
+    Message,
+    Scope,
+    Trust,
+    Turn,
+)
 from beaver_hostspecs.naming import type_name
 
 T = TypeVar("T")
@@ -90,16 +101,16 @@ class Adapter:
 
     @property
     def tools(self) -> tuple[OfferedTool, ...]:
-        """The tools of the plugins that are registered now, for callers that do not wait. The host must be open."""
-        return self._offered() if isinstance(self._host, Host) else self.now(self.offered_tools)
+        """The tools that the adapter's own `user` and `trust` allow, for frameworks that want them before a run.
 
-    async def offered_tools(self) -> tuple[OfferedTool, ...]:
-        """Return the tools of the plugins that are registered now."""
+        The host must be open. A run whose caller is allowed less is refused when it calls one.
+        """
+        caller = CommandContext(**{name: each for name, each in self._defaults.items() if name != "budget"})
+        return self._offered(caller) if isinstance(self._host, Host) else self.now(self._offered_soon, caller)
 
-        async def offered() -> tuple[OfferedTool, ...]:
-            return self._offered()
-
-        return await self.reach(offered)
+    async def offered_tools(self, turn: AdapterTurn) -> tuple[OfferedTool, ...]:
+        """Return the tools that a turn may use."""
+        return await self.reach(self._offered_soon, turn.opened)
 
     async def open(
         self,
@@ -186,12 +197,15 @@ class Adapter:
     def _id(self, what: str, value: object) -> str | None:
         """Return a framework's id as text. What shows itself by its address would be another one each time."""
         if value is None or isinstance(value, IDS):
-            return None if value is None else str(value) or None
+            return None if value is None else str(value)
         self._log.warning("adapter_limited", what=what, why="it is no text, number or UUID", type=type_name(value))
         return None
 
-    def _offered(self) -> tuple[OfferedTool, ...]:
-        return tuple(OfferedTool(**schema) for schema in self._box.schemas())
+    async def _offered_soon(self, caller: OpenTurn | Caller) -> tuple[OfferedTool, ...]:
+        return self._offered(caller)
+
+    def _offered(self, caller: OpenTurn | Caller) -> tuple[OfferedTool, ...]:
+        return tuple(OfferedTool(**schema) for schema in self._box.schemas(caller))
 
     async def _open(
         self,
@@ -207,7 +221,7 @@ class Adapter:
             **given,
             "id": turn_id,
             "session": self._id("session", session) or given.get("session") or f"run-{turn_id}",
-            "user": self._id("user", user) or given.get("user"),
+            "user": given.get("user") if (named := self._id("user", user)) is None else named,
             "history": _messages(history),
             **more,
         }
@@ -217,16 +231,13 @@ class Adapter:
 
 def user_in(*places: object) -> object:
     """Return the first `user_id` in places of a framework: a mapping's key, or an attribute."""
-    for place in places:
-        named = place.get("user_id") if isinstance(place, Mapping) else getattr(place, "user_id", None)
-        if named is not None and named != "":
-            return named
-    return None
+    named = (each.get("user_id") if isinstance(each, Mapping) else getattr(each, "user_id", None) for each in places)
+    return next((each for each in named if each is not None), None)
 
 
 def _checked(defaults: Defaults) -> dict[str, Any]:
     """Return the defaults that say something. What cannot work is said now, and not by somebody's turn."""
-    given = {name: value for name, value in defaults.items() if value not in (None, "")}
+    given = {name: value for name, value in defaults.items() if value is not None}
     known = Defaults.__annotations__
     for name in given:
         if name not in known:

@@ -115,13 +115,13 @@ class BeaverPlugin(BasePlugin):
             return
         own = [event for event in context.session.events if event.invocation_id == key]
         asked = (_text(event.content) for event in own if event.author == "user")
-        tools = await self._adapter.offered_tools()
         turn = await self._adapter.open(
             _text(context.user_content) or next(filter(None, asked), ""),
             session=context.session.id,
             user=context.user_id,
             history=_history(event for event in context.session.events if event.invocation_id != key),
         )
+        tools = await self._adapter.offered_tools(turn)
         task = asyncio.current_task()
         consumer = None if task is None else weakref.ref(task)
         run = _Run(turn=turn, tools=tools, known=frozenset(event.id for event in own), consumer=consumer)

@@ -206,10 +206,10 @@ class BeaverMiddleware(AgentMiddleware[State, Any, Any]):
         turn = await self._adapter.open(
             "".join(str(each.text) for each in messages[at : at + 1]),
             session=info.thread_id if info else None,
-            user=user_in(runtime.context) or _authenticated(runtime.server_info),
+            user=user_in(runtime.context, {"user_id": _authenticated(runtime.server_info)}),
             history=_spoken(messages[:at]),
         )
-        run = Run.of(turn, [_tool(each) for each in await self._adapter.offered_tools()])
+        run = Run.of(turn, [_tool(each) for each in await self._adapter.offered_tools(turn)])
         run.calls = _calls_since(messages, at) if resumes else {}
         return run
 

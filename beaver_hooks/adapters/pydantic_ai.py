@@ -138,7 +138,7 @@ class BeaverMemory(AbstractCapability[Any]):
         self._turn = await self._adapter.open(
             prompt, session=ctx.conversation_id, user=user_in(ctx.metadata, ctx.deps), history=_spoken(history)
         )
-        self._tools = await self._adapter.offered_tools()
+        self._tools = await self._adapter.offered_tools(self._turn)
 
     async def _answered(self, output: object) -> None:
         turn, self._turn = self._turn, None

@@ -119,10 +119,10 @@ class BeaverPlugin(Plugin):
         if earlier is not None and invocation is not None and earlier.invocation is invocation:
             return
         prompt, history = _prompt(event.messages, event.agent.messages)
-        tools = await self._adapter.offered_tools()
         turn = await self._adapter.open(
             prompt, session=self._session_of(event.agent, state), user=user_in(state), history=history
         )
+        tools = await self._adapter.offered_tools(turn)
         state[_key(event.agent)] = _Run(turn=turn, tools={each.name: each for each in tools}, invocation=invocation)
 
     async def _before_model(self, event: BeforeModelCallEvent) -> None:

@@ -1,13 +1,14 @@
 """What a user asks of memory: `/memory` in a conversation, `beaver memory` outside of one.
 
     /memory                     how every plugin is, what it has to show, and whether memory is on for this session
-    /memory off | on            stop and resume recall and capture of the fail-open plugins for this session
+    /memory off | on            switch memory off and on for this session
     /memory PLUGIN              the commands of a plugin
     /memory PLUGIN COMMAND ...  one of them
     /memory COMMAND ...         the same, where only one plugin in service has a command of that name
 
-A session stays off until it is turned on again, in later processes too. What a plugin has to show in the overview is
-what its command `overview` answers without words, if it has one.
+A session stays off until it is switched on again, in later processes too; while it is off, `/memory on` is the only
+command of memory. What a plugin has to show in the overview is what its command `overview` answers without words, if it
+has one.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,6 +21,7 @@ from beaver_hooks.record.recorder import HOST
 from beaver_hostspecs import CommandContext, NotOffered
 
 OFF, ON = "off", "on"
+EVERYWHERE = "`beaver memory on` switches it on again, with --user where the user has an id."
 OVERVIEW = "overview"
 """The command that says what a plugin shows in the overview of all."""
 
@@ -35,13 +37,13 @@ class MemoryCommands:
 
         Raises:
             NotOffered: there is no such command; says which there are.
-            StorageError: the session cannot be read or written.
+            AuditUnavailable: memory cannot be switched.
             Exception: whatever a plugin's command raised.
         """
         if not words:
             return await self.overview(context)
         if len(words) == 1 and words[0] in (OFF, ON):
-            return await self.switch(context, paused=words[0] == OFF)
+            return await self.switch(context, on=words[0] == ON)
         is_plugin = words[0] in self._engine.status and words[0] != HOST
         plugin, *rest = words if is_plugin else (self._offering(words[0]), *words)
         if not rest:
@@ -57,12 +59,12 @@ class MemoryCommands:
         for name, health in status.items():
             lines += [f"{name:{width}}  {health}", *await self._shown(name, context)]
         if context.session is not None:
-            lines.append(await self._switched(context.session))
+            lines.append(self._state(context))
         return "\n".join([*(lines or ["No memory plugin is installed."]), self._known()])
 
     async def _shown(self, plugin: str, context: CommandContext) -> list[str]:
         """Return the lines that a plugin has to show; where it fails, that it does."""
-        if plugin not in self._with(OVERVIEW):
+        if all(each.name != OVERVIEW for each in self._engine.host.offered_commands(context).get(plugin, ())):
             return []
         try:
             text = await self._engine.host.run_command(plugin, OVERVIEW, (), context)
@@ -91,23 +93,26 @@ class MemoryCommands:
         offered = self._engine.host.commands
         return [name for name, commands in offered.items() if any(each.name == command for each in commands)]
 
-    async def switch(self, context: CommandContext, *, paused: bool) -> str:
-        """Turn memory off for a session, or on again; return what that means."""
-        if context.session is None:
-            raise NotOffered("memory is turned off and on for a session; name one")
-        # It may be turned off before the first word is said.
-        await self._engine.sessions.ensure(context.session, context.user)
-        await self._engine.sessions.pause(context.session, paused=paused)
-        return await self._switched(context.session)
+    async def switch(self, context: CommandContext, *, on: bool) -> str:
+        """Switch memory on or off in a session, or in all sessions of a user; return what that means."""
+        users = {context.user}
+        if context.session is not None:
+            # The owner at the terminal goes on with a session of any user without naming the user.
+            users |= {None, await self._engine.sessions.owner(context.session)}
+        for user in users:
+            await self._engine.host.switch_memory(on=on, session=context.session, user=user)
+        return self._state(context)
 
-    async def _switched(self, session: str) -> str:
-        paused = (await self._engine.sessions.resume(session, limit=0)).paused
-        kept = self._engine.host.fail_closed
-        concerned = ", ".join(name for name in self._engine.host.plugins if name not in kept) or "no plugin"
-        always = f" Still on: {', '.join(sorted(kept))}." if kept else ""
-        if paused:
-            return f"Off for this session, neither recalling nor keeping: {concerned}.{always} `/memory on` resumes."
-        return "Memory is on for this session."
+    def _state(self, context: CommandContext) -> str:
+        """Return whether memory is on for a session, or for all sessions of a user."""
+        host, session, user = self._engine.host, context.session, context.user
+        where = "all sessions of this user" if session is None else "this session"
+        if host.is_memory_off(user=user) and session is not None:
+            return f"Memory is off for all sessions of this user. {EVERYWHERE}"
+        if host.is_memory_off(session=session, user=user):
+            resumes = EVERYWHERE if session is None else "`/memory on` switches it on again."
+            return f"Memory is off for {where}: nothing is recalled, kept or shown, and no tool of it runs. {resumes}"
+        return f"Memory is on for {where}."
 
     def listing(self, plugin: str, besides: Collection[str] = ()) -> str:
         """Return the commands of a plugin with what they do, but for some that are known already.

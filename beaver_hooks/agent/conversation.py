@@ -36,6 +36,8 @@ class Conversation:
         engine: what is loaded.
         session: the id of the session that is going on.
         user: who speaks, if that is known.
+        trust: how far the user is trusted.
+        no_memory: whether this session, and each new one, starts with memory off.
         skills: the skills that the user has activated.
         last: what the newest prompt came to.
     """
@@ -43,13 +45,19 @@ class Conversation:
     engine: EngineLoadResult
     session: str = attrs.field(factory=new_session_id)
     user: str | None = None
+    trust: Trust = Trust.FULL
+    no_memory: bool = False
     skills: list[str] = attrs.field(factory=list)
     last: AgentRunResult | None = None
+
+    async def start(self) -> str:
+        """Switch memory off where this conversation is to have none; return what to show of it."""
+        return await MemoryCommands(self.engine).switch(self._context, on=False) if self.no_memory else ""
 
     async def say(self, prompt: str, on_delta: OnDelta | None = None) -> AgentRunResult:
         """Return what the agent answers; see `AgentLoop.run`."""
         self.last = await AgentLoop(self.engine).run(
-            prompt, self.session, self.user, trust=Trust.FULL, skills=self.skills, on_delta=on_delta
+            prompt, self.session, self.user, trust=self.trust, skills=self.skills, on_delta=on_delta
         )
         return self.last
 
@@ -89,8 +97,11 @@ class Conversation:
         return "\n".join(f"/{name:8} {text}" for name, text in HELP.items())
 
     async def _memory(self, words: list[str]) -> str:
-        context = CommandContext(session=self.session, user=self.user, trust=Trust.FULL)
-        return await MemoryCommands(self.engine).run(words, context)
+        return await MemoryCommands(self.engine).run(words, self._context)
+
+    @property
+    def _context(self) -> CommandContext:
+        return CommandContext(session=self.session, user=self.user, trust=self.trust)
 
     async def _skill(self, words: list[str]) -> str:
         if not words:
@@ -117,7 +128,7 @@ class Conversation:
         if words:
             raise NotOffered("/new takes nothing; the new session gets an id of its own")
         self.session = new_session_id()
-        return f"A new session: {self.session}"
+        return "\n".join(filter(None, (f"A new session: {self.session}", await self.start())))
 
     async def _exit(self, _words: list[str]) -> str:
         raise Ended

@@ -22,7 +22,7 @@ from beaver_hooks.config.agent import AgentSettings
 from beaver_hooks.host import Host
 from beaver_hooks.log import make_log
 from beaver_hooks.record.health import Health
-from beaver_hostspecs import Clock, SystemClock, UnknownPlugin
+from beaver_hostspecs import Clock, SystemClock, Trust, UnknownPlugin
 
 SKILLS = "skills"
 """The folder of skills that needs no configuration: in the state folder."""
@@ -64,6 +64,13 @@ class EngineLoadResult:
     def status(self) -> dict[str, Health]:
         """Each plugin's status: those that are disabled or could not be loaded too."""
         return self.host.health()
+
+    def trust(self, given: Trust | str | None = None) -> Trust:
+        """Return how far a run is trusted: as `agent.trust` says, or as given where that is less."""
+        configured = Trust(self.settings.trust)
+        if given is None or Trust(given).reaches(configured):
+            return configured
+        return Trust(given)
 
     def plugin(self, name: str) -> object | None:
         """Return a plugin that is in service, or `None`."""
@@ -125,6 +132,7 @@ class EngineLoader:
             events = SessionEvents(store)
             stack.push_async_callback(_flush, events)
             host = await stack.enter_async_context(self._host(loaded, events))
+            await _keep_off(store, host)
             settings = loaded.config.agent
             tools = ToolBox(host, [session_search_tool(store)], output_characters=settings.tool_output_characters)
             return EngineLoadResult(
@@ -168,6 +176,13 @@ async def _open_store(stack: AsyncExitStack, folder: Path, clock: Clock) -> Sess
     store = await asyncio.to_thread(SessionStore.open, folder, clock=clock)
     stack.push_async_callback(store.close)
     return store
+
+
+async def _keep_off(store: SessionStore, host: Host) -> None:
+    """Switch memory off where an older version, or an imported session, has it off."""
+    for session, user in await store.paused():
+        await host.switch_memory(on=False, session=session, user=user)
+        await store.unpause(session)
 
 
 async def _flush(events: SessionEvents) -> None:

@@ -85,7 +85,7 @@ class AgentLoop:
         user_id: str | None = None,
         *,
         scope: Scope | None = None,
-        trust: Trust | str = Trust.PUBLIC,
+        trust: Trust | str | None = None,
         skills: Iterable[str] = (),
         on_delta: OnDelta | None = None,
     ) -> AgentRunResult:
@@ -96,32 +96,32 @@ class AgentLoop:
             session_id: the session to go on with, or a new one of that id; used as it is. A new id if `None`.
             user_id: who speaks. A session stays its first user's.
             scope: where this happens.
-            trust: how far the surroundings are trusted; `full` for a person at the local terminal.
+            trust: how far the user is trusted with what memory holds: `agent.trust` unless this is less.
             skills: names of skills to activate, beside those of the configuration.
             on_delta: given the answer's text piece by piece, while it arrives.
 
         Raises:
             InvalidTurn: the prompt says nothing.
-            SessionError: an id does not fit, or the session belongs to another user.
+            SessionError: an id does not fit, or the session is not this caller's.
             SkillError: there is no such skill.
             ProviderError: the model did not answer. The turn was dropped, and nothing of it is in the session.
             AnswerNotStored: it did, and its answer could not be stored. The turn was dropped.
             StorageError: the session cannot be read.
             Exception: whatever a fail-closed plugin raised.
         """
-        prompt = checked_prompt(prompt)
+        prompt, level = checked_prompt(prompt), self._engine.trust(trust)
         async with self._alone(session_id):
             engine = self._engine
             active = await self._activated(skills)
             session = await engine.sessions.begin(
-                session_id, user_id, limit=engine.settings.history_messages, trusted=Trust(trust) is Trust.FULL
+                session_id, user_id, limit=engine.settings.history_messages, trust=level
             )
             turn_id = new_turn_id()
             # Before it is opened: its first audit events are part of the session too.
             engine.events.register(turn_id, session.id)
             async with engine.host.turn(
                 prompt, session=session.id, id=turn_id, user=user_id, history=session.history, scope=scope or Scope(),
-                trust=trust, fail_open=not session.paused,
+                trust=level,
             ) as turn:  # fmt: skip
                 return await self._answer(turn, session, active, on_delta)
 

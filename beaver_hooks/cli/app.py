@@ -16,7 +16,7 @@ COMMANDS = {
     "chat": "Talk to the agent.",
     "run": "Answer one prompt.",
     "sessions": "Look after the conversations that are stored.",
-    "memory": "See how each memory is, turn them off and on, use their commands.",
+    "memory": "See how each memory is, switch them off and on, use their commands.",
     "hooks": "Give another agent memory by the hooks in its settings.",
     "plugins": "List the installed plugins and how they are.",
     "why": "Explain a turn: what was recalled, injected and kept.",

@@ -13,6 +13,7 @@ from beaver_hooks.agent.loading import EngineLoader, EngineLoadResult
 from beaver_hooks.agent.sessions.texts import new_session_id
 from beaver_hooks.cli.failing import UNEXPECTED, exit_code, sentence
 from beaver_hooks.cli.opening import common, configured
+from beaver_hooks.cli.options import IDENTIFIER, no_memory_option, trust_option
 from beaver_hooks.cli.signals import Terminated
 from beaver_hooks.cli.streams import Unwritable, unreadable
 from beaver_hooks.cli.terminal import CUT, ended, show, waiting
@@ -25,9 +26,11 @@ MORE = "...> "
 
 
 @click.command(name="chat")
-@click.option("--session", metavar="ID", help="The session to go on with, or a new one of that id.")
+@click.option("--session", metavar="ID", type=IDENTIFIER, help="The session to go on with, or a new one of that id.")
 @click.option("-c", "--continue", "again", is_flag=True, help="Go on with the session used last.")
-@click.option("--user", metavar="ID", help="Who speaks.")
+@click.option("--user", metavar="ID", type=IDENTIFIER, help="Who speaks.")
+@trust_option
+@no_memory_option
 @click.option("--skill", "skills", metavar="NAME", multiple=True, help="Activate a skill; may be given several times.")
 @common
 @click.pass_context
@@ -37,6 +40,8 @@ def command(
     session: str | None,
     again: bool,
     user: str | None,
+    trust: str | None,
+    no_memory: bool,
     skills: tuple[str, ...],
     config: Path | None,
 ) -> None:
@@ -55,7 +60,10 @@ def command(
         with waiting("Loading the plugins"):
             engine = thread.call(EngineLoader(loaded).load)
         chosen = session or (thread.call(_newest, engine, user) if again else None) or new_session_id()
-        conversation = Conversation(engine=engine, session=chosen, user=user, skills=list(skills))
+        level = engine.trust(trust)
+        conversation = Conversation(
+            engine=engine, session=chosen, user=user, trust=level, no_memory=no_memory, skills=list(skills)
+        )
         code = _Terminal(thread, conversation).talk()
     finally:
         with waiting("Waiting for the plugins to keep what was said"):
@@ -78,9 +86,12 @@ class _Terminal:
 
     def talk(self) -> int:
         """Go on until the user ends it; return the exit code. A person has seen what failed, a program has not."""
+        started = self._thread.call(self._conversation.start)
         # A skill that is not there is said before the first prompt.
         self._thread.call(self._conversation.command, " ".join(["/skill", *self._conversation.skills]))
         self._greet()
+        if started:
+            show(started)
         if self._interactive:
             _offer(self._thread.call(self._conversation.prompts))
         with contextlib.suppress(Ended):

@@ -17,6 +17,7 @@ from beaver_hooks.adapters.claude_code.client import CONFIG
 from beaver_hooks.adapters.claude_code.folders import keep_folder
 from beaver_hooks.adapters.claude_code.installing import Change, Installation, Scope, commands, settings_file
 from beaver_hooks.cli.codes import FOUND
+from beaver_hooks.cli.options import IDENTIFIER
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.cli.wording import counted, filled
 from beaver_hooks.config.finding import FOLDER
@@ -66,7 +67,7 @@ def command() -> None:
               help="One configuration for every project, trusted by naming it.")  # fmt: skip
 @click.option("--trust", type=click.Choice([each.value for each in Trust]), default=Trust.FULL.value,
               help="How far whoever types is trusted.", show_default=True)  # fmt: skip
-@click.option("--user", metavar="ID", help="Whose memory it is.")
+@click.option("--user", metavar="ID", type=IDENTIFIER, help="Whose memory it is.")
 @click.option("--budget", metavar="TOKENS", type=click.IntRange(min=1),
               help="What memory may add per prompt.  [default: 2000]")  # fmt: skip
 @click.pass_context

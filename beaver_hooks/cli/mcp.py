@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from beaver_hooks.cli.opening import common, configured, in_loop
+from beaver_hooks.cli.options import IDENTIFIER
 from beaver_hooks.cli.streams import tell
 from beaver_hooks.cli.terminal import harmless
 from beaver_hooks.config import LoadedConfig
@@ -33,8 +34,10 @@ ELSEWHERE = ("mcp", "uvicorn")
 @click.option("--host", metavar="ADDRESS", help="Where to listen.  [default: 127.0.0.1]")
 @click.option("--port", type=click.IntRange(0, 65535), help="0 for any that is free.  [default: 8737]")
 @click.option("--name", "names", multiple=True, metavar="HOST", help="Let other machines in, who call this one HOST.")
-@click.option("--user", metavar="ID", help="Whose memory it is.")
-@click.option("--session", metavar="ID", help="The session of all calls; one per connection unless given.")
+@click.option("--user", metavar="ID", type=IDENTIFIER, help="Whose memory it is.")
+@click.option(
+    "--session", metavar="ID", type=IDENTIFIER, help="The session of all calls; one per connection unless given."
+)
 @click.option(
     "--trust",
     type=click.Choice([each.value for each in Trust]),

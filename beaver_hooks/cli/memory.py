@@ -8,6 +8,7 @@ from beaver_hooks.agent.commands import MemoryCommands
 from beaver_hooks.agent.errors import UnknownSession
 from beaver_hooks.cli.app import COMMANDS, CONFIG, beaver, plugin_group
 from beaver_hooks.cli.opening import common, configured, in_loop, opened
+from beaver_hooks.cli.options import IDENTIFIER
 from beaver_hooks.cli.stored import has_sessions, nothing_yet, session_named
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.config import LoadedConfig
@@ -119,7 +120,7 @@ class PluginCommands(click.Group):
 @common
 @click.pass_context
 def command(ctx: click.Context, *, config: Path | None) -> None:
-    """See how each memory is, turn them off and on, use their commands.
+    """See how each memory is, switch them off and on, use their commands.
 
     Without a command it shows how they are: ok, or degraded since when and why. `beaver memory PLUGIN` lists the
     commands of a plugin, and `beaver memory PLUGIN COMMAND ...` runs one, for example `beaver memory curated show`.
@@ -146,24 +147,32 @@ class Offered(click.Command):
 
 
 def _switch(name: str, text: str) -> None:
-    @command.command(name=name, help=f"{text}\n\nSESSION is an id, or its beginning.")
-    @click.argument("session", metavar="SESSION")
+    @command.command(name=name, help=text)
+    @click.argument("session", metavar="[SESSION]", required=False, type=IDENTIFIER)
+    @click.option("--user", metavar="ID", type=IDENTIFIER, help="Whose sessions; those without a user unless given.")
+    @click.option("--exact", is_flag=True, help="SESSION is a whole id, which `beaver sessions` need not know.")
     @common
-    def switch(session: str, *, config: Path | None) -> None:
-        loaded = configured(config)
-        if not has_sessions(loaded.state_folder):
-            raise UnknownSession(nothing_yet(loaded.state_folder))
-        show(in_loop(_switched(loaded, name, session)))
+    def switch(session: str | None, *, user: str | None, exact: bool, config: Path | None) -> None:
+        show(in_loop(_switched(configured(config), name, session, user, exact=exact)))
 
 
-_switch("off", "Stop recall and capture of the fail-open plugins for SESSION.")
-_switch("on", "Resume recall and capture for SESSION.")
+_switch(
+    "off",
+    "Switch memory off for SESSION, or for all sessions of a user.\n\n"
+    "Nothing is recalled, kept or shown until it is switched on again, whatever the agent: `beaver`, an adapter, an MCP"
+    " client, Claude Code. SESSION is the id of a stored session, or its beginning; with --exact any id.",
+)
+_switch("on", "Switch memory on again for SESSION, or for all sessions of a user.")
 
 
-async def _switched(loaded: LoadedConfig, name: str, given: str) -> str:
-    """Turn memory off or on for a session that is stored: a mistyped one would be off, and the other one on."""
+async def _switched(loaded: LoadedConfig, name: str, given: str | None, user: str | None, *, exact: bool) -> str:
+    """Switch memory off or on; a session that is not stored is refused, as a mistyped one would be off."""
     async with opened(loaded) as engine:
-        context = CommandContext(session=await session_named(engine.sessions, given), trust=Trust.FULL)
+        if given is not None and not exact:
+            if not has_sessions(loaded.state_folder):
+                raise UnknownSession(nothing_yet(loaded.state_folder))
+            given = await session_named(engine.sessions, given)
+        context = CommandContext(session=given, user=user, trust=Trust.FULL)
         return await MemoryCommands(engine).run((name,), context)
 
 
@@ -175,8 +184,8 @@ def _offered(plugin: str, name: str) -> click.Command:
     )
 
     @click.command(name=name, cls=Offered, context_settings=FREE, help=text)
-    @click.option("--session", metavar="ID", help="The session it is about.")
-    @click.option("--user", metavar="ID", help="Whose memory it is about.")
+    @click.option("--session", metavar="ID", type=IDENTIFIER, help="The session it is about.")
+    @click.option("--user", metavar="ID", type=IDENTIFIER, help="Whose memory it is about.")
     @common
     @click.argument("words", nargs=-1, type=click.UNPROCESSED)
     def offered(words: tuple[str, ...], session: str | None, user: str | None, config: Path | None) -> None:

@@ -3,17 +3,19 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from beaver_hooks.agent.errors import AnswerNotStored
 from beaver_hooks.agent.loop import AgentLoop
 from beaver_hooks.agent.results import AgentRunResult
+from beaver_hooks.agent.sessions.texts import new_session_id
 from beaver_hooks.cli.opening import common, configured, in_loop, opened
+from beaver_hooks.cli.options import IDENTIFIER, no_memory_option, trust_option
 from beaver_hooks.cli.streams import unreadable
 from beaver_hooks.cli.terminal import CUT, ended, show, waiting
 from beaver_hooks.config import LoadedConfig
-from beaver_hostspecs import Trust
 
 STANDARD = "-"
 MOST_BYTES = 16 * 1024 * 1024
@@ -34,8 +36,10 @@ class AnswerOnStderr(AnswerNotStored):
 
 @click.command(name="run")
 @click.argument("prompt")
-@click.option("--session", metavar="ID", help="The session to go on with, or a new one of that id.")
-@click.option("--user", metavar="ID", help="Who speaks.")
+@click.option("--session", metavar="ID", type=IDENTIFIER, help="The session to go on with, or a new one of that id.")
+@click.option("--user", metavar="ID", type=IDENTIFIER, help="Who speaks.")
+@trust_option
+@no_memory_option
 @click.option("--skill", "skills", metavar="NAME", multiple=True, help="Activate a skill; may be given several times.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @click.option("--stream/--no-stream", default=None, help="Print the answer as it arrives; the default on a terminal.")
@@ -45,6 +49,8 @@ def command(
     *,
     session: str | None,
     user: str | None,
+    trust: str | None,
+    no_memory: bool,
     skills: tuple[str, ...],
     as_json: bool,
     stream: bool | None,
@@ -61,25 +67,18 @@ def command(
     streamed = not as_json and (sys.stdout.isatty() if stream is None else stream)
     loaded = configured(config)
     text = _typed() if prompt == STANDARD else prompt
-    in_loop(_run(loaded, text, session, user, skills, as_json=as_json, streamed=streamed))
+    said = {"prompt": text, "session_id": session, "user_id": user, "trust": trust, "skills": skills}
+    in_loop(_run(loaded, said, no_memory=no_memory, as_json=as_json, streamed=streamed))
 
 
-async def _run(
-    loaded: LoadedConfig,
-    prompt: str,
-    session: str | None,
-    user: str | None,
-    skills: tuple[str, ...],
-    *,
-    as_json: bool,
-    streamed: bool,
-) -> None:
+async def _run(loaded: LoadedConfig, said: dict[str, Any], *, no_memory: bool, as_json: bool, streamed: bool) -> None:
     async with opened(loaded) as engine:
+        if no_memory:
+            said["session_id"] = said["session_id"] or new_session_id()
+            await engine.host.switch_memory(on=False, session=said["session_id"], user=said["user_id"])
         try:
             with waiting("Thinking") as over, ended(over) as pieces:
-                result = await AgentLoop(engine).run(
-                    prompt, session, user, trust=Trust.FULL, skills=skills, on_delta=pieces if streamed else None
-                )
+                result = await AgentLoop(engine).run(**said, on_delta=pieces if streamed else None)
         except AnswerNotStored as error:
             if as_json:
                 raise AnswerOnStderr(error) from error

@@ -30,7 +30,6 @@ def info_json(info: SessionInfo) -> dict[str, Any]:
         "updated": info.updated.isoformat(),
         "messageCount": info.messages,
         "eventCount": info.events,
-        "paused": info.paused,
     }
 
 
@@ -90,7 +89,6 @@ def _head(info: SessionInfo) -> str:
         counted(info.messages, "message"),
         counted(info.events, "hidden event"),
         f"begun {_when(info.created)}",
-        *(["memory is off"] if info.paused else []),
     ]
     return filled(", ".join(about), indent=INDENT) + (f"\n{INDENT}{info.title}" if info.title else "")
 

@@ -12,6 +12,7 @@ from beaver_hooks.agent.errors import UnknownSession
 from beaver_hooks.agent.sessions.records import SearchHit, Session, SessionInfo
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hooks.cli.opening import common, configured, in_loop
+from beaver_hooks.cli.options import IDENTIFIER
 from beaver_hooks.cli.session_files import export_command, import_command
 from beaver_hooks.cli.session_texts import hit_json, hits_text, info_json, list_text, session_json, session_text
 from beaver_hooks.cli.stored import has_sessions, nothing_yet, session_named, sessions_in
@@ -21,7 +22,7 @@ from beaver_hooks.cli.wording import counted, cut
 T = TypeVar("T")
 ID = "SESSION"
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-user_option = click.option("--user", metavar="ID", help="Only the sessions of this user.")
+user_option = click.option("--user", metavar="ID", type=IDENTIFIER, help="Only the sessions of this user.")
 
 
 @click.group(name="sessions")
@@ -69,7 +70,7 @@ def show_command(session: str, *, hidden: bool, as_json: bool, config: Path | No
 
 @command.command(name="search")
 @click.argument("words", nargs=-1, required=True)
-@click.option("--session", metavar=ID, help="Only in this session.")
+@click.option("--session", metavar=ID, type=IDENTIFIER, help="Only in this session.")
 @user_option
 @click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="How many hits at most.")
 @as_json_option

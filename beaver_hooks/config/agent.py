@@ -4,7 +4,8 @@ from pathlib import Path
 
 import attrs
 
-from beaver_hostspecs.settings import between, distinct, setting
+from beaver_hostspecs import Trust
+from beaver_hostspecs.settings import between, distinct, one_of, setting
 
 SYSTEM_PROMPT = "You are a helpful assistant. Answer in the user's language, and say so when you do not know something."
 
@@ -15,6 +16,11 @@ class AgentSettings:
 
     system_prompt: str = setting(
         default=SYSTEM_PROMPT, help="the base of the system prompt; plugins add their rules and blocks to it"
+    )
+    trust: str = setting(
+        default=Trust.FULL.value,
+        help="how far the agent's user is trusted with what memory holds; a run may say less",
+        validator=one_of(*(each.value for each in Trust)),
     )
     max_tool_rounds: int = setting(
         default=8, help="how often the model may ask for tools before its turn ends", validator=between(1, 100)

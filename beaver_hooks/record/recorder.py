@@ -27,6 +27,11 @@ LOG_FIELDS = frozenset(
 LOG = "log"
 """The source of the host's own fault while a handler of the application's log raises."""
 
+TRUST = "trust"
+"""The gate of decisions about what a caller's trust leaves out."""
+
+REMEDY = "a personal agent gives trust=full: agent.trust, trust= of a host or an adapter, --trust of a command"
+
 HOST = "host"
 """The name under which the host keeps its own health; no plugin may have it."""
 
@@ -55,6 +60,7 @@ class Recorder:
         self._sinks = {f"sink_{number}_{type_name(sink)}": sink for number, sink in enumerate(sinks)}
         self._log = log
         self._failing: set[str] = set()
+        self._trust_told = False
 
     def event(
         self,
@@ -126,6 +132,12 @@ class Recorder:
         if self.health.failed(plugin, source=source, category=category) and audible():
             facts = {"source": source, "category": category}
             self.event("plugin_degraded", facts, account=account, plugin=plugin, loudly=True)
+
+    def trust_left_out(self, plugin: str, trust: str) -> None:
+        """Log what trust leaves out, with the remedy: the first time in a host's life."""
+        if not self._trust_told:
+            self._trust_told = True
+            self._say("warning", "memory_left_out", plugin=plugin, trust=str(trust), remedy=REMEDY)
 
     def _clean(self, facts: Mapping[str, object], account: Account | None) -> Facts:
         # Numbers alone name nobody, and what names somebody costs time to find; the keys are ours or clean already.

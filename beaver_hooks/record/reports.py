@@ -9,7 +9,7 @@ from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.facts import clean, clean_name
 from beaver_hooks.record.private import Private
 from beaver_hooks.record.receipts import Clip, Decision, Outcome
-from beaver_hooks.record.recorder import Recorder
+from beaver_hooks.record.recorder import TRUST, Recorder
 from beaver_hostspecs import OutcomeKind
 
 MOST_EVENTS = 100
@@ -63,6 +63,8 @@ class HostReport:
 
     def decision(self, gate: str, verdict: str, reason: str, /) -> None:
         """Write down what a gate decided."""
+        if gate == TRUST and self.account is not None:
+            self.recorder.trust_left_out(self.plugin, self.account.turn.trust)
         self._enter(Decision(gate=self._text(gate), verdict=self._text(verdict), reason=self._text(reason)))
 
     def outcome(self, plane: str, kind: OutcomeKind | str, /, **facts: object) -> None:

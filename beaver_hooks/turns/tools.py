@@ -14,6 +14,7 @@ from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.recorder import Recorder
 from beaver_hooks.record.reports import HostReport
 from beaver_hooks.registry.registry import Implementation, Member, Registry
+from beaver_hooks.turns.admission import Admission
 from beaver_hooks.turns.judging import Judge
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import BeaverError, Command, CommandContext, NotOffered, PluginFailed, Tool, freeze
@@ -25,20 +26,27 @@ class Offers:
     """What the registered plugins offer.
 
     Attributes:
+        admission: who may use them.
         seconds: how long a tool or a command may take.
     """
 
     registry: Registry
     recorder: Recorder
     calls: Calls
+    admission: Admission
     seconds: float
 
     async def run_tool(self, opened: OpenTurn, name: str, arguments: Mapping[str, Any]) -> object:
         """Run a plugin's tool within a turn, and return what it returns.
 
         Only plugins that were there when the turn was opened, and still are, take part.
+
+        Raises:
+            NotAllowed: it is not for the caller of the turn.
         """
+        self.admission.check_switch(opened.turn)
         member, tool = self._tool(opened, name)
+        self.admission.check(member, tool, opened.turn)
         given = {"arguments": freeze(arguments), "turn": opened.turn}
         result = await self._run(member, f"tool:{name}", tool.run, given, opened.account)
         Judge(self.recorder).judge(result, result.category, opened.account)
@@ -47,9 +55,14 @@ class Offers:
         return result.value
 
     async def run_command(self, plugin: str, name: str, words: tuple[str, ...], context: CommandContext) -> str:
-        """Run a plugin's command, and return the text that it answers."""
+        """Run a plugin's command, and return the text that it answers.
+
+        Raises:
+            NotAllowed: it is not for this caller.
+        """
         member = self.registry.member(plugin)
         command = _command(member, name)
+        self.admission.check(member, command, context)
         given = {"words": words, "context": context}
         result = await self._run(member, f"command:{name}", command.run, given, None)
         category = result.category or (None if type(result.value) is str else "wrong_type")

@@ -10,9 +10,10 @@ import attrs
 from beaver_hooks.calls.calls import Call, Calls
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.receipts import Decision, Receipt
-from beaver_hooks.record.recorder import Recorder
+from beaver_hooks.record.recorder import TRUST, Recorder
 from beaver_hooks.record.reports import HostReport
 from beaver_hooks.registry.registry import Implementation, Member, Registry
+from beaver_hooks.turns.admission import Admission
 from beaver_hooks.turns.backlog import Backlog, Job
 from beaver_hooks.turns.book import TurnBook
 from beaver_hooks.turns.checking import checked
@@ -27,7 +28,7 @@ from beaver_hostspecs.rendering import check_boundary
 QUEUE = "queue"
 """The source of a plugin's fault while its background queue is full."""
 
-LEFT_OUT = Decision(gate="turn", verdict="left_out", reason="the caller wants no fail-open plugin in this turn")
+OFF = Decision(gate="memory", verdict="off", reason="memory is off for this session")
 
 
 @attrs.frozen(kw_only=True)
@@ -67,6 +68,7 @@ class Turns:
         calls: Calls,
         book: TurnBook,
         injected: InjectedMemory,
+        admission: Admission,
         policy: Policy,
         clock: Clock,
         check: Callable[[], None],
@@ -80,6 +82,7 @@ class Turns:
         self._recorder = recorder
         self._judge = Judge(recorder)
         self._calls = calls
+        self._admission = admission
         self._policy = policy
         self._clock = clock
         self._check = check
@@ -88,12 +91,12 @@ class Turns:
         self._refused: dict[Member, int] = {}
         self._waiting: dict[Account, asyncio.Event] = {}
 
-    async def open(self, turn: Turn, *, supersedes: str | None = None, fail_open: bool = True) -> OpenTurn:
-        """Open a turn and ask every plugin for its contribution, or only the fail-closed ones."""
+    async def open(self, turn: Turn, *, supersedes: str | None = None) -> OpenTurn:
+        """Open a turn and ask every plugin for its contribution; none while memory is off."""
         self.sweep()
         if supersedes is not None:
             self._supersede(supersedes)
-        opened = self._enter(turn, fail_open=fail_open)
+        opened = self._enter(turn)
         account = opened.account
         try:
             calls = [
@@ -166,21 +169,32 @@ class Turns:
         """Return a turn's receipt as it stands."""
         return account.receipt(self._recorder.identify)
 
-    def _enter(self, turn: Turn, *, fail_open: bool) -> OpenTurn:
+    def _enter(self, turn: Turn) -> OpenTurn:
         account = Account(
             turn=turn,
             recorded=turn.id if is_ours(turn.id) else self._recorder.identify(turn.id),
             session=self._recorder.identify(turn.session),
             opened=self._clock.now(),
         )
-        there = [each for each in self._registry.members() if each.name not in self.arriving]
-        members = tuple([each for each in there if fail_open or each.fail_closed])
-        for each in there if not fail_open else ():
-            if each not in members:
-                account.plugins[each.name].enter(LEFT_OUT)
+        members = self._admitted(turn, account)
         opened = OpenTurn(turn=turn, turns=self, account=account, members=members, check=self._check)
         self.book.enter(opened)
         return opened
+
+    def _admitted(self, turn: Turn, account: Account) -> tuple[Member, ...]:
+        """Return the plugins that take part in a turn, and write down what is left out."""
+        there = tuple([each for each in self._registry.members() if each.name not in self.arriving])
+        if self._admission.is_off(turn):
+            for each in there:
+                account.plugins[each.name].enter(OFF)
+            return ()
+        for each in there:
+            if withheld := self._admission.withheld(each, turn):
+                account.plugins[each.name].enter(
+                    Decision(gate=TRUST, verdict="not_offered", reason=", ".join(withheld))
+                )
+                self._recorder.trust_left_out(each.name, turn.trust)
+        return there
 
     def _supersede(self, turn_id: str) -> None:
         if (opened := self.book.get(turn_id)) is not None:
@@ -196,8 +210,7 @@ class Turns:
 
     def _compose(self, answers: Answers, opened: OpenTurn) -> Recall:
         account = opened.account
-        # Of those that are left out of the turn too, or the system prompt would change.
-        members = [each for each in self._registry.members() if each.name not in self.arriving]
+        members = [each for each in opened.members if self._registry.holds(each)]
         rules = tuple([Block(plugin=each.name, text=rule) for each in members for rule in each.info.rules])
         if not answers:
             return Recall(rules=rules)
@@ -242,7 +255,9 @@ class Turns:
         return True
 
     def _enqueue(self, opened: OpenTurn, hook: str, arguments: Mapping[str, Any]) -> None:
-        """Queue a hook for every plugin that was there when the turn was opened and still is."""
+        """Queue a hook for every plugin that was there when the turn was opened and still is, unless memory is off."""
+        if hook != "on_turn_dropped" and self._admission.is_off(opened.turn):
+            return
         context = copy_context()
         for each in self._registry.implementations(hook):
             if each.member in opened.members:

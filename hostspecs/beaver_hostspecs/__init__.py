@@ -17,6 +17,7 @@ from beaver_hostspecs.errors import (
     HostMisused,
     HostNotOpen,
     InvalidTurn,
+    NotAllowed,
     NotOffered,
     PluginError,
     PluginFailed,
@@ -34,6 +35,7 @@ from beaver_hostspecs.errors import (
 from beaver_hostspecs.freezing import freeze, thaw
 from beaver_hostspecs.markers import CONTRACT_VERSION, PROJECT, hookimpl, hookspec
 from beaver_hostspecs.plugins import (
+    Caller,
     Command,
     CommandContext,
     Deadlines,
@@ -71,6 +73,7 @@ __all__ = [
     "AuditError",
     "AuditUnavailable",
     "BeaverError",
+    "Caller",
     "Clock",
     "Command",
     "CommandContext",
@@ -88,6 +91,7 @@ __all__ = [
     "HostRef",
     "InvalidTurn",
     "Message",
+    "NotAllowed",
     "NotOffered",
     "OutcomeKind",
     "Personal",

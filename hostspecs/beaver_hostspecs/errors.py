@@ -10,7 +10,8 @@ r"""Every error that Beaver Hooks raises.
     │   │   └── PluginTurnedOff           the same, because my own settings turn me off: no warning
     │   ├── PluginFailed              it did not start or answer as it must, where that cannot be passed over
     │   ├── UnknownPlugin             no plugin of that name is registered (also a LookupError)
-    │   └── NotOffered                no plugin offers that tool or command (also a LookupError)
+    │   ├── NotOffered                no plugin offers that tool or command (also a LookupError)
+    │   └── NotAllowed                it is not for this caller: trust is not enough, or memory is off
     ├── TurnError                     something about one turn
     │   ├── InvalidTurn               the turn, its answer or a tool result is malformed (also a ValueError)
     │   ├── TurnAlreadyOpen           a turn with that id is open
@@ -113,6 +114,10 @@ class UnknownPlugin(PluginError, LookupError):
 
 class NotOffered(PluginError, LookupError):
     """No plugin offers a tool or a command of that name; the message lists those that there are."""
+
+
+class NotAllowed(PluginError):
+    """A tool or a command that is not for this caller: trust is not enough, or memory is off. Says the remedy."""
 
 
 class TurnError(BeaverError):

@@ -10,7 +10,7 @@ from attrs.validators import gt, instance_of, optional
 
 from beaver_hostspecs.freezing import freeze, texts, thaw
 from beaver_hostspecs.reports import Report
-from beaver_hostspecs.turns import Scope, Trust, Turn
+from beaver_hostspecs.turns import Scope, Trust, Turn, named_or_none
 
 T = TypeVar("T")
 
@@ -90,6 +90,32 @@ class Setup:
     report: Report
 
 
+class Caller(Protocol):
+    """The user whom a turn, a tool or a command serves: `Turn` and `CommandContext` are callers."""
+
+    @property
+    def session(self) -> str | None:
+        """The host's id of the session."""
+
+    @property
+    def user(self) -> str | None:
+        """The host's id of the user, or `None` where it has none."""
+
+    @property
+    def scope(self) -> Scope:
+        """What the session belongs to."""
+
+    @property
+    def trust(self) -> Trust:
+        """How far the user is trusted with what memory holds."""
+
+
+def any_caller(_: Caller) -> bool:
+    """Allow every caller."""
+    return True
+
+
+Allows = Callable[[Caller], bool]
 RunTool = Callable[[Mapping[str, Any], Turn, Report], Awaitable[object]]
 
 
@@ -102,12 +128,14 @@ class Tool:
         description: what it does, for the model.
         parameters: the JSON Schema of its arguments.
         run: `async run(arguments, turn, report)`; what it returns goes to the model.
+        allows: whether a caller may use it. The host neither offers it to other callers nor runs it for them.
     """
 
     name: str = field(validator=instance_of(str))
     description: str = field(validator=instance_of(str))
     parameters: Mapping[str, Any] = field(converter=freeze)
     run: RunTool = field(repr=False)
+    allows: Allows = field(default=any_caller, repr=False)
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -117,10 +145,10 @@ class Tool:
 
 @attrs.frozen(kw_only=True)
 class CommandContext:
-    """Who runs a command, and where."""
+    """Who runs a command, and where. A blank session or user is refused."""
 
-    session: str | None = None
-    user: str | None = None
+    session: str | None = field(default=None, validator=named_or_none)
+    user: str | None = field(default=None, validator=named_or_none)
     scope: Scope = field(default=Scope(), validator=instance_of(Scope))
     trust: Trust = field(default=Trust.PUBLIC, converter=Trust)
 
@@ -158,8 +186,10 @@ class Command:
         name: the word the user types.
         summary: one line of help.
         run: `async run(words, context, report)`; what it returns is shown to the user.
+        allows: whether a caller may use it. The host neither offers it to other callers nor runs it for them.
     """
 
     name: str = field(validator=instance_of(str))
     summary: str = field(validator=instance_of(str))
     run: RunCommand = field(repr=False)
+    allows: Allows = field(default=any_caller, repr=False)

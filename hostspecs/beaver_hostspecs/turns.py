@@ -33,6 +33,11 @@ class Trust(_Named):
     PUBLIC = "public"
     """Anybody; what a host says when it does not know."""
 
+    def reaches(self, needed: "Trust") -> bool:
+        """Whether this is as much trust as is needed, or more."""
+        order = list(Trust)
+        return order.index(self) <= order.index(needed)
+
 
 class DropReason(_Named):
     """Why a turn ended without an answer."""
@@ -84,6 +89,12 @@ def _tokens(_: object, attribute: "attrs.Attribute[int | None]", value: int | No
         raise ValueError(f"{attribute.name} must be a number of tokens, 0 or more, or None")
 
 
+def named_or_none(_: object, attribute: "attrs.Attribute[Any]", value: object) -> None:
+    """Refuse a blank id: it would be taken for none, and none stands for every user."""
+    if value is not None and not (isinstance(value, str) and value.strip()):
+        raise ValueError(f"{attribute.name} must be a str that is not blank, or None")
+
+
 _text = _a(str, "a str")
 _text_or_none = _a(str | None, "a str or None")
 _flag = _a(bool, "True or False")
@@ -106,12 +117,15 @@ class Message:
 
 @attrs.frozen(kw_only=True)
 class Scope:
-    """What the turn belongs to. Plugins keep what they store inside it."""
+    """What the turn belongs to. Plugins keep what they store inside it.
 
-    tenant: str | None = field(default=None, validator=_text_or_none)
-    project: str | None = field(default=None, validator=_text_or_none)
-    agent: str | None = field(default=None, validator=_text_or_none)
-    channel: str | None = field(default=None, validator=_text_or_none)
+    A blank name is refused: it would be taken for none, which stands for every tenant or project.
+    """
+
+    tenant: str | None = field(default=None, validator=named_or_none)
+    project: str | None = field(default=None, validator=named_or_none)
+    agent: str | None = field(default=None, validator=named_or_none)
+    channel: str | None = field(default=None, validator=named_or_none)
 
 
 @attrs.frozen(kw_only=True)
@@ -184,7 +198,7 @@ class Turn:
         prompt: what the user said, as it was said.
         when: when the user said it, with a time zone.
         conversation: a stable id where the host has one that outlives the session; else the session.
-        user: the host's id of the user, or `None` where it has none.
+        user: the host's id of the user, or `None` where it has none; a blank id is refused.
         history: the visible messages before this prompt, oldest first.
         refs: opaque objects of the host that this turn is about.
         registry: the host's own tools.
@@ -197,7 +211,7 @@ class Turn:
     prompt: str = field(validator=_text)
     when: datetime = field(validator=_aware)
     conversation: str = field(default=attrs.Factory(lambda turn: turn.session, takes_self=True), validator=_named)
-    user: str | None = field(default=None, validator=_text_or_none)
+    user: str | None = field(default=None, validator=named_or_none)
     history: tuple[Message, ...] = field(default=(), converter=_messages, repr=False)
     scope: Scope = field(default=Scope(), validator=_a(Scope, "a Scope"))
     actors: Actors = field(default=Actors(), validator=_a(Actors, "an Actors"))

@@ -46,6 +46,7 @@ from beaver_hostspecs import (
 )
 from beaver_hostspecs.clock import SystemClock
 from beaver_hostspecs.naming import type_name
+from beaver_hostspecs.turns import named_or_none
 
 MOST_SESSIONS = 256
 MOST_CHARACTERS = 10_000
@@ -98,7 +99,7 @@ class ClaudeCodeTurns:
 
     host: Host
     trust: Trust = attrs.field(default=Trust.FULL, converter=Trust)
-    user: str | None = None
+    user: str | None = attrs.field(default=None, validator=named_or_none)
     budget: int = 2000
     rules_elsewhere: bool = False
     _clock: Clock = attrs.field(factory=SystemClock)
@@ -133,8 +134,10 @@ class ClaudeCodeTurns:
         if session is not None:
             session.forget()
 
-    def rules(self) -> str:
-        """Return the rules of the plugins that are registered."""
+    def rules(self, session: str | None = None) -> str:
+        """Return the rules of the plugins that are registered; none while memory is off."""
+        if self.host.is_memory_off(session=session, user=self.user):
+            return ""
         return "\n\n".join(rule for info in self.host.plugins.values() for rule in info.rules)
 
     @property
@@ -186,7 +189,7 @@ class ClaudeCodeTurns:
             await self._settle(session)
         if source in ("startup", "clear", "compact"):
             session.forget()
-        output = context("SessionStart", self._new_rules(session, self.rules()))
+        output = context("SessionStart", self._new_rules(session, self.rules(session.id)))
         degraded = [f"{name}: {each}" for name, each in self.host.health().items() if each.state == "degraded"]
         if degraded and source in ("startup", "resume"):
             # For the person at the terminal; the model does not see it.

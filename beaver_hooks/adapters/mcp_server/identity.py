@@ -4,12 +4,11 @@ from typing import Any
 
 import attrs
 from attrs import field
-from attrs.validators import instance_of, optional
+from attrs.validators import instance_of
 
 from beaver_hooks.turns.fields import TurnFields
 from beaver_hostspecs import CommandContext, Scope, Trust
-
-_text = optional(instance_of(str))
+from beaver_hostspecs.turns import named_or_none
 
 
 @attrs.frozen(kw_only=True)
@@ -23,8 +22,8 @@ class Identity:
         scope: what the calls belong to.
     """
 
-    user: str | None = field(default=None, validator=_text)
-    session: str | None = field(default=None, validator=_text)
+    user: str | None = field(default=None, validator=named_or_none)
+    session: str | None = field(default=None, validator=named_or_none)
     trust: Trust = field(default=Trust.PUBLIC, converter=Trust)
     scope: Scope = field(default=Scope(), validator=instance_of(Scope))
 

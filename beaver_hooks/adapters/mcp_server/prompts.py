@@ -32,11 +32,11 @@ class Prompts:
         self._identity = identity
         self._refused: set[tuple[str, str, str]] = set()
 
-    def listed(self) -> types.ListPromptsResult:
-        """Return every command that is there now."""
+    def listed(self, session: str) -> types.ListPromptsResult:
+        """Return every command that the client may use now."""
         prompts = [
             types.Prompt(name=name, description=clean(f"{plugin}: {command.summary}"), arguments=[_words()])
-            for name, (plugin, command) in self._offered().items()
+            for name, (plugin, command) in self._offered(session).items()
         ]
         return types.ListPromptsResult(prompts=prompts, ttl_ms=0, cache_scope="private")
 
@@ -44,9 +44,9 @@ class Prompts:
         """Run a command; return what it says as a user message, fenced: a memory shows what anybody may have said.
 
         Raises:
-            MCPError: there is no such prompt, the words are too long, or the command failed.
+            MCPError: there is no such prompt for this client, the words are too long, or the command failed.
         """
-        offered = self._offered()
+        offered = self._offered(session)
         if name not in offered:
             known = one_line(", ".join(offered)) or "none"
             meant = did_you_mean(name, offered).rstrip("?")
@@ -60,10 +60,10 @@ class Prompts:
             raise MCPError(types.INTERNAL_ERROR, clean(describe_error(error))) from None
         return _message(plugin, command, said)
 
-    def _offered(self) -> dict[str, tuple[str, Command]]:
+    def _offered(self, session: str) -> dict[str, tuple[str, Command]]:
         offered: dict[str, tuple[str, Command]] = {}
         refused: set[tuple[str, str, str]] = set()
-        for plugin, commands in self._host.commands.items():
+        for plugin, commands in self._host.offered_commands(self._identity.context(session)).items():
             for command in commands:
                 name = f"memory_{plugin}_{command.name}"
                 if NAME.fullmatch(command.name) is None:

@@ -1,4 +1,8 @@
-"""The health of the plugins, as resources: without content and without a secret."""
+"""The health of the plugins, as resources: without content and without a secret.
+
+A client of full trust reads why a plugin is not well. Other clients read its state alone: the reason may name folders
+and addresses of the owner.
+"""
 
 import json
 from collections.abc import Mapping
@@ -6,10 +10,12 @@ from collections.abc import Mapping
 import mcp_types as types
 from mcp import MCPError
 
+from beaver_hooks.adapters.mcp_server.identity import Identity
 from beaver_hooks.adapters.mcp_server.texts import clean, clean_all
 from beaver_hooks.host import Host
 from beaver_hooks.record.health import Health
 from beaver_hooks.record.recorder import HOST
+from beaver_hostspecs import Trust
 
 JSON_URI = "beaver://health"
 TEXT_URI = "beaver://health/text"
@@ -20,8 +26,9 @@ TEXT_TYPE = "text/plain"
 class Resources:
     """Lists and reads the resources, of which there are two: health as JSON, and as lines for people."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, identity: Identity) -> None:
         self._host = host
+        self._identity = identity
 
     def listed(self) -> types.ListResourcesResult:
         """Return both."""
@@ -41,6 +48,8 @@ class Resources:
         if uri not in (JSON_URI, TEXT_URI):
             raise MCPError(types.INVALID_PARAMS, f"there is no such resource; there are: {JSON_URI}, {TEXT_URI}")
         health = self._host.health()
+        if self._identity.trust is not Trust.FULL:
+            health = {name: Health(state=each.state, since=each.since) for name, each in health.items()}
         text, kind = (as_json(health), JSON_TYPE) if uri == JSON_URI else (as_lines(health), TEXT_TYPE)
         contents = types.TextResourceContents(uri=uri, mime_type=kind, text=text)
         return types.ReadResourceResult(contents=[contents], ttl_ms=0, cache_scope="private")

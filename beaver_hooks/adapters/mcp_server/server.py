@@ -40,7 +40,7 @@ class MemoryServer:
         self._identity = Identity() if identity is None else identity
         self._tools = Tools(host, self._identity)
         self._prompts = Prompts(host, self._identity)
-        self._resources = Resources(host)
+        self._resources = Resources(host, self._identity)
         self._server: Server[str] = Server(
             NAME,
             version=__version__,
@@ -60,14 +60,14 @@ class MemoryServer:
         self._server.instructions = clean("\n\n".join(rules)) or None
         return self._server
 
-    async def _list_tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return await self._guarded(self._now(self._tools.listed))
+    async def _list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return await self._guarded(self._now(self._tools.listed, self._session(context)))
 
     async def _call_tool(self, context: Context, wanted: types.CallToolRequestParams) -> types.CallToolResult:
         return await self._guarded(self._tools.call(wanted.name, wanted.arguments, self._session(context)))
 
-    async def _list_prompts(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        return await self._guarded(self._now(self._prompts.listed))
+    async def _list_prompts(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        return await self._guarded(self._now(self._prompts.listed, self._session(context)))
 
     async def _get_prompt(self, context: Context, wanted: types.GetPromptRequestParams) -> types.GetPromptResult:
         words = (wanted.arguments or {}).get(WORDS, "")

@@ -33,11 +33,11 @@ class Tools:
         self._box = ToolBox(host)
         self._refused: set[tuple[str | None, str]] = set()
 
-    def listed(self) -> types.ListToolsResult:
-        """Return every tool with its name, description and schema."""
+    def listed(self, session: str) -> types.ListToolsResult:
+        """Return every tool that the client may use, with its name, description and schema."""
         tools = [
             types.Tool(name=tool.name, description=clean(tool.description), input_schema=schema)
-            for tool, schema in self._offered().values()
+            for tool, schema in self._offered(session).values()
         ]
         # A plugin may come or go, so nobody keeps the list.
         return types.ListToolsResult(tools=tools, ttl_ms=0, cache_scope="private")
@@ -46,9 +46,9 @@ class Tools:
         """Run a tool. What goes wrong with it is an answer that is marked as an error.
 
         Raises:
-            MCPError: there is no such tool.
+            MCPError: there is no such tool for this client.
         """
-        offered = self._offered()
+        offered = self._offered(session)
         if name not in offered:
             known = one_line(", ".join(offered)) or "none"
             meant = did_you_mean(name, offered).rstrip("?")
@@ -75,10 +75,10 @@ class Tools:
             self._tell(tool, "tool_failed", error=type_name(error))
             return _failed(describe_error(error))
 
-    def _offered(self) -> dict[str, tuple[Tool, dict[str, Any]]]:
+    def _offered(self, session: str) -> dict[str, tuple[Tool, dict[str, Any]]]:
         offered: dict[str, tuple[Tool, dict[str, Any]]] = {}
         refused: dict[tuple[str | None, str], Tool] = {}
-        for name, tool in self._box.offered().items():
+        for name, tool in self._box.offered(self._identity.context(session)).items():
             if not isinstance(tool, Tool):  # there are no built-in ones in this box
                 continue
             try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EVERYTHING = -1
 """As a limit: all there is."""
 
-_INFO = "SELECT id, user, coalesce(title, opening, x''), created, updated, messages, events, paused FROM sessions "
+_INFO = "SELECT id, user, coalesce(title, opening, x''), created, updated, messages, events FROM sessions "
 _MESSAGES = "SELECT role, text, id, at, speaker FROM messages WHERE session = ? ORDER BY number DESC LIMIT ?"
 _EVENTS = "SELECT name, at, payload FROM events WHERE session = ? ORDER BY number DESC LIMIT ?"
 
@@ -60,7 +60,7 @@ def integrity(connection: "apsw.Connection") -> list[str]:
 
 
 def _info(row: Sequence[Any]) -> SessionInfo:
-    session, user, title, created, updated, count, hidden, paused = row
+    session, user, title, created, updated, count, hidden = row
     return SessionInfo(
         id=session,
         user=user,
@@ -69,7 +69,6 @@ def _info(row: Sequence[Any]) -> SessionInfo:
         updated=datetime.fromisoformat(updated),
         messages=count,
         events=hidden,
-        paused=bool(paused),
     )
 
 

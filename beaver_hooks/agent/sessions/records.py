@@ -21,7 +21,6 @@ class SessionInfo:
         title: what it was named, else the first words of its first prompt.
         messages: how many visible messages it has.
         events: how many hidden events it has.
-        paused: whether its memory is off.
     """
 
     id: str
@@ -31,7 +30,6 @@ class SessionInfo:
     updated: datetime
     messages: int = 0
     events: int = 0
-    paused: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -50,12 +48,10 @@ class Resumed:
     Attributes:
         id: the id, given or newly made.
         history: its newest visible messages, in order.
-        paused: whether its memory is off.
     """
 
     id: str
     history: tuple[Message, ...] = field(default=(), repr=False)
-    paused: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -9,10 +9,15 @@ from beaver_hooks.agent.sessions.records import HiddenEvent
 from beaver_hooks.agent.sessions.terms import terms
 from beaver_hooks.agent.sessions.texts import encode, opening, optional_encode
 from beaver_hooks.audit.content import body_text, column, stamp
-from beaver_hostspecs import Message, scrub
+from beaver_hostspecs import Message, Trust, scrub
 
 if TYPE_CHECKING:
     import apsw
+
+
+def begun_with(connection: "apsw.Connection", number: int) -> Trust:
+    """Return how far the caller who began a session was trusted."""
+    return Trust(connection.execute("SELECT trust FROM sessions WHERE number = ?", (number,)).get or Trust.FULL)
 
 
 def find(connection: "apsw.Connection", session: str) -> tuple[int, str | None] | None:
@@ -22,11 +27,17 @@ def find(connection: "apsw.Connection", session: str) -> tuple[int, str | None] 
 
 
 def add_session(
-    connection: "apsw.Connection", session: str, user: str | None, created: datetime, updated: datetime
+    connection: "apsw.Connection",
+    session: str,
+    user: str | None,
+    created: datetime,
+    updated: datetime,
+    *,
+    trust: Trust | None = None,
 ) -> int:
     """Add a session unless there is one of that id; return its number."""
-    sql = "INSERT INTO sessions (id, user, created, updated) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
-    connection.execute(sql, (session, user, stamp(created), stamp(updated)))
+    sql = "INSERT INTO sessions (id, user, created, updated, trust) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+    connection.execute(sql, (session, user, stamp(created), stamp(updated), trust and trust.value))
     return int(connection.execute("SELECT number FROM sessions WHERE id = ?", (session,)).get)
 
 
@@ -64,14 +75,15 @@ def add_events(connection: "apsw.Connection", number: int, events: Iterable[Hidd
     connection.execute("UPDATE sessions SET events = events + ? WHERE number = ?", (len(rows), number))
 
 
-def is_paused(connection: "apsw.Connection", number: int) -> bool:
-    """Whether the memory of a session is off."""
-    return bool(connection.execute("SELECT paused FROM sessions WHERE number = ?", (number,)).get)
+def paused(connection: "apsw.Connection") -> list[tuple[str, str | None]]:
+    """Return id and user of the sessions whose memory an older version, or an import, has switched off."""
+    found = connection.execute("SELECT id, user FROM sessions WHERE paused").fetchall()
+    return [(str(session), None if user is None else str(user)) for session, user in found]
 
 
-def pause(connection: "apsw.Connection", number: int, paused: bool) -> None:  # noqa: FBT001 - what is stored
-    """Say whether the memory of a session is off."""
-    connection.execute("UPDATE sessions SET paused = ? WHERE number = ?", (int(paused), number))
+def pause(connection: "apsw.Connection", session: str, *, paused: bool) -> None:
+    """Mark a session as one whose memory is to be switched off, or take the mark away."""
+    connection.execute("UPDATE sessions SET paused = ? WHERE id = ?", (int(paused), session))
 
 
 def touch(connection: "apsw.Connection", number: int, now: datetime) -> None:

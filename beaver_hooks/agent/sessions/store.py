@@ -16,7 +16,7 @@ from beaver_hooks.agent.sessions.transfer import read_lines, session_lines
 from beaver_hooks.agent.sessions.work import Work
 from beaver_hooks.audit.connection import DatabaseError, faults
 from beaver_hooks.state_folder import make_state_folder
-from beaver_hostspecs import AuditUnavailable, Clock, Message, SystemClock
+from beaver_hostspecs import AuditUnavailable, Clock, Message, SystemClock, Trust
 
 Answer = TypeVar("Answer")
 MOST_ROWS = 2**31
@@ -81,7 +81,12 @@ class SessionStore:
         return session
 
     async def begin(
-        self, session_id: str | None = None, user_id: str | None = None, *, limit: int = 50, trusted: bool = False
+        self,
+        session_id: str | None = None,
+        user_id: str | None = None,
+        *,
+        limit: int = 50,
+        trust: Trust = Trust.PUBLIC,
     ) -> Resumed:
         """Return a session as its next turn finds it: one that exists, or a new one as `ensure` makes it.
 
@@ -89,14 +94,15 @@ class SessionStore:
             session_id: the session; a new one if `None`.
             user_id: who speaks: whoever began the session, and nobody else.
             limit: how many of the newest messages to return.
-            trusted: whether somebody who names no user may go on with anybody's session.
+            trust: how far the caller is trusted. One of full trust who names no user may go on with every session; one
+                of less trust who names no user, with sessions that were begun with no more trust.
 
         Raises:
             SessionError: an id does not fit, or the session is not this user's.
         """
         session = new_session_id() if session_id is None else checked_id(session_id)
         user = None if user_id is None else checked_id(user_id, "user")
-        begin = partial(Work.begin, session=session, user=user, limit=_within(limit), trusted=trusted)
+        begin = partial(Work.begin, session=session, user=user, limit=_within(limit), trust=trust)
         return await self._run(lambda work: begin(work, now=self._clock.now()))
 
     async def resume(self, session_id: str, *, limit: int = 50) -> Resumed:
@@ -104,9 +110,18 @@ class SessionStore:
         session = checked_id(session_id)
         return await self._run(lambda work: work.resume(session, _within(limit)))
 
-    async def pause(self, session_id: str, *, paused: bool = True) -> None:
-        """Turn the memory of a session off, or on again. Whoever runs its turns heeds it."""
-        await self._run(lambda work: work.pause(session_id, paused=paused))
+    async def owner(self, session_id: str) -> str | None:
+        """Return whose session it is; `None` where it was begun without a user, or is not stored."""
+        session = checked_id(session_id)
+        return await self._run(lambda work: work.owner(session))
+
+    async def paused(self) -> tuple[tuple[str, str | None], ...]:
+        """Return id and user of the sessions whose memory an older version, or an import, has switched off."""
+        return await self._run(lambda work: work.paused())
+
+    async def unpause(self, session_id: str) -> None:
+        """Take the mark from a session, once its memory is off by the host's own switch."""
+        await self._run(lambda work: work.unpause(session_id))
 
     async def append_exchange(self, session_id: str, messages: Sequence[Message]) -> None:
         """Store what stays visible of a turn, in one transaction: what the user said, and the last answer."""

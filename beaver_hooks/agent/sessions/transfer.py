@@ -78,7 +78,6 @@ def _session_line(info: SessionInfo) -> str:
         title=info.title,
         created=info.created,
         updated=info.updated,
-        paused=info.paused or None,
     )
 
 

@@ -15,7 +15,7 @@ from beaver_hooks.agent.sessions.searching import search
 from beaver_hooks.agent.sessions.texts import checked_id, kept, title_of
 from beaver_hooks.agent.sessions.transfer import Incoming
 from beaver_hooks.audit.connection import sqlite
-from beaver_hostspecs import Message
+from beaver_hostspecs import Message, Trust
 
 
 class Work:
@@ -25,11 +25,11 @@ class Work:
         self._connector = connector
         self._connection = connector.connection()
 
-    def ensure(self, session: str, user: str | None, now: datetime) -> None:
+    def ensure(self, session: str, user: str | None, now: datetime, trust: Trust | None = None) -> None:
         """Add a session unless there is one."""
         if rows.find(self._connection, session) is None:
             with self._connector.writing() as connection:
-                rows.add_session(connection, session, user, now, now)
+                rows.add_session(connection, session, user, now, now, trust=trust)
 
     def append(self, session: str, messages: Sequence[Message], now: datetime) -> None:
         """Add what stays visible of a turn."""
@@ -42,14 +42,22 @@ class Work:
         """Return the newest visible messages."""
         return reading.messages(self._connection, self._find(session)[0], limit)
 
-    def begin(self, session: str, user: str | None, limit: int, now: datetime, *, trusted: bool) -> Resumed:
+    def begin(self, session: str, user: str | None, limit: int, now: datetime, *, trust: Trust) -> Resumed:
         """Return a session as its next turn finds it; add it unless there is one."""
-        self.ensure(session, user, now)
-        owner = self._find(session)[1]
-        if user != owner and not (user is None and trusted):
-            whose = "was begun without a user" if owner is None else "belongs to another user"
-            raise SessionError(f"The session {whose}; start one of your own by leaving its id out.")
+        self.ensure(session, user, now, trust)
+        if why := self._why_not(session, user, trust):
+            raise SessionError(f"The session {why}; start one of your own by leaving its id out.")
         return self.resume(session, limit)
+
+    def _why_not(self, session: str, user: str | None, trust: Trust) -> str | None:
+        """Return why a caller may not go on with a session, or `None`."""
+        number, owner = self._find(session)
+        if user is not None or owner is not None:
+            if user == owner or (user is None and trust is Trust.FULL):
+                return None
+            return "was begun without a user" if owner is None else "belongs to another user"
+        # Without users, trust is all that tells the owner from a stranger.
+        return None if trust.reaches(rows.begun_with(self._connection, number)) else "was begun with more trust"
 
     def resume(self, session: str, limit: int) -> Resumed:
         """Return a session as its next turn would find it; nothing is added."""
@@ -57,12 +65,21 @@ class Work:
         if found is None:
             return Resumed(id=session)
         messages = reading.messages(self._connection, found[0], limit)
-        return Resumed(id=session, history=messages, paused=rows.is_paused(self._connection, found[0]))
+        return Resumed(id=session, history=messages)
 
-    def pause(self, session: str, *, paused: bool) -> None:
-        """Turn the memory of a session off, or on."""
+    def owner(self, session: str) -> str | None:
+        """Return whose session it is."""
+        found = rows.find(self._connection, session)
+        return None if found is None else found[1]
+
+    def paused(self) -> tuple[tuple[str, str | None], ...]:
+        """Return id and user of the sessions whose memory is still to be switched off."""
+        return tuple(rows.paused(self._connection))
+
+    def unpause(self, session: str) -> None:
+        """Take the mark from a session whose memory was switched off."""
         with self._connector.writing() as connection:
-            rows.pause(connection, self._find(session)[0], paused)
+            rows.pause(connection, session, paused=False)
 
     def add_event(self, session: str, name: str, payload: Mapping[str, object], now: datetime) -> None:
         """Add a hidden event."""
@@ -167,7 +184,7 @@ class Work:
         rows.name(connection, number, title_of(incoming.title or "") or None)
         rows.add_messages(connection, number, incoming.user, incoming.messages, incoming.created)
         rows.add_events(connection, number, incoming.events)
-        rows.pause(connection, number, incoming.paused)
+        rows.pause(connection, incoming.id, paused=incoming.paused)
 
     def _find(self, session: str) -> tuple[int, str | None]:
         found = rows.find(self._connection, checked_id(session))

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from time import perf_counter
 from typing import Any
@@ -17,7 +17,7 @@ from beaver_hooks.agent.tools.rendering import describe_error, one_line, render_
 from beaver_hooks.config.suggestions import did_you_mean
 from beaver_hooks.host import Host
 from beaver_hooks.turns.open_turn import OpenTurn
-from beaver_hostspecs import Tool, thaw
+from beaver_hostspecs import Caller, Tool, thaw
 from beaver_hostspecs.naming import type_name
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -58,16 +58,17 @@ class ToolBox:
         self._seconds = seconds
         self._refused: set[tuple[str, str, str]] = set()
 
-    def schemas(self, turn: OpenTurn | None = None) -> tuple[dict[str, Any], ...]:
+    def schemas(self, caller: OpenTurn | Caller) -> tuple[dict[str, Any], ...]:
         """Return what to offer to the provider: name, description and parameters of each tool."""
-        return tuple(_with_parameters(tool.schema) for tool in self.offered(turn).values())
+        return tuple(_with_parameters(tool.schema) for tool in self.offered(caller).values())
 
-    def offered(self, turn: OpenTurn | None = None) -> dict[str, AnyTool]:
-        """Return the tools on offer by name, the built-in ones first; in a turn, of the plugins that take part."""
-        members = None if turn is None else {member.name for member in turn.members}
-        offered: dict[str, AnyTool] = dict(self._built_in)
+    def offered(self, caller: OpenTurn | Caller) -> dict[str, AnyTool]:
+        """Return the tools that a caller may use, by name, the built-in ones first; in a turn, of its plugins."""
+        members = {member.name for member in caller.members} if isinstance(caller, OpenTurn) else None
+        who: Caller = caller.turn if isinstance(caller, OpenTurn) else caller
+        offered: dict[str, AnyTool] = dict(self._built_in_for(who))
         refused: set[tuple[str, str, str]] = set()
-        for plugin, tools in self._host.tools.items():
+        for plugin, tools in self._host.offered_tools(who).items():
             for tool in tools if members is None or plugin in members else ():
                 if fault := self._fault(tool):
                     refused.add((plugin, tool.name, fault))
@@ -75,6 +76,12 @@ class ToolBox:
                     offered[tool.name] = tool
         self._say(refused)
         return offered
+
+    def _built_in_for(self, caller: Caller) -> Iterator[tuple[str, BuiltInTool]]:
+        off = self._host.is_memory_off(session=caller.session, user=caller.user)
+        for name, tool in self._built_in.items():
+            if tool.allows(caller) and not (tool.remembers and off):
+                yield name, tool
 
     async def run_all(self, calls: Sequence[ToolCall], turn: OpenTurn) -> tuple[ToolOutcome, ...]:
         """Run calls side by side; the outcomes are in the order of the calls. Only cancellation gets out."""
@@ -129,10 +136,7 @@ class ToolBox:
         return outcome
 
     def _tell_failed(self, tool: AnyTool, error: BaseException) -> None:
-        # Who is refused by design breaks nothing.
-        loudly = not isinstance(error, PermissionError)
-        owner = self._owner(tool)
-        self._host.record("tool_failed", plugin=owner, loudly=loudly, tool=tool.name, error=type_name(error))
+        self._host.record("tool_failed", plugin=self._owner(tool), loudly=True, tool=tool.name, error=type_name(error))
 
     async def _call(self, tool: AnyTool, arguments: dict[str, Any], turn: OpenTurn) -> object:
         if not isinstance(tool, BuiltInTool):

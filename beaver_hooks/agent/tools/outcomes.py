@@ -9,6 +9,7 @@ from attrs import field
 
 from beaver_hooks.agent.chat import ChatMessage, ToolCall
 from beaver_hostspecs import Turn, freeze, thaw
+from beaver_hostspecs.plugins import Allows, any_caller
 
 RunBuiltIn = Callable[[Mapping[str, Any], Turn], Awaitable[object]]
 
@@ -27,6 +28,8 @@ class BuiltInTool:
         run: `async run(arguments, turn)`; what it returns goes to the model.
         external: its output comes from outside: data that somebody else wrote.
         private: its output must not be stored or sent anywhere.
+        allows: whether a caller may use it; it is neither offered to other callers nor run for them.
+        remembers: it tells what was said earlier, so it is out of service while memory is off.
     """
 
     name: str
@@ -35,6 +38,8 @@ class BuiltInTool:
     run: RunBuiltIn = field(repr=False)
     external: bool = False
     private: bool = False
+    allows: Allows = field(default=any_caller, repr=False)
+    remembers: bool = False
 
     @property
     def schema(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from beaver_hooks.agent.tools.outcomes import BuiltInTool
-from beaver_hostspecs import Trust, Turn
+from beaver_hostspecs import Caller, Trust, Turn
 
 NAME = "session_search"
 LIMIT = 5
@@ -64,13 +64,10 @@ class SessionSearch(Protocol):
 def session_search_tool(sessions: SessionSearch) -> BuiltInTool:
     """Return the tool, over `sessions`.
 
-    It searches the sessions of the turn's user. Without a user it searches all of them, and that only for a speaker
-    with full trust, so that nobody unknown reads what others said.
+    It searches the sessions of the turn's user. Without a user it searches all of them, for a turn of full trust only.
     """
 
     async def run(arguments: Mapping[str, Any], turn: Turn) -> object:
-        if turn.user is None and turn.trust is not Trust.FULL:
-            raise PermissionError("earlier sessions are searched for a known user only")
         limit = int(arguments.get("limit", LIMIT))  # JSON Schema takes 5.0 for an integer
         hits = await sessions.search(arguments["query"], limit=limit, user_id=turn.user)
         return {"found": [_shown(hit) for hit in hits]}
@@ -83,7 +80,14 @@ def session_search_tool(sessions: SessionSearch) -> BuiltInTool:
         parameters=PARAMETERS,
         run=run,
         private=True,  # A memory that learned from it would learn what is kept already.
+        allows=_allows,
+        remembers=True,
     )
+
+
+def _allows(caller: Caller) -> bool:
+    """Whether there are sessions that a caller may search: those of a known user, or the owner's, which are all."""
+    return caller.user is not None or caller.trust is Trust.FULL
 
 
 def _shown(hit: SessionHit) -> dict[str, object]:

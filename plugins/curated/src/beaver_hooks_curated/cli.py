@@ -16,6 +16,12 @@ from beaver_hostspecs import Shell
 TARGETS = click.Choice([target.value for target in Target])
 
 
+def _named(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not value.strip():
+        raise click.BadParameter("a user id is not blank; leave the option out where there is no user")
+    return value
+
+
 @click.group(name="curated")
 def group() -> None:
     """Commands of the curated memory: MEMORY.md and USER.md."""
@@ -23,7 +29,7 @@ def group() -> None:
 
 @group.command()
 @click.argument("target", type=TARGETS, default=Target.MEMORY.value)
-@click.option("--user", metavar="ID", help="Whose memory.")
+@click.option("--user", metavar="ID", callback=_named, help="Whose memory.")
 @click.pass_obj
 def edit(shell: Shell, target: str, user: str | None) -> None:
     """Open MEMORY.md (or, with `user`, USER.md) in your editor, and take what you make of it.

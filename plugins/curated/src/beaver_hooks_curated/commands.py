@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from beaver_hooks_curated.entries import Page, Target, handle
+from beaver_hooks_curated.access import Targets, readable, writable
+from beaver_hooks_curated.entries import Page, handle
 from beaver_hooks_curated.errors import EditRefused
 from beaver_hooks_curated.history import Change
 from beaver_hooks_curated.reporting import tell_outside, tell_written
@@ -11,7 +12,10 @@ from beaver_hooks_curated.scanning import clean
 from beaver_hooks_curated.service import MemoryService
 from beaver_hooks_curated.staging import Staged
 from beaver_hooks_curated.store import Written
-from beaver_hostspecs import Command, CommandContext, Report
+from beaver_hostspecs import Caller, Command, CommandContext, Report
+
+READING = frozenset({"show", "history", "pending"})
+"""The commands that change nothing."""
 
 _SHOWN = 20
 _PREVIEW = 100
@@ -42,15 +46,23 @@ class CuratedCommands:
                 _alone("forget-history", self.forget_history),
             ),
         )
-        return tuple(Command(name=name, summary=summary, run=_in_thread(run)) for name, summary, run in table)
+        return tuple(
+            Command(
+                name=name,
+                summary=summary,
+                run=_in_thread(run),
+                allows=self._may_read if name in READING else self._may_write,
+            )
+            for name, summary, run in table
+        )
 
     def show(self, _words: tuple[str, ...], context: CommandContext, _report: Report) -> str:
-        """Show both targets, entries that look like a threat among them."""
-        return "\n\n".join(self._shown(self._service.page(target, context.user)) for target in Target)
+        """Show what the caller may read, entries that look like a threat among them."""
+        return "\n\n".join(self._shown(self._service.page(each, context.user)) for each in self._readable(context))
 
     def history(self, _words: tuple[str, ...], context: CommandContext, _report: Report) -> str:
         """Show the last changes, the newest first."""
-        changes = self._service.history(context.user)
+        changes = self._service.history(context.user, self._readable(context))
         if not changes:
             return "Nothing was changed yet."
         return "\n".join(_change(change) for change in reversed(changes[-_SHOWN:]))
@@ -58,20 +70,21 @@ class CuratedCommands:
     def undo(self, _words: tuple[str, ...], context: CommandContext, report: Report) -> str:
         """Take back the last change that still stands."""
         # Told before anything can be refused: it is written down by then.
-        tell_outside(self._service.adopt(context.user), report)
-        written = self._service.undo(context.user)
+        targets = self._writable(context)
+        tell_outside(self._service.adopt(context.user, targets), report)
+        written = self._service.undo(context.user, targets)
         self._tell(written, context, report)
         undone = written.change.undoes if written.change else None
         return f"Change {undone} was undone. {written.page.target.file_name}: {written.page.usage}."
 
     def pending(self, _words: tuple[str, ...], context: CommandContext, _report: Report) -> str:
         """Show what waits for approval."""
-        waiting = self._service.pending(context.user)
+        waiting = self._service.pending(context.user, self._readable(context))
         return "\n".join(_staged(each) for each in waiting) if waiting else "No write waits for approval."
 
     def approve(self, words: tuple[str, ...], context: CommandContext, report: Report) -> str:
         """Make a waiting write."""
-        written = self._service.approve(words[0], context.user)
+        written = self._service.approve(words[0], context.user, self._writable(context))
         report.event("curated_approved", staged=words[0])
         self._tell(written, context, report)
         evicted = len(written.edit.evicted)
@@ -80,17 +93,29 @@ class CuratedCommands:
 
     def reject(self, words: tuple[str, ...], context: CommandContext, report: Report) -> str:
         """Drop a waiting write."""
-        rejected = self._service.reject(words[0], context.user)
+        rejected = self._service.reject(words[0], context.user, self._writable(context))
         report.event("curated_rejected", staged=rejected.id, target=rejected.target.value)
         return "Rejected; nothing was written."
 
     def forget_history(self, _words: tuple[str, ...], context: CommandContext, report: Report) -> str:
         """Drop what history and archive keep of entries that are gone."""
-        forgotten = self._service.forget_history(context.user)
+        forgotten = self._service.forget_history(context.user, self._writable(context))
         tell_outside(forgotten.outside, report)
         report.event("curated_history_forgotten", folders=forgotten.folders)
         where = f" ({_counted(forgotten.folders, 'folder', 'folders')})" if self._service.settings.per_user else ""
         return f"History and archive hold nothing of removed entries any more{where}. Nothing can be undone now."
+
+    def _readable(self, caller: Caller) -> Targets:
+        return readable(caller, per_user=self._service.settings.per_user)
+
+    def _writable(self, caller: Caller) -> Targets:
+        return writable(caller, per_user=self._service.settings.per_user)
+
+    def _may_read(self, caller: Caller) -> bool:
+        return bool(self._readable(caller))
+
+    def _may_write(self, caller: Caller) -> bool:
+        return bool(self._writable(caller))
 
     def _tell(self, written: Written, context: CommandContext, report: Report) -> None:
         tell_written(written, report, well=self._service.is_well(context.user))

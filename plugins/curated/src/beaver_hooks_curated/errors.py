@@ -43,7 +43,7 @@ class EditRefused(CuratedError):
     """An edit does not fit; nothing was written.
 
     Attributes:
-        kind: `invalid`, `missing_old_text`, `no_match`, `ambiguous`, `overflow`, `threat`, `emptied`, `stale`
+        kind: `invalid`, `trust`, `missing_old_text`, `no_match`, `ambiguous`, `overflow`, `threat`, `emptied`, `stale`
             or `queue_full`.
         matches: the entries that an ambiguous `old_text` fits.
     """

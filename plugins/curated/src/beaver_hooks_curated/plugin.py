@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+from beaver_hooks_curated.access import BOTH, readable
 from beaver_hooks_curated.commands import CuratedCommands
 from beaver_hooks_curated.entries import Target
 from beaver_hooks_curated.reporting import tell_taken, tell_written
@@ -80,12 +81,17 @@ class Curated:
 
     @hookimpl
     async def before_prompt(self, turn: Turn, report: Report) -> Contribution | None:
-        """Give the run its snapshot.
+        """Give the run its snapshot of what the trust of the turn lets it read.
 
         Raises:
             CuratedError: a file is there and cannot be read: the host's mode decides what that means.
         """
-        taken = await asyncio.to_thread(self.service.snapshot, turn.user)
+        targets = readable(turn, per_user=self.service.settings.per_user)
+        if left_out := [each.file_name for each in BOTH if each not in targets]:
+            report.decision("trust", "left_out", ", ".join(left_out))
+        if not targets:
+            return None
+        taken = await asyncio.to_thread(self.service.snapshot, turn.user, targets)
         tell_taken(taken, report)
         return Contribution(blocks=taken.snapshot.blocks) if taken.snapshot.blocks else None
 

@@ -8,6 +8,7 @@ import attrs
 from attrs import field
 
 from beaver_hooks_curated import aside
+from beaver_hooks_curated.access import BOTH, Targets
 from beaver_hooks_curated.editing import Operation, apply, prepare
 from beaver_hooks_curated.entries import Page, Target, join, parse
 from beaver_hooks_curated.errors import EditRefused, MemoryLocked, MemoryUnwritable, UnknownChange
@@ -79,8 +80,8 @@ class MemoryService:
         """Return what a target holds now."""
         return self._places.store(target, user).read(target).page
 
-    def snapshot(self, user: str | None = None) -> Taken:
-        """Return what a run of this user gets to see.
+    def snapshot(self, user: str | None = None, targets: Targets = BOTH) -> Taken:
+        """Return what a run of this user gets to see of the targets.
 
         Raises:
             MemoryUnreadable: a file is there and cannot be read.
@@ -88,7 +89,7 @@ class MemoryService:
         pages: list[Page] = []
         outside: list[Change] = []
         not_kept: list[Change] = []
-        for target, store in self._stores(user):
+        for target, store in self._stores(user, targets):
             reading = store.read(target)
             pages.append(reading.page)
             if reading.outside is None:
@@ -105,13 +106,13 @@ class MemoryService:
             snapshot=take(pages, self.scan),
             outside=tuple(outside),
             not_kept=len(not_kept),
-            emptied=(*self._emptied(user), *(each.target for each in not_kept if each.empties)),
-            displaced=self._displaced(user),
+            emptied=(*self._emptied(user, targets), *(each.target for each in not_kept if each.empties)),
+            displaced=self._displaced(user, targets),
         )
 
     def is_well(self, user: str | None = None) -> bool:
         """Whether nothing was emptied by somebody else, and no text of theirs waits aside."""
-        return not self._emptied(user) and not self._displaced(user)
+        return not self._emptied(user, BOTH) and not self._displaced(user, BOTH)
 
     def change(self, target: Target, operations: Sequence[Operation], user: str | None = None) -> Written:
         """Make an edit, all of it or nothing.
@@ -149,19 +150,20 @@ class MemoryService:
             self._places.queue(target, user).put(staged)
         return staged
 
-    def pending(self, user: str | None = None) -> tuple[Staged, ...]:
+    def pending(self, user: str | None = None, targets: Targets = BOTH) -> tuple[Staged, ...]:
         """Return what waits for this user's approval, the oldest first."""
-        queues = {store.folder: self._places.queue(target, user) for target, store in self._stores(user)}
-        return tuple(sorted((each for queue in queues.values() for each in queue.all()), key=lambda each: each.when))
+        queues = {store.folder: self._places.queue(target, user) for target, store in self._stores(user, targets)}
+        found = (each for queue in queues.values() for each in queue.all() if each.target in targets)
+        return tuple(sorted(found, key=lambda each: each.when))
 
-    def approve(self, staged_id: str, user: str | None = None) -> Written:
+    def approve(self, staged_id: str, user: str | None = None, targets: Targets = BOTH) -> Written:
         """Make a staged edit.
 
         Raises:
             UnknownChange: nothing of that id waits.
             EditRefused: what it means has changed since; it goes on waiting.
         """
-        staged = self._waiting(staged_id, user)
+        staged = self._waiting(staged_id, user, targets)
         try:
             prepared = prepare(staged.operations)
             plan = partial(approved, operations=prepared, archive=self._archives, evicted=staged.evicted)
@@ -173,29 +175,29 @@ class MemoryService:
         self._drop(staged, user)
         return attrs.evolve(written, echoes=staged.echoes)
 
-    def reject(self, staged_id: str, user: str | None = None) -> Staged:
+    def reject(self, staged_id: str, user: str | None = None, targets: Targets = BOTH) -> Staged:
         """Drop a staged edit, or raise `UnknownChange`."""
-        staged = self._waiting(staged_id, user)
+        staged = self._waiting(staged_id, user, targets)
         self._drop(staged, user)
         return staged
 
     # --- For people ---------------------------------------------------------------------------------------------
 
-    def history(self, user: str | None = None) -> tuple[Change, ...]:
-        """Return the kept changes of both targets, the oldest first."""
-        changes = [change for target, store in self._stores(user) for change in store.changes(target)]
+    def history(self, user: str | None = None, targets: Targets = BOTH) -> tuple[Change, ...]:
+        """Return the kept changes of the targets, the oldest first."""
+        changes = [change for target, store in self._stores(user, targets) for change in store.changes(target)]
         return tuple(sorted(changes, key=lambda change: change.when))
 
-    def undo(self, user: str | None = None) -> Written:
-        """Take back the newest change that still stands, of both targets; an edit by hand is one, seen before or not.
+    def undo(self, user: str | None = None, targets: Targets = BOTH) -> Written:
+        """Take back the newest change of the targets that still stands; an edit by hand is one, seen before or not.
 
         Raises:
             UnknownChange: there is none.
             EditRefused: it cannot be taken back, for example because it was changed again; says which entry that is.
                 The next call passes over it.
         """
-        outside = self.adopt(user)
-        standing = [change for target, store in self._stores(user) if (change := store.standing(target))]
+        outside = self.adopt(user, targets)
+        standing = [change for target, store in self._stores(user, targets) if (change := store.standing(target))]
         if not standing:
             raise nothing_to_undo()
         # Of the same moment, the last one listed.
@@ -203,9 +205,9 @@ class MemoryService:
         written = self._places.store(target, user).undo(target)
         return attrs.evolve(written, outside=(*outside, *written.outside))
 
-    def adopt(self, user: str | None = None) -> tuple[Change, ...]:
+    def adopt(self, user: str | None = None, targets: Targets = BOTH) -> tuple[Change, ...]:
         """Write down what others have edited and nobody has seen yet; return it."""
-        seen = [store.adopt(target) for target, store in self._stores(user) if store.read(target).outside]
+        seen = [store.adopt(target) for target, store in self._stores(user, targets) if store.read(target).outside]
         return tuple(change for written in seen for change in written.outside)
 
     def folder_of(self, target: Target, user: str | None = None) -> Path:
@@ -227,13 +229,14 @@ class MemoryService:
         plan = partial(by_hand, base=parse(base), text=parse(text))
         return self._places.store(target, user).write(target, plan, action="edit")
 
-    def forget_history(self, user: str | None = None) -> Forgotten:
+    def forget_history(self, user: str | None = None, targets: Targets = BOTH) -> Forgotten:
         """Drop what histories, archives and texts kept aside hold of entries that are gone.
 
-        With `perUser` and a user: in the notes and in this user's profile. Without a user: everywhere.
+        With `perUser` and a user: in the notes and in this user's profile, as far as they are among the targets.
+        Without a user: everywhere.
         """
-        own = {store.folder: store for _, store in self._stores(user)}
-        stores = self._places.stores() if user is None else tuple(own.values())
+        own = {store.folder: store for _, store in self._stores(user, targets)}
+        stores = self._places.stores() if user is None and targets == BOTH else tuple(own.values())
         outside = [change for store in stores for change in store.forget_history()]
         return Forgotten(folders=len(stores), outside=tuple(outside))
 
@@ -241,17 +244,17 @@ class MemoryService:
     def _archives(self) -> bool:
         return self.settings.overflow == "archive"
 
-    def _emptied(self, user: str | None) -> tuple[Target, ...]:
-        return tuple(target for target, store in self._stores(user) if store.emptied(target))
+    def _emptied(self, user: str | None, targets: Targets) -> tuple[Target, ...]:
+        return tuple(target for target, store in self._stores(user, targets) if store.emptied(target))
 
-    def _displaced(self, user: str | None) -> int:
-        return sum(aside.displaced(folder) for folder in {store.folder for _, store in self._stores(user)})
+    def _displaced(self, user: str | None, targets: Targets) -> int:
+        return sum(aside.displaced(folder) for folder in {store.folder for _, store in self._stores(user, targets)})
 
-    def _stores(self, user: str | None) -> list[tuple[Target, MemoryStore]]:
-        return [(target, self._places.store(target, user)) for target in Target]
+    def _stores(self, user: str | None, targets: Targets) -> list[tuple[Target, MemoryStore]]:
+        return [(target, self._places.store(target, user)) for target in targets]
 
-    def _waiting(self, staged_id: str, user: str | None) -> Staged:
-        for staged in self.pending(user):
+    def _waiting(self, staged_id: str, user: str | None, targets: Targets) -> Staged:
+        for staged in self.pending(user, targets):
             if staged.id == staged_id:
                 return staged
         raise UnknownChange("No staged write has that id; `/memory curated pending` lists them.")

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from beaver_hooks_curated import answers
+from beaver_hooks_curated.access import writable
 from beaver_hooks_curated.editing import ACTIONS, Operation
 from beaver_hooks_curated.entries import Page, Target
 from beaver_hooks_curated.errors import CuratedError, EditRefused
@@ -16,7 +17,7 @@ from beaver_hooks_curated.reporting import PLANE, tell_staged, tell_written
 from beaver_hooks_curated.service import MemoryService
 from beaver_hooks_curated.staging import Staged
 from beaver_hooks_curated.store import Written
-from beaver_hostspecs import OutcomeKind, Report, Tool, Turn
+from beaver_hostspecs import Caller, OutcomeKind, Report, Tool, Turn
 
 NAME = "memory"
 MOST_FAILURES = 3
@@ -66,7 +67,7 @@ class MemoryTool:
     @property
     def tool(self) -> Tool:
         """The tool as the host offers it."""
-        return Tool(name=NAME, description=DESCRIPTION, parameters=PARAMETERS, run=self.run)
+        return Tool(name=NAME, description=DESCRIPTION, parameters=PARAMETERS, run=self.run, allows=self._allows)
 
     async def run(self, arguments: Mapping[str, Any], turn: Turn, report: Report) -> answers.Answer:
         """Do what the model asks, and answer it.
@@ -76,6 +77,7 @@ class MemoryTool:
         """
         try:
             target, operations = read_arguments(arguments)
+            self._check_trust(target, turn)
         except EditRefused as error:
             _tell_failure(Target.MEMORY, error, report)
             return answers.failure(error, None, self._service.scan, batch=False)
@@ -92,6 +94,15 @@ class MemoryTool:
     def forget(self, turn: Turn) -> None:
         """Forget the failures of a turn that is over."""
         self._failures.pop(turn.id, None)
+
+    def _allows(self, caller: Caller) -> bool:
+        return bool(writable(caller, per_user=self._service.settings.per_user))
+
+    def _check_trust(self, target: Target, turn: Turn) -> None:
+        allowed = writable(turn, per_user=self._service.settings.per_user)
+        if target not in allowed:
+            names = ", ".join(each.file_name for each in allowed) or "neither of the two files"
+            raise EditRefused(f"The user of this turn may change {names}; nothing was written.", kind="trust")
 
     def _do(
         self, target: Target, operations: Sequence[Operation], user: str | None, report: Report, *, echoes: bool

@@ -16,6 +16,9 @@ PLANE = "gateway"
 FLUSH_PLANE = "gateway_flush"
 """What the outcomes of flushing are about: a flush that fails loses nothing that was added."""
 
+TRUST = "trust"
+"""Why a turn is neither searched nor added: its trust is not enough for the gateway's identity."""
+
 _OPAQUE = re.compile(r"[\w.:@/+-]{1,128}", re.ASCII)
 
 
@@ -34,9 +37,12 @@ def tell_recall_failed(error: GatewayError, report: Report) -> None:
     report.degraded(f"recall_{error.category}")
 
 
-def tell_recall_skipped(reason: str, report: Report) -> None:
+def tell_recall_skipped(reason: str, turn: Turn, report: Report) -> None:
     """Say that no search was made."""
-    report.decision("recall", "skipped", reason)
+    if reason == TRUST:
+        report.decision(TRUST, "left_out", f"a turn of trust `{turn.trust}` is neither searched nor added")
+    else:
+        report.decision("recall", "skipped", reason)
     report.event("memory_gateway_recall_skipped", reason=reason)
 
 

@@ -8,10 +8,14 @@ from beaver_hooks_gateway.errors import GatewayError, GatewayUnknown
 from beaver_hooks_gateway.gate import PATIENCE, Gate
 from beaver_hooks_gateway.settings import GatewaySettings
 from beaver_hooks_gateway.wire import Result
-from beaver_hostspecs import Answer, Reference, Report, Turn, scrub
+from beaver_hostspecs import Answer, Reference, Report, Trust, Turn, scrub
 
 MARGIN = 0.1
 """Seconds of a hook's deadline that are kept back, so that what happened can still be reported."""
+
+
+NEEDED = Trust.INNER
+"""The least trust of a turn that reads and writes the gateway's one identity: it is the owner's."""
 
 
 class MemoryGatewayService:
@@ -33,7 +37,7 @@ class MemoryGatewayService:
     async def recall_before_run(self, turn: Turn, report: Report) -> tuple[Reference, ...]:
         """Return what the gateway recalls for the prompt: untrusted text, best first."""
         if reason := self._why_no_recall(turn):
-            reporting.tell_recall_skipped(reason, report)
+            reporting.tell_recall_skipped(reason, turn, report)
             return ()
         verdict = await self._gate.admit()
         if not verdict.admitted:
@@ -101,11 +105,15 @@ class MemoryGatewayService:
     def _why_no_recall(self, turn: Turn) -> str:
         if not self._settings.recall:
             return "off"
+        if not turn.trust.reaches(NEEDED):
+            return reporting.TRUST
         return "" if turn.prompt.strip() else "blank_prompt"
 
     def _why_no_add(self, turn: Turn, answer: Answer) -> str:
         if not self._settings.persist:
             return "off"
+        if not turn.trust.reaches(NEEDED):
+            return reporting.TRUST
         if not turn.prompt.strip():
             return "blank_prompt"
         return "" if answer.text.strip() else "blank_answer"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from beaver_hooks_local.errors import LocalError
 from beaver_hooks_local.tools.offering import Serving
+from beaver_hooks_local.trust import sees_any
 from beaver_hostspecs import Command, CommandContext, Report
 
 if TYPE_CHECKING:
@@ -46,4 +47,4 @@ def _command(name: str, summary: str, serve: Serving) -> Command:
 
         return await serve(work, wrote=name in _CHANGING)
 
-    return Command(name=name, summary=summary, run=ran)
+    return Command(name=name, summary=summary, run=ran, allows=sees_any)

@@ -1,7 +1,7 @@
 """Who may see which store. The one table that every tool, command and hook goes by."""
 
 from beaver_hooks_local.records import Store
-from beaver_hostspecs import Trust
+from beaver_hostspecs import Caller, Trust
 
 VISIBLE: dict[Trust, tuple[Store, ...]] = {
     Trust.FULL: (Store.PRIVATE, Store.SHARED, Store.SOCIAL),
@@ -14,6 +14,16 @@ VISIBLE: dict[Trust, tuple[Store, ...]] = {
 def visible_stores(trust: Trust) -> tuple[Store, ...]:
     """Return what somebody with this trust may see."""
     return VISIBLE[trust]
+
+
+def hidden_stores(trust: Trust) -> tuple[Store, ...]:
+    """Return what somebody with this trust may not see."""
+    return tuple(each for each in Store if each not in VISIBLE[trust])
+
+
+def sees_any(caller: Caller) -> bool:
+    """Whether a caller may see any store: tools and commands are for those who do."""
+    return bool(VISIBLE[caller.trust])
 
 
 def default_store(trust: Trust) -> Store | None:

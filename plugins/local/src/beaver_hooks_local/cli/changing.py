@@ -7,7 +7,7 @@ from functools import partial
 import click
 
 from beaver_hooks_local.cli.calling import ask, call
-from beaver_hooks_local.cli.options import ID, Asked, debug_option, json_option
+from beaver_hooks_local.cli.options import ID, WORD, Asked, debug_option, json_option
 from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.cli.reading import ensure_all
 from beaver_hooks_local.cli.showing import HEADS, counted, record, row, say, say_json, table, title
@@ -23,7 +23,7 @@ SHOWN = 50
 """Memories that are listed before it is asked whether they are meant."""
 
 ids_argument = click.argument("ids", metavar="ID...", nargs=-1, required=True, type=ID)
-own_option = click.option("--user", metavar="ID", help="Whose memories; only theirs can be changed.")
+own_option = click.option("--user", metavar="ID", type=WORD, help="Whose memories; only theirs can be changed.")
 
 
 @click.command()

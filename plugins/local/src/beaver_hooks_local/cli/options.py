@@ -65,8 +65,8 @@ class Id(click.ParamType[int]):
 
 MOMENT, WORD, ID = Moment(), Word(), Id()
 
-user_option = click.option("--user", metavar="ID", help="Whose memories; with them go those of everybody.")
-project_option = click.option("--project", metavar="NAME", help="As seen in this project.")
+user_option = click.option("--user", metavar="ID", type=WORD, help="Whose memories; with them go those of everybody.")
+project_option = click.option("--project", metavar="NAME", type=WORD, help="As seen in this project.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
 
@@ -96,7 +96,7 @@ class Asked:
     def sight(self) -> Sight:
         """Return what whoever sits at the terminal may see: all of it."""
         scope = Scope(project=self.project) if self.project else Scope()
-        return Sight.of_command(CommandContext(user=self.user or None, scope=scope, trust=Trust.FULL))
+        return Sight.of_command(CommandContext(user=self.user, scope=scope, trust=Trust.FULL))
 
     def filters(self, memory: LocalMemory) -> Filters:
         """Return the filters of now."""

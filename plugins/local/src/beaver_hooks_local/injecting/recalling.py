@@ -20,6 +20,7 @@ from beaver_hooks_local.injecting.said import Conversation
 from beaver_hooks_local.query import Hit, Query
 from beaver_hooks_local.records import Owner
 from beaver_hooks_local.settings import LocalSettings
+from beaver_hooks_local.trust import hidden_stores
 from beaver_hostspecs import Clock, Reference, Report, Turn
 
 SPARE = 8
@@ -104,6 +105,8 @@ class Recaller:
             StoreError: the store cannot be read.
         """
         sight = Sight.of_turn(turn)
+        if left_out := hidden_stores(sight.trust):
+            report.decision("trust", "left_out", f"stores: {', '.join(left_out)}")
         decision, found = self._decided(turn, sight, report)
         if found is None:
             self._listings.skipped("gate" if sight.stores else "trust", report)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from beaver_hooks_local.tools.arguments import ArgumentError, checked
 from beaver_hooks_local.tools.schemas import DESCRIPTIONS, SCHEMAS
+from beaver_hooks_local.trust import sees_any
 from beaver_hostspecs import OutcomeKind, Report, Tool, Turn
 
 if TYPE_CHECKING:
@@ -39,7 +40,13 @@ class Serving(Protocol):
 def offered(serve: Serving) -> tuple[Tool, ...]:
     """Return the tools."""
     return tuple(
-        Tool(name=name, description=DESCRIPTIONS[name], parameters=SCHEMAS[name], run=partial(_run, serve, name))
+        Tool(
+            name=name,
+            description=DESCRIPTIONS[name],
+            parameters=SCHEMAS[name],
+            run=partial(_run, serve, name),
+            allows=sees_any,
+        )
         for name in SCHEMAS
     )
 

@@ -1,0 +1,32 @@
+"""Options that several commands have, and what they take."""
+
+from typing import Any
+
+import click
+
+from beaver_hostspecs import Trust
+
+
+class Identifier(click.ParamType[str]):
+    """The id of a user or a session. A blank one is refused: it would be taken for none."""
+
+    name = "id"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the id as it is."""
+        if not str(value).strip():
+            self.fail("An id is not blank; leave the option out where there is none.", param, ctx)
+        return str(value)
+
+
+IDENTIFIER = Identifier()
+
+
+trust_option = click.option(
+    "--trust",
+    type=click.Choice([each.value for each in Trust]),
+    help="How far the user is trusted with what memory holds, where that is less than `agent.trust`.",
+)
+no_memory_option = click.option(
+    "--no-memory", is_flag=True, help="Switch memory off for the session; it stays off until it is switched on."
+)
