@@ -8,7 +8,7 @@ ADAPTERS := .venv-adapters/bin
 PYDANTIC_AI_1 := .venv-pydantic-ai-1/bin
 ADAPTERS_STAMP := .venv-adapters/.installed
 PYDANTIC_AI_1_STAMP := .venv-pydantic-ai-1/.installed
-OURS := -e ./hostspecs -e ./plugins/curated -e ./plugins/gateway -e ./docs/examples/tally
+OURS := -e ./hostspecs -e ./plugins/curated -e ./plugins/gateway -e ./plugins/local -e ./docs/examples/tally
 
 .PHONY: install install-adapters models demo test lint test-adapters lint-adapters format bench bench-adapters faults docs matrix clean
 .DEFAULT_GOAL := install

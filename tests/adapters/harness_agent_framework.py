@@ -98,7 +98,7 @@ class AgentFrameworkHarness(HostedHarness):
 
     def build(self):
         self.sessions = {}
-        memory = [] if self.host is None else [BeaverContextProvider(self.host)]
+        memory = [] if self.host is None else [BeaverContextProvider(self.host, **self.defaults)]
         self.agent = Agent(
             client=ScriptedClient(self._next_step),
             instructions=BASE,

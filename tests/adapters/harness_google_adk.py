@@ -96,7 +96,7 @@ class GoogleAdkHarness(HostedHarness):
             on_tool_error_callback=self._answer_for,
             after_model_callback=self._guard,
         )
-        plugins = [] if self.host is None else [BeaverPlugin(self.host)]
+        plugins = [] if self.host is None else [BeaverPlugin(self.host, **self.defaults)]
         self.sessions = InMemorySessionService()
         self.runner = Runner(
             app=App(name=APP, root_agent=agent, plugins=plugins),

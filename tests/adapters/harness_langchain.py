@@ -101,7 +101,7 @@ class LangchainHarness(HostedHarness):
 
     def build(self, *, before=(), after=(), **more):
         self.saver = more.pop("checkpointer", None) or InMemorySaver()
-        memory = [] if self.host is None else [BeaverMiddleware(self.host)]
+        memory = [] if self.host is None else [BeaverMiddleware(self.host, **self.defaults)]
         errors = ToolErrorMiddleware(lambda error, request: f"{request.tool_call['name']} failed")
         self.agent = create_agent(
             ScriptedModel(harness=self),

@@ -124,7 +124,7 @@ class OpenaiAgentsHarness(HostedHarness):
 
     def build(self, **more):
         self.close_sessions()
-        self.runner = Runner if self.host is None else BeaverRunner(self.host)
+        self.runner = Runner if self.host is None else BeaverRunner(self.host, **self.defaults)
         plugins = [] if self.host is None else self.runner.tools
         self.agent = Agent(
             name="agent",

@@ -61,7 +61,7 @@ class PydanticAIHarness(HostedHarness):
 
     def build(self, **more):
         self.histories = {}
-        self.memory = [] if self.host is None else [BeaverMemory(self.host)]
+        self.memory = [] if self.host is None else [BeaverMemory(self.host, **self.defaults)]
         capabilities = [*self.memory, *more.pop("capabilities", [])]
         self.agent = Agent(
             FunctionModel(self._answer, stream_function=self._stream),

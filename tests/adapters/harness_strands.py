@@ -96,7 +96,7 @@ class StrandsHarness(HostedHarness):
 
     def build(self):
         self.sessions = tempfile.mkdtemp(prefix="beaver-strands-")
-        self.plugins = [] if self.host is None else [BeaverPlugin(self.host)]
+        self.plugins = [] if self.host is None else [BeaverPlugin(self.host, **self.defaults)]
 
     def agent(self, session, blocked=False):
         """An agent as an application makes one for a request: the session manager brings the history."""

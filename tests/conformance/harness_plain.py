@@ -69,7 +69,7 @@ class PlainHarness(HostedHarness):
     card = CARD
 
     def build(self) -> None:
-        self.agent = PlainAgent(self, BeforeAfter(self.host) if self.host is not None else None)
+        self.agent = PlainAgent(self, BeforeAfter(self.host, **self.defaults) if self.host is not None else None)
 
     async def run(self, ask: Ask) -> str:
         # A thread cannot be cancelled, so the caller goes and the agent ends when it ends.

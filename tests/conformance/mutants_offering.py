@@ -93,6 +93,23 @@ class HangingTool(Notes):
         await asyncio.Event().wait()
 
 
+@fails("tools take garbage")
+class AllowsNothingClear(WrongTool):
+    wrong: ClassVar = {"allows": lambda caller: None}
+
+
+@fails("tools take garbage")
+class AllowsByExit(WrongTool):
+    wrong: ClassVar = {"allows": lambda caller: sys.exit("wrong")}
+
+
+@fails("commands take garbage")
+class AllowsByTruth(Notes):
+    @hookimpl
+    def provide_commands(self):
+        return [attrs.evolve(each, allows=lambda caller: caller.trust.value) for each in super().provide_commands()]
+
+
 @fails("commands take garbage")
 class SilentCommand(Notes):
     async def count(self, words, context, report):

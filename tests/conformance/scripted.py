@@ -3,8 +3,9 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from beaver_hooks import Host, SyncHost
 from beaver_hostspecs import Message
@@ -56,9 +57,11 @@ class HostedHarness:
     Attributes:
         in_loop: whether the adapter gets a `Host` of this event loop rather than a `SyncHost`.
         host: the host that is open, or `None` for the agent without memory.
+        defaults: what the adapter is told to say about every turn.
     """
 
     in_loop = False
+    defaults: Mapping[str, object] = MappingProxyType({})
 
     def __init__(self) -> None:
         self.calls: list[ModelCall] = []
@@ -72,7 +75,10 @@ class HostedHarness:
 
     async def open(self, plugins, fail_closed=()):
         self._folder = Path(tempfile.mkdtemp(prefix="beaver-conformance-"))
-        host = Host(plugins, fail_closed=fail_closed, state_folder=self._folder)
+        await self.open_over(Host(plugins, fail_closed=fail_closed, state_folder=self._folder))
+
+    async def open_over(self, host: Host) -> None:
+        """Open a host, and make the agent that uses it."""
         self.host = host if self.in_loop else SyncHost(host)
         await (host.open() if self.in_loop else asyncio.to_thread(self.host.open))
         self.build()

@@ -2,15 +2,17 @@
 
 import asyncio
 
+import attrs
 import pytest
 from conformance.notes import Notes, NotesHarness
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hostspecs import Contribution, Deadlines, PluginInfo, Reference, hookimpl
+from beaver_hostspecs import Contribution, Deadlines, PluginInfo, Reference, Trust, hookimpl
 from beaver_hostspecs.conformance import PluginCard, PluginHarness
 from beaver_hostspecs.conformance.plugins.driving import BOUNDARY, DEFAULT_SECONDS, made, started, texts_of
 from beaver_hostspecs.conformance.plugins.interrupting import interrupt
+from beaver_hostspecs.conformance.plugins.offering import command_tries, tool_tries
 from beaver_hostspecs.conformance.plugins.reading import HOOKS, faults_of, hooks_of
 from beaver_hostspecs.contributions import Hint
 from beaver_hostspecs.rendering import check_boundary
@@ -41,6 +43,44 @@ async def waits(ways, trace):
         trace.append(way)
         await WAYS[way]()
     return "done"
+
+
+class Guarded(Notes):
+    """Allows its tool and its command as it is told, and remembers whom it served."""
+
+    allows = staticmethod(lambda caller: True)
+
+    def __init__(self):
+        super().__init__()
+        self.served = set()
+
+    @hookimpl
+    def provide_tools(self):
+        return [attrs.evolve(each, allows=self.allows) for each in super().provide_tools()]
+
+    @hookimpl
+    def provide_commands(self):
+        return [attrs.evolve(each, allows=self.allows) for each in super().provide_commands()]
+
+    async def find(self, arguments, turn, report):
+        self.served.add(("tool", turn.trust))
+
+    async def count(self, words, context, report):
+        self.served.add(("command", context.trust))
+
+
+class OwnersOnly(Guarded):
+    allows = staticmethod(lambda caller: caller.trust is Trust.FULL)
+
+
+@pytest.mark.parametrize(("plugin", "expected"), [(Guarded, {Trust.FULL, Trust.PUBLIC}), (OwnersOnly, {Trust.FULL})])
+async def test_what_is_not_allowed_is_not_tried(plugin, expected):
+    """Tools and commands are tried by the owner and by a stranger, as far as they allow it: a host asks that first."""
+    async with started(NotesHarness(plugin)) as driven:
+        for _, call in (*tool_tries(driven), *command_tries(driven)):
+            await call
+
+    assert {(what, trust) for what in ("tool", "command") for trust in expected} == driven.plugin.served
 
 
 # --- Reading --------------------------------------------------------------------------------------------------------

@@ -275,14 +275,14 @@ async def test_a_fault_costs_the_turn_nothing(fault, operation, around, make_hos
             async with make_host(gateway, sinks=[events], **section) as host:
                 host.plugin("curated").service.change(Target.USER, [Operation(action="add", content="Likes tea.")])
                 break_it(gateway, fault, operation, resolver)
-                async with host.turn(PROMPT, session="s1") as turn:
+                async with host.turn(PROMPT, session="s1", trust="full") as turn:
                     assert await turn.commit(ANSWER)
                 await host.drain()
                 health = host.health()
                 host_shows = repr([vars(host), vars(host.plugin("gateway")), vars(host.plugin("gateway").service)])
                 kept = repr(await host.receipt(turn.id))
                 await host.unregister("gateway")
-                without = await host.open_turn(PROMPT, session="s2")
+                without = await host.open_turn(PROMPT, session="s2", trust="full")
                 await without.drop()
             left = (gateway.open, asyncio.all_tasks() - tasks - {*gateway._open})
             sent = len(gateway.bodies("add"))

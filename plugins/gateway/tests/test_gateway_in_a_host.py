@@ -52,8 +52,8 @@ def events():
     return Events()
 
 
-async def run_turn(host, prompt="What did we choose?", answer="PostgreSQL.", session="s1"):
-    async with host.turn(prompt, session=session) as turn:
+async def run_turn(host, prompt="What did we choose?", answer="PostgreSQL.", session="s1", trust="full"):
+    async with host.turn(prompt, session=session, trust="full") as turn:
         await turn.commit(answer)
     await host.drain()
     return turn
@@ -84,7 +84,7 @@ async def test_recalled_text_stands_outside_the_system_prompt(gateway, make_host
     gateway.results = [RESULT]
     async with make_host(gateway) as host:
         host.plugin("curated").service.change(Target.USER, [Operation(action="add", content="Likes tea.")])
-        async with host.turn("What did we choose?", session="s1") as turn:
+        async with host.turn("What did we choose?", session="s1", trust="full") as turn:
             system = turn.system_prompt("Base.")
 
     assert (True, True, False) == (RULE in system, "Likes tea." in system, "PostgreSQL" in system)
@@ -97,7 +97,7 @@ async def test_the_place_of_what_was_recalled(gateway, make_host):
     skill = ActiveSkill(name="maps", text="Draw maps.")
     async with make_host(gateway) as host:
         host.plugin("curated").service.change(Target.USER, [Operation(action="add", content="Likes tea.")])
-        async with host.turn("What did we choose?", session="s1") as turn:
+        async with host.turn("What did we choose?", session="s1", trust="full") as turn:
             assert ["search"] == gateway.operations
             messages = ContextBuilder.build_messages(
                 system_prompt=turn.system_prompt("Base."),
@@ -255,7 +255,7 @@ async def test_unregistered_in_a_live_session(gateway, make_host):
 async def test_a_turn_without_an_answer_is_not_added(gateway, make_host, reason):
     """Turns that end in an error are not persisted."""
     async with make_host(gateway) as host:
-        turn = await host.open_turn("What did we choose?", session="s1")
+        turn = await host.open_turn("What did we choose?", session="s1", trust="full")
         await turn.drop(reason)
         await host.drain()
 
@@ -275,7 +275,7 @@ async def test_nothing_but_prompt_and_answer_is_sent(gateway, make_host):
     gateway.results = [RESULT]
     async with make_host(gateway) as host:
         host.plugin("curated").service.change(Target.USER, [Operation(action="add", content="Likes tea.")])
-        async with host.turn("Hello?", session="s1") as turn:
+        async with host.turn("Hello?", session="s1", trust="full") as turn:
             await turn.tool_result(tool="search", call_id="c1", arguments={"q": "tool input"}, output="tool output")
             await turn.commit("Hello.")
         await host.drain()
@@ -299,7 +299,7 @@ async def test_text_that_quotes_recall_is_sent_verbatim(gateway, make_host):
 async def test_the_memory_tool_makes_no_request(gateway, make_host):
     """The curated tool writes its files and never calls the gateway."""
     async with make_host(gateway) as host:
-        turn = await host.open_turn("Remember tea.", session="s1")
+        turn = await host.open_turn("Remember tea.", session="s1", trust="full")
         before = gateway.operations
         await host.run_tool(turn.id, "memory", {"action": "add", "target": "user", "content": "Likes tea."})
         assert before == gateway.operations == ["search"]
@@ -339,7 +339,7 @@ async def test_many_turns_at_once(gateway, make_host):
     tasks = asyncio.all_tasks()
 
     async def one(host, number):
-        async with host.turn("What did we choose?", session=f"s{number}") as turn:
+        async with host.turn("What did we choose?", session=f"s{number}", trust="full") as turn:
             await turn.commit("PostgreSQL.")
         return len(turn.references)
 
@@ -396,7 +396,7 @@ async def test_a_small_deadline_cap_is_kept_to(gateway, make_host, tmp_path):
     config = tmp_path / "config.json"
     config.write_text(config.read_text().replace('"host": {', '"host": {"deadlineCapSeconds": 0.4, '))
     async with type(host).from_config(config, environment={}) as host:
-        turn = await host.open_turn("What?", session="s1")
+        turn = await host.open_turn("What?", session="s1", trust="full")
         degraded, failures = turn.receipt.plugins["gateway"].degraded, turn.receipt.plugins["gateway"].failures
 
     assert (("recall_timeout",), ()) == (degraded, failures)
@@ -416,8 +416,10 @@ async def test_a_lookup_that_hangs_is_nothing_to_others(make_host, events, monke
     try:
         async with make_host(sinks=[events], breaker={"enabled": False}, **section) as host:
             host.plugin("curated").service.change(Target.USER, [Operation(action="add", content="Likes tea.")])
-            many = await asyncio.gather(*[host.open_turn("Why?", session=f"s{number}") for number in range(40)])
-            turns = [*many, await host.open_turn("Why?", session="s")]
+            many = await asyncio.gather(
+                *[host.open_turn("Why?", session=f"s{number}", trust="full") for number in range(40)]
+            )
+            turns = [*many, await host.open_turn("Why?", session="s", trust="full")]
             for turn in turns:
                 await turn.drop()
     finally:
@@ -440,7 +442,7 @@ gateway = '{{"baseUrl": "https://gateway.example", "userId": "u", "userKey": "uk
 async def main():
     config = parse_config('{{"memory": {{"gateway": ' + gateway + '}}}}')
     async with Host(entry_points=["curated", "gateway"], config=config, state_folder={str(tmp_path)!r}) as host:
-        turn = await host.open_turn("Why?", session="s1")
+        turn = await host.open_turn("Why?", session="s1", trust="full")
         print(turn.receipt.plugins["gateway"].degraded)
         await turn.drop()
 asyncio.run(main())
@@ -457,7 +459,9 @@ async def test_many_turns_at_a_gateway_that_hangs(gateway, make_host, events, mo
     monkeypatch.setattr(service, "PATIENCE", 15.0)
     gateway.misbehave("search", Fault.READ_TIMEOUT)
     async with make_host(gateway, sinks=[events], timeoutSeconds=1) as host:
-        turns = await asyncio.gather(*[host.open_turn("Why?", session=f"s{number}") for number in range(300)])
+        turns = await asyncio.gather(
+            *[host.open_turn("Why?", session=f"s{number}", trust="full") for number in range(300)]
+        )
         for turn in turns:
             await turn.drop()
 
@@ -473,7 +477,7 @@ async def test_a_key_that_is_repeated_does_not_reach_the_model(gateway, make_hos
     key = canary.reveal()
     names = ("text", "id", "session_id", "source_scope", "resource_uri")
     gateway.results = [dict.fromkeys(names, f"a {key} b"), {"text": "c", "id": key}, {"text": "d", "id": key[::-1]}]
-    async with make_host(gateway) as host, host.turn("Why?", session="s1") as turn:
+    async with make_host(gateway) as host, host.turn("Why?", session="s1", trust="full") as turn:
         (message,) = turn.references
 
     assert "| a [secret] b" in message.text

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 from datetime import timedelta
+from functools import partial
 from hashlib import sha256
 
 import attrs
@@ -29,9 +30,11 @@ from beaver_hostspecs import (
 )
 from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_answer, make_turn
 
+owners_turn = partial(make_turn, trust="full")
+
 SCOPE = ("current_chat", "resources")
 CHAT = Personal(value="chat:s1")
-TURN, ANSWER = make_turn(session="s1", prompt="Why?"), make_answer(text="Because.")
+TURN, ANSWER = owners_turn(session="s1", prompt="Why?"), make_answer(text="Because.")
 
 
 @pytest.fixture
@@ -124,7 +127,7 @@ async def test_persist(gateway, make_service):
 
 async def test_what_is_searched_is_what_was_added(gateway, make_service):
     """A session of any length has one id, in a search and after `chat:`."""
-    turn = make_turn(session="s" * 500, prompt="Why?")
+    turn = owners_turn(session="s" * 500, prompt="Why?")
     service = make_service()
     await recall(service, turn)
     await persist(service, turn)
@@ -192,7 +195,7 @@ async def test_a_failed_flush_keeps_the_add(gateway, make_service):
 @pytest.mark.parametrize("prompt", ["", " ", "\n\t"])
 async def test_a_blank_prompt_makes_no_request(gateway, make_service, prompt):
     """Where nothing was asked nothing is searched and nothing is kept, and both are said."""
-    turn, service = make_turn(prompt=prompt), make_service()
+    turn, service = owners_turn(prompt=prompt), make_service()
     references, recalled = await recall(service, turn)
     persisted = await persist(service, turn)
 
@@ -201,6 +204,25 @@ async def test_a_blank_prompt_makes_no_request(gateway, make_service, prompt):
     assert [("memory_gateway_add_skipped", {"reason": "blank_prompt"})] == told(persisted)
     assert [("recall", "skipped", "blank_prompt")] == recalled.decisions
     assert [("gateway", OutcomeKind.SKIPPED, {"reason": "blank_prompt"})] == persisted.outcomes
+
+
+@pytest.mark.parametrize(
+    ("trust", "operations"),
+    [("full", ["search", "add", "flush"]), ("inner", ["search", "add", "flush"]), ("familiar", []), ("public", [])],
+)
+async def test_trust(gateway, make_service, trust, operations):
+    """The gateway's identity is the owner's: below inner trust nothing is searched and nothing added, and both are said."""
+    turn, service = make_turn(session="s1", prompt="Why?", trust=trust), make_service()
+    _, recalled = await recall(service, turn)
+    persisted = await persist(service, turn)
+
+    assert operations == gateway.operations
+    if not operations:
+        decision = ("trust", "left_out", f"a turn of trust `{trust}` is neither searched nor added")
+        assert ([decision], []) == (recalled.decisions, recalled.degradations)
+        assert [("memory_gateway_recall_skipped", {"reason": "trust"})] == told(recalled)
+        assert [("memory_gateway_add_skipped", {"reason": "trust"})] == told(persisted)
+        assert [("gateway", OutcomeKind.SKIPPED, {"reason": "trust"})] == persisted.outcomes
 
 
 async def test_a_blank_answer_is_not_added(gateway, make_service):

@@ -185,21 +185,26 @@ def test_sessions_have_windows_of_their_own(place):
     ],
 )
 def test_trust(place, trust, expected):
-    """Each trust is shown its stores and nothing else, in references and in the index."""
+    """Each trust is shown its stores and nothing else, in references and in the index; the rest is told as left out."""
     for store in ("private", "shared", "social"):
         place.add(f"The billing service is {store}.", store=store)
         place.add(f"A new thing that is {store}.", store=store, created_at=place.clock.now())
-    shown = " ".join(reference.text for reference in place.ask(trust=trust).references)
+    report = RecordingReport()
+    shown = " ".join(reference.text for reference in place.ask(report=report, trust=trust).references)
 
     assert expected == [store for store in ("private", "shared", "social") if store in shown]
+    left_out = ", ".join(store for store in ("private", "shared", "social") if store not in expected)
+    told = [(verdict, reason) for gate, verdict, reason in report.decisions if gate == "trust"]
+    assert ([("left_out", f"stores: {left_out}")] if left_out else []) == told
 
 
 def test_public_is_told(place):
-    """Where nothing may be seen the gate says so, and nothing is searched."""
+    """Where nothing may be seen trust and the gate say so, and nothing is searched."""
     report = RecordingReport()
     place.ask(report=report, trust="public")
 
-    assert [("recall", "skip", "trust")] == report.decisions
+    left_out = ("trust", "left_out", "stores: private, shared, social")
+    assert [left_out, ("recall", "skip", "trust")] == report.decisions
     assert [("memory_prompt_index_skipped", {"reason": "trust"})] == [
         (name, dict(facts)) for name, facts in report.events
     ]

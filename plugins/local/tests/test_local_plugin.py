@@ -22,7 +22,7 @@ from beaver_hooks_local.errors import LocalError
 from beaver_hooks_local.hosting.scoping import Sight
 from beaver_hooks_local.plugin import OFF, RULE, Local, NotOpen
 from beaver_hooks_local.settings import LocalSettings
-from beaver_hostspecs import CommandContext, ConfigurationError, PluginUnavailable, Setup
+from beaver_hostspecs import CommandContext, ConfigurationError, NotAllowed, PluginUnavailable, Setup, Trust
 from beaver_hostspecs.testing import RecordingReport, make_canary, make_turn
 
 STABLE = "Billing is deployed from the branch stable."
@@ -79,6 +79,17 @@ async def write(host, title=STABLE, **fields):
 def others(*wanted):
     """Return the installed plugins but for the local memory and those that are wanted."""
     return sorted({point.name for point in entry_points(group="beaver_hooks")} - {"local", *wanted})
+
+
+async def is_refused(call):
+    """Whether a tool or a command is not for its caller; what else it says, it says to those who may use it."""
+    try:
+        await call
+    except NotAllowed:
+        return True
+    except (LocalError, ValueError):
+        return False
+    return False
 
 
 def shown(turn):
@@ -232,6 +243,25 @@ async def test_commands(make_host):
 
     assert ("lexical" in why, pinned.startswith("1 is pinned"), " pinned: " in listed) == (True, True, True)
     assert "" == shown(turn)
+
+
+@pytest.mark.parametrize("trust", list(Trust))
+async def test_tools_and_commands_are_for_those_who_see_a_store(make_host, trust):
+    """They are offered and run at full, inner and familiar trust; at public trust all of them are refused."""
+    context = CommandContext(session="s1", user="ann", trust=trust)
+    async with make_host() as host:
+        names = [command.name for command in host.commands["local"]]
+        offered = (
+            *(tool.name for tool in host.offered_tools(context)["local"]),
+            *(command.name for command in host.offered_commands(context)["local"]),
+        )
+        async with host.turn("?", session="s1", user="ann", trust=trust) as turn:
+            tools = [await is_refused(host.run_tool(turn.id, name, {"query": "billing"})) for name in TOOLS]
+        commands = [await is_refused(host.run_command("local", name, ["x"], context)) for name in names]
+
+    allowed = trust is not Trust.PUBLIC
+    assert ((*TOOLS, *names) if allowed else ()) == offered
+    assert [not allowed] * len([*TOOLS, *names]) == [*tools, *commands]
 
 
 async def test_the_rule(make_host):

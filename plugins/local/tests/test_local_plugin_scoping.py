@@ -33,7 +33,6 @@ def test_a_turn_and_a_command_see_the_same():
     [
         ("ann", (Owner(tenant="t", user="ann"), Owner(tenant="t"))),
         (None, (Owner(tenant="t"),)),
-        ("", (Owner(tenant="t"),)),
     ],
 )
 def test_owners(user, expected):
@@ -41,6 +40,25 @@ def test_owners(user, expected):
     sight = Sight.of_turn(make_turn(user=user, scope=SCOPE, trust="full"))
 
     assert (expected, (expected[0],)) == (sight.filters(NOON).owners, sight.own(NOON).owners)
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n\t"])
+def test_a_blank_name_is_nobodys(blank):
+    """A blank user, tenant or project makes no turn and no command: it would see what belongs to everybody."""
+    refused = []
+    for name, make in (
+        ("user", make_turn),
+        ("user", CommandContext),
+        ("session", CommandContext),
+        ("tenant", Scope),
+        ("project", Scope),
+        ("agent", Scope),
+    ):
+        with pytest.raises(ValueError, match=f"{name} must be a str that is not blank, or None") as caught:
+            make(**{name: blank})
+        refused.append(type(caught.value))
+
+    assert [ValueError] * 6 == refused
 
 
 @given(st.sampled_from(Trust), st.lists(st.sampled_from(Store)))
@@ -52,9 +70,10 @@ def test_stores(trust, wanted):
     assert seen == (set(wanted) & set(sight.stores) if wanted else set(sight.stores))
 
 
-@given(
-    st.text(alphabet=st.characters(), max_size=5) | st.just("x" * 2000), st.text(alphabet=st.characters(), max_size=5)
-)
+NAMES = st.text(alphabet=st.characters(), max_size=5).filter(str.strip)
+
+
+@given(NAMES | st.just("x" * 2000), NAMES)
 def test_names_stay_apart(one, other):
     """Users with names that the store cannot hold are still somebody, and not somebody else."""
     owners = [Sight.of_turn(make_turn(user=user, trust="full")).owner for user in (one, other)]

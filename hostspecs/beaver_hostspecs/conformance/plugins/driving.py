@@ -16,7 +16,7 @@ from beaver_hostspecs.markers import CONTRACT_VERSION
 from beaver_hostspecs.plugins import Command, Deadlines, PluginInfo, Setup, Tool
 from beaver_hostspecs.rendering import render_references
 from beaver_hostspecs.testing import RecordingReport, make_answer, make_turn
-from beaver_hostspecs.turns import Answer, DropReason, ToolResult, Turn
+from beaver_hostspecs.turns import Answer, DropReason, ToolResult, Trust, Turn
 
 T = TypeVar("T")
 
@@ -83,9 +83,9 @@ class Driven:
         return self.reports[-1]
 
     def turn_of(self, prompt: str, **fields: object) -> Turn:
-        """Return a turn with an id of its own."""
+        """Return a turn with an id of its own; its user is trusted with all that the plugin does."""
         self._numbers += 1
-        return make_turn(**{"id": f"turn-{self._numbers}", "prompt": prompt, **fields})
+        return make_turn(**{"id": f"turn-{self._numbers}", "prompt": prompt, "trust": Trust.FULL, **fields})
 
     def plain(self, hook: str, **given: object) -> Any:
         """Call a plain hook; `None` where the plugin does not implement it."""

@@ -7,7 +7,7 @@ from beaver_hostspecs.conformance.plugins.driving import Driven, started
 from beaver_hostspecs.conformance.plugins.harness import PluginHarness
 from beaver_hostspecs.conformance.plugins.scenes import QUESTION, demand, fact, need, not_shown, shows, teach
 from beaver_hostspecs.testing import make_tool_result
-from beaver_hostspecs.turns import DropReason, Trust
+from beaver_hostspecs.turns import DropReason
 
 KEPT, INJECTED, PRIVATE, UNANSWERED = "Ardea-kept", "Ardea-injected", "Ardea-private", "Ardea-unanswered"
 
@@ -15,8 +15,8 @@ KEPT, INJECTED, PRIVATE, UNANSWERED = "Ardea-kept", "Ardea-injected", "Ardea-pri
 async def _learns(harness: PluginHarness) -> None:
     await harness.open()
     async with started(harness) as driven:
-        await teach(harness, driven, KEPT, trust=Trust.FULL)
-        heard = await driven.ask(QUESTION, trust=Trust.FULL)
+        await teach(harness, driven, KEPT)
+        heard = await driven.ask(QUESTION)
         need(harness, "learns")
         demand(shows(heard, KEPT), "what was said in a turn is not recalled in the next one")
 

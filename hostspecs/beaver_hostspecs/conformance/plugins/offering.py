@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from itertools import product
 from typing import Any
 
 from beaver_hostspecs.conformance.examining import Case
@@ -10,7 +11,7 @@ from beaver_hostspecs.conformance.plugins.driving import DEFAULT_SECONDS, Driven
 from beaver_hostspecs.conformance.plugins.harness import PluginHarness
 from beaver_hostspecs.conformance.plugins.scenes import QUESTION, demand, need, same
 from beaver_hostspecs.freezing import freeze
-from beaver_hostspecs.plugins import CommandContext, Tool
+from beaver_hostspecs.plugins import Caller, Command, CommandContext, Tool
 from beaver_hostspecs.turns import Trust
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -28,21 +29,37 @@ WORDS: tuple[tuple[str, ...], ...] = (
 )
 
 
+CALLERS = (CommandContext(), CommandContext(session="session-1", user="user-1", trust=Trust.FULL))
+"""A stranger, and a user whom the plugin's owner trusts with everything."""
+
+
 def tool_tries(driven: Driven) -> Iterator[tuple[str, Awaitable[object]]]:
-    """Yield calls of every tool, with arguments of any shape; each begins when it is awaited."""
+    """Yield calls of every tool by those it allows, with arguments of any shape; each begins when it is awaited."""
     for tool in driven.tools:
-        for number, arguments in enumerate(_arguments(tool)):
-            turn = driven.turn_of(QUESTION)
-            yield f"tool `{tool.name}`, try {number}", _awaited(tool.run, freeze(arguments), turn, driven.report())
+        for number, (arguments, caller) in enumerate(product(_arguments(tool), CALLERS)):
+            turn = driven.turn_of(QUESTION, user=caller.user, trust=caller.trust)
+            if _allows(tool, turn):
+                call = _awaited(tool.run, freeze(arguments), turn, driven.report())
+                yield f"tool `{tool.name}`, try {number}", call
 
 
 def command_tries(driven: Driven) -> Iterator[tuple[str, Awaitable[object]]]:
-    """Yield calls of every command, with words of any kind; each begins when it is awaited."""
-    contexts = (CommandContext(), CommandContext(session="session-1", user="user-1", trust=Trust.FULL))
+    """Yield calls of every command by those it allows, with words of any kind; each begins when it is awaited."""
     for command in driven.commands:
-        for number, words in enumerate(WORDS):
-            context = contexts[number % 2]
-            yield f"command `{command.name}`, try {number}", _awaited(command.run, words, context, driven.report())
+        for number, (words, caller) in enumerate(product(WORDS, CALLERS)):
+            if _allows(command, caller):
+                yield f"command `{command.name}`, try {number}", _awaited(command.run, words, caller, driven.report())
+
+
+def _allows(offer: Tool | Command, caller: Caller) -> bool:
+    """Whether a caller may use a tool or a command: a host runs it for no other one."""
+    try:
+        answer = offer.allows(caller)
+    except BaseException as error:
+        # A bare `SystemExit` would end the examination.
+        raise AssertionError(f"`allows` of `{offer.name}` raised {type(error).__name__}: {error}") from error
+    demand(isinstance(answer, bool), f"`allows` of `{offer.name}` answered {type(answer).__name__}, not bool")
+    return answer
 
 
 async def _schemas(harness: PluginHarness) -> None:

@@ -124,7 +124,7 @@ async def _strange(harness: PluginHarness) -> None:
     async with started(harness) as driven:
         for text in STRANGE:
             result = make_tool_result(output=text, arguments={"text": text}, error=text or None)
-            await driven.run(text, answer=text, results=(result,), user=text or None)
+            await driven.run(text, answer=text, results=(result,), user=text if text.strip() else None)
         await _works(driven)
 
 
