@@ -10,7 +10,7 @@ ADAPTERS_STAMP := .venv-adapters/.installed
 PYDANTIC_AI_1_STAMP := .venv-pydantic-ai-1/.installed
 OURS := -e ./hostspecs -e ./plugins/curated -e ./plugins/gateway -e ./plugins/local -e ./docs/examples/tally
 
-.PHONY: install install-adapters models demo test lint test-adapters lint-adapters format bench bench-adapters faults docs matrix clean
+.PHONY: install install-adapters models demo test lint test-adapters lint-adapters format bench bench-adapters faults docs matrix trust-matrix clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP) ## everything, editable, into .venv; a second run does nothing
@@ -49,6 +49,9 @@ install-adapters: $(ADAPTERS_STAMP) $(PYDANTIC_AI_1_STAMP) ## the frameworks, in
 test-adapters: install-adapters ## the adapters with their frameworks, and the conformance suite
 	$(ADAPTERS)/python -m pytest -n 4 tests/adapters --cov --cov-config=tests/adapters/coverage.toml --cov-report=term
 	$(PYDANTIC_AI_1)/python -m pytest tests/adapters/test_pydantic_ai.py
+
+trust-matrix: $(ADAPTERS_STAMP) ## what every entrance shows and changes, for whom, by trust
+	cd tests && ../$(ADAPTERS)/python -m adapters.trust_matrix
 
 lint-adapters: $(STAMP) $(ADAPTERS_STAMP) ## mypy strict, with the frameworks' own types
 	$(BIN)/mypy --python-executable $(ADAPTERS)/python --config-file tests/adapters/mypy.toml

@@ -2,12 +2,14 @@
 
 import pytest
 from adapters.trust_commands import COMMANDS, IN_THE_MATRIX, OFFERED, TOOLS, found_commands
-from adapters.trust_entrances import ADAPTERS, ENTRANCES, beaver, found_adapters
-from adapters.trust_matrix import EXPECTED, USERS, expected, look
-from adapters.trust_world import OWNER, SECOND, World, found
+from adapters.trust_entrances import ADAPTERS, ENTRANCES, Watching, beaver, found_adapters, trust_unless_told
+from adapters.trust_matrix import CURATED, EXPECTED, LOCAL, USERS, expected, look
+from adapters.trust_world import OWNER, PROMPT, SECOND, World, found
+from integration.openai_server import serve, whole
 from mcp import MCPError
 from mcp.client import Client
 
+from beaver_hooks import Host
 from beaver_hooks.adapters.mcp_server import Identity, MemoryServer
 from beaver_hostspecs import BeaverError, CommandContext, NotAllowed, Trust
 
@@ -19,6 +21,19 @@ async def test_each_cell_is_as_designed(entrance, user, trust):
     """What an entrance shows, offers and writes for a user at a trust is what the design's table says."""
     seen = await look(entrance, user, trust)
     assert {what: expected(what, user, trust) for what in seen} == seen
+
+
+OFFERED_BEFORE_A_RUN = {"before_after", "openai_agents"}
+"""Frameworks that want tools before they know who runs them: what is offered there is refused when it is called."""
+
+
+@pytest.mark.parametrize("entrance", ENTRANCES)
+async def test_off_leaves_nothing_on(entrance):
+    """An owner of full trust who has switched memory off is shown nothing, and nothing is kept, at every entrance."""
+    seen = await look(entrance, OWNER, Trust.FULL, off=True)
+    if entrance in OFFERED_BEFORE_A_RUN:
+        del seen["tools offered"]
+    assert dict.fromkeys(seen, "-") == seen
 
 
 def test_every_adapter_has_a_row():
@@ -94,7 +109,8 @@ async def test_what_the_mcp_server_lists_is_for_those_it_belongs_to(trust):
                 if f"memory_{one}_{two}" not in prompts:
                     refused.append(await _refusal(client.get_prompt(f"memory_{one}_{two}", {})))
             health = [
-                found(str(await client.read_resource(str(each.uri)))) for each in (await client.list_resources()).resources
+                found(str(await client.read_resource(str(each.uri))))
+                for each in (await client.list_resources()).resources
             ]
     assert ((tools, prompts), {"-"} if refused else set(), ["-", "-"]) == (listed, {*refused}, health)
 
@@ -129,3 +145,41 @@ async def test_a_profile_per_user_is_its_users_at_any_trust(entrance, user, trus
 def test_the_table_has_the_cells_of_the_design():
     """No cell of the matrix is left without an expectation, and each trust has its column."""
     assert {len(row) for row in EXPECTED.values()} == {len(Trust)}
+
+
+UNLESS_TOLD = {
+    "agent_framework": "public",
+    "before_after": "public",
+    "claude_agent_sdk": "public",
+    "claude_code": "full",
+    "google_adk": "public",
+    "langchain": "public",
+    "mcp_server": "public",
+    "openai_agents": "public",
+    "pydantic_ai": "public",
+    "strands": "public",
+}
+
+
+@pytest.mark.parametrize("entrance", ADAPTERS)
+async def test_the_trust_of_an_adapter_unless_told(entrance, tmp_path):
+    """An adapter trusts the user as the public, and Claude Code the person at the terminal fully."""
+    watching = Watching()
+    host = Host({"watching": watching}, state_folder=tmp_path / "kept", environment={})
+    assert UNLESS_TOLD[entrance] == await trust_unless_told(entrance, host, watching)
+
+
+@pytest.mark.parametrize("words", [("run", PROMPT), ("chat",)], ids=["run", "chat"])
+@pytest.mark.parametrize("configured", [None, "familiar"])
+async def test_the_trust_of_the_agent_unless_told(words, configured):
+    """`beaver run` and `beaver chat` trust as `agent.trust` says, which is full unless it says otherwise."""
+    wanted = configured or "full"
+    async with World() as world, serve(whole("Done.")) as server:
+        if configured is not None:
+            world.change("agent", {"trust": configured})
+        world.change("provider", {**world.section("provider"), "baseUrl": server.base_url})
+        await beaver(world, *words, "--user", OWNER, stdin=PROMPT)
+        seen = server.requests[0].body.decode()
+    assert (expected("curated block", OWNER, wanted), expected("local recall", OWNER, wanted)) == (
+        found(seen, CURATED), found(seen, LOCAL),
+    )  # fmt: skip

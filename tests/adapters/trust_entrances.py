@@ -127,20 +127,15 @@ async def drive_agent(world, user, trust):
     async with await loader.load() as engine:
         calls = []
         engine.provider = provider = ScriptedProvider(calls)
-        await _asked(provider.scripts, PROMPT, [Say(text="Done.")], AgentLoop(engine).run, trust, user)
+        prompts = {PROMPT: [Say(text="Done.")], **{f"Use {name}.": steps_of(name) for name in ARGUMENTS}}
+        for prompt, steps in prompts.items():
+            provider.scripts.begin(Ask(prompt=prompt, steps=steps))
+            await AgentLoop(engine).run(prompt, f"matrix-{prompt}", user, trust=trust)
         offered, shown = frozenset(calls[0].tools), sent(calls[:1])
-        for name in ARGUMENTS:
-            await _asked(provider.scripts, f"Use {name}.", steps_of(name), AgentLoop(engine).run, trust, user)
         talk = Conversation(engine=engine, session="talk", user=user, trust=Trust(trust))
         commands = {one: await _tried(talk.command(f"/memory {one} {two}")) for one, two in COMMANDS}
         await engine.host.drain()
         return Seen(shown=shown, offered=offered, returned=watching.returned(), commands=commands)
-
-
-async def _asked(scripts, prompt, steps, run, trust, user):
-    ask = Ask(prompt=prompt, steps=steps, session=f"matrix-{prompt}", user=user)
-    scripts.begin(ask)
-    await run(ask.prompt, ask.session, ask.user, trust=trust)
 
 
 async def drive_beaver_run(world, user, trust):
@@ -186,9 +181,7 @@ def _tools(server):
 
 async def _beaver(world, server, *words, stdin=""):
     """Run `beaver` over a world, with a model; return what it printed."""
-    config = json.loads(world.config.read_text())
-    config["provider"]["baseUrl"] = server.base_url
-    world.config.write_text(json.dumps(config))
+    world.change("provider", {**world.section("provider"), "baseUrl": server.base_url})
     return await beaver(world, *words, stdin=stdin)
 
 
@@ -235,43 +228,58 @@ async def _run(harness, prompt, steps, user):
 
 
 @asynccontextmanager
-async def _claude_code(world, user, trust):
-    async with world.host() as host:
-        turns = ClaudeCodeTurns(host=host, trust=trust, user=user)
-        yield turns.handle
-        await turns.settle()
-        await host.drain()
+async def _claude_code(host, **said):
+    turns = ClaudeCodeTurns(host=host, **said)
+    yield turns.handle
+    await turns.settle()
 
 
 @asynccontextmanager
-async def _claude_agent_sdk(world, user, trust):
-    async with world.host() as host:
-        async with claude_agent_memory(host, trust=trust, user=user) as memory:
+async def _claude_agent_sdk(host, **said):
+    async with claude_agent_memory(host, **said) as memory:
 
-            async def handle(event):
-                (matcher,) = memory.hooks.get(event["hook_event_name"], [None])
-                return {} if matcher is None else await matcher.hooks[0](event, None, None)
+        async def handle(event):
+            (matcher,) = memory.hooks.get(event["hook_event_name"], [None])
+            return {} if matcher is None else await matcher.hooks[0](event, None, None)
 
-            yield handle
-        await host.drain()
+        yield handle
+
+
+def events_of_a_turn():
+    """Return what Claude Code tells of the first prompt of a session."""
+    common = {"session_id": "matrix", "transcript_path": "/t.jsonl", "cwd": "/", "permission_mode": "default"}
+    yield {**common, "hook_event_name": "SessionStart", "source": "startup"}
+    yield {**common, "hook_event_name": "UserPromptSubmit", "prompt": PROMPT, "prompt_id": "p1"}
+    yield {**common, "hook_event_name": "Stop", "last_assistant_message": "Done.", "prompt_id": "p1"}
 
 
 def drive_events(entered):
     """Return what drives an agent that tells of its turns by the events of Claude Code."""
 
     async def drive(world, user, trust):
-        shown = []
-        async with entered(world, user, trust) as handle:
-            for event in (
-                {"hook_event_name": "SessionStart", "source": "startup"},
-                {"hook_event_name": "UserPromptSubmit", "prompt": PROMPT, "prompt_id": "p1"},
-                {"hook_event_name": "Stop", "last_assistant_message": "Done.", "prompt_id": "p1"},
-            ):
-                common = {"session_id": "matrix", "transcript_path": "/t.jsonl", "cwd": "/", "permission_mode": "default"}
-                shown.append(json.dumps(await handle({**common, **event})))
+        async with world.host() as host:
+            async with entered(host, trust=trust, user=user) as handle:
+                shown = [json.dumps(await handle(event)) for event in events_of_a_turn()]
+            await host.drain()
         return Seen(shown="\n".join(shown))
 
     return drive
+
+
+async def trust_unless_told(entrance, host, watching):
+    """Return the trust of a turn whose user has said nothing about trust, at an adapter."""
+    if entrance in EVENTS:
+        async with host, EVENTS[entrance](host) as handle:
+            for event in events_of_a_turn():
+                await handle(event)
+    elif entrance in HARNESSES:
+        harness = HARNESSES[entrance]()
+        await harness.open_over(host)
+        await harness.run(Ask(prompt=PROMPT, steps=[Say(text="Done.")]))
+        await harness.close()
+    else:
+        return Identity().trust
+    return watching.calls_of("before_prompt")[0].arguments["turn"].trust
 
 
 async def drive_mcp(world, user, trust):
@@ -316,17 +324,20 @@ def _tried_now(function, *arguments):
         return ""
 
 
+HARNESSES = {
+    "agent_framework": AgentFrameworkHarness,
+    "before_after": PlainHarness,
+    "google_adk": GoogleAdkHarness,
+    "langchain": LangchainHarness,
+    "openai_agents": OpenaiAgentsHarness,
+    "pydantic_ai": PydanticAIHarness,
+    "strands": StrandsHarness,
+}
+EVENTS = {"claude_agent_sdk": _claude_agent_sdk, "claude_code": _claude_code}
 ADAPTERS = {
-    "agent_framework": drive_harness(AgentFrameworkHarness),
-    "before_after": drive_harness(PlainHarness),
-    "claude_agent_sdk": drive_events(_claude_agent_sdk),
-    "claude_code": drive_events(_claude_code),
-    "google_adk": drive_harness(GoogleAdkHarness),
-    "langchain": drive_harness(LangchainHarness),
+    **{name: drive_harness(kind) for name, kind in HARNESSES.items()},
+    **{name: drive_events(entered) for name, entered in EVENTS.items()},
     "mcp_server": drive_mcp,
-    "openai_agents": drive_harness(OpenaiAgentsHarness),
-    "pydantic_ai": drive_harness(PydanticAIHarness),
-    "strands": drive_harness(StrandsHarness),
 }
 """What drives each adapter, by the name of its module."""
 

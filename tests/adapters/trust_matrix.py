@@ -15,7 +15,11 @@ from adapters.trust_world import OWNER, SECOND, World, found
 from beaver_hostspecs import Trust
 
 USERS = (OWNER, SECOND)
-CURATED, GATEWAY, LOCAL = ("notes", "profile", "second's profile"), ("gateway",), ("private", "shared", "social", "second's")
+CURATED, GATEWAY, LOCAL = (
+    ("notes", "profile", "second's profile"),
+    ("gateway",),
+    ("private", "shared", "social", "second's"),
+)
 
 EXPECTED = {
     # what                   full                      inner             familiar   public
@@ -58,7 +62,9 @@ def cells(seen, written):
             "gateway write": _written(written["gateway"]),
         }
     if seen.offered is not None:
-        found_there["tools offered"] = " ".join(sorted(seen.offered & {"memory", "memory_search", "memory_write"})) or "-"
+        found_there["tools offered"] = (
+            " ".join(sorted(seen.offered & {"memory", "memory_search", "memory_write"})) or "-"
+        )
         found_there["curated tool write"] = _written(written["memory"])
         found_there["local tool write"] = _written(written["memory_write"])
     if seen.returned is not None:
@@ -73,9 +79,20 @@ def _written(yes):
     return "written" if yes else "-"
 
 
-async def look(entrance, user, trust, *, per_user=False):
-    """Drive one entrance over a fresh memory; return its cells. No file may change but the one that was written to."""
+async def look(entrance, user, trust, *, per_user=False, off=False):
+    """Drive one entrance over a fresh memory; return its cells. No file may change but the one that was written to.
+
+    Args:
+        entrance: its name.
+        user: who uses it.
+        trust: how far the user is trusted.
+        per_user: whether each user has a profile.
+        off: whether the user has switched memory off before.
+    """
     async with World(per_user=per_user) as world:
+        if off:
+            async with world.host() as host:
+                await host.switch_memory(on=False, user=user)
         before = world.curated_files()
         seen = await ENTRANCES[entrance](world, user, trust)
         found_there = cells(seen, world.written())
@@ -96,18 +113,19 @@ async def rows(entrances=tuple(ENTRANCES)):
 
 
 async def main():
-    """Print the matrix, and how many of its cells are as designed."""
+    """Write the matrix to stdout, and how many of its cells are as designed."""
     logging.getLogger("beaver_hooks").setLevel(logging.CRITICAL)
     counts, wrong = Counter(), []
     shown = None
     async for entrance, user, trust, what, value, wanted in rows():
         if (entrance, user, trust) != shown:
             shown = (entrance, user, trust)
-            print(f"\n{entrance}, user {user}, trust {trust}")
+            sys.stdout.write(f"\n{entrance}, user {user}, trust {trust}\n")
         counts[value == wanted] += 1
         wrong += [] if value == wanted else [shown]
-        print(f"  {what:20} {value:36}{'' if value == wanted else f' WRONG, wanted: {wanted}'}")
-    print(f"\n{counts[True]} of {counts.total()} cells as designed, at {len(ENTRANCES)} entrances")
+        remark = "" if value == wanted else f"   WRONG, wanted: {wanted}"
+        sys.stdout.write(f"  {what:20} {value}{remark}\n")
+    sys.stdout.write(f"\n{counts[True]} of {counts.total()} cells as designed, at {len(ENTRANCES)} entrances\n")
     return 1 if wrong else 0
 
 

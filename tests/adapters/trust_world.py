@@ -82,6 +82,14 @@ class World:
             environment={"MATRIX_KEY": KEY}, **more,
         )  # fmt: skip
 
+    def section(self, name):
+        """Return a section of the configuration."""
+        return json.loads(self.config.read_text()).get(name)
+
+    def change(self, name, section):
+        """Put a section into the configuration."""
+        self.config.write_text(json.dumps({**json.loads(self.config.read_text()), name: section}))
+
     def written(self):
         """Return what the files and the gateway hold of what was written, by the tool that wrote it."""
         curated = [each.read_text() for each in (self.state / "plugins" / "curated").rglob("*.md")]
