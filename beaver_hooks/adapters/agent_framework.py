@@ -1,6 +1,6 @@
 """Memory for agents of Microsoft's agent-framework, as a context provider.
 
-    agent = Agent(client, context_providers=[InMemoryHistoryProvider(), BeaverContextProvider(host)])
+    agent = Agent(client, context_providers=[InMemoryHistoryProvider(), BeaverContextProvider(host, trust="full")])
 
 The session is the id of the run's `AgentSession`. The user is the run's option `user`, else `user_id` in the session's
 state. References stand before the history wherever the provider is listed; listed after a history provider, plugins are

@@ -1,6 +1,6 @@
 """For hosts that call something before the prompt and something after the answer, and have no event loop.
 
-    memory = BeforeAfter(host)                     # an open `SyncHost`
+    memory = BeforeAfter(host, trust="full")       # an open `SyncHost`; `public` unless you say so
     given = memory.before("What did we decide?", session="s1")
     ... given.system, given.references ...
     memory.after(given.turn_id, "To wait.")

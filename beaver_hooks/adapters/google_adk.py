@@ -1,6 +1,6 @@
 """Memory for Google ADK, as a plugin of an `App` or a `Runner`.
 
-    app = App(name="mine", root_agent=agent, plugins=[BeaverPlugin(host)])       # `host`: an open `Host` or `SyncHost`
+    app = App(name="mine", root_agent=agent, plugins=[BeaverPlugin(host, trust="full")])
 
 What ADK forces:
 

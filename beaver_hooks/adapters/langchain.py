@@ -1,6 +1,6 @@
 """Memory for agents that LangChain's `create_agent` makes, as a middleware.
 
-    agent = create_agent("openai:gpt-5", tools=[...], middleware=[BeaverMiddleware(host)])
+    agent = create_agent("openai:gpt-5", tools=[...], middleware=[BeaverMiddleware(host, trust="full")])
 
 The session is the run's `thread_id`, the user is `user_id` in the run's `context` (a mapping's key or an attribute), or
 whom a LangGraph server has authenticated.

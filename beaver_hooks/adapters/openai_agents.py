@@ -1,6 +1,6 @@
 """Memory for agents of the OpenAI Agents SDK, as a runner that takes what the SDK's own `Runner` takes.
 
-    result = await BeaverRunner(host).run(agent, "When do we release?", session=session)
+    result = await BeaverRunner(host, trust="full").run(agent, "When do we release?", session=session)
 
 The session is the `session_id` of the run's `session`, else its `conversation_id`, else the `group_id` of its
 `run_config`. The user is `user_id` in the run's `context` (a mapping's key or an attribute).

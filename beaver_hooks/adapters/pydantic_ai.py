@@ -1,6 +1,6 @@
 """Memory for agents of pydantic-ai, majors 1 and 2, as a capability.
 
-    agent = Agent("openai:gpt-5", capabilities=[BeaverMemory(host)])
+    agent = Agent("openai:gpt-5", capabilities=[BeaverMemory(host, trust="full")])
 
 The session is the run's `conversation_id`: the one that is passed, else that of the message history, else a new one.
 The user is `user_id` in the run's `metadata`, else in its `deps` (a mapping's key or an attribute).

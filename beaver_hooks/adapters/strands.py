@@ -1,6 +1,6 @@
 """Memory for Strands agents, as a plugin.
 
-    agent = Agent(model=model, plugins=[BeaverPlugin(host)])       # `host`: an open `Host` or `SyncHost`
+    agent = Agent(model=model, plugins=[BeaverPlugin(host, trust="full")])
 
 What Strands forces:
 
