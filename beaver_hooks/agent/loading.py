@@ -134,7 +134,8 @@ class EngineLoader:
             host = await stack.enter_async_context(self._host(loaded, events))
             await _keep_off(store, host)
             settings = loaded.config.agent
-            tools = ToolBox(host, [session_search_tool(store)], output_characters=settings.tool_output_characters)
+            search = session_search_tool(store, lambda session, user: host.is_memory_off(session=session, user=user))
+            tools = ToolBox(host, [search], output_characters=settings.tool_output_characters)
             return EngineLoadResult(
                 loaded=loaded,
                 host=host,

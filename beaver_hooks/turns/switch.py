@@ -67,6 +67,7 @@ class MemorySwitch:
             ) from error
 
     def _known(self) -> frozenset[str] | None:
+        off: frozenset[str] | None
         try:
             stamp = self._stamp_now()
             if stamp == self._stamp and self._off is not EVERYONE:

@@ -1,6 +1,6 @@
 """`session_search`: the built-in tool with which the model looks into earlier sessions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -61,16 +61,21 @@ class SessionSearch(Protocol):
         """Return the best hits first: of this user alone, or of everybody where it is `None`."""
 
 
-def session_search_tool(sessions: SessionSearch) -> BuiltInTool:
+IsOff = Callable[[str, str | None], bool]
+"""Whether memory is off in a session of a user."""
+
+
+def session_search_tool(sessions: SessionSearch, is_off: IsOff) -> BuiltInTool:
     """Return the tool, over `sessions`.
 
     It searches the sessions of the turn's user. Without a user it searches all of them, for a turn of full trust only.
+    Sessions whose memory is off are not found.
     """
 
     async def run(arguments: Mapping[str, Any], turn: Turn) -> object:
         limit = int(arguments.get("limit", LIMIT))  # JSON Schema takes 5.0 for an integer
-        hits = await sessions.search(arguments["query"], limit=limit, user_id=turn.user)
-        return {"found": [_shown(hit) for hit in hits]}
+        hits = await sessions.search(arguments["query"], limit=MOST_HITS, user_id=turn.user)
+        return {"found": [_shown(hit) for hit in hits if not is_off(hit.session, turn.user)][:limit]}
 
     return BuiltInTool(
         name=NAME,
