@@ -115,7 +115,7 @@ def knock(url, headers, content=HELLO, method="POST"):
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_conversation_with_the_real_client(start, mode):
     """Tools, prompts and health over HTTP, with the token from the file."""
-    running = start("--user", "u")
+    running = start("--user", "u", "--trust", "full")
     async with (
         httpx2.AsyncClient(headers=bearer(running.token)) as http,
         Client(streamable_http_client(running.url, http_client=http), mode=mode) as asking,

@@ -80,11 +80,10 @@ def test_arguments_that_are_no_json(arguments):
 
 
 def test_an_identity_is_checked():
-    """Trust is one of four; nothing else is guessed."""
-    with pytest.raises(ValueError):
-        Identity(trust="total")
-    with pytest.raises(TypeError):
-        Identity(user=7)
+    """Trust is one of four, and a user or a session has a name; nothing else is guessed."""
+    for wrong in ({"trust": "total"}, {"user": 7}, {"user": ""}, {"session": " "}):
+        with pytest.raises(ValueError):
+            Identity(**wrong)
 
 
 def test_an_identity_is_the_context_of_a_command():

@@ -398,7 +398,8 @@ async def test_health_is_a_resource(make_host, mode):
     async def fail(*_):
         raise ValueError("the prompt was: buy milk")
 
-    async with make_host({"p": plugin(tool(fail))}) as host, client(host, mode=mode) as asking:
+    owner = Identity(trust=Trust.FULL)
+    async with make_host({"p": plugin(tool(fail))}) as host, client(host, owner, mode=mode) as asking:
         await asking.call_tool("recall")
         listed = [(each.uri, each.mime_type) for each in (await asking.list_resources()).resources]
         (as_json,) = (await asking.read_resource("beaver://health")).contents
@@ -413,6 +414,21 @@ async def test_health_is_a_resource(make_host, mode):
     assert {"plugins": {"p": {**degraded, "reason": None}}, "host": well} == json.loads(as_json.text)
     assert {f"p: {health}", "host: ok"} == {*as_text.text.splitlines()}
     assert "there is no such resource; there are: beaver://health, beaver://health/text" == caught.value.message
+
+
+async def test_a_stranger_reads_the_state_alone(make_host):
+    """A client of less than full trust is told that a plugin is degraded, and not what is at fault."""
+
+    async def fail(*_):
+        raise ValueError("a folder of the owner")
+
+    async with make_host({"p": plugin(tool(fail))}) as host, client(host, Identity(trust=Trust.INNER)) as asking:
+        await asking.call_tool("recall")
+        (as_json,) = (await asking.read_resource("beaver://health")).contents
+        (as_text,) = (await asking.read_resource("beaver://health/text")).contents
+
+    known = json.loads(as_json.text)["plugins"]["p"]
+    assert ("degraded", {}, None, False) == (known["state"], known["sources"], known["reason"], "raised" in as_text.text)
 
 
 async def test_the_secret_is_in_no_answer(make_host, canary):
@@ -500,7 +516,8 @@ async def test_a_cancelled_request_cancels_the_tool(make_host):
 
 async def test_curated_memory(make_host, tmp_path):
     """The installed plugin's tool and commands work without a turn."""
-    async with make_host({}, entry_points=["curated"]) as host, client(host) as asking:
+    owner = Identity(trust=Trust.FULL)
+    async with make_host({}, entry_points=["curated"]) as host, client(host, owner) as asking:
         entry = {"target": "user", "action": "add", "content": "The user likes tea."}
         error, said = text_of(await asking.call_tool("memory", entry))
         shown = (await asking.get_prompt("memory_curated_show")).messages[0].content.text
