@@ -70,7 +70,7 @@ class Memory:
         sections: the raw settings of the memory plugins, by the last part of their path.
     """
 
-    mode: Mode = setting(default="hybrid", help="curated, hybrid (both memories) or memory_gateway (it alone)")
+    mode: Mode = setting(default="hybrid", help="curated, hybrid (curated and gateway) or memory_gateway (it alone)")
     explicit: bool = hidden(default=False)
     sections: Mapping[str, Mapping[str, Any]] = rest()
 

@@ -28,5 +28,5 @@ def preset(mode: Mode, *, explicit: bool) -> Preset:
     if mode == "curated":
         return Preset(blocked=frozenset({"gateway"}), required=curated, fail_closed=curated)
     if mode == "memory_gateway":
-        return Preset(blocked=curated, required=frozenset({"gateway"}))
+        return Preset(blocked=curated | {"local"}, required=frozenset({"gateway"}))
     return Preset(required=curated | {"gateway"} if explicit else curated, fail_closed=curated)

@@ -17,13 +17,15 @@ def closed_for_failing(host):
     return sorted(each.name for each in host._engine.registry.members() if each.fail_closed)
 
 
-IMPLICIT = {"curated": "ok", "gateway": "ok", "third": "ok"}
+IMPLICIT = {"curated": "ok", "gateway": "ok", "local": "ok", "third": "ok"}
+ALONE = {**IMPLICIT, "curated": "disabled", "local": "disabled"}
 MODES = [
     ({"memory": {"mode": "curated"}}, {**IMPLICIT, "gateway": "disabled"}, ["curated"]),
     ({"memory": {"mode": "hybrid"}}, IMPLICIT, ["curated"]),
     ({}, IMPLICIT, ["curated"]),
     ({"memory": {}}, IMPLICIT, ["curated"]),
-    ({"memory": {"mode": "memory_gateway"}}, {**IMPLICIT, "curated": "disabled"}, []),
+    ({"memory": {"mode": "memory_gateway"}}, ALONE, []),
+    ({"memory": {"mode": "memory_gateway", "local": {"enabled": True}}}, ALONE, []),
 ]
 
 
