@@ -16,7 +16,7 @@ from beaver_hooks.config import LoadedConfig
 from beaver_hooks.record.health import Health
 from beaver_hooks.record.recorder import HOST
 from beaver_hooks.registry.catalog import installed
-from beaver_hooks.registry.modes import preset
+from beaver_hooks.registry.modes import preset_of
 
 
 @attrs.frozen(kw_only=True)
@@ -87,7 +87,7 @@ async def _show(loaded: LoadedConfig, *, as_json: bool) -> None:
 def listed(engine: EngineLoadResult) -> tuple[Listed, ...]:
     """Return every plugin that the host has heard of, by name."""
     config = engine.loaded.config
-    closed = preset(config.mode, explicit=config.explicit).fail_closed
+    closed = preset_of(config).fail_closed
     distributions = _distributions()
     infos, tools, commands = engine.host.plugins, engine.host.tools, engine.host.commands
     return tuple(

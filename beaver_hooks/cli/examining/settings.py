@@ -17,7 +17,7 @@ from beaver_hooks.config.environment import is_reference
 from beaver_hooks.config.finding import FOLDER
 from beaver_hooks.config.paths import printable, shown_variable
 from beaver_hooks.config.reading import read_json
-from beaver_hooks.registry.modes import preset
+from beaver_hooks.registry.modes import preset_of
 from beaver_hostspecs import ConfigurationError, ConfigurationNotTrusted
 
 SUBJECT = "configuration"
@@ -43,7 +43,7 @@ class Looked:
         if self.loaded is None:
             return {}
         config = self.loaded.config
-        return {**(config.memory.sections if config.memory else {}), **config.plugins.sections}
+        return {**(config.memory.sections if config.memory else {}), **config.plugins.settings}
 
     @property
     def plugin_folders(self) -> dict[str, Path]:
@@ -104,8 +104,7 @@ def _source(loaded: LoadedConfig) -> Finding:
 def _blocked(loaded: LoadedConfig) -> list[Finding]:
     """Return the memories that the configuration enables and the mode blocks."""
     config = loaded.config
-    blocked = preset(config.mode, explicit=config.explicit).blocked
-    sections = {name: config.section(f"memory.{name}") for name in blocked}
+    sections = {name: config.section(f"memory.{name}") for name in preset_of(config).blocked}
     remedy = "set it to false, or set `memory.mode` to `hybrid` or `curated`"
     return [
         warning(f"memory.{name}.enabled", f"true, but the memory mode `{config.mode}` blocks `{name}`", remedy)

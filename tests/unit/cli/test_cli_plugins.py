@@ -52,6 +52,16 @@ def test_json(cli, configured, tmp_path, monkeypatch):
     )
 
 
+def test_fail_closed(cli, configured):
+    """What the configuration says of failing is what is listed, of a plugin that is disabled too."""
+    disabled = json.loads(configured().read_text())["plugins"]["disabled"]
+    closed = {"curated": {"failClosed": False}, "local": {"failClosed": True}}
+    configured(plugins={"disabled": disabled, **closed})
+    found = {each["name"]: each["failClosed"] for each in cli("plugins", "--json").json["plugins"]}
+
+    assert (False, True) == (found["curated"], found["local"])
+
+
 def test_text(cli, configured, scratch):
     """People get a paragraph for each plugin, and are told where the host itself is not well."""
     (scratch / ".beaver").mkdir()
