@@ -4,7 +4,7 @@ import enum
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, get_args, get_origin
@@ -108,6 +108,9 @@ class _Listing:
             for name, each in value.items():
                 inside = child(path, name)
                 yield from self.entries(each, inside, name, _kind_within(kind, inside, name, self.classes))
+        elif isinstance(value, list | tuple) and value and self._is_list_of_texts(value, key, kind):
+            texts = ", ".join(quoted(_presentable(each)) for each in value)
+            yield self._entry(value, path, "list", value=f"[{texts}]")
         elif isinstance(value, list | tuple) and value:
             for index, each in enumerate(value):
                 # Of a command given as a list only the first word names the program.
@@ -126,9 +129,15 @@ class _Listing:
             word = (value.split() or [""])[0]
             return self._entry(value, path, "program", name=word if _WORD.fullmatch(word) else "")
         declared = _is_text(kind)
-        if key.casefold().endswith(_ADDRESS_KEYS) or (_SCHEME.match(value) and not declared):
+        if _is_address(key) or (_SCHEME.match(value) and not declared):
             return self._entry(value, path, "address", name=_host(value))
-        return self._entry(value, path, "text", value=scrub(_without_credentials(value)) if declared else None)
+        return self._entry(value, path, "text", value=_presentable(value) if declared else None)
+
+    @staticmethod
+    def _is_list_of_texts(value: Iterable[object], key: str, kind: Any) -> bool:
+        """Whether it can be shown as one: no secrets, addresses or programs, and by its class nothing but texts."""
+        special = _last_word(key) in _SECRET_WORDS or _is_program(key) or _is_programs(key) or _is_address(key)
+        return not special and _is_text(_kind_in_list(kind)) and all(isinstance(each, str) for each in value)
 
     def _entry(self, whole: object, path: str, kind: str, *, name: str = "", value: str | None = None) -> Entry:
         digest = hashlib.sha256(f"{self.salt} {json.dumps(whole)}".encode("ascii")).hexdigest()[:_DIGITS]
@@ -158,9 +167,10 @@ def _is_text(kind: Any) -> bool:
     return isinstance(kind, type) and (kind in {str, Path} or issubclass(kind, enum.Enum))
 
 
-def _without_credentials(text: str) -> str:
-    """Return `text` with the user, query and fragment of each address in it masked."""
-    return _CREDENTIALS.sub(lambda found: f"{found['scheme']}***@" if found["scheme"] else f"{found['query']}***", text)
+def _presentable(text: str) -> str:
+    """Return `text` without known secrets, and with the user, query and fragment of each address in it masked."""
+    mask = _CREDENTIALS.sub(lambda found: f"{found['scheme']}***@" if found["scheme"] else f"{found['query']}***", text)
+    return scrub(mask)
 
 
 def _host(value: str) -> str:
@@ -171,6 +181,10 @@ def _host(value: str) -> str:
         return ""
     host = network.rpartition("@")[2]
     return host if _HOST.fullmatch(host.replace("[", "").replace("]", "")) else ""
+
+
+def _is_address(key: str) -> bool:
+    return key.casefold().endswith(_ADDRESS_KEYS)
 
 
 def _is_program(key: str) -> bool:

@@ -132,9 +132,14 @@ class Config:
         """Whether the file names the mode."""
         return self.memory is not None and self.memory.explicit
 
+    @property
+    def plugin_sections(self) -> Mapping[str, Section]:
+        """The raw settings of the plugins, by path."""
+        return dict(self._sections())
+
     def section(self, path: str) -> Section | None:
         """Return the raw settings at a plugin's `settings_path`, or `None` when the file has none there."""
-        return dict(self._sections()).get(path)
+        return self.plugin_sections.get(path)
 
     def settings(self, cls: type[T], path: str, *, environment: Mapping[str, str]) -> T:
         """Return a plugin's settings: made from the section at its `settings_path`, if the file has one there.

@@ -1,5 +1,6 @@
 """The settings classes of the installed plugins, without a host: for whoever shows or edits a configuration."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from beaver_hooks.config import Config
@@ -19,13 +20,39 @@ if TYPE_CHECKING:
 
 def settings_classes(config: Config) -> dict[str, type]:
     """Return the settings class of each plugin that `config` lets load, by the path of its section."""
+    sections = (settings_of(name, info) for name, info in descriptions(config).items())
+    return {path: cls for path, cls in sections if cls is not None}
+
+
+def settings_of(name: str, info: PluginInfo) -> tuple[str, type | None]:
+    """Return where the settings of a plugin are, and their class if it has any."""
+    return info.settings_path or f"plugins.{name}", info.settings
+
+
+def check_plugin_sections(config: Config, environment: Mapping[str, str]) -> None:
+    """Refuse settings of plugins that a host would refuse, as far as that is known without starting them.
+
+    Raises:
+        ConfigurationError: a section does not fit, or no plugin reads it.
+    """
+    there = descriptions(config)
+    claimed = {}
+    for name, info in there.items():
+        path, cls = settings_of(name, info)
+        if cls is not None:
+            claimed[path] = name
+            config.settings(cls, path, environment=environment)
+    everything = installed()
+    config.check_sections(
+        claimed=claimed, ignored=preset_of(config).blocked | (everything.keys() - there.keys()), installed=everything
+    )
+
+
+def descriptions(config: Config) -> dict[str, PluginInfo]:
+    """Return what each plugin that `config` lets load says of itself; those that cannot be loaded are left out."""
     left_out = {*config.plugins.disabled, *preset_of(config).blocked}
-    found = {}
-    for name, point in installed().items():
-        info = None if name in left_out else described(name, point)
-        if info is not None and info.settings is not None:
-            found[info.settings_path or f"plugins.{name}"] = info.settings
-    return found
+    found = {name: described(name, point) for name, point in installed().items() if name not in left_out}
+    return {name: info for name, info in found.items() if info is not None}
 
 
 def described(name: str, point: "EntryPoint | Rivals") -> PluginInfo | None:

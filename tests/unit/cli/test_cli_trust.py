@@ -282,7 +282,7 @@ def test_a_plugin_that_is_disabled_is_not_imported_to_be_asked(cli, found, insta
     ran = cli("trust", "--yes")
     site = Path(os.environ["PYTHONPATH"])
 
-    assert ('  plugins.disabled[0]: "mottos"\n  plugins.mottos.name: text\n' in ran.out) is True
+    assert ('  plugins.disabled: ["mottos"]\n  plugins.mottos.name: text\n' in ran.out) is True
     assert [] == [*site.glob("*.ran")]
 
 

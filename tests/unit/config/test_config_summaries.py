@@ -69,6 +69,7 @@ class Settings:
     name: str = ""
     phrase: Secret | None = None
     sort_key: str = ""
+    password: tuple[str, ...] = ()
     stores: tuple[Store, ...] = ()
     named: Mapping[str, Store] = MappingProxyType({})
     folder: Path | None = None
@@ -100,7 +101,7 @@ def test_values_are_shown_where_they_are_no_secret():
         }
     ) == [
         'agent.systemPrompt: "Be brief.\\n\\u001b[2J"',
-        'agent.skills[0]: "maps"',
+        'agent.skills: ["maps"]',
         "agent.maxToolRounds: 3",
         "agent.skillFolders: []",
         "host.background: false",
@@ -131,6 +132,9 @@ def test_values_are_shown_where_they_are_no_secret():
         ),
         ({"memory": {"unknown": {"name": SECRET}}}, "memory.unknown.name: text"),
         ({"plugins": {"o": {"name": SECRET}}}, "plugins.o.name: text"),
+        ({"agent": {"skills": [f"x://h?{SECRET}"]}}, 'agent.skills: ["x://h?***"]'),
+        ({"memory": {"m": {"tokens": [SECRET]}}}, "memory.m.tokens[0]: text"),
+        ({"memory": {"m": {"password": [SECRET]}}}, "memory.m.password[0]: secret"),
         ({"plugins": {"unknown": {"pin": 4711}}}, "plugins.unknown.pin: number"),
         ({"plugins": {SECRET: {"a": "b"}}}, "plugins.[?].a: text"),
         (
@@ -192,7 +196,7 @@ PROMPT = {"agent": {"systemPrompt": "old text"}}
         (
             {"plugins": {"disabled": ["a", "b"]}},
             {"plugins": {"disabled": ["b"]}},
-            ['plugins.disabled[0]: "a" -> "b"', 'plugins.disabled[1]: removed, was "b"'],
+            ['plugins.disabled: ["a", "b"] -> ["b"]'],
         ),
         (
             {"plugins": {"1 2": {"n": 1}, "3 4": {"n": 2}}},
@@ -260,7 +264,7 @@ def test_a_summary_of_what_changed():
     assert str(summary).splitlines() == [
         "/x",
         '  agent.systemPrompt: "a" -> "b"',
-        '  plugins.disabled[0]: added "x"',
+        '  plugins.disabled: added ["x"]',
         "  host.queueLimit: removed, was 1",
         "  as they were: 1 other settings",
     ]
