@@ -127,8 +127,8 @@ class Engine:
         """Bring a plugin into service; turns see it once it has started."""
         self.turns.arriving.append(name)
         try:
-            said = self._options.config.plugins.fail_closed.get(name, False)
-            await self.loader.bring_in(name, plugin, fail_closed=fail_closed or said)
+            said = [each for each, closed in self._options.config.plugins.fail_closed.items() if closed]
+            await self.loader.bring_in(name, plugin, fail_closed=fail_closed or name in said)
         finally:
             self.turns.arriving.remove(name)
 

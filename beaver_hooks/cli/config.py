@@ -19,7 +19,6 @@ from beaver_hooks.config.effective import MASK, effective
 from beaver_hooks.config.kinds import key_of, optional_of, settings_fields
 from beaver_hooks.config.paths import printable
 from beaver_hooks.config.reading import read_json
-from beaver_hooks.config.spans import value_at
 from beaver_hooks.config.suggestions import did_you_mean
 from beaver_hooks.registry.settings_classes import settings_classes
 
@@ -58,11 +57,7 @@ def get(path: tuple[str, ...], config: Path | None) -> None:
     It is the value in effect: that of the file, else the default. A secret is shown by its environment variable.
     """
     set_up_log()
-    whole = _effective(config)
-    try:
-        value = value_at(whole, path)
-    except KeyError:
-        _unknown(path, whole)
+    value = _found(_effective(config), path)
     shown = json.dumps(value, indent=2 if isinstance(value, dict) else None, ensure_ascii=False)
     show(shown)
     if json.dumps(MASK) in shown:
@@ -130,12 +125,11 @@ def _no_constant(_: str) -> NoReturn:
     raise ValueError("NaN and infinity are no JSON")
 
 
-def _unknown(path: tuple[str, ...], whole: Mapping[str, Any]) -> NoReturn:
-    known: Any = whole
-    for number, key in enumerate(path):
-        there = known if isinstance(known, Mapping) else {}
+def _found(value: Any, path: tuple[str, ...]) -> Any:
+    """Return what is at `path`, or say which key of it there is not."""
+    for number, key in enumerate(path, 1):
+        there = value if isinstance(value, Mapping) else {}
         if key not in there:
-            meant = did_you_mean(key, there).rstrip("?")
-            raise click.UsageError(f"There is no setting {'.'.join(path[: number + 1])}{meant and f'{meant}?'}")
-        known = there[key]
-    raise LookupError(path)
+            raise click.UsageError(f"There is no setting {'.'.join(path[:number])}{did_you_mean(key, there)}")
+        value = there[key]
+    return value

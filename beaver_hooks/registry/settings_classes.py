@@ -62,8 +62,9 @@ def described(name: str, point: "EntryPoint | Rivals") -> PluginInfo | None:
     try:
         with contained(name, "could not describe itself", passing=(PluginRefused,)):
             registry = Registry()
-            describe = registry.of(registry.add(name, point.load()()), "describe")
-            return None if describe is None else _checked(name, ask(describe, {}))
+            member = registry.add(name, point.load()())
+            describe = registry.of(member, "describe")
+            return member.info if describe is None else _checked(name, ask(describe, {}))
     except PluginError as error:
         make_log().debug("plugin_not_described", plugin=name, error=type_name(error))
         return None

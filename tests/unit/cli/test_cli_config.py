@@ -6,8 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
+from beaver_hooks.cli.config import command
 from beaver_hooks.config import is_trusted, load_config, trust_config
 
 FORMATTED = """{
@@ -359,11 +361,101 @@ def test_a_text_that_cannot_be_edited(cli, found, monkeypatch):
     assert "cannot be edited in its formatting; edit it by hand" in ran.err
 
 
-def test_paths_are_completed(cli, monkeypatch):
+@pytest.mark.parametrize("name", ["get", "set", "unset"])
+def test_paths_are_completed(name):
     """A shell completes the host's own settings."""
-    monkeypatch.setenv("_BEAVER_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", "beaver config set agent.ma")
-    monkeypatch.setenv("COMP_CWORD", "3")
-    ran = subprocess.run([sys.executable, "-m", "beaver_hooks.cli"], capture_output=True, text=True, check=False)
+    path = command.commands[name].params[0]
+    with click.Context(command) as context:
+        found = [each.value for each in path.shell_complete(context, "agent.s")]
 
-    assert "plain,agent.maxToolRounds\n" == ran.stdout
+    assert ["agent.systemPrompt", "agent.skills", "agent.skillFolders"] == found
+
+
+# --- The sections of plugins --------------------------------------------------------------------------------------
+
+RICH = """
+    import enum
+    from collections.abc import Mapping
+    from pathlib import Path
+    from types import MappingProxyType
+    import attrs
+    from beaver_hostspecs import PluginInfo, Secret, hookimpl
+
+    class Colour(enum.Enum):
+        RED = "red"
+
+    @attrs.frozen(kw_only=True)
+    class Store:
+        login: Secret | None = None
+
+    @attrs.frozen(kw_only=True)
+    class Settings:
+        colour: Colour = Colour.RED
+        folder: Path = Path("x")
+        stores: tuple[Store, ...] = ()
+        named: Mapping[str, Store] = MappingProxyType({})
+
+    class Plugin:
+        @hookimpl
+        def describe(self):
+            return PluginInfo(version="1", contract="1.0", settings=Settings)
+"""
+
+
+def test_get_a_plugins_settings(cli, configured, install):
+    """All kinds of settings are printed as they would stand in the file, and secrets by their variables wherever they are."""
+    install("rich", RICH)
+    plugins = json.loads(configured().read_text())["plugins"]
+    stores = {"stores": [{"login": {"env": "ONE"}}, {"login": "canary"}, {}], "named": {"a": {"login": {"env": "TWO"}}}}
+    configured(plugins=plugins | {"rich": stores})
+
+    assert {
+        "colour": "red",
+        "folder": "x",
+        "stores": [{"login": {"env": "ONE"}}, {"login": "***"}, {"login": None}],
+        "named": {"a": {"login": {"env": "TWO"}}},
+    } == cli("config", "get", "plugins.rich").json
+
+
+SILENT = """
+    from beaver_hostspecs import hookimpl
+
+    class Plugin:
+        @hookimpl
+        async def start(self):
+            pass
+"""
+BARE = """
+    from beaver_hostspecs import PluginInfo, hookimpl
+
+    class Plugin:
+        @hookimpl
+        def describe(self):
+            return PluginInfo(version="1", contract="1.0")
+"""
+NO_SETTINGS = "Error: plugins.mottos: the plugin `mottos` has no settings (in {})\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [(SILENT, NO_SETTINGS), (BARE, NO_SETTINGS), ("raise RuntimeError", "")],
+    ids=["no description", "no settings", "broken"],
+)
+def test_set_what_a_plugin_does_not_know(cli, found, install, code, said):
+    """A section of a plugin that has no settings is refused; that of one that cannot be loaded may be anything."""
+    install("mottos", code)
+    ran = cli("config", "set", "plugins.mottos.most", "3")
+
+    assert (3 if said else 0, said.format(found)) == (ran.code, ran.err)
+
+
+def test_a_name_that_two_distributions_announce(cli, found, install, tmp_path):
+    """Which of the two is meant is not known, so the section may be anything and its texts are not shown."""
+    install("mottos", "class Plugin: pass")
+    folder = tmp_path / "site" / "rival_mottos-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: rival-mottos\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text("[beaver_hooks]\nmottos = elsewhere:Plugin\n")
+    ran = cli("config", "set", "plugins.mottos.name", "canary")
+
+    assert (0, line("plugins.mottos.name: added text", found)) == (ran.code, ran.out)

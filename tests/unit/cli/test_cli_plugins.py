@@ -1,12 +1,12 @@
 """`beaver plugins`."""
 
 import json
-import subprocess
-import sys
 
+import click
 import pytest
 
 from beaver_hooks.cli.app import COMMANDS
+from beaver_hooks.cli.plugins import command
 
 CURATED = {
     "name": "curated",
@@ -131,7 +131,7 @@ def test_enable_and_disable(cli, configured, install):
     install("switched", SWITCHED)
     path = configured()
     seen = []
-    for word in ("enable", "disable", "enable", "enable"):
+    for word in ("enable", "disable", "disable", "enable", "enable"):
         ran = cli("plugins", word, "switched")
         listed = {each["name"]: each["state"] for each in cli("plugins", "--json").json["plugins"]}
         seen.append((ran.code, ran.err, switched(path), listed["switched"], ran.out.partition(" (in ")[0]))
@@ -141,6 +141,7 @@ def test_enable_and_disable(cli, configured, install):
     assert [
         (0, "", (on, False), "ok", "memory.switched.enabled: added true"),
         (0, "", (on, True), "disabled", f"plugins.disabled: {without} -> {with_it}"),
+        (0, "", (on, True), "disabled", f"{path} says that already; nothing is written.\n"),
         (0, "", (on, False), "ok", f"plugins.disabled: {with_it} -> {without}"),
         (0, "", (on, False), "ok", f"{path} says that already; nothing is written.\n"),
     ] == seen
@@ -213,11 +214,9 @@ def test_options_before_the_command(cli, configured, scratch):
     assert 2 == cli("plugins", "--json", "enable", "tally").code
 
 
-def test_names_are_completed(monkeypatch):
+@pytest.mark.parametrize("word", ["enable", "disable"])
+def test_names_are_completed(word):
     """A shell completes the names of installed plugins."""
-    monkeypatch.setenv("_BEAVER_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", "beaver plugins enable cura")
-    monkeypatch.setenv("COMP_CWORD", "3")
-    ran = subprocess.run([sys.executable, "-m", "beaver_hooks.cli"], capture_output=True, text=True, check=False)
-
-    assert "plain,curated\n" == ran.stdout
+    name = command.commands[word].params[0]
+    with click.Context(command) as context:
+        assert ["curated"] == [each.value for each in name.shell_complete(context, "cura")]

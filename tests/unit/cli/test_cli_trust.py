@@ -286,7 +286,9 @@ def test_a_plugin_that_is_disabled_is_not_imported_to_be_asked(cli, found, insta
     assert [] == [*site.glob("*.ran")]
 
 
-@pytest.mark.parametrize("text", [None, "", "[]", "{}", '{"version": 1, "fingerprint": 1, "salt": "", "entries": []}'])
+@pytest.mark.parametrize(
+    "text", [None, "", "[]", "{}", '{"version": 2}', '{"version": 1, "fingerprint": 1, "salt": "", "entries": []}']
+)
 def test_a_version_that_was_not_kept(cli, found, text):
     """A record of an older version, or one that cannot be read: all settings are shown, with the values they have."""
     found.write_text(json.dumps(PROMPT))
