@@ -302,7 +302,7 @@ REQUESTS = {"search": ["search", "add", "flush"], "add": ["search", "add"], "flu
 @pytest.mark.parametrize("operation", FAILURES)
 async def test_a_failure_does_not_change_what_a_run_comes_to(load, gateway, operation, fault):
     """Search, add or flush fails: the result, the session, the snapshot and the tool are as without the failure."""
-    seen = []
+    seen, asked = [], []
     for failing in (False, True):
         gateway.behave()
         gateway.received.clear()
@@ -314,8 +314,11 @@ async def test_a_failure_does_not_change_what_a_run_comes_to(load, gateway, oper
         prompts = [text.text for asked, _ in agent.provider.asked for text in asked if text.role == "system"]
         tools = [names for _, names in agent.provider.asked]
         seen.append((settled(result), messages, prompts, tools, agent.curated_files))
+        asked.append(len(agent.provider.others))
 
     assert seen[0] == seen[1]
+    # What was recalled is missing where the search fails, and nothing takes its place.
+    assert [2, 1 if operation == "search" else 2] == asked
     assert ("PostgreSQL.", "completed") == seen[1][0][:2]
     assert REQUESTS[operation] == gateway.operations
 
