@@ -1,4 +1,4 @@
-"""What the commands that edit the configuration have in common: which file, and what is said of the edit."""
+"""What the commands that edit the configuration have in common: which file they edit, and what they print."""
 
 import os
 from collections.abc import Callable

@@ -103,7 +103,7 @@ def edit_config(
 
     Raises:
         ConfigurationError: the file cannot be read or written, or would not be right.
-        ConfigurationNotTrusted: it was merely found, and nobody has confirmed it as it is.
+        ConfigurationNotTrusted: it was merely found, and is not confirmed as it is.
         KeyError: what is to be removed is not there.
     """
     with _alone(environment):

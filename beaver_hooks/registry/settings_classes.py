@@ -1,4 +1,4 @@
-"""The settings classes of the installed plugins, without a host: for whoever shows or edits a configuration."""
+"""The settings classes of the installed plugins, without a host: to show and to edit a configuration."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

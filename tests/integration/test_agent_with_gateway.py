@@ -145,7 +145,7 @@ def settled(result):
     return result.text, result.status, result.session_id, calls, result.usage
 
 
-# --- Who is there -------------------------------------------------------------------------------------------------
+# --- Which memories load ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -204,7 +204,7 @@ def test_a_section_of_a_plugin_that_is_left_out_may_be_anything(cli, found):
 
 
 def test_dry_run(cli, found):
-    """What would change is said, and the file and its confirmation stay as they are."""
+    """The line names what would change; the file and its confirmation stay as they are."""
     before = found.stat().st_mtime_ns
     ran = cli("config", "set", "agent.maxToolRounds", "5", "--dry-run")
 
@@ -260,7 +260,7 @@ def test_a_credential_in_the_file(cli, found):
 # --- Trust, and what may be written -------------------------------------------------------------------------------
 
 
-def test_a_file_that_nobody_confirmed_is_not_edited(cli, found):
+def test_an_unconfirmed_file_is_not_edited(cli, found):
     """Editing one setting of a stranger's file would confirm all of it, so it is refused with what to do."""
     text = FORMATTED.replace("offline", "openai").replace("}\n}", ', "baseUrl": "http://evil", "model": "m"}\n}')
     found.write_text(text)

@@ -168,7 +168,7 @@ def test_enabling_a_plugin_without_a_switch(cli, configured, install, code):
 
 
 def test_enabling_what_the_mode_blocks(cli, configured):
-    """It is enabled in the file, and that the mode blocks it all the same is said."""
+    """The file enables it, and a line on stderr names the mode that blocks it all the same."""
     path = configured()
     ran = cli("plugins", "enable", "gateway")
 
