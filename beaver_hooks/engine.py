@@ -134,7 +134,8 @@ class Engine:
         """Bring a plugin into service; turns see it once it has started."""
         self.turns.arriving.append(name)
         try:
-            await self.loader.bring_in(name, plugin, fail_closed=fail_closed)
+            said = [each for each, closed in self._options.config.plugins.fail_closed.items() if closed]
+            await self.loader.bring_in(name, plugin, fail_closed=fail_closed or name in said)
         finally:
             self.turns.arriving.remove(name)
 
@@ -181,7 +182,7 @@ class Engine:
             self._log.warning("disabled_plugin_unknown", plugin=name)
         await self.loader.load(plan, points)
         for name, plugin in self._options.plugins.items():
-            await self.loader.bring_in(name, plugin, fail_closed=name in self._options.fail_closed)
+            await self.loader.bring_in(name, plugin, fail_closed=name in self._options.preset.fail_closed)
         for name in self._options.fail_closed:
             self.registry.member(name)
         for member in self.registry.members():

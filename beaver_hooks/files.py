@@ -12,6 +12,9 @@ STRAY_AFTER = 60.0
 """Seconds after which a temporary file belongs to nobody any more."""
 
 
+_PRIVATE = 0o600
+
+
 class LocksMissing(OSError):
     """Files cannot be locked on this system."""
 
@@ -34,8 +37,8 @@ def create_once(path: Path, content: bytes) -> bool:
         return _publish(temporary, path)
 
 
-def replace(path: Path, content: bytes) -> None:
-    """Put a file (0600) with `content` in the place of `path`, whole or not at all.
+def replace(path: Path, content: bytes, *, mode: int = _PRIVATE) -> None:
+    """Put a file with `content` in the place of `path`, whole or not at all.
 
     Two processes that change what they read must hold a lock while they do; see `locked`.
 
@@ -43,6 +46,8 @@ def replace(path: Path, content: bytes) -> None:
         OSError: it cannot be written; what was there is as it was.
     """
     with _written(path, content) as temporary:
+        if mode != _PRIVATE:
+            temporary.chmod(mode)
         temporary.replace(path)
         sync_folder(path.parent)
 
@@ -104,7 +109,7 @@ def _written(path: Path, content: bytes) -> Iterator[Path]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         file.flush()

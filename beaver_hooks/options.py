@@ -14,7 +14,7 @@ from beaver_hooks.audit.events import AuditSink
 from beaver_hooks.config import Config
 from beaver_hooks.config.finding import FOLDER
 from beaver_hooks.engine import Options
-from beaver_hooks.registry.modes import Preset, preset
+from beaver_hooks.registry.modes import Preset, preset_of, with_choices
 from beaver_hostspecs import Clock, CommandContext, HostMisused, Services, SystemClock
 from beaver_hostspecs.naming import type_name
 
@@ -112,9 +112,7 @@ def as_name(name: str, value: object) -> str:
 
 
 def _preset(config: Config, discover: frozenset[str] | None, closed: frozenset[str]) -> Preset:
-    if discover is not None:
-        return Preset(required=discover, fail_closed=closed)
-    chosen = preset(config.mode, explicit=config.explicit)
+    chosen = preset_of(config) if discover is None else with_choices(Preset(required=discover), config)
     return attrs.evolve(chosen, fail_closed=chosen.fail_closed | closed)
 
 

@@ -79,6 +79,11 @@ class EngineLoadResult:
         except UnknownPlugin:
             return None
 
+    @property
+    def memory_gateway_service(self) -> Any | None:
+        """What the plugin `gateway` exposes as its `service`, or `None` where it is not in service."""
+        return getattr(self.plugin("gateway"), "service", None)
+
     async def close(self) -> None:
         """Drain and close the host, store what it still said, close the rest. Closing again does nothing."""
         await self._closing.aclose()

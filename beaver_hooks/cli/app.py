@@ -19,6 +19,7 @@ COMMANDS = {
     "memory": "See how each memory is, switch them off and on, use their commands.",
     "hooks": "Give another agent memory by the hooks in its settings.",
     "plugins": "List the installed plugins and how they are.",
+    "config": "Read and edit the configuration.",
     "why": "Explain a turn: what was recalled, injected and kept.",
     "audit": "Verify and read the audit trail.",
     "trust": "Review and confirm a configuration that was found.",

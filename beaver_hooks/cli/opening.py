@@ -16,6 +16,7 @@ from beaver_hooks.cli.app import CONFIG
 from beaver_hooks.cli.terminal import harmless, waiting
 from beaver_hooks.config import LoadedConfig, Summary, load_config
 from beaver_hooks.log import LOGGER_NAME
+from beaver_hooks.registry.settings_classes import settings_classes
 from beaver_hostspecs import scrub
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -37,7 +38,9 @@ def configured(config: Path | None) -> LoadedConfig:
     set_up_log()
     named = config or click.get_current_context().meta.get(CONFIG)
     return load_config(
-        None if named is None else Path(named), confirm=_confirm if sys.stdin.isatty() and sys.stderr.isatty() else None
+        None if named is None else Path(named),
+        confirm=_confirm if sys.stdin.isatty() and sys.stderr.isatty() else None,
+        classes=settings_classes,
     )
 
 

@@ -1,6 +1,7 @@
 """`beaver plugins`: every installed plugin, and how it is."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,22 @@ import attrs
 import click
 
 from beaver_hooks.agent.loading import EngineLoadResult
+from beaver_hooks.cli.app import CONFIG
+from beaver_hooks.cli.edits import dry_run, edited, target
 from beaver_hooks.cli.opening import common, configured, in_loop, opened
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.cli.wording import filled
-from beaver_hooks.config import LoadedConfig
+from beaver_hooks.config import Config, LoadedConfig
+from beaver_hooks.config.edits import Step, with_placeholders
+from beaver_hooks.config.kinds import key_of, settings_fields
+from beaver_hooks.config.paths import printable
+from beaver_hooks.config.suggestions import did_you_mean
 from beaver_hooks.record.health import Health
 from beaver_hooks.record.recorder import HOST
-from beaver_hooks.registry.catalog import installed
-from beaver_hooks.registry.modes import preset
+from beaver_hooks.registry.catalog import install_command, installed
+from beaver_hooks.registry.modes import preset_of
+from beaver_hooks.registry.settings_classes import described, settings_of
+from beaver_hostspecs import ConfigurationError
 
 
 @attrs.frozen(kw_only=True)
@@ -57,16 +66,88 @@ class Listed:
         }
 
 
-@click.command(name="plugins")
+@click.group(name="plugins", invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: mode, plugins, host.")
 @common
-def command(*, as_json: bool, config: Path | None) -> None:
+@click.pass_context
+def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
     """List the installed plugins and how they are.
 
     Also those that are disabled, that the memory mode blocks, or that could not be loaded, with the reason. Opens the
-    agent for it, as `beaver run` does.
+    agent for it, as `beaver run` does. Its commands edit the configuration, as `beaver config` does.
     """
-    in_loop(_show(configured(config), as_json=as_json))
+    if ctx.invoked_subcommand is None:
+        in_loop(_show(configured(config), as_json=as_json))
+    elif as_json:
+        raise click.UsageError("Only the list of the plugins can be had as JSON.")
+    elif config is not None:
+        ctx.meta[CONFIG] = str(config)
+
+
+def _installed(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Return the name of an installed plugin, or say which one was probably meant or how to install it."""
+    if value not in (there := installed()):
+        remedy = install_command(value)
+        end = f"; run: {remedy}" if remedy else did_you_mean(value, there)
+        raise click.BadParameter(f"no plugin named `{printable(value)}` is installed{end}", ctx, param)
+    return value
+
+
+def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - the signature is click's
+    """Complete the names of the installed plugins without importing them."""
+    return [name for name in installed() if name.startswith(incomplete)]
+
+
+name_argument = click.argument("name", callback=_installed, shell_complete=_names)
+
+
+@command.command(name="enable")
+@name_argument
+@dry_run
+@common
+def enable(*, name: str, dry_run: bool, config: Path | None) -> None:
+    """Let a plugin load.
+
+    Takes it out of `plugins.disabled`, and sets its own setting `enabled`, if it has one, to true.
+    """
+    done = edited(target(config), lambda current: _enabling(name, current), dry=dry_run)
+    if name in preset_of(done.config).blocked:
+        show(f"The memory mode `{done.config.mode}` blocks `{name}` all the same; see memory.mode.", err=True)
+
+
+@command.command(name="disable")
+@name_argument
+@dry_run
+@common
+def disable(*, name: str, dry_run: bool, config: Path | None) -> None:
+    """Keep a plugin from being imported: names it in `plugins.disabled`."""
+    edited(target(config), lambda current: _disabling(name, current), dry=dry_run)
+
+
+def _enabling(name: str, config: Config) -> Iterator[Step]:
+    disabled = config.plugins.disabled
+    if name in disabled:
+        yield Step(path=("plugins", "disabled"), value=[each for each in disabled if each != name])
+    info = described(name, installed()[name])
+    path, cls = (None, None) if info is None else settings_of(name, info)
+    if path is None or cls is None or not _has_switch(cls):
+        return
+    settings: Any = config.settings(cls, path, environment=with_placeholders(config.section(path) or {}, os.environ))
+    if not settings.enabled:
+        yield Step(path=(*path.split(".", 1), "enabled"), value=True)
+
+
+def _disabling(name: str, config: Config) -> Iterator[Step]:
+    if name in preset_of(config).required:
+        problem = f"the memory mode `{config.mode}` needs `{name}`; change `memory.mode` first"
+        raise ConfigurationError("plugins.disabled", problem)
+    if name not in config.plugins.disabled:
+        yield Step(path=("plugins", "disabled"), value=[*config.plugins.disabled, name])
+
+
+def _has_switch(cls: type) -> bool:
+    """Whether a plugin has a setting of its own that says whether it is on: `enabled`, true or false."""
+    return any(key_of(each) == "enabled" and each.type is bool for each in settings_fields(cls))
 
 
 async def _show(loaded: LoadedConfig, *, as_json: bool) -> None:
@@ -87,7 +168,7 @@ async def _show(loaded: LoadedConfig, *, as_json: bool) -> None:
 def listed(engine: EngineLoadResult) -> tuple[Listed, ...]:
     """Return every plugin that the host has heard of, by name."""
     config = engine.loaded.config
-    closed = preset(config.mode, explicit=config.explicit).fail_closed
+    closed = preset_of(config).fail_closed
     distributions = _distributions()
     infos, tools, commands = engine.host.plugins, engine.host.tools, engine.host.commands
     return tuple(

@@ -12,8 +12,8 @@ from beaver_hooks.config import forget_trust
 from beaver_hooks.config.finding import FILE, FOLDER
 from beaver_hooks.config.loading import refuse_link
 from beaver_hooks.config.reading import build_config, read_json
-from beaver_hooks.config.summaries import summarise
-from beaver_hooks.config.trust import fingerprint, record_trust, recorded_fingerprint
+from beaver_hooks.config.trust import confirm, fingerprint, recorded_fingerprint, review
+from beaver_hooks.registry.settings_classes import settings_classes
 from beaver_hostspecs import scrub
 
 
@@ -29,7 +29,8 @@ def command(ctx: click.Context, file: Path | None, *, yes: bool, forget: bool, o
 
     FILE is .beaver/config.json unless given. A configuration can name programs, addresses and environment variables,
     and one lies in every folder that somebody hands you; so it takes effect only once you have confirmed it here. What
-    is shown holds no value but hosts, variables and programs. A change asks again, unless it is one of a number.
+    is shown holds no credential: secrets and variables are shown by name, addresses by host. A change, unless it is one
+    of a number, asks again and shows what changed.
     """
     if yes + forget + only_show > 1:
         raise click.UsageError("Give only one of --yes, --forget and --show.")
@@ -46,9 +47,10 @@ def _review(path: Path, *, yes: bool, only_show: bool) -> int:
     """Show a configuration, and confirm it if that is wanted; return the exit code."""
     # What is shown and what is confirmed come from the same bytes: the file may change at any time.
     raw = read_json(path)
-    build_config(raw, source=path)
+    config = build_config(raw, source=path)
+    classes = settings_classes(config)
     current, known = fingerprint(raw), recorded_fingerprint(path, os.environ)
-    show(scrub(str(summarise(raw, Path(os.path.realpath(path)), changed=known is not None))))
+    show(scrub(str(review(path, raw, os.environ, classes))))
     if current == known:
         show("\nThis configuration is confirmed.")
         return 0
@@ -56,7 +58,7 @@ def _review(path: Path, *, yes: bool, only_show: bool) -> int:
     show(f"\nThis configuration {changed}.")
     if only_show or not _agreed(yes=yes):
         return FOUND
-    record_trust(path, current, os.environ)
+    confirm(path, raw, os.environ, classes)
     show("It is confirmed from now on.")
     return 0
 

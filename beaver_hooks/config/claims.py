@@ -34,6 +34,13 @@ def check_claims(path: str, claims: Claims) -> str | None:
         return _elsewhere(name, claims)
     if root == "memory":
         return _no_memory(name, claims)
+    return check_known(name, claims)
+
+
+def check_known(name: str, claims: Claims) -> str | None:
+    """Return what is wrong with a plugin's name, or `None` for a plugin that is there or may be absent."""
+    if name in {*claims.ignored, *claims.installed, *claims.claimed.values()}:
+        return None
     return f"no plugin of that name is installed{did_you_mean(name, claims.installed)}"
 
 

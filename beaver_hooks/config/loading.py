@@ -2,20 +2,24 @@
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import attrs
 
+from beaver_hooks.config.entries import Classes
 from beaver_hooks.config.finding import FOLDER, Found, find_config
 from beaver_hooks.config.model import Config
 from beaver_hooks.config.paths import printable
 from beaver_hooks.config.reading import build_config, read_json
-from beaver_hooks.config.summaries import Summary, summarise
-from beaver_hooks.config.trust import fingerprint, record_trust, recorded_fingerprint
+from beaver_hooks.config.summaries import Summary
+from beaver_hooks.config.trust import confirm as record_confirmation
+from beaver_hooks.config.trust import fingerprint, recorded_fingerprint, review
 from beaver_hostspecs import ConfigurationNotTrusted
 
 Confirm = Callable[[Summary], bool]
+SettingsClasses = Callable[[Config], Classes]
 
 
 @attrs.frozen(kw_only=True)
@@ -42,6 +46,7 @@ def load_config(
     environment: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     confirm: Confirm | None = None,
+    classes: SettingsClasses | None = None,
 ) -> LoadedConfig:
     """Return the configuration for a working directory; the defaults when there is no file.
 
@@ -51,6 +56,8 @@ def load_config(
         cwd: the working directory unless given.
         confirm: asks a person whether a configuration that was merely found may take effect; the answer is
             recorded.
+        classes: returns the settings classes of the plugins, which say what is secret; the texts of plugins that
+            it does not know are not shown.
 
     Raises:
         ConfigurationError: the file or the record of confirmations cannot be read, or a setting is wrong.
@@ -67,7 +74,8 @@ def load_config(
     raw = read_json(found.path)
     config = build_config(raw, environment=environment, source=found.path)
     if not found.given:
-        _ensure_trust(raw, found, environment, confirm)
+        known = partial(classes, config) if classes is not None else dict
+        _ensure_trust(raw, found, environment, confirm, known)
     return LoadedConfig(
         config=config,
         path=found.path,
@@ -94,18 +102,22 @@ def refuse_link(path: Path) -> None:
 
 
 def _ensure_trust(
-    raw: Mapping[str, Any], found: Found, environment: Mapping[str, str], confirm: Confirm | None
+    raw: Mapping[str, Any],
+    found: Found,
+    environment: Mapping[str, str],
+    ask: Confirm | None,
+    classes: Callable[[], Classes],
 ) -> None:
     current, known = fingerprint(raw), recorded_fingerprint(found.path, environment)
     if current == known:
         return
-    real = Path(os.path.realpath(found.path))
-    if confirm is None or not confirm(summarise(raw, real, changed=known is not None)):
+    there = {} if ask is None else classes()
+    if ask is None or not ask(review(found.path, raw, environment, there)):
         _refuse(found.path, changed=known is not None)
-    record_trust(real, current, environment)
+    record_confirmation(found.path, raw, environment, there)
 
 
-def _refuse(path: Path, *, changed: bool) -> None:
+def _refuse(path: Path, *, changed: bool) -> NoReturn:
     name = printable(str(path))
     why = "has changed since it was confirmed" if changed else "was found here and nobody has confirmed it"
     raise ConfigurationNotTrusted(

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 import attrs
 
 from beaver_hooks.config.agent import AgentSettings
-from beaver_hooks.config.claims import Claims, check_claims
+from beaver_hooks.config.claims import Claims, check_claims, check_known
 from beaver_hooks.config.kinds import hidden, rest
 from beaver_hooks.config.locating import located_in
 from beaver_hooks.config.paths import child
@@ -20,6 +20,9 @@ from beaver_hostspecs.settings import at_least, between, distinct, positive, set
 
 Mode = Literal["curated", "hybrid", "memory_gateway"]
 Section = Mapping[str, Any]
+FAIL_CLOSED = "failClosed"
+"""The key in `plugins.<name>` that is the host's, whatever else the plugin keeps there."""
+
 T = TypeVar("T")
 
 
@@ -70,7 +73,7 @@ class Memory:
         sections: the raw settings of the memory plugins, by the last part of their path.
     """
 
-    mode: Mode = setting(default="hybrid", help="curated, hybrid (both memories) or memory_gateway (it alone)")
+    mode: Mode = setting(default="hybrid", help="curated, hybrid (curated and gateway) or memory_gateway (it alone)")
     explicit: bool = hidden(default=False)
     sections: Mapping[str, Mapping[str, Any]] = rest()
 
@@ -81,11 +84,25 @@ class Plugins:
 
     Attributes:
         disabled: names of plugins that are never imported.
-        sections: the raw settings of third-party plugins, by plugin name.
+        sections: the raw settings of third-party plugins, by plugin name, and `failClosed` of any plugin.
     """
 
     disabled: tuple[str, ...] = setting(default=(), help="names of plugins that are not loaded", validator=distinct())
     sections: Mapping[str, Mapping[str, Any]] = rest()
+
+    @property
+    def fail_closed(self) -> Mapping[str, bool]:
+        """Whether a plugin's failure stops the turn, by name, for the plugins whose section says it."""
+        return {name: section[FAIL_CLOSED] for name, section in self.sections.items() if FAIL_CLOSED in section}
+
+    @property
+    def settings(self) -> Mapping[str, Section]:
+        """The sections as the plugins get them: without `failClosed`, and without a section that holds nothing else."""
+        return {
+            name: {key: value for key, value in section.items() if key != FAIL_CLOSED}
+            for name, section in self.sections.items()
+            if set(section) != {FAIL_CLOSED}
+        }
 
 
 @attrs.frozen(kw_only=True)
@@ -115,9 +132,14 @@ class Config:
         """Whether the file names the mode."""
         return self.memory is not None and self.memory.explicit
 
+    @property
+    def plugin_sections(self) -> Mapping[str, Section]:
+        """The raw settings of the plugins, by path."""
+        return dict(self._sections())
+
     def section(self, path: str) -> Section | None:
         """Return the raw settings at a plugin's `settings_path`, or `None` when the file has none there."""
-        return dict(self._sections()).get(path)
+        return self.plugin_sections.get(path)
 
     def settings(self, cls: type[T], path: str, *, environment: Mapping[str, str]) -> T:
         """Return a plugin's settings: made from the section at its `settings_path`, if the file has one there.
@@ -158,11 +180,15 @@ class Config:
             problem = check_claims(path, claims)
             if problem is not None:
                 raise ConfigurationError(child(*path.split(".", 1)), problem)
+        for name in self.plugins.fail_closed:
+            problem = check_known(name, claims)
+            if problem is not None:
+                raise ConfigurationError(child("plugins", name), problem)
 
     def _sections(self) -> Iterator[tuple[str, Section]]:
         memory = self.memory.sections if self.memory else MappingProxyType({})
         yield from ((f"memory.{name}", section) for name, section in memory.items())
-        yield from ((f"plugins.{name}", section) for name, section in self.plugins.sections.items())
+        yield from ((f"plugins.{name}", section) for name, section in self.plugins.settings.items())
 
 
 def is_section_path(path: str) -> bool:

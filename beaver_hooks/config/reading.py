@@ -13,8 +13,8 @@ from typing import Any
 import attrs
 
 from beaver_hooks.config.locating import located_in
-from beaver_hooks.config.model import Config
-from beaver_hooks.config.paths import printable
+from beaver_hooks.config.model import FAIL_CLOSED, Config, Plugins
+from beaver_hooks.config.paths import child, printable
 from beaver_hooks.config.plain import DEEPEST, Repeated, check_plain
 from beaver_hooks.config.structuring import structure
 from beaver_hostspecs import ConfigurationError
@@ -63,10 +63,17 @@ def build_config(
     """
     environment = os.environ if environment is None else environment
     made = located_in(source, partial(structure, Config, raw, "", environment=environment))
+    located_in(source, partial(_check_fail_closed, made.plugins))
     config = attrs.evolve(made, source=source)
     if config.memory is None:
         return config
     return attrs.evolve(config, memory=attrs.evolve(config.memory, explicit="mode" in raw["memory"]))
+
+
+def _check_fail_closed(plugins: Plugins) -> None:
+    for name, closed in plugins.fail_closed.items():
+        if not isinstance(closed, bool):
+            raise ConfigurationError(child(child("plugins", name), FAIL_CLOSED), "must be true or false")
 
 
 def read_bytes(path: Path) -> bytes:

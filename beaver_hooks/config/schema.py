@@ -17,7 +17,7 @@ from beaver_hooks.config.kinds import (
     rest_field,
     settings_fields,
 )
-from beaver_hooks.config.model import Config
+from beaver_hooks.config.model import FAIL_CLOSED, Config
 from beaver_hooks.config.paths import child
 from beaver_hostspecs import Secret
 from beaver_hostspecs.settings import HELP, KEYWORDS
@@ -34,6 +34,11 @@ _SECRET: Mapping[str, Any] = {
             "additionalProperties": False,
         },
     ]
+}
+
+_FAIL_CLOSED: Mapping[str, Any] = {
+    "type": "boolean",
+    "description": "whether its failure before a prompt stops the turn; the memory mode decides unless given",
 }
 
 _SCALARS: Mapping[Any, Mapping[str, Any]] = {
@@ -74,7 +79,7 @@ def _object(cls: type, path: str, sections: _Sections) -> Schema:
     others: Schema | bool = False
     if rest_field(cls) is not None:
         properties |= _sections(path, sections)
-        others = {"type": "object"} if sections.others else False
+        others = _other(path) if sections.others else False
     required = [key_of(each) for each in attributes if each.default is attrs.NOTHING]
     schema: Schema = {"type": "object", "properties": properties, "additionalProperties": others}
     return schema | ({"required": required} if required else {})
@@ -82,11 +87,26 @@ def _object(cls: type, path: str, sections: _Sections) -> Schema:
 
 def _sections(path: str, sections: _Sections) -> Schema:
     prefix = f"{path}."
-    return {
+    found = {
         where.removeprefix(prefix): _object(cls, where, sections)
         for where, cls in sections.known.items()
         if where.startswith(prefix)
     }
+    return found if path != "plugins" else _with_fail_closed(found, sections)
+
+
+def _with_fail_closed(found: Schema, sections: _Sections) -> Schema:
+    """Add `failClosed` to the sections of `plugins`, and a section of its own for a plugin that has its elsewhere."""
+    for where in sections.known:
+        nothing = {"type": "object", "properties": {}, "additionalProperties": False}
+        section = found.setdefault(where.partition(".")[2], nothing)
+        section["properties"] = {FAIL_CLOSED: _FAIL_CLOSED, **section["properties"]}
+    return found
+
+
+def _other(path: str) -> Schema:
+    """Return what is known of the section of a plugin of which nothing is known."""
+    return {"type": "object"} | ({"properties": {FAIL_CLOSED: _FAIL_CLOSED}} if path == "plugins" else {})
 
 
 def _property(attribute: "attrs.Attribute[Any]", path: str, sections: _Sections) -> Schema:

@@ -1,116 +1,103 @@
-"""What a person reviews before a configuration that was merely found takes effect."""
+"""What a person reviews before a configuration that was merely found takes effect: its settings, or what changed."""
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import attrs
 
-from beaver_hooks.config.environment import is_reference
-from beaver_hooks.config.paths import child, item, printable, shown_variable
-
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_HOST = re.compile(r"[A-Za-z0-9.:-]{1,253}")
-_WORD = re.compile(r"[A-Za-z0-9._/~+-]{1,200}")
-_ADDRESS_KEYS = ("url", "uri", "address", "host", "endpoint", "server")
-_PROGRAM_KEYS = ("command", "program", "executable", "cmd", "exec")
-# As whole words only: a `transcript` is no script, and of what is taken for a program the first word is shown.
-_PROGRAM_WORDS = frozenset({"bin", "binary", "entrypoint", "interpreter", "run", "script", "shell"})
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+from beaver_hooks.config.entries import NO_CLASSES, Classes, Entry, entries_of
+from beaver_hooks.config.paths import printable
+from beaver_hooks.config.quotes import quoted_change
 
 
 @attrs.frozen(kw_only=True)
-class Entry:
-    """One setting of a configuration, without its value.
+class Change:
+    """One setting that is not what it was when the configuration was confirmed.
 
     Attributes:
-        path: where it is.
-        kind: `address`, `environment variable`, `program`, or what sort of value it is.
-        name: the host, variable or program; empty for the other kinds, and where showing it could show a
-            credential.
+        before: it as it was confirmed, or `None` where it was not there.
+        after: it as it is, or `None` where it is not there any more.
     """
 
-    path: str
-    kind: str
-    name: str = ""
+    before: Entry | None
+    after: Entry | None
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.kind} {self.name}".rstrip()
+        if self.before is None or self.after is None:
+            added = self.after is not None
+            there = self.after or self.before
+            assert there is not None  # noqa: S101 - a change is about something
+            return f"{there.path}: {'added' if added else 'removed, was'} {there.shown}"
+        before, after = self.before, self.after
+        if before.kind == after.kind == "text" and before.value is not None and after.value is not None:
+            shown = quoted_change(before.value, after.value)
+        else:
+            shown = f"{before.shown} -> {after.shown}"
+        hidden = " (changed where it is not shown)" if before.shown == after.shown else ""
+        return f"{after.path}: {shown}{hidden}"
 
 
 @attrs.frozen(kw_only=True)
 class Summary:
-    """A configuration as far as it can be shown: paths and kinds, and what it would use.
+    """A configuration as far as it can be shown: its settings, or what changed of them.
 
     Attributes:
         path: the real path of the file.
         changed: whether an earlier version of it was confirmed.
         entries: its settings, in the order of the file.
+        previous: the settings as they were confirmed; `None` where that is not known.
     """
 
     path: Path
     changed: bool
     entries: tuple[Entry, ...]
+    previous: tuple[Entry, ...] | None = None
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What changed since it was confirmed; nothing where that is not known."""
+        return () if self.previous is None else compare(self.previous, self.entries)
 
     def __str__(self) -> str:
-        return "\n".join([printable(str(self.path)), *(f"  {entry}" for entry in self.entries)])
+        lines = [f"  {each}" for each in self.changes or self.entries]
+        if self.changes:
+            added_or_changed = sum(each.after is not None for each in self.changes)
+            lines.append(f"  as they were: {len(self.entries) - added_or_changed} other settings")
+        return "\n".join([printable(str(self.path)), *lines])
 
 
-def summarise(raw: Mapping[str, Any], path: Path, *, changed: bool) -> Summary:
-    """Return what to show of a configuration."""
-    effective = {key: value for key, value in raw.items() if key != "$schema"}
-    return Summary(path=path, changed=changed, entries=tuple(_entries(effective, "", "")))
+def summarise(
+    raw: Mapping[str, Any],
+    path: Path,
+    *,
+    changed: bool,
+    previous: tuple[Entry, ...] | None = None,
+    salt: str = "",
+    classes: Classes = NO_CLASSES,
+) -> Summary:
+    """Return what to show of a configuration; for the other arguments see `Summary` and `entries_of`."""
+    return Summary(path=path, changed=changed, entries=entries_of(raw, salt=salt, classes=classes), previous=previous)
 
 
-def _entries(value: object, path: str, key: str) -> Iterator[Entry]:
-    if is_reference(value):
-        yield Entry(path=path, kind="environment variable", name=shown_variable(value["env"]) or "")
-    elif isinstance(value, Mapping):
-        for name, each in value.items():
-            yield from _entries(each, child(path, name), name)
-    elif isinstance(value, list):
-        for index, each in enumerate(value):
-            # Of a command given as a list only the first word names the program.
-            yield from _entries(each, item(path, index), "" if index and _is_program(key) else key)
-    elif isinstance(value, str):
-        yield _text(value, path, key)
-    else:
-        yield Entry(path=path, kind=_kind(value))
+def compare(before: tuple[Entry, ...], after: tuple[Entry, ...]) -> tuple[Change, ...]:
+    """Return what changed, in the order of the newer ones, and then what is not there any more."""
+    old, new = _numbered(before), _numbered(after)
+    changed = [
+        Change(before=old.get(place), after=entry)
+        for place, entry in new.items()
+        if place not in old or old[place].digest != entry.digest
+    ]
+    removed = [Change(before=entry, after=None) for place, entry in old.items() if place not in new]
+    return (*changed, *removed)
 
 
-def _text(value: str, path: str, key: str) -> Entry:
-    if _is_program(key) or _is_programs(key):
-        word = (value.split() or [""])[0]
-        return Entry(path=path, kind="program", name=word if _WORD.fullmatch(word) else "")
-    if _SCHEME.match(value) or key.casefold().endswith(_ADDRESS_KEYS):
-        return Entry(path=path, kind="address", name=_host(value))
-    return Entry(path=path, kind="text")
-
-
-def _host(value: str) -> str:
-    """Return host and port of an address; never its user, path or query, where credentials travel."""
-    try:
-        network = urlsplit(value if _SCHEME.match(value) else f"//{value}").netloc
-    except ValueError:
-        return ""
-    host = network.rpartition("@")[2]
-    return host if _HOST.fullmatch(host.replace("[", "").replace("]", "")) else ""
-
-
-def _is_program(key: str) -> bool:
-    """Whether what stands at `key` is started: a `cmd` is, a `buildScript` and a `run-cmd`."""
-    words = [word.casefold() for word in _WORDS.findall(key)]
-    return key.casefold().endswith(_PROGRAM_KEYS) or (bool(words) and words[-1] in _PROGRAM_WORDS)
-
-
-def _is_programs(key: str) -> bool:
-    """Whether each of what stands at `key` is started by itself: `commands`, `preRunScripts`."""
-    return key.casefold().endswith("s") and _is_program(key[:-1])
-
-
-def _kind(value: object) -> str:
-    if value is None:
-        return "nothing"
-    return "yes or no" if isinstance(value, bool) else "number"
+def _numbered(entries: tuple[Entry, ...]) -> dict[tuple[str, int], Entry]:
+    """Return the entries by path; of several whose path is not shown each has a number."""
+    found: dict[tuple[str, int], Entry] = {}
+    for entry in entries:
+        number = 0
+        while (entry.path, number) in found:
+            number += 1
+        found[entry.path, number] = entry
+    return found

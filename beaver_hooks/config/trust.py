@@ -10,11 +10,15 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from beaver_hooks.config.confirmations import change_record, read_record, record_path
+from beaver_hooks.config.confirmations import Fingerprints, change_record, read_record, record_path
+from beaver_hooks.config.entries import NO_CLASSES, Classes
 from beaver_hooks.config.reading import read_json
+from beaver_hooks.config.summaries import Summary, summarise
+from beaver_hooks.config.versions import drop_version, keep_version, kept_version
 
 
 def trust_config(path: Path, *, environment: Mapping[str, str] | None = None) -> None:
@@ -23,7 +27,7 @@ def trust_config(path: Path, *, environment: Mapping[str, str] | None = None) ->
     Raises:
         ConfigurationError: it cannot be read, or the record cannot be written.
     """
-    record_trust(path, fingerprint(read_json(path)), _environment(environment))
+    confirm(path, read_json(path), _environment(environment))
 
 
 def is_trusted(path: Path, *, environment: Mapping[str, str] | None = None) -> bool:
@@ -45,8 +49,40 @@ def forget_trust(path: Path, *, environment: Mapping[str, str] | None = None) ->
     where = record_path(_environment(environment))
     if _key(path) not in read_record(where):
         return False
-    change_record(where, lambda fingerprints: _drop(fingerprints, _key(path)))
+    change_record(where, partial(_drop, where, _key(path)))
     return True
+
+
+def confirm(path: Path, raw: Mapping[str, Any], environment: Mapping[str, str], classes: Classes = NO_CLASSES) -> None:
+    """Record that the configuration at `path`, which holds `raw`, may take effect, and keep what was confirmed.
+
+    Raises:
+        ConfigurationError: the record cannot be read or written.
+    """
+    record, key, current = record_path(environment), _key(path), fingerprint(raw)
+
+    def keep(fingerprints: Fingerprints) -> None:
+        keep_version(record, key, raw, current, classes)
+        fingerprints[key] = current
+
+    change_record(record, keep)
+
+
+def review(
+    path: Path, raw: Mapping[str, Any], environment: Mapping[str, str], classes: Classes = NO_CLASSES
+) -> Summary:
+    """Return what to show a person of the configuration at `path`: what changed, where an earlier one is kept."""
+    known = recorded_fingerprint(path, environment)
+    before = kept_version(record_path(environment), _key(path), known)
+    changed = known is not None and known != fingerprint(raw)
+    return summarise(
+        raw,
+        Path(_key(path)),
+        changed=changed,
+        previous=before.entries if before is not None and changed else None,
+        salt=before.salt if before is not None else "",
+        classes=classes,
+    )
 
 
 def record_trust(path: Path, of: str, environment: Mapping[str, str]) -> None:
@@ -76,7 +112,8 @@ def _shape(value: object) -> object:
     return {"text": value} if isinstance(value, str) else {"number": None}
 
 
-def _drop(fingerprints: dict[str, str], key: str) -> None:
+def _drop(record: Path, key: str, fingerprints: Fingerprints) -> None:
+    drop_version(record, key)
     fingerprints.pop(key, None)
 
 

@@ -2,7 +2,7 @@
 
 import attrs
 
-from beaver_hooks.config import Mode
+from beaver_hooks.config import Config, Mode
 
 NOBODY: frozenset[str] = frozenset()
 
@@ -28,5 +28,17 @@ def preset(mode: Mode, *, explicit: bool) -> Preset:
     if mode == "curated":
         return Preset(blocked=frozenset({"gateway"}), required=curated, fail_closed=curated)
     if mode == "memory_gateway":
-        return Preset(blocked=curated, required=frozenset({"gateway"}))
+        return Preset(blocked=curated | {"local"}, required=frozenset({"gateway"}))
     return Preset(required=curated | {"gateway"} if explicit else curated, fail_closed=curated)
+
+
+def with_choices(chosen: Preset, config: Config) -> Preset:
+    """Return a preset with what `plugins.<name>.failClosed` says in the place of what the mode says."""
+    said = config.plugins.fail_closed
+    closed = {name for name, is_closed in said.items() if is_closed}
+    return attrs.evolve(chosen, fail_closed=frozenset((chosen.fail_closed - said.keys()) | closed))
+
+
+def preset_of(config: Config) -> Preset:
+    """Return what the mode and the configuration decide."""
+    return with_choices(preset(config.mode, explicit=config.explicit), config)

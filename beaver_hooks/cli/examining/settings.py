@@ -17,6 +17,7 @@ from beaver_hooks.config.environment import is_reference
 from beaver_hooks.config.finding import FOLDER
 from beaver_hooks.config.paths import printable, shown_variable
 from beaver_hooks.config.reading import read_json
+from beaver_hooks.registry.modes import preset_of
 from beaver_hostspecs import ConfigurationError, ConfigurationNotTrusted
 
 SUBJECT = "configuration"
@@ -42,7 +43,7 @@ class Looked:
         if self.loaded is None:
             return {}
         config = self.loaded.config
-        return {**(config.memory.sections if config.memory else {}), **config.plugins.sections}
+        return {**(config.memory.sections if config.memory else {}), **config.plugins.settings}
 
     @property
     def plugin_folders(self) -> dict[str, Path]:
@@ -59,7 +60,8 @@ def look(given: Path | None) -> Looked:
         loaded = load_config(None if named is None else Path(named))
     except ConfigurationError as error:
         return Looked(loaded=None, folder=Path.cwd() / FOLDER, findings=(_wrong(error),))
-    return Looked(loaded=loaded, folder=loaded.state_folder, findings=(_source(loaded), _mode(loaded)))
+    findings = (_source(loaded), _mode(loaded), *_blocked(loaded))
+    return Looked(loaded=loaded, folder=loaded.state_folder, findings=findings)
 
 
 def provider(loaded: LoadedConfig, environment: Mapping[str, str] = os.environ) -> list[Finding]:
@@ -97,6 +99,18 @@ def _source(loaded: LoadedConfig) -> Finding:
         return ok(SUBJECT, "there is no file, so the defaults are in effect; `beaver init` writes one")
     who = "somebody named it" if loaded.trusted_by == "given" else "it was found here and has been confirmed"
     return ok(SUBJECT, f"{printable(str(loaded.path))}; {who}")
+
+
+def _blocked(loaded: LoadedConfig) -> list[Finding]:
+    """Return the memories that the configuration enables and the mode blocks."""
+    config = loaded.config
+    sections = {name: config.section(f"memory.{name}") for name in preset_of(config).blocked}
+    remedy = "set it to false, or set `memory.mode` to `hybrid` or `curated`"
+    return [
+        warning(f"memory.{name}.enabled", f"true, but the memory mode `{config.mode}` blocks `{name}`", remedy)
+        for name, section in sorted(sections.items())
+        if section is not None and section.get("enabled") is True
+    ]
 
 
 def _mode(loaded: LoadedConfig) -> Finding:

@@ -56,6 +56,30 @@ def test_lines(cli, configured):
     assert [] == [line for line in ran.out.splitlines() if len(line) > 80 and "/" not in line]
 
 
+@pytest.mark.parametrize("command", ["check", "doctor"])
+@pytest.mark.parametrize(
+    ("memory", "said"),
+    [
+        ({"mode": "memory_gateway", "local": {"enabled": True}}, True),
+        ({"mode": "memory_gateway", "local": {"enabled": False}}, False),
+        ({"mode": "memory_gateway"}, False),
+        ({"mode": "curated", "local": {"enabled": True}}, False),
+    ],
+)
+def test_an_enabled_memory_that_the_mode_blocks(cli, configured, command, memory, said):
+    """A memory that is enabled and not loaded, because the mode blocks it, is a warning that says what to change."""
+    configured(memory=memory)
+    found = {each["subject"]: each for each in cli(command, "--json").json["findings"]}
+    expected = {
+        "subject": "memory.local.enabled",
+        "level": "warning",
+        "text": "true, but the memory mode `memory_gateway` blocks `local`",
+        "remedy": "set it to false, or set `memory.mode` to `hybrid` or `curated`",
+    }
+
+    assert (expected if said else None) == found.get("memory.local.enabled")
+
+
 def test_defaults(cli, install):
     """Without a configuration the defaults are checked, and where to write one is said."""
     install("gateway", "", plugin=None)

@@ -60,7 +60,11 @@ def test_a_person_is_asked_about_a_configuration_that_was_found(cli, found):
 
     assert (0, "completed") == (first.code, first.json["status"])
     assert "This configuration was found here:\n" in first.err
-    assert ("Use it from now on?" in first.err, "\u202e" in first.err, "evil" in first.err) == (True, False, False)
+    assert ("Use it from now on?" in first.err, "\u202e" in first.err, '"evil\\u202e"' in first.err) == (
+        True,
+        False,
+        True,
+    )
     assert (0, False) == ((again := cli("run", "hello", terminal=True)).code, "Use it" in again.err)
 
 

@@ -2,7 +2,11 @@
 
 import json
 
+import click
+import pytest
+
 from beaver_hooks.cli.app import COMMANDS
+from beaver_hooks.cli.plugins import command
 
 CURATED = {
     "name": "curated",
@@ -52,6 +56,16 @@ def test_json(cli, configured, tmp_path, monkeypatch):
     )
 
 
+def test_fail_closed(cli, configured):
+    """What the configuration says of failing is what is listed, of a plugin that is disabled too."""
+    disabled = json.loads(configured().read_text())["plugins"]["disabled"]
+    closed = {"curated": {"failClosed": False}, "local": {"failClosed": True}}
+    configured(plugins={"disabled": disabled, **closed})
+    found = {each["name"]: each["failClosed"] for each in cli("plugins", "--json").json["plugins"]}
+
+    assert (False, True) == (found["curated"], found["local"])
+
+
 def test_text(cli, configured, scratch):
     """People get a paragraph for each plugin, and are told where the host itself is not well."""
     (scratch / ".beaver").mkdir()
@@ -79,3 +93,130 @@ def test_a_host_that_is_well_is_not_mentioned(cli, configured):
 def test_help_names_no_plugin(cli):
     """The help is the command's own, and the root says the same of it."""
     assert COMMANDS["plugins"] in cli("plugins", "--help").out
+
+
+# --- Enabling and disabling ---------------------------------------------------------------------------------------
+
+SWITCHED = """
+    import attrs
+    from beaver_hostspecs import PluginInfo, hookimpl
+
+    @attrs.frozen(kw_only=True)
+    class Settings:
+        enabled: bool = False
+
+    class Plugin:
+        @hookimpl
+        def describe(self):
+            return PluginInfo(version="1", contract="1.0", settings=Settings, settings_path="memory.switched")
+"""
+PLAIN = """
+    from beaver_hostspecs import hookimpl
+
+    class Plugin:
+        @hookimpl
+        async def before_prompt(self):
+            return None
+"""
+
+
+def switched(path):
+    """Return what the file says of a plugin with a switch of its own, and the line of an edit's end."""
+    raw = json.loads(path.read_text())
+    return raw["memory"].get("switched"), "switched" in raw["plugins"]["disabled"]
+
+
+def test_enable_and_disable(cli, configured, install):
+    """A plugin with a setting `enabled` is enabled by it, and disabled by `plugins.disabled`; both take effect."""
+    install("switched", SWITCHED)
+    path = configured()
+    seen = []
+    for word in ("enable", "disable", "disable", "enable", "enable"):
+        ran = cli("plugins", word, "switched")
+        listed = {each["name"]: each["state"] for each in cli("plugins", "--json").json["plugins"]}
+        seen.append((ran.code, ran.err, switched(path), listed["switched"], ran.out.partition(" (in ")[0]))
+
+    on, others = {"enabled": True}, json.loads(path.read_text())["plugins"]["disabled"]
+    without, with_it = (json.dumps(names) for names in (others, [*others, "switched"]))
+    assert [
+        (0, "", (on, False), "ok", "memory.switched.enabled: added true"),
+        (0, "", (on, True), "disabled", f"plugins.disabled: {without} -> {with_it}"),
+        (0, "", (on, True), "disabled", f"{path} says that already; nothing is written.\n"),
+        (0, "", (on, False), "ok", f"plugins.disabled: {with_it} -> {without}"),
+        (0, "", (on, False), "ok", f"{path} says that already; nothing is written.\n"),
+    ] == seen
+
+
+def test_enabling_takes_back_both(cli, configured, install):
+    """A plugin that is disabled twice is enabled by one command."""
+    install("switched", SWITCHED)
+    disabled = [*json.loads(configured().read_text())["plugins"]["disabled"], "switched"]
+    path = configured(plugins={"disabled": disabled}, memory={"mode": "curated", "switched": {"enabled": False}})
+
+    assert (0, ({"enabled": True}, False)) == (cli("plugins", "enable", "switched").code, switched(path))
+
+
+@pytest.mark.parametrize("code", [PLAIN, "raise RuntimeError"], ids=["no settings", "broken"])
+def test_enabling_a_plugin_without_a_switch(cli, configured, install, code):
+    """A plugin that has no such setting, or cannot say so, is taken out of `plugins.disabled` and no more."""
+    install("plain", code)
+    before = json.loads(configured().read_text())
+    disabled = [*before["plugins"]["disabled"], "plain"]
+    path = configured(plugins={"disabled": disabled})
+
+    assert (0, before) == (cli("plugins", "enable", "plain").code, json.loads(path.read_text()))
+
+
+def test_enabling_what_the_mode_blocks(cli, configured):
+    """The file enables it, and a line on stderr names the mode that blocks it all the same."""
+    path = configured()
+    ran = cli("plugins", "enable", "gateway")
+
+    assert (0, "The memory mode `curated` blocks `gateway` all the same; see memory.mode.\n") == (ran.code, ran.err)
+    assert "gateway" not in json.loads(path.read_text())["plugins"]["disabled"]
+
+
+def test_a_plugin_that_the_mode_needs_is_not_disabled(cli, configured):
+    """Nothing would load any more, so it is refused with what to change first."""
+    path = configured()
+    before = path.read_text()
+    ran = cli("plugins", "disable", "curated")
+
+    said = "plugins.disabled: the memory mode `curated` needs `curated`; change `memory.mode` first"
+    assert (3, True, before) == (ran.code, said in ran.err, path.read_text())
+
+
+@pytest.mark.parametrize("word", ["enable", "disable"])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("curatd", "no plugin named `curatd` is installed; did you mean `curated`?"),
+        ("server", "no plugin named `server` is installed; run: pip install beaver-hooks-server"),
+        ("zzzzzz", "no plugin named `zzzzzz` is installed"),
+    ],
+)
+def test_a_name_that_is_not_installed(cli, configured, word, name, said):
+    """A name that no installed plugin has is refused, with the one that was meant or how to install it."""
+    before = configured().read_text()
+    ran = cli("plugins", word, name)
+
+    assert (2, f"Error: Invalid value for 'NAME': {said}") == (ran.code, ran.err.splitlines()[-1])
+    assert before == configured().read_text()
+
+
+def test_options_before_the_command(cli, configured, scratch):
+    """`--config` may stand before `enable`, and `--json` is for the list alone; `--dry-run` writes nothing."""
+    path = configured().rename(scratch / "other.json")
+    before = path.read_text()
+    dry = cli("plugins", "--config", path, "enable", "tally", "--dry-run")
+
+    assert (0, True, before) == (dry.code, dry.out.endswith("nothing is written.\n"), path.read_text())
+    assert 2 == cli("plugins", "--json", "enable", "tally").code
+
+
+@pytest.mark.parametrize("word", ["enable", "disable"])
+def test_names_are_completed(word):
+    """A shell completes the names of installed plugins."""
+    name = command.commands[word].params[0]
+    with click.Context(command) as context:
+        assert ["curated"] == [each.value for each in name.shell_complete(context, "cura")]

@@ -3,11 +3,14 @@
 import io
 import json
 import os
+import stat
+from pathlib import Path
 
 import pytest
 
 from beaver_hooks.cli import failing
 from beaver_hooks.config import is_trusted, load_config
+from beaver_hooks.config.confirmations import record_path
 
 TEXT = {"plugins": {"tally": {"cmd": "/bin/tool --token canary", "url": "https://user:canary@a.example/x", "n": 1}}}
 
@@ -26,7 +29,7 @@ def summary(path) -> str:
         f"{path}\n"
         "  plugins.tally.cmd: program /bin/tool\n"
         "  plugins.tally.url: address a.example\n"
-        "  plugins.tally.n: number\n"
+        "  plugins.tally.n: 1\n"
     )
 
 
@@ -148,3 +151,170 @@ def test_a_link_to_the_folder_is_confirmed_with_it(cli, found, tmp_path):
     (tmp_path / "other" / ".beaver").symlink_to(found.parent)
 
     assert "confirmed" == load_config(cwd=tmp_path / "other").trusted_by
+
+
+# --- What changed since -------------------------------------------------------------------------------------------
+
+PROMPT = {"agent": {"systemPrompt": "Be brief."}, "provider": {"kind": "offline", "apiKey": "canary-key"}}
+OTHER = {"agent": {"systemPrompt": "Obey."}, "provider": {"kind": "offline", "apiKey": {"env": "A_KEY"}}}
+CHANGES = """\
+  agent.systemPrompt: "Be brief." -> "Obey."
+  provider.apiKey: secret -> environment variable A_KEY
+  as they were: 1 other settings
+"""
+
+
+def kept():
+    """Return the folder of what was confirmed, beside the record."""
+    return record_path(os.environ).parent / "confirmed"
+
+
+@pytest.mark.parametrize("words", [["trust", "--show"], ["trust", "--yes"]])
+def test_a_change_is_shown_with_old_and_new_value(cli, found, words):
+    """What was confirmed is compared with what is there: old and new value of each setting, secrets by their names."""
+    found.write_text(json.dumps(PROMPT))
+    cli("trust", "--yes")
+    found.write_text(json.dumps(OTHER))
+    ran = cli(*words)
+
+    assert ran.out.startswith(f"{found}\n{CHANGES}\nThis configuration has changed since it was confirmed.\n")
+    assert "canary" not in ran.out
+
+
+def test_the_question_of_a_run_shows_what_changed(cli, found):
+    """`beaver run` asks about a changed configuration with the same lines, on stderr."""
+    found.write_text(json.dumps(PROMPT))
+    cli("trust", "--yes")
+    found.write_text(json.dumps(OTHER))
+    ran = cli("run", "hello", stdin="n\n", terminal=True)
+
+    assert (3, True) == (ran.code, f"{found}\n{CHANGES}" in ran.err)
+    assert "canary" not in ran.out + ran.err
+
+
+def test_what_was_confirmed_at_the_question_is_compared_with_later(cli, found):
+    """A yes to the question of `beaver run` keeps the version that it was given to."""
+    found.write_text(json.dumps(PROMPT))
+    cli("run", "hello", stdin="y\n", terminal=True)
+    found.write_text(json.dumps(OTHER))
+
+    assert CHANGES in cli("trust", "--show").out
+
+
+def test_what_was_made_by_init_is_compared_with_later(cli, scratch):
+    """The configuration that `beaver init` writes is the one that a change is compared with."""
+    cli("init", "--provider", "offline")
+    path = scratch / ".beaver" / "config.json"
+    path.write_text(json.dumps({"memory": {"mode": "hybrid"}, "provider": {"kind": "offline"}}))
+
+    assert '\n  memory.mode: "curated" -> "hybrid"\n  as they were: 1 other settings\n' in cli("trust", "--show").out
+
+
+def test_a_plugins_secret_is_one_by_its_class(cli, found, install):
+    """What the settings class of an installed plugin marks as a secret is one, and its other texts are shown."""
+    install(
+        "mottos",
+        """
+        import attrs
+        from beaver_hostspecs import PluginInfo, Secret, hookimpl
+
+        @attrs.frozen(kw_only=True)
+        class Settings:
+            phrase: Secret
+            style: str = "short"
+
+        class Plugin:
+            @hookimpl
+            def describe(self):
+                return PluginInfo(version="1", contract="1.0", settings=Settings)
+        """,
+    )
+    found.write_text(json.dumps({"plugins": {"mottos": {"phrase": "canary phrase", "style": "long"}}}))
+    shown = cli("trust", "--yes").out
+    found.write_text(json.dumps({"plugins": {"mottos": {"phrase": "canary other", "style": "odd"}}}))
+    changed = cli("trust", "--show").out
+
+    assert '  plugins.mottos.phrase: secret\n  plugins.mottos.style: "long"\n' in shown
+    assert (
+        "  plugins.mottos.phrase: secret -> secret (changed where it is not shown)\n"
+        '  plugins.mottos.style: "long" -> "odd"\n'
+    ) in changed
+    assert "canary" not in "".join(each.read_text() for each in kept().iterdir()) + shown + changed
+
+
+UNRESOLVED = """
+import attrs
+from beaver_hostspecs import PluginInfo, hookimpl
+
+@attrs.frozen
+class Settings:
+    name: "Nothing"
+
+class Plugin:
+    @hookimpl
+    def describe(self):
+        return PluginInfo(version="1", contract="1.0", settings=Settings)
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "raise RuntimeError",
+        "class Plugin:\n    pass",
+        UNRESOLVED,
+    ],
+    ids=["broken", "no plugin", "wrong annotation"],
+)
+def test_a_plugin_that_does_not_describe_itself(cli, found, install, code):
+    """The texts of a plugin that cannot be loaded, or whose settings cannot be known, are not shown."""
+    install("mottos", code)
+    found.write_text(json.dumps({"plugins": {"mottos": {"name": "canary"}}}))
+    ran = cli("trust", "--yes")
+
+    assert (0, True) == (ran.code, "  plugins.mottos.name: text\n" in ran.out)
+
+
+def test_a_plugin_that_is_disabled_is_not_imported_to_be_asked(cli, found, install):
+    """What the configuration disables or the mode blocks is not imported for a summary either."""
+    install("mottos", "from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()")
+    found.write_text(json.dumps({"plugins": {"disabled": ["mottos"], "mottos": {"name": "canary"}}}))
+    ran = cli("trust", "--yes")
+    site = Path(os.environ["PYTHONPATH"])
+
+    assert ('  plugins.disabled: ["mottos"]\n  plugins.mottos.name: text\n' in ran.out) is True
+    assert [] == [*site.glob("*.ran")]
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", "[]", "{}", '{"version": 2}', '{"version": 1, "fingerprint": 1, "salt": "", "entries": []}']
+)
+def test_a_version_that_was_not_kept(cli, found, text):
+    """A record of an older version, or one that cannot be read: all settings are shown, with the values they have."""
+    found.write_text(json.dumps(PROMPT))
+    cli("trust", "--yes")
+    (file,) = kept().iterdir()
+    file.unlink() if text is None else file.write_text(text)
+    found.write_text(json.dumps(OTHER))
+    ran = cli("trust", "--show")
+
+    assert ran.out.splitlines() == [
+        str(found),
+        '  agent.systemPrompt: "Obey."',
+        '  provider.kind: "offline"',
+        "  provider.apiKey: environment variable A_KEY",
+        "",
+        "This configuration has changed since it was confirmed.",
+    ]
+
+
+def test_what_is_kept_holds_no_secret_and_goes_with_the_confirmation(cli, found):
+    """The kept version is private and holds no credential; taking the confirmation back removes it."""
+    found.write_text(json.dumps(PROMPT | TEXT))
+    cli("trust", "--yes")
+    (file,) = kept().iterdir()
+    text, mode = file.read_text(), stat.S_IMODE(file.stat().st_mode)
+    cli("trust", "--forget")
+
+    assert ("Be brief." in text, "canary" in text, 0o600) == (True, False, mode)
+    assert [] == [*kept().iterdir()]

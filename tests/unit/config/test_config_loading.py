@@ -150,7 +150,7 @@ def test_confirmation_is_asked_once(cwd, config, environment):
 
     assert first == second
     assert first.trusted_by == "confirmed"
-    assert asked == [(config, False, ["host.queueLimit: number", "plugins.tally.url: address a.example"])]
+    assert asked == [(config, False, ["host.queueLimit: 5", "plugins.tally.url: address a.example"])]
 
 
 def test_declined(cwd, config, environment):
@@ -240,8 +240,10 @@ def test_record_is_private(config, environment):
     (folder / ".trusted.json.1.tmp").write_text("")
     trust_config(config, environment=environment)
 
-    modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in [folder, *folder.iterdir()]}
-    assert modes == {"beaver-hooks": 0o700, "trusted.json": 0o600, "trusted.json.lock": 0o600}
+    modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in [folder, *folder.rglob("*")]}
+    (version,) = (folder / "confirmed").iterdir()
+    files = {"trusted.json": 0o600, "trusted.json.lock": 0o600, version.name: 0o600}
+    assert modes == {"beaver-hooks": 0o700, "confirmed": 0o700, **files}
 
 
 @pytest.mark.parametrize(
@@ -330,16 +332,16 @@ def test_summary_shows_no_credential(cwd, config, environment):
         f"{prefix}host: address [::1]:5",
         f"{prefix}wrong: address",
         f"{prefix}odd: address",
-        f"{prefix}apiKey: text",
+        f"{prefix}apiKey: secret",
         f"{prefix}key: environment variable A_KEY",
         f"{prefix}odder: environment variable",
         f"{prefix}command: program tool",
         f"{prefix}program[0]: program /bin/sh",
         f"{prefix}program[1]: text",
         f"{prefix}executable: program",
-        f"{prefix}exec[0]: nothing",
-        f"{prefix}exec[1]: yes or no",
-        f"{prefix}exec[2]: number",
+        f"{prefix}exec[0]: null",
+        f"{prefix}exec[1]: false",
+        f"{prefix}exec[2]: 1",
         f"{prefix}emptyCommand: program",
     ]
 

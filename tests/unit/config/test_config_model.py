@@ -56,6 +56,7 @@ def test_mode(text, expected):
         ('{"memory": {"gateway": []}}', "memory.gateway: must be an object"),
         ('{"memmory": {}}', "memmory: is not a setting; did you mean `memory`?"),
         ('{"plugins": {"tally": 5}}', "plugins.tally: must be an object"),
+        ('{"plugins": {"tally": {"failClosed": 1}}}', "plugins.tally.failClosed: must be true or false"),
         ('{"plugins": {"disabled": ["a", "a"]}}', "plugins.disabled: must not name anything twice"),
         ('{"host": {"queuelimit": 5}}', "host.queuelimit: is not a setting; did you mean `queueLimit`?"),
         ('{"host": {"deadlineCapSeconds": 0}}', "host.deadlineCapSeconds: must be a number above 0"),
@@ -157,6 +158,18 @@ TALLY = '{"plugins": {"tally": {}}}'
             "plugins.tally: no plugin of that name is installed; did you mean `taly`?",
         ),
         (TALLY, {"installed": ["tally"]}, "plugins.tally: the plugin `tally` has no settings"),
+        ('{"plugins": {"tally": {"failClosed": true}}}', {"installed": ["tally"]}, None),
+        ('{"plugins": {"tally": {"failClosed": true}}}', {"ignored": ["tally"]}, None),
+        (
+            '{"plugins": {"tally": {"failClosed": true}}}',
+            {"installed": ["taly"]},
+            "plugins.tally: no plugin of that name is installed; did you mean `taly`?",
+        ),
+        (
+            '{"plugins": {"gateway": {"failClosed": true, "x": 1}}}',
+            {"claimed": {"memory.gateway": "gateway"}, "installed": ["gateway"]},
+            "plugins.gateway: the settings of the plugin `gateway` belong at `memory.gateway`",
+        ),
         (
             '{"plugins": {"gateway": {}}}',
             {"claimed": {"memory.gateway": "gateway"}, "installed": ["gateway"]},

@@ -103,6 +103,19 @@ def test_schema_is_valid_and_takes_the_example():
     assert [error.message for error in Draft202012Validator(schema).iter_errors(json.loads(EXAMPLE.read_bytes()))] == []
 
 
+def test_fail_closed():
+    """Every plugin may be fail-closed in `plugins`, one whose settings are in `memory` too."""
+    schema = Draft202012Validator(config_schema({"memory.odd": Settings, "plugins.tally": TallySettings}))
+    others = Draft202012Validator(config_schema(others=True))
+
+    assert schema.is_valid({"plugins": {"odd": {"failClosed": True}, "tally": {"failClosed": False, "recallLimit": 1}}})
+    assert not schema.is_valid({"plugins": {"odd": {"failClosed": True, "limit": 1}}})
+    assert not schema.is_valid({"memory": {"odd": {"failClosed": True}}})
+    assert not schema.is_valid({"plugins": {"tally": {"failClosed": 1}}})
+    assert others.is_valid({"plugins": {"any": {"failClosed": True, "limit": 1}}})
+    assert not others.is_valid({"plugins": {"any": {"failClosed": "yes"}}})
+
+
 def test_other_sections():
     """Where other plugins may have sections, these are objects of which nothing more is said."""
     schema = Draft202012Validator(config_schema(others=True))

@@ -1,11 +1,14 @@
 """Installed distributions are loaded as the mode and the configuration say, each by itself."""
 
+import json
 import textwrap
 
 import pytest
 
 from beaver_hooks import Host
+from beaver_hooks.config import parse_config
 from beaver_hostspecs import ConfigurationError, PluginMissing
+from beaver_hostspecs.testing import RecordingPlugin
 
 
 def states(host):
@@ -17,13 +20,15 @@ def closed_for_failing(host):
     return sorted(each.name for each in host._engine.registry.members() if each.fail_closed)
 
 
-IMPLICIT = {"curated": "ok", "gateway": "ok", "third": "ok"}
+IMPLICIT = {"curated": "ok", "gateway": "ok", "local": "ok", "third": "ok"}
+ALONE = {**IMPLICIT, "curated": "disabled", "local": "disabled"}
 MODES = [
     ({"memory": {"mode": "curated"}}, {**IMPLICIT, "gateway": "disabled"}, ["curated"]),
     ({"memory": {"mode": "hybrid"}}, IMPLICIT, ["curated"]),
     ({}, IMPLICIT, ["curated"]),
     ({"memory": {}}, IMPLICIT, ["curated"]),
-    ({"memory": {"mode": "memory_gateway"}}, {**IMPLICIT, "curated": "disabled"}, []),
+    ({"memory": {"mode": "memory_gateway"}}, ALONE, []),
+    ({"memory": {"mode": "memory_gateway", "local": {"enabled": True}}}, ALONE, []),
 ]
 
 
@@ -38,6 +43,62 @@ async def test_what_a_mode_loads(site, configured, config, expected, fail_closed
         assert closed_for_failing(host) == fail_closed
 
     assert site.imported() == [name for name, state in expected.items() if state == "ok"]
+
+
+CLOSED = [
+    ({"plugins": {"third": {"failClosed": True}}}, ["curated", "third"]),
+    ({"plugins": {"gateway": {"failClosed": True}}}, ["curated", "gateway"]),
+    ({"plugins": {"curated": {"failClosed": False}}}, []),
+    ({"plugins": {"curated": {"failClosed": False}, "third": {"failClosed": True}}}, ["third"]),
+    ({"memory": {"mode": "curated"}, "plugins": {"gateway": {"failClosed": True}}}, ["curated"]),
+    ({"memory": {"mode": "memory_gateway"}, "plugins": {"gateway": {"failClosed": True}}}, ["gateway"]),
+]
+
+
+@pytest.mark.parametrize(("config", "expected"), CLOSED)
+async def test_the_configuration_says_who_is_fail_closed(site, configured, config, expected):
+    """`plugins.<name>.failClosed` is for any plugin, wherever its settings are, and counts more than the mode."""
+    for name in IMPLICIT:
+        site.install(name)
+
+    async with configured(config) as host:
+        assert (closed_for_failing(host), host.fail_closed) == (expected, frozenset(expected))
+
+
+async def test_a_plugin_never_sees_that_it_is_fail_closed(site, configured):
+    """`failClosed` beside a plugin's own settings is the host's: the plugin gets the others."""
+    site.install("curated")
+    site.install("third", SETTINGS.format(path=None, rest=""))
+
+    async with configured({"plugins": {"third": {"failClosed": True, "top": 2}}}) as host:
+        assert (host.fail_closed, host.plugin("third").setup.settings.top) == ({"curated", "third"}, 2)
+
+
+async def test_a_plugin_that_fails_closed_stops_the_turn_by_configuration(site, configured):
+    """What it raises comes out of `open_turn`; fail-open, the same failure costs its contribution alone."""
+    site.install("curated")
+    site.install("third", plugin(hook("async def before_prompt(self, turn)", "raise ZeroDivisionError")))
+
+    async with configured({}) as host:
+        turn = await host.open_turn("hello", session="s")
+        await turn.drop()
+    async with configured({"plugins": {"third": {"failClosed": True}}}) as host:
+        with pytest.raises(ZeroDivisionError):
+            await host.open_turn("hello", session="s")
+
+
+async def test_plugins_that_are_handed_over_and_their_configuration(tmp_path):
+    """What a program says closed stays closed; else the configuration decides, of what is registered later too."""
+    said = {"given": True, "later": True, "program": False}
+    config = parse_config(json.dumps({"plugins": {name: {"failClosed": closed} for name, closed in said.items()}}))
+    plugins = {"given": RecordingPlugin(), "program": RecordingPlugin(), "later": RecordingPlugin()}
+    host = Host(plugins, fail_closed=["program"], config=config, state_folder=tmp_path / "state")
+
+    async with host:
+        await host.unregister("later")
+        await host.register("later", RecordingPlugin())
+        await host.register("open", RecordingPlugin())
+        assert host.fail_closed == {"given", "later", "program"}
 
 
 COMMAND = "the plugin `{0}` is needed by the memory mode `{1}` and not installed; run: pip install beaver-hooks-{0}"

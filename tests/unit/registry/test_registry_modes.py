@@ -11,7 +11,7 @@ TABLE = [
     ("curated", True, Preset(blocked=GATEWAY, required=CURATED, fail_closed=CURATED)),
     ("hybrid", True, Preset(required=CURATED | GATEWAY, fail_closed=CURATED)),
     ("hybrid", False, Preset(required=CURATED, fail_closed=CURATED)),
-    ("memory_gateway", True, Preset(blocked=CURATED, required=GATEWAY)),
+    ("memory_gateway", True, Preset(blocked=CURATED | {"local"}, required=GATEWAY)),
 ]
 
 

@@ -1,0 +1,56 @@
+"""What the commands that edit the configuration have in common: which file they edit, and what they print."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from beaver_hooks.cli.app import CONFIG
+from beaver_hooks.cli.opening import set_up_log
+from beaver_hooks.cli.terminal import show
+from beaver_hooks.config.edits import Edited, Steps, edit_config
+from beaver_hooks.config.finding import FILE, FOLDER, Found, find_config
+from beaver_hooks.config.paths import printable
+from beaver_hooks.registry.settings_classes import check_plugin_sections, settings_classes
+from beaver_hostspecs import scrub
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+LITERAL = (
+    'The credential is in the file itself; safer is an environment variable, named by {"env": "NAME"} in its place.'
+)
+
+dry_run = click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
+
+
+def target(config: Path | None) -> Found:
+    """Return the file to edit: the one that is named here or before the command, else the one that is found or made."""
+    set_up_log()
+    named = config or click.get_current_context().meta.get(CONFIG)
+    cwd = Path.cwd()
+    found = find_config(None if named is None else Path(named), os.environ, cwd)
+    return found or Found(path=cwd / FOLDER / FILE, given=False)
+
+
+def edited(found: Found, steps: Steps, *, dry: bool) -> Edited:
+    """Edit the file, or find out what that would come to, and say what changed.
+
+    Raises:
+        ConfigurationError: it cannot be edited, or would not be right.
+        KeyError: what is to be removed is not there.
+    """
+    done = edit_config(
+        found, steps, environment=os.environ, classes=settings_classes, check=check_plugin_sections, write=not dry
+    )
+    where = printable(str(done.path))
+    if not done.differs:
+        show(f"{where} says that already; nothing is written.")
+        return done
+    changes = "; ".join(str(each) for each in done.changes) or "$schema"
+    end = "nothing is written" if dry else "it takes effect when a host opens next"
+    show(scrub(f"{changes} (in {where}); {end}."))
+    if any(each.after is not None and each.after.kind == "secret" for each in done.changes):
+        show(LITERAL, err=True)
+    return done

@@ -1,0 +1,210 @@
+"""The settings of a configuration as far as they can be shown: every setting, no credential."""
+
+import enum
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, get_args, get_origin
+from urllib.parse import urlsplit
+
+import attrs
+
+from beaver_hooks.config.environment import is_reference
+from beaver_hooks.config.kinds import OBJECTS, array_of, key_of, optional_of, origin_of, rest_field, settings_fields
+from beaver_hooks.config.model import Config
+from beaver_hooks.config.paths import child, item, shown_variable
+from beaver_hooks.config.quotes import quoted
+from beaver_hostspecs import Secret, scrub
+
+Classes = Mapping[str, type]
+"""The settings class of each plugin that is known, by the path of its section."""
+
+NO_CLASSES: Classes = MappingProxyType({})
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_HOST = re.compile(r"[A-Za-z0-9.:-]{1,253}")
+_WORD = re.compile(r"[A-Za-z0-9._/~+-]{1,200}")
+_ADDRESS_KEYS = ("url", "uri", "address", "host", "endpoint", "server")
+_PROGRAM_KEYS = ("command", "program", "executable", "cmd", "exec")
+# As whole words only: a `transcript` is no script, and of what is taken for a program the first word is shown.
+_PROGRAM_WORDS = frozenset({"bin", "binary", "entrypoint", "interpreter", "run", "script", "shell"})
+_SECRET_WORDS = frozenset(
+    {
+        "auth",
+        "authorization",
+        "bearer",
+        "cookie",
+        "credential",
+        "key",
+        "passphrase",
+        "password",
+        "pin",
+        "secret",
+        "token",
+    }
+)
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_CREDENTIALS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#]*@|(?P<query>://[^\s?#]*[?#])[^\s]+")
+_DIGITS = 16
+
+
+@attrs.frozen(kw_only=True)
+class Entry:
+    """One setting of a configuration, as far as it can be shown.
+
+    Attributes:
+        path: where it is.
+        kind: `address`, `environment variable`, `program`, `secret`, or what sort of value it is.
+        name: the host, variable or program; empty for the other kinds, and where showing it could show a
+            credential.
+        value: what it is set to; `None` where that could show a credential.
+        digest: tells whether it is set to the same as another entry whose digest has the same salt.
+    """
+
+    path: str
+    kind: str
+    name: str = ""
+    value: str | None = attrs.field(default=None, repr=False)
+    digest: str = attrs.field(default="", eq=False, repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The value, or what can be said of it."""
+        if self.value is None:
+            return f"{self.kind} {self.name}".rstrip()
+        return quoted(self.value) if self.kind == "text" else self.value
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.shown}"
+
+
+def entries_of(raw: Mapping[str, Any], *, salt: str = "", classes: Classes = NO_CLASSES) -> tuple[Entry, ...]:
+    """Return the settings of a configuration.
+
+    Args:
+        raw: the configuration.
+        salt: goes into the digests.
+        classes: say which settings of plugins are secrets. The texts of other plugins are not shown.
+    """
+    effective = {key: value for key, value in raw.items() if key != "$schema"}
+    return tuple(_Listing(salt, classes).entries(effective, "", "", Config)) if effective else ()
+
+
+@attrs.frozen
+class _Listing:
+    """Lists the settings of one configuration."""
+
+    salt: str
+    classes: Classes
+
+    def entries(self, value: object, path: str, key: str, kind: Any) -> Iterator[Entry]:
+        """Yield the settings in `value`, which stands at `path` under `key` and has the annotation `kind`."""
+        if is_reference(value):
+            yield self._entry(value, path, "environment variable", name=shown_variable(value["env"]) or "")
+        elif isinstance(value, Mapping) and value:
+            for name, each in value.items():
+                inside = child(path, name)
+                yield from self.entries(each, inside, name, _kind_within(kind, inside, name, self.classes))
+        elif isinstance(value, list | tuple) and value and self._is_list_of_texts(value, key, kind):
+            texts = ", ".join(quoted(_presentable(each)) for each in value)
+            yield self._entry(value, path, "list", value=f"[{texts}]")
+        elif isinstance(value, list | tuple) and value:
+            for index, each in enumerate(value):
+                # Of a command given as a list only the first word names the program.
+                name = "" if index and _is_program(key) else key
+                yield from self.entries(each, item(path, index), name, _kind_in_list(kind))
+        elif isinstance(value, str):
+            yield self._text(value, path, key, optional_of(kind) or kind)
+        else:
+            hidden = _last_word(key) in _SECRET_WORDS
+            yield self._entry(value, path, _sort(value), value=None if hidden else json.dumps(value))
+
+    def _text(self, value: str, path: str, key: str, kind: Any) -> Entry:
+        if kind is Secret or _last_word(key) in _SECRET_WORDS:
+            return self._entry(value, path, "secret")
+        if _is_program(key) or _is_programs(key):
+            word = (value.split() or [""])[0]
+            return self._entry(value, path, "program", name=word if _WORD.fullmatch(word) else "")
+        declared = _is_text(kind)
+        if _is_address(key) or (_SCHEME.match(value) and not declared):
+            return self._entry(value, path, "address", name=_host(value))
+        return self._entry(value, path, "text", value=_presentable(value) if declared else None)
+
+    @staticmethod
+    def _is_list_of_texts(value: Iterable[object], key: str, kind: Any) -> bool:
+        """Whether it can be shown as one: no secrets, addresses or programs, and by its class nothing but texts."""
+        special = _last_word(key) in _SECRET_WORDS or _is_program(key) or _is_programs(key) or _is_address(key)
+        return not special and _is_text(_kind_in_list(kind)) and all(isinstance(each, str) for each in value)
+
+    def _entry(self, whole: object, path: str, kind: str, *, name: str = "", value: str | None = None) -> Entry:
+        digest = hashlib.sha256(f"{self.salt} {json.dumps(whole)}".encode("ascii")).hexdigest()[:_DIGITS]
+        return Entry(path=path, kind=kind, name=name, value=value, digest=digest)
+
+
+def _kind_within(kind: Any, path: str, key: str, classes: Classes) -> Any:
+    """Return the annotation of what stands under `key`, at `path`, in an object; `None` where it is not known."""
+    kind = optional_of(kind) or kind
+    if isinstance(kind, type) and attrs.has(kind):
+        try:
+            known = {key_of(each): each.type for each in settings_fields(kind)}
+        except NameError:  # an annotation that names nothing
+            return None
+        return known.get(key, classes.get(path) if rest_field(kind) is not None else None)
+    return (*get_args(kind), None, None)[1] if origin_of(kind) in OBJECTS else None
+
+
+def _kind_in_list(kind: Any) -> Any:
+    kind = optional_of(kind) or kind
+    return (*get_args(kind), None)[0] if array_of(kind) is not None else None
+
+
+def _is_text(kind: Any) -> bool:
+    if get_origin(kind) is Literal:
+        return True
+    return isinstance(kind, type) and (kind in {str, Path} or issubclass(kind, enum.Enum))
+
+
+def _presentable(text: str) -> str:
+    """Return `text` without known secrets, and with the user, query and fragment of each address in it masked."""
+    mask = _CREDENTIALS.sub(lambda found: f"{found['scheme']}***@" if found["scheme"] else f"{found['query']}***", text)
+    return scrub(mask)
+
+
+def _host(value: str) -> str:
+    """Return host and port of an address; never its user, path or query, where credentials travel."""
+    try:
+        network = urlsplit(value if _SCHEME.match(value) else f"//{value}").netloc
+    except ValueError:
+        return ""
+    host = network.rpartition("@")[2]
+    return host if _HOST.fullmatch(host.replace("[", "").replace("]", "")) else ""
+
+
+def _is_address(key: str) -> bool:
+    return key.casefold().endswith(_ADDRESS_KEYS)
+
+
+def _is_program(key: str) -> bool:
+    """Whether what stands at `key` is started: a `cmd` is, a `buildScript` and a `run-cmd`."""
+    return key.casefold().endswith(_PROGRAM_KEYS) or _last_word(key) in _PROGRAM_WORDS
+
+
+def _is_programs(key: str) -> bool:
+    """Whether each of what stands at `key` is started by itself: `commands`, `preRunScripts`."""
+    return key.casefold().endswith("s") and _is_program(key[:-1])
+
+
+def _last_word(key: str) -> str:
+    words: list[str] = _WORDS.findall(key)
+    return words[-1].casefold() if words else ""
+
+
+def _sort(value: object) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, Mapping | list | tuple):
+        return "empty"
+    return "yes or no" if isinstance(value, bool) else "number"

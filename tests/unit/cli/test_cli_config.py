@@ -1,0 +1,461 @@
+"""`beaver config`: what is in effect, and edits that keep the formatting and count as confirmed."""
+
+import json
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from beaver_hooks.cli.config import command
+from beaver_hooks.config import is_trusted, load_config, trust_config
+
+FORMATTED = """{
+    "agent":    { "maxToolRounds": 4,  "skills": [] },
+    "provider": {
+        "kind": "offline"
+    }
+}
+"""
+SECRETIVE = """
+    import attrs
+    from beaver_hostspecs import PluginInfo, Secret, hookimpl
+    from beaver_hostspecs.settings import between, setting
+
+    @attrs.frozen(kw_only=True)
+    class Settings:
+        token: Secret
+        most: int = setting(default=2, validator=between(1, 9))
+        tags: frozenset[str] = frozenset({"b", "a"})
+
+    class Plugin:
+        @hookimpl
+        def describe(self):
+            return PluginInfo(version="1", contract="1.0", settings=Settings)
+"""
+
+
+@pytest.fixture
+def found(scratch) -> Path:
+    """A configuration that lies in the working directory, written by hand and confirmed."""
+    path = scratch / ".beaver" / "config.json"
+    path.parent.mkdir(mode=0o700)
+    path.write_text(FORMATTED)
+    trust_config(path)
+    return path
+
+
+def line(change: str, path: Path, end: str = "it takes effect when a host opens next") -> str:
+    return f"{change} (in {path}); {end}.\n"
+
+
+# --- Reading ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("agent.maxToolRounds", 4),
+        ("agent.historyMessages", 50),
+        ("memory.mode", "hybrid"),
+        ("memory.gateway.scope", ["current_chat", "resources"]),
+        ("plugins", {"disabled": [], "tally": {"recallLimit": 3}}),
+        ("host.stateFolder", None),
+        ("provider.apiKey", None),
+    ],
+)
+def test_get(cli, found, path, expected):
+    """A setting is printed as JSON with the value in effect: that of the file, else the default."""
+    ran = cli("config", "get", path)
+
+    assert (0, expected, "") == (ran.code, ran.json, ran.err)
+
+
+def test_get_everything(cli, configured, install):
+    """Without a path all settings are printed, those of the plugins too, with their defaults."""
+    install("mottos", SECRETIVE)
+    plugins = json.loads(configured().read_text())["plugins"]
+    mottos = {"failClosed": True, "token": {"env": "MOTTOS"}}
+    configured(plugins=plugins | {"mottos": mottos}, agent={"skillFolders": ["x"]})
+    ran = cli("config", "get")
+
+    assert ["$schema", "memory", "plugins", "provider", "agent", "host"] == [*ran.json]
+    assert {"disabled": plugins["disabled"], "mottos": mottos | {"most": 2, "tags": ["a", "b"]}} == ran.json["plugins"]
+    assert ("curated", 60.0, ["x"]) == (
+        ran.json["memory"]["mode"],
+        ran.json["host"]["deadlineCapSeconds"],
+        ran.json["agent"]["skillFolders"],
+    )
+    assert "maxBytes" in ran.json["provider"]
+
+
+def test_get_shows_no_secret(cli, configured, install):
+    """A secret is shown by its variable; one in the file itself, and what a plugin that is not known keeps, is masked."""
+    install("mottos", SECRETIVE)
+    plugins = json.loads(configured().read_text())["plugins"]
+    hidden = {"phrase": "canary", "pin": 4711, "on": True, "none": None, "of": ["canary"], "key": {"env": "KEY"}}
+    configured(
+        provider={"apiKey": {"env": "NOT_SET"}},
+        plugins={"disabled": [*plugins["disabled"], "absent"], "mottos": {"token": "canary"}, "absent": hidden},
+    )
+    ran = cli("config", "get", "plugins")
+
+    assert {"env": "NOT_SET"} == cli("config", "get", "provider.apiKey").json
+    assert "***" == ran.json["mottos"]["token"]
+    assert {"phrase": "***", "pin": "***", "on": True, "none": None, "of": ["***"], "key": {"env": "KEY"}} == ran.json[
+        "absent"
+    ]
+    assert ran.err.startswith('"***" stands for a secret in the file itself')
+    assert "canary" not in ran.out + ran.err
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("agent.maxToolRound", "There is no setting agent.maxToolRound; did you mean `maxToolRounds`?"),
+        ("zzz.a", "There is no setting zzz"),
+        ("agent.maxToolRounds.a", "There is no setting agent.maxToolRounds.a"),
+        ("agent..a", "Invalid value for '[PATH]': it is keys with dots between them, for example agent.maxToolRounds"),
+    ],
+)
+def test_get_what_is_not_there(cli, found, path, said):
+    """A path that is none is refused, and what was probably meant is named."""
+    ran = cli("config", "get", path)
+
+    assert (2, f"Error: {said}") == (ran.code, ran.err.splitlines()[-1])
+
+
+def test_defaults_without_a_file(cli):
+    """Without a configuration the defaults are what is in effect."""
+    assert 8 == cli("config", "get", "agent.maxToolRounds").json
+
+
+# --- Editing ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "change", "text"),
+    [
+        (("set", "agent.maxToolRounds", "5"), "agent.maxToolRounds: 4 -> 5", FORMATTED.replace("4", "5")),
+        (
+            ("set", "agent.skills", '["maps"]'),
+            'agent.skills: [] -> ["maps"]',
+            FORMATTED.replace("[]", '["maps"]'),
+        ),
+        (
+            ("set", "agent.systemPrompt", "Be brief."),
+            'agent.systemPrompt: added "Be brief."',
+            FORMATTED.replace("[] }", '[],  "systemPrompt": "Be brief." }'),
+        ),
+        (
+            ("set", "provider.apiKey", '{"env": "A_KEY"}'),
+            "provider.apiKey: added environment variable A_KEY",
+            FORMATTED.replace('"offline"', '"offline",\n        "apiKey": {\n            "env": "A_KEY"\n        }'),
+        ),
+        (("unset", "agent.maxToolRounds"), "agent.maxToolRounds: removed, was 4", FORMATTED.replace('"maxToolRounds": 4,  ', "")),
+        (
+            ("set", "$schema", "s.json"),
+            "$schema",
+            FORMATTED.replace("    }\n}", '    },\n    "$schema": "s.json"\n}'),
+        ),
+    ],
+)  # fmt: skip
+def test_edit(cli, found, words, change, text):
+    """One line says what changed; the file keeps its formatting, and counts as confirmed."""
+    ran = cli("config", *words)
+
+    assert (0, text) == (ran.code, found.read_text())
+    assert (True, "") == (is_trusted(found), ran.err)
+    assert line(change, found) == ran.out
+    assert "confirmed" == load_config().trusted_by
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("agent.maxToolRounds", "0"), "agent.maxToolRounds: must be between 1 and 100 (in {})"),
+        (("agent.maxToolRounds", "-5"), "agent.maxToolRounds: must be between 1 and 100 (in {})"),
+        (("agent.maxToolRounds", "four"), "agent.maxToolRounds: must be an integer (in {})"),
+        (("host.deadlineCapSeconds", "NaN"), "host.deadlineCapSeconds: must be a number (in {})"),
+        (("agent.maxToolRound", "4"), "agent.maxToolRound: is not a setting; did you mean `maxToolRounds`? (in {})"),
+        (("memory.mode", "curate"), "memory.mode: must be one of `curated`, `hybrid`, `memory_gateway` (in {})"),
+        (("memory.local.enabled", "maybe"), "memory.local.enabled: must be true or false (in {})"),
+        (("memory.gateway.topK", "0"), "memory.gateway.topK: must be between 1 and 100 (in {})"),
+        (("plugins.taly.failClosed", "true"), "plugins.taly: no plugin of that name is installed; did you mean `tally`? (in {})"),
+        (("plugins.tally.failClosed", "1"), "plugins.tally.failClosed: must be true or false (in {})"),
+        (("provider.kind", "openai"), "provider: needs `baseUrl` and `model` for the kind `openai` (in {})"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_not_written(cli, found, words, said):
+    """The whole configuration is made first, the sections of installed plugins too; a wrong value is named and refused."""
+    ran = cli("config", "set", *words)
+
+    assert (3, f"Error: {said.format(found)}\n", "") == (ran.code, ran.err, ran.out)
+    assert (FORMATTED, True) == (found.read_text(), is_trusted(found))
+
+
+def test_a_section_of_a_plugin_that_is_left_out_may_be_anything(cli, found):
+    """What is disabled or blocked is not imported to check its settings, as a host would not."""
+    cli("plugins", "disable", "local")
+
+    assert 0 == cli("config", "set", "memory.local.nonsense", "1").code
+
+
+def test_dry_run(cli, found):
+    """The line names what would change; the file and its confirmation stay as they are."""
+    before = found.stat().st_mtime_ns
+    ran = cli("config", "set", "agent.maxToolRounds", "5", "--dry-run")
+
+    assert line("agent.maxToolRounds: 4 -> 5", found, "nothing is written") == ran.out
+    assert (FORMATTED, before) == (found.read_text(), found.stat().st_mtime_ns)
+
+
+def test_what_is_so_already(cli, found):
+    """A value that is there already changes nothing."""
+    before = found.stat().st_mtime_ns
+    ran = cli("config", "set", "agent.maxToolRounds", "4")
+
+    assert (0, f"{found} says that already; nothing is written.\n") == (ran.code, ran.out)
+    assert before == found.stat().st_mtime_ns
+
+
+@pytest.mark.parametrize("path", ["agent.systemPrompt", "host.background", "agent.maxToolRounds.x"])
+def test_unset_what_is_not_there(cli, found, path):
+    """What the file does not have cannot be taken out of it."""
+    ran = cli("config", "unset", path)
+
+    assert (2, f"Error: There is no {path} in {found}; nothing is unset.") == (ran.code, ran.err.splitlines()[-1])
+
+
+def test_a_file_is_made(cli, scratch):
+    """Without a configuration one is made as `beaver init` makes it: private, in a state folder, confirmed."""
+    path = scratch / ".beaver" / "config.json"
+    dry = cli("config", "set", "agent.maxToolRounds", "5", "--dry-run")
+    there = path.parent.exists()
+    ran = cli("config", "set", "agent.maxToolRounds", "5")
+
+    assert (0, False) == (dry.code, there)
+    assert line("agent.maxToolRounds: added 5", path) == ran.out
+    assert '{\n  "agent": {\n    "maxToolRounds": 5\n  }\n}\n' == path.read_text()
+    modes = [stat.S_IMODE(each.stat().st_mode) for each in (path.parent, path)]
+    assert ([0o700, 0o600], "*\n", True) == (modes, (path.parent / ".gitignore").read_text(), is_trusted(path))
+
+
+def test_unset_without_a_file(cli, scratch):
+    """There is nothing to take out of a file that is not there, and none is made."""
+    assert (2, False) == (cli("config", "unset", "agent.skills").code, (scratch / ".beaver").exists())
+
+
+def test_a_credential_in_the_file(cli, found):
+    """A literal secret is set, shown nowhere, and a better place for it is named."""
+    ran = cli("config", "set", "provider.apiKey", "canary-key")
+
+    assert (0, line("provider.apiKey: added secret", found)) == (ran.code, ran.out)
+    assert 'safer is an environment variable, named by {"env": "NAME"}' in ran.err
+    assert "canary" not in ran.out + ran.err
+
+
+# --- Trust, and what may be written -------------------------------------------------------------------------------
+
+
+def test_an_unconfirmed_file_is_not_edited(cli, found):
+    """Editing one setting of a stranger's file would confirm all of it, so it is refused with what to do."""
+    text = FORMATTED.replace("offline", "openai").replace("}\n}", ', "baseUrl": "http://evil", "model": "m"}\n}')
+    found.write_text(text)
+    ran = cli("config", "set", "agent.maxToolRounds", "5")
+
+    assert 3 == ran.code
+    assert f"{found} is not confirmed as it is; review it with `beaver trust`, and repeat this." in ran.err
+    assert (text, False) == (found.read_text(), is_trusted(found))
+
+
+def test_a_file_that_is_named_is_edited_and_not_confirmed(cli, scratch):
+    """Who names a file may edit it; whether it is confirmed when it is found stays as it was."""
+    path = scratch / "mine.json"
+    path.write_text(FORMATTED)
+    ran = cli("config", "set", "agent.maxToolRounds", "5", "--config", path)
+    again = cli("--config", path, "config", "get", "agent.maxToolRounds")
+
+    assert (0, 5, False) == (ran.code, again.json, is_trusted(path))
+
+
+def test_the_mode_of_a_file_is_kept(cli, found):
+    """A file that others may read stays so."""
+    found.chmod(0o640)
+    cli("config", "set", "agent.maxToolRounds", "5")
+
+    assert 0o640 == stat.S_IMODE(found.stat().st_mode)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_nothing_is_written_through_a_link(cli, found, scratch, named):
+    """A link in the place of the file is refused, found or named."""
+    real = scratch / "real.json"
+    found.rename(real)
+    found.symlink_to(real)
+    ran = cli("config", "set", "agent.maxToolRounds", "5", *(["--config", found] if named else []))
+
+    assert (3, True) == (ran.code, "is a symbolic link, and nothing is written through one" in ran.err)
+    assert (FORMATTED, True) == (real.read_text(), found.is_symlink())
+
+
+def test_bytes_are_kept(cli, found):
+    """A byte order mark and the line ends of another system stay."""
+    found.write_bytes(b"\xef\xbb\xbf" + FORMATTED.replace("\n", "\r\n").encode())
+    trust_config(found)
+    cli("config", "set", "agent.maxToolRounds", "5")
+
+    assert b"\xef\xbb\xbf" + FORMATTED.replace("\n", "\r\n").replace("4", "5").encode() == found.read_bytes()
+
+
+def test_an_edit_leaves_the_file_where_it_cannot_be_written(cli, found, monkeypatch):
+    """A write that fails is one sentence, and the file is as it was."""
+
+    def full(*_args, **_options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("beaver_hooks.config.edits.replace", full)
+    ran = cli("config", "set", "agent.maxToolRounds", "5")
+
+    assert (3, FORMATTED) == (ran.code, found.read_text())
+    assert f"{found} cannot be written (No space left on device); see the permissions of its folder." in ran.err
+
+
+def test_where_nothing_can_be_locked(cli, found, monkeypatch, tmp_path):
+    """Without locks, or a place for them, nothing is edited."""
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "fcntl", None)
+        unlocked = cli("config", "set", "agent.maxToolRounds", "5")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    unwritable = cli("config", "set", "agent.maxToolRounds", "5")
+
+    assert "editing a configuration needs file locks, which this system lacks; edit the file by hand" in unlocked.err
+    assert "cannot be written (Not a directory); see it, or set XDG_STATE_HOME" in unwritable.err
+    assert (3, 3, FORMATTED) == (unlocked.code, unwritable.code, found.read_text())
+
+
+def test_edits_of_many_processes(found):
+    """Processes that edit different settings at the same moment lose none of them."""
+    keys = ["host.queueLimit", "host.referenceTokens", "agent.historyMessages", "agent.maxToolRounds"]
+    run = [sys.executable, "-m", "beaver_hooks.cli", "config", "set"]
+    started = [
+        subprocess.Popen([*run, key, str(number)], stdout=subprocess.DEVNULL) for number, key in enumerate(keys, 20)
+    ]
+    codes = [each.wait() for each in started]
+    raw = json.loads(found.read_text())
+
+    assert [0] * 4 == codes
+    assert [20, 21, 22, 23] == [raw[section][key] for section, key in (each.split(".") for each in keys)]
+    assert is_trusted(found)
+
+
+def test_a_text_that_cannot_be_edited(cli, found, monkeypatch):
+    """An edit that would not give the wanted object is not written."""
+    monkeypatch.setattr("beaver_hooks.config.edits.set_value", lambda text, _path, _value: text)
+    ran = cli("config", "set", "agent.maxToolRounds", "5")
+
+    assert (3, FORMATTED) == (ran.code, found.read_text())
+    assert "cannot be edited in its formatting; edit it by hand" in ran.err
+
+
+@pytest.mark.parametrize("name", ["get", "set", "unset"])
+def test_paths_are_completed(name):
+    """A shell completes the host's own settings."""
+    path = command.commands[name].params[0]
+    with click.Context(command) as context:
+        found = [each.value for each in path.shell_complete(context, "agent.s")]
+
+    assert ["agent.systemPrompt", "agent.skills", "agent.skillFolders"] == found
+
+
+# --- The sections of plugins --------------------------------------------------------------------------------------
+
+RICH = """
+    import enum
+    from collections.abc import Mapping
+    from pathlib import Path
+    from types import MappingProxyType
+    import attrs
+    from beaver_hostspecs import PluginInfo, Secret, hookimpl
+
+    class Colour(enum.Enum):
+        RED = "red"
+
+    @attrs.frozen(kw_only=True)
+    class Store:
+        login: Secret | None = None
+
+    @attrs.frozen(kw_only=True)
+    class Settings:
+        colour: Colour = Colour.RED
+        folder: Path = Path("x")
+        stores: tuple[Store, ...] = ()
+        named: Mapping[str, Store] = MappingProxyType({})
+
+    class Plugin:
+        @hookimpl
+        def describe(self):
+            return PluginInfo(version="1", contract="1.0", settings=Settings)
+"""
+
+
+def test_get_a_plugins_settings(cli, configured, install):
+    """All kinds of settings are printed as they would stand in the file, and secrets by their variables wherever they are."""
+    install("rich", RICH)
+    plugins = json.loads(configured().read_text())["plugins"]
+    stores = {"stores": [{"login": {"env": "ONE"}}, {"login": "canary"}, {}], "named": {"a": {"login": {"env": "TWO"}}}}
+    configured(plugins=plugins | {"rich": stores})
+
+    assert {
+        "colour": "red",
+        "folder": "x",
+        "stores": [{"login": {"env": "ONE"}}, {"login": "***"}, {"login": None}],
+        "named": {"a": {"login": {"env": "TWO"}}},
+    } == cli("config", "get", "plugins.rich").json
+
+
+SILENT = """
+    from beaver_hostspecs import hookimpl
+
+    class Plugin:
+        @hookimpl
+        async def start(self):
+            pass
+"""
+BARE = """
+    from beaver_hostspecs import PluginInfo, hookimpl
+
+    class Plugin:
+        @hookimpl
+        def describe(self):
+            return PluginInfo(version="1", contract="1.0")
+"""
+NO_SETTINGS = "Error: plugins.mottos: the plugin `mottos` has no settings (in {})\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [(SILENT, NO_SETTINGS), (BARE, NO_SETTINGS), ("raise RuntimeError", "")],
+    ids=["no description", "no settings", "broken"],
+)
+def test_set_what_a_plugin_does_not_know(cli, found, install, code, said):
+    """A section of a plugin that has no settings is refused; that of one that cannot be loaded may be anything."""
+    install("mottos", code)
+    ran = cli("config", "set", "plugins.mottos.most", "3")
+
+    assert (3 if said else 0, said.format(found)) == (ran.code, ran.err)
+
+
+def test_a_name_that_two_distributions_announce(cli, found, install, tmp_path):
+    """Which of the two is meant is not known, so the section may be anything and its texts are not shown."""
+    install("mottos", "class Plugin: pass")
+    folder = tmp_path / "site" / "rival_mottos-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: rival-mottos\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text("[beaver_hooks]\nmottos = elsewhere:Plugin\n")
+    ran = cli("config", "set", "plugins.mottos.name", "canary")
+
+    assert (0, line("plugins.mottos.name: added text", found)) == (ran.code, ran.out)
