@@ -9,6 +9,7 @@ import attrs
 
 from beaver_hooks.audit.events import AuditSink
 from beaver_hooks.calls.calls import Call, Calls
+from beaver_hooks.calls.suspensions import Suspensions
 from beaver_hooks.calls.watchdog import Watchdog
 from beaver_hooks.config import Config
 from beaver_hooks.home import Home
@@ -85,6 +86,12 @@ class Engine:
         self.record = open_books(options.state_folder, clock=options.clock, sinks=options.sinks, log=self._log)
         self.recorder = self.record.recorder
         self.calls = Calls(self.loop)
+        self.suspensions = Suspensions(
+            recorder=self.recorder,
+            clock=options.clock,
+            seconds=self.seconds,
+            patience=options.config.host.blocked_after_seconds,
+        )
         self.turns = self._make_turns(options)
         self.loader = self._make_loader(options)
         self._options = options
@@ -94,6 +101,7 @@ class Engine:
             calls=self.calls,
             patience=self._settings.blocked_after_seconds,
             blame=self._blocked,
+            overran=self.suspensions.blocked,
             packages=self._packages,
             log=self._log,
         )
@@ -112,7 +120,6 @@ class Engine:
     async def close(self) -> None:
         """Drop the open turns, drain the background, stop the plugins, write down what is left."""
         self.turns.closing = True
-        self._cancel_recall(*self.registry.members())
         for opened in self.turns.book:
             self.turns.drop_now(opened, DropReason.ABANDONED)
         try:
@@ -127,7 +134,8 @@ class Engine:
         """Bring a plugin into service; turns see it once it has started."""
         self.turns.arriving.append(name)
         try:
-            await self.loader.bring_in(name, plugin, fail_closed=fail_closed)
+            member = await self.loader.bring_in(name, plugin, fail_closed=fail_closed)
+            self.suspensions.lift(member, why="registered")
         finally:
             self.turns.arriving.remove(name)
 
@@ -155,9 +163,9 @@ class Engine:
         deadlines = [self.seconds(member, hook) for member in members or self.registry.members() for hook in BACKGROUND]
         return max(deadlines, default=0.0)
 
-    def _cancel_recall(self, *members: Member) -> None:
+    def _cancel_recall(self, member: Member) -> None:
         for call in [each for each in self.calls.running.values() if each.hook == "before_prompt"]:
-            if call.implementation.member in members:
+            if call.implementation.member is member:
                 self.calls.abandon(call)
 
     async def _load(self) -> None:
@@ -178,6 +186,7 @@ class Engine:
         for name in self._options.fail_closed:
             self.registry.member(name)
         for member in self.registry.members():
+            self.suspensions.review(member, implemented=self.registry.of(member, "before_prompt") is not None)
             # An earlier process may have ended with a full queue; ours is empty.
             if self.recorder.health.is_at_fault(member.name, QUEUE):
                 self.recorder.succeeded(member.name, source=QUEUE)
@@ -228,6 +237,7 @@ class Engine:
             registry=self.registry,
             recorder=self.recorder,
             calls=self.calls,
+            suspensions=self.suspensions,
             book=TurnBook(clock=options.clock, idle_seconds=settings.idle_turn_seconds),
             injected=InjectedMemory(clock=options.clock, idle_seconds=settings.idle_turn_seconds),
             policy=Policy(

@@ -56,6 +56,7 @@ async def make_watchdog(calls, blamed):
             calls=calls,
             patience=PATIENCE,
             blame=blamed,
+            overran=lambda _: None,
             packages=packages if callable(packages) else lambda: packages or {},
             log=make_log(),
         )
@@ -185,7 +186,13 @@ async def test_a_watchdog_that_cannot_look_says_so_and_goes_on(calls, make_watch
 async def test_a_watchdog_that_never_started_can_be_stopped(calls, blamed):
     """Stopping is safe however far the start has come."""
     watchdog = Watchdog(
-        loop=asyncio.get_running_loop(), calls=calls, patience=PATIENCE, blame=blamed, packages=dict, log=make_log()
+        loop=asyncio.get_running_loop(),
+        calls=calls,
+        patience=PATIENCE,
+        blame=blamed,
+        overran=None,
+        packages=dict,
+        log=make_log(),
     )
     watchdog.stop()
 
@@ -243,7 +250,7 @@ def test_a_loop_that_was_closed_ends_the_watching():
     """Nothing can block it any more."""
     loop = asyncio.new_event_loop()
     watchdog = Watchdog(
-        loop=loop, calls=Calls(loop), patience=PATIENCE, blame=None, packages=dict, log=make_log()
+        loop=loop, calls=Calls(loop), patience=PATIENCE, blame=None, overran=None, packages=dict, log=make_log()
     )  # fmt: skip
     loop.close()
     watchdog.start()
