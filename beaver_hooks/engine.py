@@ -135,6 +135,7 @@ class Engine:
         self.turns.arriving.append(name)
         try:
             member = await self.loader.bring_in(name, plugin, fail_closed=fail_closed)
+            self._review(member)
             self.suspensions.lift(member, why="registered")
         finally:
             self.turns.arriving.remove(name)
@@ -163,6 +164,9 @@ class Engine:
         deadlines = [self.seconds(member, hook) for member in members or self.registry.members() for hook in BACKGROUND]
         return max(deadlines, default=0.0)
 
+    def _review(self, member: Member) -> None:
+        self.suspensions.review(member, implemented=self.registry.of(member, "before_prompt") is not None)
+
     def _cancel_recall(self, member: Member) -> None:
         for call in [each for each in self.calls.running.values() if each.hook == "before_prompt"]:
             if call.implementation.member is member:
@@ -186,7 +190,7 @@ class Engine:
         for name in self._options.fail_closed:
             self.registry.member(name)
         for member in self.registry.members():
-            self.suspensions.review(member, implemented=self.registry.of(member, "before_prompt") is not None)
+            self._review(member)
             # An earlier process may have ended with a full queue; ours is empty.
             if self.recorder.health.is_at_fault(member.name, QUEUE):
                 self.recorder.succeeded(member.name, source=QUEUE)

@@ -15,6 +15,7 @@ from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.receipts import Decision
 from beaver_hooks.record.recorder import Recorder
 from beaver_hooks.record.suspension import (
+    GATE,
     HOOK,
     Suspension,
     after_answer,
@@ -29,9 +30,6 @@ from beaver_hooks.registry.registry import Member
 from beaver_hostspecs import Clock
 
 Change = Callable[[Suspension, datetime], Suspension]
-
-GATE = "suspension"
-"""The gate whose decision a receipt has where a turn left a suspended hook out."""
 
 
 @attrs.frozen(kw_only=True)
@@ -111,14 +109,19 @@ class Suspensions:
     def review(self, member: Member, *, implemented: bool) -> None:
         """Lift what an earlier process suspended, where the plugin is not what it was."""
         known = self._recorder.health.suspension(member.name)
-        if not implemented or member.fail_closed:
-            self.lift(member, why="fail_closed" if implemented else "hook_gone")
+        if not implemented:
+            self.lift(member, why="hook_gone")
+            if self._recorder.health.is_at_fault(member.name, HOOK):
+                self._recorder.succeeded(member.name, source=HOOK)
+        elif member.fail_closed:
+            self.lift(member, why="fail_closed")
         elif known.version not in (None, member.info.version):
             self.lift(member, why="new_version")
 
     def lift(self, member: Member, *, why: str) -> None:
         """Give a plugin another chance."""
-        if self._recorder.health.suspension(member.name) != Suspension():
+        known = self._recorder.health.suspension(member.name)
+        if known.failures or known.active:
             self._move(member, lifted, None, why=why)
 
     def _stood_still(self, call: Call, category: Category) -> bool:

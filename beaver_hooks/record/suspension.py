@@ -5,7 +5,7 @@ Once the suspension is over, one turn probes the hook: an answer ends the suspen
 """
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import attrs
@@ -14,6 +14,9 @@ from attrs.validators import ge, in_, instance_of, optional
 
 HOOK = "before_prompt"
 """The one hook that is suspended: the user waits for no other one."""
+
+GATE = "suspension"
+"""The gate whose decision a receipt has where a turn left the suspended hook out."""
 
 BLOCKED = "blocked"
 """The category of a call that blocked the event loop."""
@@ -65,7 +68,7 @@ class Suspension:
     def __str__(self) -> str:
         if self.until is None:
             return f"{HOOK} is not suspended"
-        return f"{HOOK} is suspended until {self.until:%Y-%m-%d %H:%M:%S} UTC and then tried again"
+        return f"{HOOK} is suspended until {self.until.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC and then tried again"
 
 
 def after_failure(known: Suspension, at: datetime, *, category: str, version: str) -> Suspension:

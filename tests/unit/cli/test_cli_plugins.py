@@ -10,6 +10,7 @@ CURATED = {
     "since": None,
     "why": None,
     "faults": {},
+    "suspendedUntil": None,
     "failClosed": True,
     "tools": ["memory"],
 }
@@ -41,6 +42,7 @@ def test_json(cli, configured, tmp_path, monkeypatch):
         "since": found["broken"]["since"],
         "why": "plugin `broken` could not be loaded: raised ModuleNotFoundError",
         "faults": {},
+        "suspendedUntil": None,
         "failClosed": False,
         "summary": "",
         "tools": [],
