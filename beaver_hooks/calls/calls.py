@@ -47,6 +47,11 @@ class Call:
         return self.implementation.member.name
 
     @property
+    def allowed(self) -> float:
+        """The seconds that it may take in all."""
+        return self.deadline - self.started
+
+    @property
     def hook(self) -> str:
         """The hook's name."""
         return self.implementation.hook

@@ -4,7 +4,7 @@ The state is part of each plugin's health, so that it survives the process. What
 and then: a call beside a turn, in the background, whose answer is used for nothing but to see that there is one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
 
@@ -100,11 +100,13 @@ class Suspensions:
         change = after_failed_probe if probe else after_failure
         self._move(member, partial(change, category=category, version=member.info.version), account)
 
-    def blocked(self, call: Call) -> None:
-        """Suspend the hook of a call that blocks the event loop beyond its deadline; in the watchdog's thread."""
-        member = call.implementation.member
-        if call.hook == HOOK and not member.fail_closed:
-            self._move(member, partial(after_block, version=member.info.version), call.report.account)
+    def blocked(self, calls: Iterable[Call]) -> None:
+        """Suspend the hook of a plugin that blocks the event loop beyond its deadline; in the watchdog's thread."""
+        for call in calls:
+            member = call.implementation.member
+            if call.hook == HOOK and not member.fail_closed:
+                self._move(member, partial(after_block, version=member.info.version), call.report.account)
+                return  # calls that run side by side are the same plugin's
 
     def review(self, member: Member, *, implemented: bool) -> None:
         """Lift what an earlier process suspended, where the plugin is not what it was."""

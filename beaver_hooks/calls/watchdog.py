@@ -10,7 +10,7 @@ import gc
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 
 import attrs
@@ -22,8 +22,8 @@ from beaver_hostspecs.naming import type_name
 Blame = Callable[[Call | None, str | None, float], None]
 """Called in the watching thread with the blocking call (or the plugin, if only that is known) and the seconds."""
 
-Overran = Callable[[Call], None]
-"""Called in the watching thread with a call that has blocked for longer than it may take in all."""
+Overran = Callable[[Sequence[Call]], None]
+"""Called in the watching thread with those calls of a plugin that may not take as long as it has blocked by now."""
 
 LOOKS = 4
 """Looks at the loop per patience: a blocking is named at most half of the patience late."""
@@ -47,7 +47,7 @@ class Watchdog:
         calls: the running calls.
         patience: seconds after which one step of the loop is called blocking.
         blame: what to call then, once per blocking; with nobody to blame only while calls are running.
-        overran: what to call with each call that goes on blocking beyond its own deadline, once per call.
+        overran: what to call while a blocking goes on beyond the deadlines of calls, once per call.
         packages: top-level packages of the plugins' code, each with its plugin's name.
         log: where the watchdog says that it cannot watch.
     """
@@ -128,10 +128,10 @@ class Watchdog:
             if block.seconds >= self._patience and not block.named:
                 block.named = True  # once; the next step begins anew
                 self._accuse(block)
-            for call in block.calls:
-                if not call.overran and block.seconds > call.deadline - call.started:
-                    call.overran = True
-                    self._overran(call)
+            if over := [each for each in block.calls if not each.overran and block.seconds > each.allowed]:
+                for each in over:
+                    each.overran = True
+                self._overran(over)
         except Exception as error:  # noqa: BLE001 - a watchdog that died would never be missed
             self._log.error("watchdog_failed", error=type_name(error))
 

@@ -457,6 +457,18 @@ async def test_a_block_beyond_the_deadline(make_host, sink, clock, mood):
     assert names.index("event_loop_blocked") < names.index("plugin_suspended") < names.index("turn_committed")
 
 
+async def test_a_block_while_several_turns_are_opened(make_host, sink, clock):
+    """What one task of a plugin blocks is one block, though several of its calls wait meanwhile."""
+    plugin = Moody("waits", deadline=0.1)
+    async with make_host(plugin, sinks=[Releasing(plugin, "plugin_suspended")], blocked_after_seconds=0.02) as host:
+        opening = [asyncio.create_task(host.open_turn("hello", session=f"s{number}")) for number in range(5)]
+        await plugin.wait_for("before_prompt", 5)
+        await asyncio.create_task(plugin.blocks())
+        await asyncio.gather(*opening)
+
+    assert [("plugin_suspended", "blocked", 1, 600, at(clock, 600))] == told(sink)
+
+
 async def test_a_probe_that_blocks(make_host, sink, clock):
     """It is suspended for as long as any plugin is, and told once."""
     plugin = Moody("raises", deadline=0.05)

@@ -113,8 +113,8 @@ async def test_a_call_that_blocks_beyond_its_deadline_is_told_once(calls, make_w
     """While it still blocks, and only the call that may not take so long; one that merely waits is not meant."""
     overran, free = [], threading.Event()
 
-    def heard(call):
-        overran.append(call)
+    def heard(calls):
+        overran.extend(calls)
         free.set()
 
     make_watchdog(overran=heard)

@@ -214,6 +214,9 @@ def test_a_host_that_never_heard_of_a_suspension_does_not_end_it(place):
     three.loaded("p")
 
     assert ("degraded", suspended) == (three["p"].state, three["p"].suspension)
+    assert ("ok", False) == (two["p"].state, two.suspension("p").active)
+    two.suspend("p", lambda known, _: known)
+    assert ("degraded", suspended) == (two["p"].state, two["p"].suspension)
 
 
 def test_the_end_of_a_suspension_reaches_every_host(place):
