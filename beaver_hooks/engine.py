@@ -9,6 +9,7 @@ import attrs
 
 from beaver_hooks.audit.events import AuditSink
 from beaver_hooks.calls.calls import Call, Calls
+from beaver_hooks.calls.suspensions import Suspensions
 from beaver_hooks.calls.watchdog import Watchdog
 from beaver_hooks.config import Config
 from beaver_hooks.home import Home
@@ -92,6 +93,12 @@ class Engine:
         self.recorder = self.record.recorder
         self.calls = Calls(self.loop)
         self.admission = Admission(switch=self._make_switch(options.state_folder), recorder=self.recorder)
+        self.suspensions = Suspensions(
+            recorder=self.recorder,
+            clock=options.clock,
+            seconds=self.seconds,
+            patience=options.config.host.blocked_after_seconds,
+        )
         self.turns = self._make_turns(options)
         self.loader = self._make_loader(options)
         self._options = options
@@ -101,6 +108,7 @@ class Engine:
             calls=self.calls,
             patience=self._settings.blocked_after_seconds,
             blame=self._blocked,
+            overran=self.suspensions.blocked,
             packages=self._packages,
             log=self._log,
         )
@@ -119,7 +127,6 @@ class Engine:
     async def close(self) -> None:
         """Drop the open turns, drain the background, stop the plugins, write down what is left."""
         self.turns.closing = True
-        self._cancel_recall(*self.registry.members())
         for opened in self.turns.book:
             self.turns.drop_now(opened, DropReason.ABANDONED)
         try:
@@ -135,7 +142,9 @@ class Engine:
         self.turns.arriving.append(name)
         try:
             said = [each for each, closed in self._options.config.plugins.fail_closed.items() if closed]
-            await self.loader.bring_in(name, plugin, fail_closed=fail_closed or name in said)
+            member = await self.loader.bring_in(name, plugin, fail_closed=fail_closed or name in said)
+            self._review(member)
+            self.suspensions.lift(member, why="registered")
         finally:
             self.turns.arriving.remove(name)
 
@@ -163,9 +172,12 @@ class Engine:
         deadlines = [self.seconds(member, hook) for member in members or self.registry.members() for hook in BACKGROUND]
         return max(deadlines, default=0.0)
 
-    def _cancel_recall(self, *members: Member) -> None:
+    def _review(self, member: Member) -> None:
+        self.suspensions.review(member, implemented=self.registry.of(member, "before_prompt") is not None)
+
+    def _cancel_recall(self, member: Member) -> None:
         for call in [each for each in self.calls.running.values() if each.hook == "before_prompt"]:
-            if call.implementation.member in members:
+            if call.implementation.member is member:
                 self.calls.abandon(call)
 
     async def _load(self) -> None:
@@ -186,6 +198,7 @@ class Engine:
         for name in self._options.fail_closed:
             self.registry.member(name)
         for member in self.registry.members():
+            self._review(member)
             # An earlier process may have ended with a full queue; ours is empty.
             if self.recorder.health.is_at_fault(member.name, QUEUE):
                 self.recorder.succeeded(member.name, source=QUEUE)
@@ -236,6 +249,7 @@ class Engine:
             registry=self.registry,
             recorder=self.recorder,
             calls=self.calls,
+            suspensions=self.suspensions,
             book=TurnBook(clock=options.clock, idle_seconds=settings.idle_turn_seconds),
             injected=InjectedMemory(clock=options.clock, idle_seconds=settings.idle_turn_seconds),
             admission=self.admission,

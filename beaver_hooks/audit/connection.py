@@ -71,13 +71,15 @@ def migrations(package: str = "beaver_hooks.audit") -> list[str]:
     return [script.read_text("utf-8") for script in scripts]
 
 
-def connect(path: Path, prepare: "Callable[[apsw.Connection], None]") -> "apsw.Connection":
+def connect(
+    path: Path, prepare: "Callable[[apsw.Connection], None]", *, wait: float | None = None
+) -> "apsw.Connection":
     """Open an existing file and prepare the connection; it waits for the locks of other processes."""
     engine = sqlite()
     # Never SQLITE_OPEN_CREATE: a file that vanished is noticed, not replaced.
     connection: apsw.Connection = engine.Connection(str(path), flags=engine.SQLITE_OPEN_READWRITE)
     try:
-        connection.set_busy_timeout(round(BUSY_SECONDS * 1000))
+        connection.set_busy_timeout(round((BUSY_SECONDS if wait is None else wait) * 1000))
         prepare(connection)
     except BaseException:
         connection.close()

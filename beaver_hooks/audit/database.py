@@ -35,6 +35,17 @@ SELECT seq, CAST(mac AS BLOB), CAST(at AS BLOB), CAST(name AS BLOB), CAST(plugin
 FROM audit
 """
 
+_PUT_HEALTH = """
+INSERT INTO health VALUES (?, ?, ?) ON CONFLICT (plugin) DO UPDATE SET
+    body = CASE
+        WHEN json_valid(health.body) AND json_extract(health.body, '$.suspension.moved')
+            BETWEEN coalesce(json_extract(excluded.body, '$.suspension.moved'), '') AND excluded.updated
+        THEN json_set(excluded.body, '$.suspension', json_extract(health.body, '$.suspension'))
+        ELSE excluded.body
+    END,
+    updated = excluded.updated
+"""
+
 
 class Database:
     """One connection. Used by one thread at a time; the caller sees to that."""
@@ -62,8 +73,8 @@ class Database:
             return cls(connect(path, prepare_writing), path)
 
     @classmethod
-    def read(cls, folder: Path) -> "Database":
-        """Open the database for reading.
+    def read(cls, folder: Path, *, wait: float | None = None) -> "Database":
+        """Open the database for reading; it may wait only so long for the locks of other processes.
 
         Raises:
             DatabaseError: there is none, it cannot be opened or is not ours.
@@ -72,7 +83,7 @@ class Database:
         with faults():
             if not path.exists():
                 raise DatabaseError("missing")
-            return cls(connect(path, prepare_reading), path)
+            return cls(connect(path, prepare_reading, wait=wait), path)
 
     def close(self) -> None:
         """Close the connection."""
@@ -116,12 +127,11 @@ class Database:
         )
 
     def put_health(self, rows: Sequence[tuple[str, str, str]]) -> None:
-        """Store the health (plugin, body, updated) of plugins over what was known of them."""
-        self._connection.executemany(
-            "INSERT INTO health VALUES (?, ?, ?)"
-            " ON CONFLICT (plugin) DO UPDATE SET body = excluded.body, updated = excluded.updated",
-            rows,
-        )
+        """Store the health (plugin, body, updated) of plugins over what was known of them.
+
+        A suspension that another host has moved later stays: who writes may not have heard of it.
+        """
+        self._connection.executemany(_PUT_HEALTH, rows)
 
     def receipts(self, limit: int) -> list[tuple[str, str]]:
         """Return the newest receipts (turn, body), newest first."""

@@ -58,9 +58,9 @@ class TrailReader:
         with self._reading() as database:
             return {turn: _mapping(body) for turn, body in database.receipts(limit)}
 
-    def health(self) -> dict[str, Mapping[str, Any]]:
-        """Return the last known health by plugin."""
-        with self._reading() as database:
+    def health(self, *, wait: float | None = None) -> dict[str, Mapping[str, Any]]:
+        """Return the last known health by plugin; `wait` are the seconds that another process may lock it."""
+        with self._reading(wait) as database:
             return {plugin: _mapping(body) for plugin, body in database.health()}
 
     def tail(self, limit: int = 20) -> list[AuditEvent]:
@@ -92,10 +92,10 @@ class TrailReader:
             return database.integrity()
 
     @contextlib.contextmanager
-    def _reading(self) -> Iterator[Database]:
+    def _reading(self, wait: float | None = None) -> Iterator[Database]:
         self._refuse_fork()
         try:
-            database = Database.read(self._folder)
+            database = Database.read(self._folder, wait=wait)
             with contextlib.closing(database):
                 yield database
         except DatabaseError as error:

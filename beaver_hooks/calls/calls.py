@@ -26,6 +26,8 @@ class Call:
         deadline: when it must be done, in the event loop's time.
         stopped: whether the host cancelled it.
         blocked: whether it was seen blocking the event loop.
+        overran: whether it was seen blocking the event loop for longer than it may take in all.
+        late: by how many seconds the event loop missed its deadline.
     """
 
     implementation: Implementation
@@ -36,11 +38,18 @@ class Call:
     ended: float | None = None
     stopped: bool = False
     blocked: bool = False
+    overran: bool = False
+    late: float = 0.0
 
     @property
     def plugin(self) -> str:
         """The plugin's name."""
         return self.implementation.member.name
+
+    @property
+    def allowed(self) -> float:
+        """The seconds that it may take in all."""
+        return self.deadline - self.started
 
     @property
     def hook(self) -> str:
@@ -122,11 +131,13 @@ class Calls:
             if not pending:
                 return
             _, pending = await asyncio.wait(pending, timeout=max(0.0, deadline - self._loop.time()))
+            late = self._loop.time() - deadline
             if pending:
                 # If somebody blocked the loop, those that had no chance to run get one more pass of it.
                 await asyncio.sleep(0)
             for call in calls:
                 if call.task in pending and call.deadline <= deadline:
+                    call.late = late
                     self.abandon(call)
                     pending.discard(call.task)
 

@@ -10,8 +10,10 @@ import gc
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
+
+import attrs
 
 from beaver_hooks.calls.calls import Call, Calls
 from beaver_hooks.log import Log
@@ -20,8 +22,21 @@ from beaver_hostspecs.naming import type_name
 Blame = Callable[[Call | None, str | None, float], None]
 """Called in the watching thread with the blocking call (or the plugin, if only that is known) and the seconds."""
 
+Overran = Callable[[Sequence[Call]], None]
+"""Called in the watching thread with those calls of a plugin that may not take as long as it has blocked by now."""
+
 LOOKS = 4
 """Looks at the loop per patience: a blocking is named at most half of the patience late."""
+
+
+@attrs.define(eq=False)
+class _Block:
+    """A step of the loop that is seen again and again: for how long, and in which calls of whom."""
+
+    step: object
+    seconds: float = 0.0
+    named: bool = False
+    calls: tuple[Call, ...] = ()
 
 
 class Watchdog:
@@ -32,6 +47,7 @@ class Watchdog:
         calls: the running calls.
         patience: seconds after which one step of the loop is called blocking.
         blame: what to call then, once per blocking; with nobody to blame only while calls are running.
+        overran: what to call while a blocking goes on beyond the deadlines of calls, once per call.
         packages: top-level packages of the plugins' code, each with its plugin's name.
         log: where the watchdog says that it cannot watch.
     """
@@ -43,6 +59,7 @@ class Watchdog:
         calls: Calls,
         patience: float,
         blame: Blame,
+        overran: Overran,
         packages: Callable[[], Mapping[str, str]],
         log: Log,
     ) -> None:
@@ -50,6 +67,7 @@ class Watchdog:
         self._calls = calls
         self._patience = patience
         self._blame = blame
+        self._overran = overran
         self._packages = packages
         self._log = log
         self._loop_thread = threading.get_ident()
@@ -68,16 +86,18 @@ class Watchdog:
             self._thread.join()
 
     def _watch(self) -> None:
-        seen: object = None
-        since: float | None = None
-        while not self._stopping.wait(self._patience / LOOKS):
-            step = self._step() if self._overdue() else None
+        pause = self._patience / LOOKS
+        block, last = _Block(None), time.monotonic()
+        while not self._stopping.wait(pause):
             now = time.monotonic()
-            if step is not seen:
-                seen, since = step, now
-            elif step is not None and since is not None and now - since >= self._patience:
-                self._accuse(now - since)
-                since = None  # once; the next step begins anew
+            # A look that comes late shows that the whole process stood still, and says nothing about the step.
+            passed, last = min(now - last, 2 * pause), now
+            step = self._step() if self._overdue() else None
+            if step is not block.step:
+                block = _Block(step)
+            elif step is not None:
+                block.seconds += passed
+                self._judge(block)
 
     def _overdue(self) -> bool:
         """Whether the loop has not answered since the last look; if it has, it is asked again."""
@@ -103,25 +123,32 @@ class Watchdog:
         # Another loop's steps leave no such frame; a task that is current twice is as good as can be had.
         return asyncio.current_task(self._loop)
 
-    def _accuse(self, seconds: float) -> None:
+    def _judge(self, block: _Block) -> None:
         try:
-            call, plugin = self._culprit()
-            if plugin is not None or self._calls.running:
-                self._blame(call, plugin, seconds)
+            if block.seconds >= self._patience and not block.named:
+                block.named = True  # once; the next step begins anew
+                self._accuse(block)
+            if over := [each for each in block.calls if not each.overran and block.seconds > each.allowed]:
+                for each in over:
+                    each.overran = True
+                self._overran(over)
         except Exception as error:  # noqa: BLE001 - a watchdog that died would never be missed
             self._log.error("watchdog_failed", error=type_name(error))
 
-    def _culprit(self) -> tuple[Call | None, str | None]:
+    def _accuse(self, block: _Block) -> None:
         task = asyncio.current_task(self._loop)
         call = self._calls.running.get(task) if task is not None else None
         if call is not None:
-            call.blocked = True
-            return call, call.plugin
-        plugin = owner(_frame_of(self._loop_thread), self._packages())
-        for each in tuple(self._calls.running.values()):
+            plugin: str | None = call.plugin
+            block.calls = (call,)
+        else:
+            plugin = owner(_frame_of(self._loop_thread), self._packages())
             # What it does elsewhere is its own too: a call that runs meanwhile proves nothing.
-            each.blocked = each.blocked or each.plugin == plugin
-        return None, plugin
+            block.calls = tuple([each for each in tuple(self._calls.running.values()) if each.plugin == plugin])
+        for each in block.calls:
+            each.blocked = True
+        if plugin is not None or self._calls.running:
+            self._blame(call, plugin, block.seconds)
 
 
 def _frame_of(thread: int) -> FrameType | None:

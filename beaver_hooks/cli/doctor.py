@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from beaver_hooks.audit.database import DATABASE as TRAIL
+from beaver_hooks.cli.absence import Absence
 from beaver_hooks.cli.examining import databases, files, health, settings, versions
 from beaver_hooks.cli.examining.findings import Finding, exit_code, from_error, ok, report
 from beaver_hooks.cli.opening import common, set_up_log
@@ -65,7 +66,8 @@ def _kept(looked: settings.Looked) -> Iterator[Finding]:
         yield databases.sessions(folder)
     with waiting("Examining the audit trail"):
         yield from _trail(folder)
-    yield from health.kept(folder, looked.sections)
+    config = None if looked.loaded is None else looked.loaded.config
+    yield from health.kept(folder, looked.sections, Absence.under(config))
 
 
 def _elsewhere(looked: settings.Looked) -> Iterator[Finding]:

@@ -189,7 +189,11 @@ def listed(engine: EngineLoadResult) -> tuple[Listed, ...]:
 
 def _state(health: Health) -> dict[str, Any]:
     since = health.since.isoformat() if health.since else None
-    return {"state": health.state, "since": since, "why": health.reason, "faults": dict(health.faults)}
+    until = health.suspension.until
+    return {
+        "state": health.state, "since": since, "why": health.reason, "faults": dict(health.faults),
+        "suspendedUntil": until and until.isoformat(),
+    }  # fmt: skip
 
 
 def _distributions() -> dict[str, tuple[str, str]]:

@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from beaver_hooks.cli.absence import Absence
 from beaver_hooks.cli.receipt_words import DROPPED, FAILED, LOST, OUTCOMES, STATES
 from beaver_hooks.cli.wording import counted, facts_text, filled, moment
 from beaver_hooks.record.health import from_json
 from beaver_hooks.record.receipts import Failure, Outcome, PluginReceipt, Receipt
+from beaver_hooks.record.suspension import GATE
 
 LABEL = 12
 """Columns before what a line says."""
@@ -18,16 +20,17 @@ MOST_IDS = 10
 """Candidates that are named."""
 
 
-def receipt_text(receipt: Receipt, health: Mapping[str, Mapping[str, Any]]) -> str:
+def receipt_text(receipt: Receipt, health: Mapping[str, Mapping[str, Any]], absence: Absence) -> str:
     """Return what a turn was, what each plugin did in it, and which plugins are in trouble now.
 
     Args:
         receipt: the receipt.
         health: the last known health by plugin, as it is kept.
+        absence: says which plugins are not in service any more.
     """
     plugins = [f"{name}\n{_part(each, receipt)}" for name, each in receipt.plugins.items()]
     nobody = ["No plugin had a part in this turn; `beaver plugins` shows which there are."]
-    return "\n\n".join([_turn(receipt), *(plugins or nobody), *_now(health)])
+    return "\n\n".join([_turn(receipt), *(plugins or nobody), *_now(health, absence)])
 
 
 def _turn(receipt: Receipt) -> str:
@@ -91,8 +94,10 @@ def _nothing(part: PluginReceipt) -> str:
     """Say why a plugin gave the model nothing, as far as the receipt knows."""
     if any(each.hook == "before_prompt" for each in part.failures):
         return "it failed while it was asked, see below"
-    if any(each.gate == "turn" and each.verdict == "left_out" for each in part.decisions):
-        return "it was left out of this turn (`/memory on` in the session takes it in again)"
+    if any(each.gate == "memory" and each.verdict == "off" for each in part.decisions):
+        return "memory was off (`/memory on` in the session switches it on again)"
+    if any(each.gate == GATE and each.verdict == "left_out" for each in part.decisions):
+        return "it is suspended, see below"
     if part.considered:
         return f"of {part.considered:,} considered, none was good enough or had room"
     if "before_prompt" in part.milliseconds:
@@ -137,14 +142,14 @@ def _failure(failure: Failure) -> str:
     return f"{failure.hook}: {meaning}{f' ({error})' if error else ''}"
 
 
-def _now(health: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def _now(health: Mapping[str, Mapping[str, Any]], absence: Absence) -> Iterator[str]:
     """Say who is out of service or not well now; whoever is not in service has no part in a receipt."""
-    lines = [_line(name, text) for name, text in _unwell(health)]
+    lines = [_line(name, text) for name, text in _unwell(health, absence)]
     if lines:
         yield "\n".join(["Now out of service or not well, whatever it was then:", *lines])
 
 
-def _unwell(health: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+def _unwell(health: Mapping[str, Mapping[str, Any]], absence: Absence) -> Iterator[tuple[str, str]]:
     for name, body in health.items():
         try:
             found = from_json(body)
@@ -152,7 +157,7 @@ def _unwell(health: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]
             yield name, "its health cannot be read; `beaver doctor` says more"
         else:
             if found.state != "ok":
-                yield name, str(found)
+                yield name, absence.text(name, found) or str(found)
 
 
 def _line(label: str, text: str) -> str:

@@ -9,11 +9,13 @@ import click
 
 from beaver_hooks.audit.database import RECEIPTS_KEPT
 from beaver_hooks.audit.reading import TrailReader
+from beaver_hooks.cli.absence import Absence
 from beaver_hooks.cli.opening import common, configured
 from beaver_hooks.cli.receipt_reading import read_receipt
 from beaver_hooks.cli.receipt_texts import receipt_text
 from beaver_hooks.cli.stored import ambiguous, has_trail, nothing_yet, recorded_turns
 from beaver_hooks.cli.terminal import show, waiting
+from beaver_hooks.config import Config
 from beaver_hooks.config.paths import printable
 from beaver_hostspecs import AuditUnavailable, UnknownTurn
 
@@ -34,17 +36,18 @@ def command(turn: str, *, as_json: bool, config: Path | None) -> None:
 
     Example: beaver why turn-8a8df2af
     """
-    folder = configured(config).state_folder
+    loaded = configured(config)
+    folder = loaded.state_folder
     if not has_trail(folder):
         raise UnknownTurn(nothing_yet(folder))
     reader = TrailReader(folder)
     with waiting("Looking for the receipt"):
         name, receipt = _newest(reader, folder) if turn == NEWEST else _named(reader, folder, turn)
         health = {} if as_json else reader.health()
-    show(json.dumps(dict(receipt)) if as_json else _text(name, receipt, health))
+    show(json.dumps(dict(receipt)) if as_json else _text(name, receipt, health, loaded.config))
 
 
-def _text(name: str, receipt: Receipt, health: Mapping[str, Receipt]) -> str:
+def _text(name: str, receipt: Receipt, health: Mapping[str, Receipt], config: Config) -> str:
     try:
         read = read_receipt(receipt)
     except ValueError:
@@ -52,7 +55,7 @@ def _text(name: str, receipt: Receipt, health: Mapping[str, Receipt]) -> str:
             f"The receipt of {printable(name)} is damaged, or of a newer version; `beaver why --json` shows it as it"
             " is, and `beaver doctor` examines the database."
         ) from None
-    return receipt_text(read, health)
+    return receipt_text(read, health, Absence.under(config))
 
 
 def _newest(reader: TrailReader, folder: Path) -> tuple[str, Receipt]:

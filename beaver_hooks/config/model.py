@@ -54,7 +54,7 @@ class HostSettings:
     )
     blocked_after_seconds: float = setting(
         default=0.5,
-        help="seconds a plugin may block the event loop before it is named for it",
+        help="seconds a plugin may block the event loop before it is named, and suspended if its deadline is over",
         validator=positive(),
     )
     state_folder: Path | None = setting(

@@ -14,6 +14,9 @@ import attrs
 from attrs import field
 from attrs.validators import deep_mapping, in_, instance_of, optional
 
+from beaver_hooks.record import suspension as suspending
+from beaver_hooks.record.suspension import HOOK, Suspension
+
 State = Literal["ok", "degraded", "unavailable", "disabled"]
 
 # What an earlier process kept may have been written by anybody.
@@ -35,6 +38,7 @@ class Health:
         last_failure: when something of it last failed.
         category: the category of the last failure.
         reason: a sentence, for `unavailable` and `disabled`.
+        suspension: whether its `before_prompt` is suspended; as long as it is, the plugin is `degraded` at best.
     """
 
     state: State = field(default="ok", validator=in_(get_args(State)))
@@ -45,14 +49,20 @@ class Health:
     last_failure: datetime | None = field(default=None, validator=_moment)
     category: str | None = field(default=None, validator=_text)
     reason: str | None = field(default=None, validator=_text)
+    suspension: Suspension = field(default=Suspension(), validator=instance_of(Suspension))
 
     def __str__(self) -> str:
         if self.state == "ok":
             return "ok"
         since = f" since {self.since:%Y-%m-%d %H:%M:%S} UTC" if self.since else ""
-        why = self.reason or ", ".join(f"{source}: {category}" for source, category in self.faults.items())
-        times = f" ({self.consecutive_failures} in a row)" if self.consecutive_failures > 1 else ""
-        return f"{self.state}{since}: {why}{times}" if why else f"{self.state}{since}"
+        why = self._faults() if self.state == "degraded" else self.reason
+        return f"{self.state}{since}: {why}" if why else f"{self.state}{since}"
+
+    def _faults(self) -> str:
+        faults = ", ".join(f"{source}: {category}" for source, category in self.faults.items())
+        times = f" ({self.consecutive_failures} in a row)" if faults and self.consecutive_failures > 1 else ""
+        suspended = [str(self.suspension)] if self.suspension.active else []
+        return "; ".join([*([faults + times] if faults else []), *suspended])
 
 
 MOST_SOURCES = 20
@@ -76,8 +86,10 @@ def after_failure(health: Health, *, source: str, category: str, at: datetime) -
 
 def after_success(health: Health, *, source: str, at: datetime) -> Health:
     """Return the health after `source` succeeded; it is `ok` again once no source is at fault."""
-    faults = MappingProxyType({each: fault for each, fault in health.faults.items() if each != source})
-    if faults:
+    # A call that was under way when its hook was suspended clears nothing: the probe does.
+    cleared = () if source == HOOK and health.suspension.active else (source,)
+    faults = MappingProxyType({each: fault for each, fault in health.faults.items() if each not in cleared})
+    if faults or health.suspension.active:
         return attrs.evolve(health, faults=faults, last_success=at)
     if health.state in ("unavailable", "disabled"):
         return attrs.evolve(health, faults=faults, consecutive_failures=0, last_success=at)
@@ -106,13 +118,27 @@ def out_of_service(health: Health, *, state: State, reason: str, at: datetime) -
     return attrs.evolve(health, state=state, since=since, reason=reason)
 
 
+def with_suspension(health: Health, suspension: Suspension, *, at: datetime) -> Health:
+    """Return the health with another suspension; where that is active, the plugin is not `ok`."""
+    if not suspension.active or health.state != "ok":
+        return attrs.evolve(health, suspension=suspension)
+    failed = after_failure(health, source=HOOK, category=str(suspension.category), at=at)
+    return attrs.evolve(failed, suspension=suspension)
+
+
 def to_json(health: Health) -> dict[str, object]:
     """Return the health as plain data."""
-    return {
+    plain = {
         field.name: value.isoformat() if isinstance(value, datetime) else value
         for field in attrs.fields(Health)
         if (value := getattr(health, field.name)) is not None
-    } | {"faults": dict(health.faults)}
+    }
+    plain["faults"] = dict(health.faults)
+    if health.suspension == Suspension():
+        del plain["suspension"]
+    else:
+        plain["suspension"] = suspending.to_json(health.suspension)
+    return plain
 
 
 def from_json(body: Mapping[str, object]) -> Health:
@@ -129,4 +155,9 @@ def from_json(body: Mapping[str, object]) -> Health:
             values[name] = datetime.fromisoformat(moment)
     if isinstance(faults := values.get("faults"), Mapping):
         values["faults"] = MappingProxyType(dict(faults))
-    return Health(**values)  # type: ignore[arg-type]
+    if isinstance(suspension := values.get("suspension"), Mapping):
+        values["suspension"] = suspending.from_json(suspension)
+    health = Health(**values)  # type: ignore[arg-type]
+    # One host may have written the suspension, and another one the rest.
+    last = health.suspension
+    return health if last.until is None else with_suspension(health, last, at=last.moved or last.until)

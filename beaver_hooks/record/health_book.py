@@ -13,7 +13,9 @@ from beaver_hooks.record.health import (
     after_loading,
     after_success,
     out_of_service,
+    with_suspension,
 )
+from beaver_hooks.record.suspension import Suspension, newer
 from beaver_hostspecs import Clock
 
 KEEP_EVERY = timedelta(minutes=1)
@@ -22,6 +24,10 @@ KEEP_EVERY = timedelta(minutes=1)
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 
+UNKNOWN = Suspension()
+
+Read = Callable[[], Mapping[str, Health]]
+
 
 class HealthBook:
     """Moves each plugin's health and keeps it. Safe to use from several threads.
@@ -29,21 +35,23 @@ class HealthBook:
     What moves the health returns whether the state changed, so that the caller can say so.
 
     Several hosts may keep their books in one place. What is kept there is read again when this host loads a
-    plugin, takes it out of service, or closes; and it writes only what it has moved itself.
+    plugin, takes it out of service, moves its suspension, or closes; and it writes only what it has moved itself.
 
     Args:
         clock: where time comes from.
         keep: called with what shall survive the process.
         earlier: returns what is kept now, of other hosts too.
+        glance: the same for moments in which a turn waits; `earlier` unless given.
     """
 
     def __init__(
-        self, *, clock: Clock, keep: Callable[[str, Health], None], earlier: Callable[[], Mapping[str, Health]]
+        self, *, clock: Clock, keep: Callable[[str, Health], None], earlier: Read, glance: Read | None = None
     ) -> None:
         self._clock = clock
         self._keep = keep
         self._lock = threading.RLock()
         self._read = earlier
+        self._glance = glance or earlier
         self._earlier = dict(earlier())
         self._healths: dict[str, Health] = {}
         self._successes: dict[str, datetime] = {}
@@ -90,6 +98,24 @@ class HealthBook:
         with self._lock:
             return self._move(plugin, after_success(self[plugin], source=source, at=at))
 
+    def suspension(self, plugin: str) -> Suspension:
+        """Return whether the plugin's `before_prompt` is suspended, as far as this host knows."""
+        health = self._healths.get(plugin)
+        return UNKNOWN if health is None else health.suspension
+
+    def suspend(
+        self, plugin: str, change: Callable[[Suspension, datetime], Suspension]
+    ) -> tuple[Suspension, Suspension]:
+        """Change the plugin's suspension, from the one that any host has moved last; return it before and after."""
+        with self._lock:
+            self._refresh(plugin, self._glance)
+            at = self._clock.now()
+            old = self[plugin].suspension
+            new = change(old, at)
+            if new != old:
+                self._move(plugin, with_suspension(self[plugin], new, at=at))
+            return old, new
+
     def is_at_fault(self, plugin: str, source: str) -> bool:
         """Whether `source` is among the plugin's faults now."""
         health = self._healths.get(plugin)
@@ -104,14 +130,20 @@ class HealthBook:
                 if (known is None or known[0] != health) and not _is_newer(earlier.get(plugin), health):
                     self._keep(plugin, health)
 
-    def _refresh(self, plugin: str) -> None:
+    def _refresh(self, plugin: str, read: Read | None = None) -> None:
         """Take over what another host has kept since; what waits here to be written is newer than what can be read."""
-        self._earlier = dict(self._read())
-        kept = self._earlier.get(plugin)
-        if kept is not None and (plugin not in self._healths or _is_newer(kept, self[plugin])):
-            self._healths[plugin] = kept
-            self._successes.pop(plugin, None)
+        self._earlier = dict((read or self._read)())
+        kept, own = self._earlier.get(plugin), self[plugin]
+        if kept is None:
+            return
+        if plugin not in self._healths or _is_newer(kept, own):
             self._kept[plugin] = (kept, self._clock.now())
+        elif (moved := newer(own.suspension, kept.suspension)) is not own.suspension:
+            kept = with_suspension(own, moved, at=self._clock.now())
+        else:
+            return
+        self._healths[plugin] = kept
+        self._successes.pop(plugin, None)
 
     def _move(self, plugin: str, new: Health) -> bool:
         with self._lock:
@@ -131,7 +163,7 @@ class HealthBook:
 
 def _news(health: Health) -> tuple[object, ...]:
     """Return what of a health others must know at once."""
-    return (health.state, health.since, health.reason, health.category, dict(health.faults))
+    return (health.state, health.since, health.reason, health.category, dict(health.faults), health.suspension)
 
 
 def _is_newer(one: Health | None, other: Health) -> bool:
@@ -140,5 +172,5 @@ def _is_newer(one: Health | None, other: Health) -> bool:
 
 
 def _last_moved(health: Health) -> datetime:
-    moments = (health.since, health.last_success, health.last_failure)
+    moments = (health.since, health.last_success, health.last_failure, health.suspension.moved)
     return max((each for each in moments if each is not None), default=NEVER)

@@ -21,6 +21,9 @@ from beaver_hostspecs.naming import type_name
 AUDIT = "audit"
 """The source of the host's own fault while the audit trail cannot be written."""
 
+GLANCE = 0.1
+"""Seconds that the event loop waits for a health that another process has locked."""
+
 
 @attrs.frozen(kw_only=True)
 class Books:
@@ -43,6 +46,7 @@ def open_books(folder: Path, *, clock: Clock, sinks: Iterable[AuditSink], log: L
         clock=clock,
         keep=(lambda plugin, each: trail.put_health(plugin, to_json(each))) if trail else lambda _, __: None,
         earlier=_Earlier(trail, log) if trail else dict,
+        glance=_Earlier(trail, log, wait=GLANCE) if trail else dict,
     )
     recorder = Recorder(
         clock=clock,
@@ -89,10 +93,11 @@ class _Earlier:
     trail: Trail
     log: Log
     said: set[str] = attrs.field(factory=set)
+    wait: float | None = None
 
     def __call__(self) -> Mapping[str, Health]:
         try:
-            kept = self.trail.health()
+            kept = self.trail.health(wait=self.wait)
         except (AuditUnavailable, ValueError) as error:
             self.complain("", reason=str(error))
             return {}

@@ -14,16 +14,21 @@ from beaver_hooks.registry.registry import Implementation, Member
 
 @attrs.frozen(kw_only=True, eq=False)
 class Job:
-    """One hook call that nobody waits for."""
+    """One hook call that nobody waits for.
+
+    Attributes:
+        probe: whether it only tries whether a suspended hook answers; such a call holds up no other one.
+    """
 
     implementation: Implementation
     account: Account
     arguments: Mapping[str, Any]
     context: Context
+    probe: bool = False
 
 
-LaneKey = tuple[str, Member]
-"""Session and plugin: the member and not its name, which another one may have had before."""
+LaneKey = tuple[str | None, Member]
+"""Session (none for probes) and plugin: the member and not its name, which another one may have had before."""
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -73,7 +78,7 @@ class Backlog:
         self._waiting[member] += 1
         self._count += 1
         self._empty.clear()
-        key = (job.account.turn.session, member)
+        key = (None if job.probe else job.account.turn.session, member)
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = _Lane()
@@ -99,7 +104,7 @@ class Backlog:
             await asyncio.wait(workers, timeout=seconds)
 
     def discard(self, plugin: Member | None = None) -> int:
-        """Drop the jobs of one plugin, or all of them, the running ones too; return how many were lost."""
+        """Drop the jobs of one plugin, or all of them, running ones too; return how many were lost besides probes."""
         lost = 0
         for key in [key for key in self._lanes if plugin in (None, key[1])]:
             lane = self._lanes.pop(key)
@@ -125,7 +130,7 @@ class Backlog:
                 del self._lanes[key]
 
     def _lose(self, lane: _Lane) -> int:
-        lost = len(lane.jobs)
+        lost = sum(not job.probe for job in lane.jobs)
         while lane.jobs:
             self._done(lane.jobs.popleft(), run=False)
         return lost

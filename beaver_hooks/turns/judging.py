@@ -8,6 +8,7 @@ from typing import cast
 import attrs
 
 from beaver_hooks.calls.calls import Category, Result
+from beaver_hooks.calls.suspensions import Suspensions
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.receipts import Clip, Decision
 from beaver_hooks.record.recorder import Recorder
@@ -23,25 +24,10 @@ EVENT_LOOP = "event_loop"
 
 
 class Judge:
-    """Turns results into answers and failures, and writes both down."""
+    """Writes down what calls came to."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-
-    def answers(self, results: Iterable[Result], account: Account) -> Answers:
-        """Return what each plugin contributes; a failure of a fail-closed plugin is raised after all are judged."""
-        answers: list[tuple[str, Contribution]] = []
-        fatal: BaseException | None = None
-        for result in results:
-            category = result.category or _misfit(result.value)
-            self.judge(result, category, account)
-            if category is not None and result.call.implementation.member.fail_closed:
-                fatal = fatal or _fatal(result, category)
-            elif category is None and result.value is not None:
-                answers.append((result.call.plugin, cast("Contribution", result.value)))
-        if fatal is not None:
-            raise fatal
-        return answers
 
     def background(self, result: Result, account: Account) -> None:
         """Judge a call whose hook answers nothing."""
@@ -59,6 +45,39 @@ class Judge:
             self._recorder.succeeded(call.plugin, source=call.hook, account=account)
             if self._recorder.health.is_at_fault(call.plugin, EVENT_LOOP):
                 self._recorder.succeeded(call.plugin, source=EVENT_LOOP, account=account)
+
+
+class RecallJudge(Judge):
+    """Turns results of `before_prompt` into answers and failures, and suspends plugins that fail again and again."""
+
+    def __init__(self, recorder: Recorder, suspensions: Suspensions) -> None:
+        super().__init__(recorder)
+        self._suspensions = suspensions
+
+    def answers(self, results: Iterable[Result], account: Account) -> Answers:
+        """Return what each plugin contributes; a failure of a fail-closed plugin is raised after all are judged."""
+        answers: list[tuple[str, Contribution]] = []
+        fatal: BaseException | None = None
+        for result in results:
+            category = self.recall(result, account)
+            if category is not None and result.call.implementation.member.fail_closed:
+                fatal = fatal or _fatal(result, category)
+            elif category is None and result.value is not None:
+                answers.append((result.call.plugin, cast("Contribution", result.value)))
+        if fatal is not None:
+            raise fatal
+        return answers
+
+    def recall(self, result: Result, account: Account, *, probe: bool = False) -> Category | None:
+        """Judge one call, which may be the `probe` of a suspended plugin; return how it failed, if it did."""
+        category = result.category or _misfit(result.value)
+        if category is None:
+            # First, as the success of a suspended hook clears no fault.
+            self._suspensions.answered(result.call, account, probe=probe)
+        self.judge(result, category, account)
+        if category is not None:
+            self._suspensions.failed(result.call, category, account, probe=probe)
+        return category
 
     def unrenderable(self, plugin: str, account: Account, error: BaseException) -> None:
         """Write down that a contribution looks right and cannot be rendered."""

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from beaver_hooks.calls.calls import Call, Calls
+from beaver_hooks.calls.suspensions import Suspensions
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.receipts import Decision, Receipt
 from beaver_hooks.record.recorder import TRUST, Recorder
@@ -20,7 +21,7 @@ from beaver_hooks.turns.checking import checked
 from beaver_hooks.turns.composing import Answers, Block, Recall, UnrenderableError, compose
 from beaver_hooks.turns.ids import is_ours
 from beaver_hooks.turns.injected import InjectedMemory
-from beaver_hooks.turns.judging import Judge
+from beaver_hooks.turns.judging import RecallJudge
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import Answer, Clock, DropReason, HostNotOpen, Message, ToolResult, Turn, TurnClosed
 from beaver_hostspecs.rendering import check_boundary
@@ -66,6 +67,7 @@ class Turns:
         registry: Registry,
         recorder: Recorder,
         calls: Calls,
+        suspensions: Suspensions,
         book: TurnBook,
         injected: InjectedMemory,
         admission: Admission,
@@ -80,8 +82,9 @@ class Turns:
         )
         self._registry = registry
         self._recorder = recorder
-        self._judge = Judge(recorder)
+        self._judge = RecallJudge(recorder, suspensions)
         self._calls = calls
+        self._suspensions = suspensions
         self._admission = admission
         self._policy = policy
         self._clock = clock
@@ -99,11 +102,7 @@ class Turns:
         opened = self._enter(turn)
         account = opened.account
         try:
-            calls = [
-                self._begin(each, account, {"turn": turn})
-                for each in self._registry.implementations("before_prompt")
-                if each.member in opened.members
-            ]
+            calls = [self._begin(each, account, {"turn": turn}) for each in self._admitted(opened)]
             results = await self._calls.settle(calls)
             self._ensure_open(opened)
             answers = self._judge.answers(
@@ -176,12 +175,12 @@ class Turns:
             session=self._recorder.identify(turn.session),
             opened=self._clock.now(),
         )
-        members = self._admitted(turn, account)
+        members = self._participants(turn, account)
         opened = OpenTurn(turn=turn, turns=self, account=account, members=members, check=self._check)
         self.book.enter(opened)
         return opened
 
-    def _admitted(self, turn: Turn, account: Account) -> tuple[Member, ...]:
+    def _participants(self, turn: Turn, account: Account) -> tuple[Member, ...]:
         """Return the plugins that take part in a turn, and write down what is left out."""
         there = tuple([each for each in self._registry.members() if each.name not in self.arriving])
         if self._admission.is_off(turn):
@@ -195,6 +194,31 @@ class Turns:
                 )
                 self._recorder.trust_left_out(each.name, turn.trust)
         return there
+
+    def _admitted(self, opened: OpenTurn) -> list[Implementation]:
+        """Return whose recall the turn waits for; what is suspended is left out of it, and probed once it is time."""
+        admitted = []
+        for each in self._registry.implementations("before_prompt"):
+            if each.member not in opened.members:
+                continue
+            admission = self._suspensions.admit(each.member)
+            if admission.left_out is None:
+                admitted.append(each)
+                continue
+            opened.account.plugins[each.member.name].enter(admission.left_out)
+            if admission.probe:
+                self._probe(each, opened)
+        return admitted
+
+    def _probe(self, implementation: Implementation, opened: OpenTurn) -> None:
+        """Call a suspended hook in the background; what it says is in the audit trail, and in no receipt."""
+        known = opened.account
+        account = Account(turn=opened.turn, recorded=known.recorded, session=known.session, opened=known.opened)
+        arguments = {"turn": opened.turn}
+        job = Job(
+            implementation=implementation, account=account, arguments=arguments, context=copy_context(), probe=True
+        )
+        account.open_calls += self.backlog.put(job)
 
     def _supersede(self, turn_id: str) -> None:
         if (opened := self.book.get(turn_id)) is not None:
@@ -290,7 +314,10 @@ class Turns:
         try:
             call = self._begin(job.implementation, job.account, job.arguments, context=job.context)
             (result,) = await self._calls.settle([call])
-            self._judge.background(result, job.account)
+            if not job.probe:
+                self._judge.background(result, job.account)
+            elif self._registry.holds(job.implementation.member):
+                self._judge.recall(result, job.account, probe=True)
         except (KeyboardInterrupt, Exception) as error:
             category = "interrupted" if isinstance(error, KeyboardInterrupt) else "raised"
             self._recorder.failed(name, hook=hook, category=category, account=job.account, error=error)

@@ -14,6 +14,11 @@ event, health `degraded since ...`, and the turn goes on as if the hook had answ
 memory mode or the host makes fail-closed stops a turn, and only in `before_prompt`. So let errors out unless you can
 say something better about them; if you handle one, report it (`report.degraded`, `report.outcome`). Never swallow
 cancellation, and never block the event loop: the host names the plugin that does.
+
+A plugin whose `before_prompt` fails three turns in a row, or blocks the event loop once beyond its deadline, is
+suspended: turns go on without that hook, its other hooks are called as ever, and health says until when. Then one turn
+after the other probes it, rarely and in the background: the hook is called with that turn, whose other hooks do not
+wait for it, and the answer is used for nothing but to end the suspension. A fail-closed plugin is never suspended.
 """
 
 from collections.abc import Iterable
@@ -139,6 +144,7 @@ async def before_prompt(turn: Turn, report: Report) -> Contribution | None:
 
     On failure: as if it had answered `None`, with an audit event and degraded health. For a fail-closed plugin
     `open_turn` raises its error unchanged (`PluginFailed` for a timeout or a wrong type) and the turn is dropped.
+    Three failures in a row suspend the hook of a plugin that is not fail-closed.
 
     Returns:
         A `Contribution`: trusted blocks for the system prompt, untrusted references, hints. `None` means that there

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from beaver_hooks.audit.reading import TrailReader
+from beaver_hooks.cli.absence import Absence
 from beaver_hooks.cli.examining.findings import Finding, Level, ok, warning
 from beaver_hooks.record.health import Health, from_json
 from beaver_hooks.record.recorder import HOST
-from beaver_hooks.registry.catalog import installed
+from beaver_hooks.record.suspension import BLOCKED
 from beaver_hostspecs import AuditUnavailable
 
 
@@ -23,30 +24,37 @@ def examine(name: str, health: Health, *, wanted: bool, degraded: Level) -> Find
     """
     subject = HOST if name == HOST else f"plugin {name}"
     if health.state == "degraded":
-        remedy = "see `beaver audit tail`, and mend what failed; the next success clears it"
-        return Finding(subject=subject, level=degraded, text=str(health), remedy=remedy)
+        return Finding(subject=subject, level=degraded, text=str(health), remedy=_remedy(health))
     if health.state == "unavailable":
         remedy = f"mend what it says, or name `{name}` in `plugins.disabled`"
         return Finding(subject=subject, level="problem" if wanted else "warning", text=str(health), remedy=remedy)
     return ok(subject, str(health))
 
 
-def kept(folder: Path, wanted: Collection[str]) -> list[Finding]:
+def _remedy(health: Health) -> str:
+    if not health.suspension.active:
+        return "see `beaver audit tail`, and mend what failed; the next success clears it"
+    if health.suspension.category == BLOCKED:
+        mend = "run what blocks the event loop in a thread (`asyncio.to_thread`)"
+    else:
+        mend = "see `beaver audit tail`, and mend what failed"
+    return f"{mend}; it is tried again by itself, and a new version of it at once"
+
+
+def kept(folder: Path, wanted: Collection[str], absence: Absence) -> list[Finding]:
     """Return the health that the hosts of a state folder kept, without loading any plugin."""
     try:
         healths = TrailReader(folder).health()
     except AuditUnavailable:
         # Whoever examines the database says why.
         return []
-    there = {HOST, *installed()}
-    return [_kept(name, body, wanted=name in wanted, there=name in there) for name, body in healths.items()]
+    return [_kept(name, body, absence, wanted=name in wanted) for name, body in healths.items()]
 
 
-def _kept(name: str, body: Mapping[str, Any], *, wanted: bool, there: bool) -> Finding:
+def _kept(name: str, body: Mapping[str, Any], absence: Absence, *, wanted: bool) -> Finding:
     try:
         health = from_json(body)
     except (TypeError, ValueError):
         return warning(f"plugin {name}", "what was kept of its health cannot be read", "the next start begins anew")
-    if there or health.state == "degraded":
-        return examine(name, health, wanted=wanted, degraded="problem" if there else "warning")
-    return ok(f"plugin {name}", "is not installed any more")
+    gone = absence.text(name, health)
+    return ok(f"plugin {name}", gone) if gone else examine(name, health, wanted=wanted, degraded="problem")

@@ -377,6 +377,21 @@ async def test_one_shot_processes_share_the_breaker(gateway, make_host, events):
     assert "reported: breaker_open" in health
 
 
+async def test_a_gateway_that_is_down_is_not_suspended(gateway, make_host, events):
+    """The plugin handles its failures itself: every turn asks it, and has an event of its own that says why not."""
+    gateway.misbehave("search", Fault.STATUS_503)
+    async with make_host(gateway, sinks=[events], breaker={"failures": 5}) as host:
+        turns = [await run_turn(host) for _ in range(8)]
+
+        assert (0, False) == (
+            host.health()["gateway"].suspension.failures,
+            host.health()["gateway"].suspension.active,
+        )
+    names = [name for name, _ in events.gateway if name.startswith("memory_gateway_recall")]
+    assert [*["memory_gateway_recall_failed"] * 5, *["memory_gateway_recall_skipped"] * 3] == names
+    assert [True] * 8 == ["before_prompt" in each.receipt.plugins["gateway"].milliseconds for each in turns]
+
+
 async def test_recovering(gateway, make_host):
     """A gateway that is back makes the plugin healthy again, each plane by its own success."""
     async with make_host(gateway) as host:

@@ -121,6 +121,20 @@ async def test_a_degraded_plugin_is_shown_with_since_when(load):
     assert ("p", "degraded since 2026-01-02 12:00:00 UTC: before_prompt: raised") == tuple(line.split(maxsplit=1))
 
 
+async def test_a_suspended_plugin_is_shown_with_until_when(load):
+    """The overview says until when a plugin is suspended, and that it is tried again."""
+    commands = await load(p=FaultPlugin(Fault.RAISE, "before_prompt"))
+    for _ in range(3):
+        await commands._engine.host.open_turn("hello", session="s", trust="full")
+    (line,) = [line for line in (await commands.overview(CommandContext())).splitlines() if line.startswith("p ")]
+
+    text = (
+        "degraded since 2026-01-02 12:00:00 UTC: before_prompt: raised (3 in a row);"
+        " before_prompt is suspended until 2026-01-02 12:00:30 UTC and then tried again"
+    )
+    assert ("p", text) == tuple(line.split(maxsplit=1))
+
+
 async def test_a_host_that_is_not_well_is_no_plugin(load):
     """The host's own health is not in the list of memories."""
     commands = await load()

@@ -53,8 +53,8 @@ def limit(monkeypatch):
     pragmas = {}
     connect = connection.connect
 
-    def limited(path, prepare):
-        opened = connect(path, prepare)
+    def limited(path, prepare, **options):
+        opened = connect(path, prepare, **options)
         for name, value in pragmas.items():
             opened.pragma(name, value)
         return opened

@@ -321,3 +321,20 @@ def test_a_keyboard_interrupt_goes_through():
     )
 
     assert ("interrupted\n", 0, "") == (done.stdout, done.returncode, done.stderr)
+
+
+async def test_how_late_the_event_loop_was_for_a_deadline():
+    """A call that hangs while something else holds the loop knows by how much its deadline was missed."""
+    loop = asyncio.get_running_loop()
+    calls = Calls(loop)
+    call, free = begin(calls, asyncio.Event().wait, seconds=0.01), begin(calls, asyncio.Event().wait, seconds=0.0)
+    await calls.settle([free])
+
+    def hold():
+        while loop.time() < call.deadline + 0.05:
+            pass
+
+    loop.call_soon(hold)
+    await calls.settle([call])
+
+    assert (True, "timeout") == (call.late >= 0.05, (await calls.settle([call]))[0].category)

@@ -2,13 +2,16 @@
 
 import asyncio
 import gc
+import itertools
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import attrs
 import pytest
 
+from beaver_hooks.calls import watchdog as module
 from beaver_hooks.calls.calls import Calls
 from beaver_hooks.calls.watchdog import Watchdog, _frame_of, owner
 from beaver_hooks.log import make_log
@@ -56,6 +59,7 @@ async def make_watchdog(calls, blamed):
             calls=calls,
             patience=PATIENCE,
             blame=blamed,
+            overran=lambda _: None,
             packages=packages if callable(packages) else lambda: packages or {},
             log=make_log(),
         )
@@ -69,10 +73,10 @@ async def make_watchdog(calls, blamed):
     assert [False] * len(made) == [watchdog._thread.is_alive() for watchdog in made]
 
 
-def begin(calls, function, plugin="p"):
+def begin(calls, function, plugin="p", seconds=SAFETY):
     member = Member(name=plugin, plugin=object())
     implementation = Implementation(hook="before_prompt", member=member, function=function, arguments=())
-    return calls.begin(implementation, {}, HostReport(plugin=plugin, hook="x", recorder=None), seconds=SAFETY)
+    return calls.begin(implementation, {}, HostReport(plugin=plugin, hook="x", recorder=None), seconds=seconds)
 
 
 async def test_a_blocking_call_is_named_while_it_blocks(calls, blamed, make_watchdog):
@@ -103,6 +107,46 @@ async def test_one_blocking_is_blamed_once_and_the_next_one_again(calls, make_wa
         await calls.settle([begin(calls, hook)])
 
     assert ["p", "p"] == [plugin for _, plugin, _, _ in blamed.named]
+
+
+async def test_a_call_that_blocks_beyond_its_deadline_is_told_once(calls, make_watchdog):
+    """While it still blocks, and only the call that may not take so long; one that merely waits is not meant."""
+    overran, free = [], threading.Event()
+
+    def heard(calls):
+        overran.extend(calls)
+        free.set()
+
+    make_watchdog(overran=heard)
+
+    async def hook():
+        return free.wait(SAFETY) and not threading.Event().wait(PATIENCE * 2)
+
+    call, other = begin(calls, hook, seconds=PATIENCE * 4), begin(calls, asyncio.Event().wait, seconds=PATIENCE)
+    await asyncio.wait([call.task])
+
+    assert ([call], True, True, False) == (overran, call.task.result(), call.overran, other.overran)
+    other.task.cancel()
+
+
+@pytest.mark.parametrize(
+    ("looks", "seconds"), [([1.0] * 3, []), ([1.0] * 5, [4.0]), ([1.0, 1.0, 900.0, 1.0], [4.0]), ([900.0] * 2, [])]
+)
+async def test_a_process_that_stood_still_blocks_nothing(calls, monkeypatch, *, looks, seconds):
+    """A look that comes late says nothing about the step it sees: it counts for two looks, however late it is."""
+    times, named = itertools.accumulate(looks, initial=0.0), []
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    watchdog = Watchdog(
+        loop=asyncio.get_running_loop(), calls=calls, patience=4.0, blame=lambda *said: named.append(said[2]),
+        overran=None, packages=lambda: {__name__.partition(".")[0]: "p"}, log=make_log(),
+    )  # fmt: skip
+    ends = iter([*[False] * len(looks), True])
+    monkeypatch.setattr(watchdog, "_stopping", SimpleNamespace(wait=lambda _: next(ends)))
+    monkeypatch.setattr(watchdog, "_overdue", lambda: True)
+    monkeypatch.setattr(watchdog, "_step", lambda: calls)
+    watchdog._watch()
+
+    assert seconds == named
 
 
 async def test_a_task_of_its_own_is_known_by_the_stack(calls, blamed, make_watchdog):
@@ -185,7 +229,13 @@ async def test_a_watchdog_that_cannot_look_says_so_and_goes_on(calls, make_watch
 async def test_a_watchdog_that_never_started_can_be_stopped(calls, blamed):
     """Stopping is safe however far the start has come."""
     watchdog = Watchdog(
-        loop=asyncio.get_running_loop(), calls=calls, patience=PATIENCE, blame=blamed, packages=dict, log=make_log()
+        loop=asyncio.get_running_loop(),
+        calls=calls,
+        patience=PATIENCE,
+        blame=blamed,
+        overran=None,
+        packages=dict,
+        log=make_log(),
     )
     watchdog.stop()
 
@@ -243,7 +293,7 @@ def test_a_loop_that_was_closed_ends_the_watching():
     """Nothing can block it any more."""
     loop = asyncio.new_event_loop()
     watchdog = Watchdog(
-        loop=loop, calls=Calls(loop), patience=PATIENCE, blame=None, packages=dict, log=make_log()
+        loop=loop, calls=Calls(loop), patience=PATIENCE, blame=None, overran=None, packages=dict, log=make_log()
     )  # fmt: skip
     loop.close()
     watchdog.start()

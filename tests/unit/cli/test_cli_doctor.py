@@ -245,6 +245,7 @@ def test_plugin_health(cli, state, configured):
         "gone": {"state": "ok"},
         "gateway": {"state": "unavailable", "reason": "no credentials"},
         "tally": {"state": "disabled", "reason": "`plugins.disabled` names it"},
+        "uninstalled": {"state": "unavailable", "reason": "no disk"},
         "odd": {"state": "canary"},
     }
     for name, body in bodies.items():
@@ -255,9 +256,73 @@ def test_plugin_health(cli, state, configured):
 
     assert 1 == ran.code
     assert ("problem", "degraded since 2026-01-02 03:04:05 UTC: before_prompt: timeout") == found["curated"]
-    assert ("warning", "degraded since 2026-01-02 03:04:05 UTC") == found["elsewhere"]
-    assert ("ok", "is not installed any more") == found["gone"]
+    assert ("ok", "not installed (last seen degraded since 2026-01-02 03:04:05 UTC)") == found["elsewhere"]
+    assert ("ok", "not installed (last seen unavailable: no disk)") == found["uninstalled"]
+    assert ("ok", "not installed") == found["gone"]
+    why = "disabled: `plugins.disabled` names it (last seen unavailable: no credentials)"
+    assert ("ok", why) == found["gateway"]
     assert ("warning", "what was kept of its health cannot be read") == found["odd"]
+
+
+DEGRADED = {
+    "state": "degraded", "since": "2026-01-02T03:04:05+00:00", "faults": {"before_prompt": "timeout"},
+    "consecutive_failures": 3,
+}  # fmt: skip
+SUSPENDED = {"failures": 3, "category": "timeout", "until": "2026-01-02T03:04:35+00:00", "seconds": 30}
+
+
+@pytest.mark.parametrize(
+    ("name", "disabled", "why"),
+    [
+        ("tally", ["tally"], "disabled: `plugins.disabled` names it"),
+        ("gateway", [], "disabled: the memory mode `curated` blocks it"),
+        ("uninstalled", [], "not installed"),
+        ("uninstalled", ["uninstalled"], "disabled: `plugins.disabled` names it"),
+    ],
+)
+def test_health_of_a_plugin_that_is_not_in_service(cli, state, configured, *, name, disabled, why):
+    """What was uninstalled or disabled after it failed is no problem, and no success of it is expected."""
+    configured(plugins={"disabled": disabled})
+    trail = Trail.open(state, on_state=lambda _: None)
+    trail.put_health(name, DEGRADED | {"suspension": SUSPENDED})
+    trail.close()
+    ran = cli("doctor", "--json")
+
+    seen = "degraded since 2026-01-02 03:04:05 UTC: before_prompt: timeout (3 in a row)"
+    assert (0, ("ok", f"{why} (last seen {seen})")) == (ran.code, findings(ran)[f"plugin {name}"])
+
+
+def test_health_of_a_plugin_while_the_configuration_is_wrong(cli, state, scratch):
+    """Nobody knows then what it disables: the plugin is told as it was."""
+    (state / "config.json").write_text("{")
+    trail = Trail.open(state, on_state=lambda _: None)
+    trail.put_health("tally", DEGRADED)
+    trail.close()
+
+    assert "problem" == findings(cli("doctor", "--json"))["plugin tally"][0]
+
+
+@pytest.mark.parametrize(
+    ("category", "mend"),
+    [
+        ("timeout", "see `beaver audit tail`, and mend what failed"),
+        ("blocked", "run what blocks the event loop in a thread (`asyncio.to_thread`)"),
+    ],
+)
+def test_suspended_plugins(cli, state, category, mend):
+    """Until when a plugin is suspended, and that it comes back by itself, is told with what to do about it."""
+    trail = Trail.open(state, on_state=lambda _: None)
+    trail.put_health("tally", DEGRADED | {"suspension": SUSPENDED | {"category": category}})
+    trail.close()
+    ran = cli("doctor", "--json")
+
+    text = (
+        "degraded since 2026-01-02 03:04:05 UTC: before_prompt: timeout (3 in a row);"
+        " before_prompt is suspended until 2026-01-02 03:04:35 UTC and then tried again"
+    )
+    remedy = f"{mend}; it is tried again by itself, and a new version of it at once"
+    (found,) = [each for each in ran.json["findings"] if each["subject"] == "plugin tally"]
+    assert (1, {"subject": "plugin tally", "level": "problem", "text": text, "remedy": remedy}) == (ran.code, found)
 
 
 def test_configuration_that_is_wrong(cli, state, scratch):

@@ -14,6 +14,7 @@ CURATED = {
     "since": None,
     "why": None,
     "faults": {},
+    "suspendedUntil": None,
     "failClosed": True,
     "tools": ["memory"],
 }
@@ -45,6 +46,7 @@ def test_json(cli, configured, tmp_path, monkeypatch):
         "since": found["broken"]["since"],
         "why": "plugin `broken` could not be loaded: raised ModuleNotFoundError",
         "faults": {},
+        "suspendedUntil": None,
         "failClosed": False,
         "summary": "",
         "tools": [],

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks.audit.trail import Trail
+from beaver_hooks.cli.absence import Absence
 from beaver_hooks.cli.receipt_reading import read_receipt
 from beaver_hooks.cli.receipt_texts import receipt_text
 from beaver_hooks.record.receipts import Clip, Decision, Failure, Outcome, PluginReceipt, Receipt, to_json
@@ -16,6 +17,7 @@ from beaver_hostspecs import DropReason
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 TURN = f"turn-{'0123456789ab' * 2}"
 OTHER = f"turn-{'01fedcba9876' * 2}"
+NOBODY = Absence(there=(), disabled={})
 
 
 def receipt(turn=TURN, **rest):
@@ -43,7 +45,7 @@ def keep(trail, *receipts):
 
 def said(**parts):
     """Return what is said of a plugin with that part in a turn, without the lines about the turn."""
-    return receipt_text(receipt(plugins={"p": PluginReceipt(**parts)}), {}).split("\n\np\n")[1].splitlines()
+    return receipt_text(receipt(plugins={"p": PluginReceipt(**parts)}), {}, NOBODY).split("\n\np\n")[1].splitlines()
 
 
 def test_nothing_is_stored(cli, folder):
@@ -115,6 +117,7 @@ def test_a_whole_story(cli, trail):
     trail.put_health("gateway", {"state": "degraded", "since": WHEN.isoformat(), "faults": {"after_prompt": "raised"}})
     trail.put_health("curated", {"state": "ok"})
     trail.put_health("local", {"state": "no"})
+    trail.put_health("removed", {"state": "degraded", "faults": {"after_prompt": "raised"}})
     trail.flush()
 
     ran = cli("why")
@@ -146,6 +149,7 @@ def test_a_whole_story(cli, trail):
         "Now out of service or not well, whatever it was then:\n"
         "  gateway   degraded since 2026-01-02 03:04:05 UTC: after_prompt: raised\n"
         "  local     its health cannot be read; `beaver doctor` says more\n"
+        "  removed   not installed (last seen degraded: after_prompt: raised)\n"
     ) == ran.out
     assert max(map(len, ran.out.splitlines())) <= 80
 
@@ -159,6 +163,10 @@ def test_a_whole_story(cli, trail):
         (
             {"decisions": (Decision(gate="turn", verdict="left_out", reason="x"),)},
             "it was left out of this turn (`/memory on` in the session",
+        ),
+        (
+            {"decisions": (Decision(gate="suspension", verdict="left_out", reason="x"),)},
+            "it is suspended, see below",
         ),
         ({"failures": (Failure(hook="after_prompt", category="new"),)}, "it was not asked"),
     ],
@@ -203,24 +211,25 @@ def test_failures(failure, text):
 )
 def test_how_it_ended(fields, text):
     """How a turn ended, and what that means for the memories, is said."""
-    assert text in " ".join(receipt_text(receipt(**fields), {}).split())
+    assert text in " ".join(receipt_text(receipt(**fields), {}, NOBODY).split())
 
 
 def test_a_turn_that_is_open():
     """A turn that is open took no time yet."""
-    assert "  When      2026-01-02 03:04:05 UTC\n" in receipt_text(receipt(state="open", closed=None), {})
+    assert "  When      2026-01-02 03:04:05 UTC\n" in receipt_text(receipt(state="open", closed=None), {}, NOBODY)
 
 
 def test_a_dropped_turn_teaches_nothing():
     """Of a plugin that kept nothing of a dropped turn that is no fault."""
     dropped = receipt(state="dropped", reason=DropReason.FAILED, plugins={"p": PluginReceipt()})
 
-    assert "  Kept      nothing: a dropped turn teaches nothing" in receipt_text(dropped, {})
+    assert "  Kept      nothing: a dropped turn teaches nothing" in receipt_text(dropped, {}, NOBODY)
 
 
 def test_nobody_took_part():
     """A turn without plugins says so, and who is not in service now."""
-    text = receipt_text(receipt(), {"gateway": {"state": "unavailable", "reason": "no key"}})
+    here = Absence(there=["gateway"], disabled={})
+    text = receipt_text(receipt(), {"gateway": {"state": "unavailable", "reason": "no key"}}, here)
 
     assert "No plugin had a part in this turn; `beaver plugins` shows which there are.\n" in text
     assert text.endswith("Now out of service or not well, whatever it was then:\n  gateway   unavailable: no key")
@@ -293,7 +302,7 @@ def test_any_receipt_is_told_or_refused(data):
         read = read_receipt(body)
     except ValueError:
         return
-    assert receipt_text(read, {}).startswith("Turn")
+    assert receipt_text(read, {}, NOBODY).startswith("Turn")
 
 
 def test_what_is_kept_reads_back():

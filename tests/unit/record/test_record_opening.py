@@ -203,7 +203,7 @@ def test_health_that_is_no_text(tmp_path, ear):
 def test_a_health_table_that_cannot_be_read(tmp_path, monkeypatch, ear):
     """Where the trail opens and its health cannot be read, everybody begins anew, and the log says so."""
 
-    def unreadable(_):
+    def unreadable(_, **__):
         raise AuditUnavailable("no luck")
 
     monkeypatch.setattr(Trail, "health", unreadable)

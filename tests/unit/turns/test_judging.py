@@ -4,6 +4,7 @@ import pytest
 
 from beaver_hooks.audit.memory import MemorySink
 from beaver_hooks.calls.calls import Call, Result
+from beaver_hooks.calls.suspensions import Suspensions
 from beaver_hooks.log import make_log
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.health_book import HealthBook
@@ -13,7 +14,7 @@ from beaver_hooks.record.reports import HostReport
 from beaver_hooks.registry.registry import Implementation, Member
 from beaver_hooks.turns import composing, judging
 from beaver_hooks.turns.composing import Share
-from beaver_hooks.turns.judging import EVENT_LOOP, Judge
+from beaver_hooks.turns.judging import EVENT_LOOP, RecallJudge
 from beaver_hostspecs import Contribution, Hint, PluginFailed, Reference
 from beaver_hostspecs.rendering import render_references
 from beaver_hostspecs.testing import BareFault, FrozenClock, make_turn
@@ -35,7 +36,8 @@ def recorder(sink):
 
 @pytest.fixture
 def judge(recorder):
-    return Judge(recorder)
+    suspensions = Suspensions(recorder=recorder, clock=FrozenClock(), seconds=lambda *_: 5.0, patience=0.5)
+    return RecallJudge(recorder, suspensions)
 
 
 @pytest.fixture
@@ -249,8 +251,8 @@ def test_a_share_is_written_down(account):
     """Blocks, tokens and shown ids are kept, and a cut only if there was one."""
     references = [Reference(text="a", id="1"), Reference(text="b", id="2")]
     rendered = render_references("p", references, boundary="0123456789abcdef")
-    Judge.write_down("p", Share(blocks=1, tokens=9, offered=2, rendered=rendered), account)
-    Judge.write_down("q", Share(blocks=2, tokens=8, offered=3), account)
+    RecallJudge.write_down("p", Share(blocks=1, tokens=9, offered=2, rendered=rendered), account)
+    RecallJudge.write_down("q", Share(blocks=2, tokens=8, offered=3), account)
 
     one, two = account.plugins["p"], account.plugins["q"]
     assert ((1, 9, ("1", "2"), []), (2, 8, (), [Clip(what="references", shown=0, total=3)])) == (
@@ -262,7 +264,7 @@ def test_a_share_is_written_down(account):
 def test_a_reference_that_was_cut_is_written_down(account):
     """A text that did not fit is a decision of the budget, even where no reference is missing."""
     rendered = render_references("p", [Reference(text="word " * 500)], boundary="b" * 16, budget=120)
-    Judge.write_down("p", Share(tokens=rendered.tokens, offered=1, rendered=rendered), account)
+    RecallJudge.write_down("p", Share(tokens=rendered.tokens, offered=1, rendered=rendered), account)
 
     assert [
         Decision(gate="budget", verdict="cut", reason="a reference is longer than what is left")

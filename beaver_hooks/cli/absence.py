@@ -1,0 +1,49 @@
+"""Which plugins are not in service, by what is installed and configured now: their last health is no news any more."""
+
+from collections.abc import Collection, Mapping
+from typing import Self
+
+import attrs
+
+from beaver_hooks.config import Config
+from beaver_hooks.record.health import Health
+from beaver_hooks.record.recorder import HOST
+from beaver_hooks.record.suspension import Suspension
+from beaver_hooks.registry.catalog import installed
+from beaver_hooks.registry.modes import preset
+from beaver_hooks.registry.plan import make_plan
+
+
+@attrs.frozen(kw_only=True)
+class Absence:
+    """Says why a plugin is not in service.
+
+    Attributes:
+        there: the names of the installed plugins.
+        disabled: those that the configuration or the memory mode leaves out, each with the reason.
+    """
+
+    there: Collection[str]
+    disabled: Mapping[str, str]
+
+    @classmethod
+    def under(cls, config: Config | None) -> Self:
+        """Return what is so under a configuration; `None` is one that cannot take effect."""
+        there = installed()
+        if config is None:
+            return cls(there=there, disabled={})
+        chosen = preset(config.mode, explicit=config.explicit)
+        plan = make_plan(installed=there, preset=chosen, disabled=config.plugins.disabled, mode=config.mode)
+        return cls(there=there, disabled=plan.disabled)
+
+    def text(self, name: str, health: Health) -> str | None:
+        """Return why a plugin is not in service, and how it was when it was; `None` where it may be in service."""
+        if name == HOST or (name in self.there and name not in self.disabled):
+            return None
+        if health.state == "disabled" and name in self.disabled:
+            return str(health)
+        why = f"disabled: {self.disabled[name]}" if name in self.disabled else "not installed"
+        if health.state in ("ok", "disabled"):
+            return why
+        # What is not called is not suspended either.
+        return f"{why} (last seen {attrs.evolve(health, suspension=Suspension())})"
