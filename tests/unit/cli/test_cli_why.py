@@ -161,8 +161,8 @@ def test_a_whole_story(cli, trail):
         ({"considered": 3}, "of 3 considered, none was good enough or had room"),
         ({"failures": (Failure(hook="before_prompt", category="timeout"),)}, "it failed while it was asked, see below"),
         (
-            {"decisions": (Decision(gate="turn", verdict="left_out", reason="x"),)},
-            "it was left out of this turn (`/memory on` in the session",
+            {"decisions": (Decision(gate="memory", verdict="off", reason="x"),)},
+            "memory was off (`/memory on` in the session switches it on",
         ),
         (
             {"decisions": (Decision(gate="suspension", verdict="left_out", reason="x"),)},
