@@ -129,6 +129,15 @@ def silence(options: Sequence[str], environment: Mapping[str, str]) -> str:
     return f"the resident process does not answer; end it, {then}"
 
 
+def others(options: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """Return the other programs that have run these hooks in the working directory, and got no memory by them."""
+    path = Path(client.others_path(client.socket_path(options, environment)))
+    try:
+        return sorted(set(path.read_text(encoding="utf-8", errors="replace").splitlines()))
+    except OSError:
+        return []
+
+
 def log_file(options: Sequence[str], environment: Mapping[str, str]) -> Path:
     """Return where the resident for the working directory writes its log."""
     return Path(client.socket_path(options, environment)).with_suffix(".log")

@@ -330,6 +330,22 @@ def test_an_agent_that_is_unknown(cli):
 # --- Status -----------------------------------------------------------------------------------------------------
 
 
+def test_other_programs(cli, monkeypatch):
+    """The status names the programs that ran these hooks and got no memory; that is no problem."""
+    cli("hooks", "install", "claude-code")
+    with tempfile.TemporaryDirectory(prefix="bt-") as runtime:  # short enough for a socket
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        before = cli("hooks", "status")
+        path = Path(client.others_path(client.socket_path([], os.environ)))
+        path.parent.mkdir(mode=0o700)
+        path.write_text("Grok\nCopilot\n")
+        ran, found = cli("hooks", "status"), cli("hooks", "status", "--json").json
+
+    said = "Other programs run these hooks too, and get no memory by them: Copilot, Grok."
+    assert (0, 0, ["Copilot", "Grok"]) == (before.code, ran.code, found["memory"][0]["others"])
+    assert (False, True) == ("Other programs" in before.out, " ".join(ran.out.split()).endswith(said))
+
+
 def test_status_without_any(cli, settings, scratch):
     """Without hooks there is nothing to say but where they would be."""
     ran = cli("hooks", "status")
@@ -511,7 +527,8 @@ def test_status_of_a_resident(cli, foreign, monkeypatch):
         monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
         environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
         start = [sys.executable, "-I", "-S", client.__file__, "--seconds=30", "--start"]
-        event = json.dumps({"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}).encode()
+        common = {"session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/p"}
+        event = json.dumps({**common, "hook_event_name": "SessionStart", "source": "startup"}).encode()
         subprocess.run(start, input=event, env=environment, check=True, capture_output=True, timeout=60)
         ran, found = cli("hooks", "status"), cli("hooks", "status", "--json").json["memory"][0]["resident"]
         descriptor = os.pidfd_open(found["pid"])
