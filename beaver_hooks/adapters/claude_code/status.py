@@ -12,7 +12,7 @@ import attrs
 
 from beaver_hooks.adapters.claude_code import client
 from beaver_hooks.adapters.claude_code.folders import check_folder, merely_found
-from beaver_hooks.adapters.claude_code.installing import Installation, Scope, settings_file
+from beaver_hooks.adapters.claude_code.installing import Installation, Scope, named_file, settings_file
 from beaver_hooks.adapters.claude_code.settings import EVENTS, Entries, look
 from beaver_hooks.config import load_config
 from beaver_hooks.config.paths import printable
@@ -59,9 +59,10 @@ class Found:
 
 def examine(scope: Scope, environment: Mapping[str, str], cwd: Path) -> Found:
     """Return how the hooks are in the settings file of a scope."""
-    path = settings_file(scope, environment, cwd)
-    installation = Installation(path, environment)
+    path = named_file(scope, environment, cwd)
     try:
+        path = settings_file(scope, environment, cwd)
+        installation = Installation(path, environment)
         entries = look(installation.read() or b"")
         edited = not installation.as_left()
     except ConfigurationError as error:

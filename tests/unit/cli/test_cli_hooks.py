@@ -275,6 +275,38 @@ def test_scopes(cli, settings, scratch, scope, name):
     assert not path.exists()
 
 
+@pytest.mark.parametrize("link", [".claude", ".claude/settings.json", ".claude/settings.local.json"])
+@pytest.mark.parametrize("there", [True, False], ids=["there", "dangling"])
+@pytest.mark.parametrize("words", [("install",), ("install", "--dry-run"), ("uninstall",)], ids=" ".join)
+def test_a_link_out_of_the_project(cli, scratch, tmp_path, words, link, *, there):
+    """A link out of the project, which a repository can bring, is refused; nothing is made or changed behind it."""
+    scope, target = "project" if link.endswith("s.json") else "local", tmp_path / "elsewhere"
+    (scratch / link).parent.mkdir(exist_ok=True)
+    (scratch / link).symlink_to(target, target_is_directory=link == ".claude")
+    if there:
+        target.mkdir() if link == ".claude" else target.write_bytes(FOREIGN)
+    before = sorted(tmp_path.rglob("*"))
+    ran = cli("hooks", words[0], "claude-code", "--scope", scope, *words[1:])
+    looked = cli("hooks", "status", "--json")
+
+    path = scratch / ".claude" / ("settings.json" if scope == "project" else "settings.local.json")
+    problem = f"{path} leads out of the project by a link; remove the link"
+    (found,) = [each for each in looked.json["files"] if each["scope"] == scope]
+    assert (3, "", f"Error: {problem}.\n", before) == (*ran, sorted(tmp_path.rglob("*")))
+    assert (1, "unreadable", [problem]) == (looked.code, found["state"], found["problems"])
+    assert (not there or link == ".claude") or FOREIGN == target.read_bytes()
+
+
+def test_a_link_within_the_project(cli, scratch):
+    """A link that stays in the project is followed, and stays."""
+    (scratch / ".claude").mkdir()
+    (scratch / ".claude" / "settings.json").symlink_to(scratch / "shared.json")
+    ran = cli("hooks", "install", "claude-code", "--scope", "project")
+
+    assert (0, set(EVENTS)) == (ran.code, set(events(scratch / "shared.json")))
+    assert (scratch / ".claude" / "settings.json").is_symlink()
+
+
 def test_the_home_folder(cli, scratch, monkeypatch):
     """Without CLAUDE_CONFIG_DIR the user's settings are in the home folder."""
     monkeypatch.delenv("CLAUDE_CONFIG_DIR")
