@@ -50,9 +50,17 @@ class Health:
         if self.state == "ok":
             return "ok"
         since = f" since {self.since:%Y-%m-%d %H:%M:%S} UTC" if self.since else ""
-        why = self.reason or ", ".join(f"{source}: {category}" for source, category in self.faults.items())
+        why = self.reason or ", ".join(f"{source}: {_explained(category)}" for source, category in self.faults.items())
         times = f" ({self.consecutive_failures} in a row)" if self.consecutive_failures > 1 else ""
         return f"{self.state}{since}: {why}{times}" if why else f"{self.state}{since}"
+
+
+UNCONFIRMED = "unconfirmed_file"
+"""The category of a plugin that leaves out a file which git may have brought, until the user has confirmed it."""
+
+
+def _explained(category: str) -> str:
+    return f"{category} (review it with `beaver trust --files`)" if category == UNCONFIRMED else category
 
 
 MOST_SOURCES = 20

@@ -34,9 +34,11 @@ from beaver_hostspecs.errors import (
 from beaver_hostspecs.freezing import freeze, thaw
 from beaver_hostspecs.markers import CONTRACT_VERSION, PROJECT, hookimpl, hookspec
 from beaver_hostspecs.plugins import (
+    BelieveAll,
     Command,
     CommandContext,
     Deadlines,
+    FileTrust,
     PluginInfo,
     Services,
     Setup,
@@ -71,6 +73,7 @@ __all__ = [
     "AuditError",
     "AuditUnavailable",
     "BeaverError",
+    "BelieveAll",
     "Clock",
     "Command",
     "CommandContext",
@@ -80,6 +83,7 @@ __all__ = [
     "Deadlines",
     "DropReason",
     "Fact",
+    "FileTrust",
     "ForkedHost",
     "Hint",
     "HostError",

@@ -6,7 +6,7 @@ from typing import Any
 
 from beaver_hooks.audit.reading import TrailReader
 from beaver_hooks.cli.examining.findings import Finding, Level, ok, warning
-from beaver_hooks.record.health import Health, from_json
+from beaver_hooks.record.health import UNCONFIRMED, Health, from_json
 from beaver_hooks.record.recorder import HOST
 from beaver_hooks.registry.catalog import installed
 from beaver_hostspecs import AuditUnavailable
@@ -24,6 +24,8 @@ def examine(name: str, health: Health, *, wanted: bool, degraded: Level) -> Find
     subject = HOST if name == HOST else f"plugin {name}"
     if health.state == "degraded":
         remedy = "see `beaver audit tail`, and mend what failed; the next success clears it"
+        if UNCONFIRMED in health.faults.values():
+            remedy = "run: beaver trust --files"
         return Finding(subject=subject, level=degraded, text=str(health), remedy=remedy)
     if health.state == "unavailable":
         remedy = f"mend what it says, or name `{name}` in `plugins.disabled`"
