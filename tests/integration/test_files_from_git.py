@@ -172,7 +172,9 @@ async def test_the_tool_writes_nothing_into_it(project, server, mode):
         gateway = {"baseUrl": "http://127.0.0.1:9", "userId": "u", "userKey": "sk-none-4711"}
         project.configure(memory={"mode": mode, "gateway": gateway})
     await project.bring(MEMORY, PLANTED)
-    server.script[:0] = [whole("", calls=[call("memory", json.dumps({"action": "add", "target": "memory", "content": MINE}))])]
+    server.script[:0] = [
+        whole("", calls=[call("memory", json.dumps({"action": "add", "target": "memory", "content": MINE}))])
+    ]
     asked = await project.asked("Keep it.")
 
     assert (True, False) == ("beaver trust --files" in asked, PLANTED in asked)
@@ -207,7 +209,9 @@ async def test_without_a_git_program(project, without_git, server):
     await project.bring(MEMORY, PLANTED)
     before = await project.asked(**without_git)
     await project.beaver("trust", "--files", "--yes", **without_git)
-    server.script[:0] = [whole("", calls=[call("memory", json.dumps({"action": "add", "target": "user", "content": MINE}))])]
+    server.script[:0] = [
+        whole("", calls=[call("memory", json.dumps({"action": "add", "target": "user", "content": MINE}))])
+    ]
     await project.asked("Keep it.", **without_git)
     after = await project.asked(**without_git)
 
@@ -262,7 +266,9 @@ async def test_a_skill_that_was_brought(project):
 async def test_a_folder_of_skills_that_is_a_link(project):
     """A link that was brought in the place of the folder leads to files of the repository, which are asked about."""
     (project.there / "vendor" / "praise").mkdir(parents=True)
-    (project.there / "vendor" / "praise" / "SKILL.md").write_text(f"---\nname: praise\ndescription: a\n---\n{PLANTED}\n")
+    (project.there / "vendor" / "praise" / "SKILL.md").write_text(
+        f"---\nname: praise\ndescription: a\n---\n{PLANTED}\n"
+    )
     (project.there / ".beaver").mkdir()
     (project.there / ".beaver" / "skills").symlink_to("../vendor")
     await project.git("add", "-f", "vendor", ".beaver/skills", cwd=project.there)
