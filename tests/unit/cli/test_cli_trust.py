@@ -206,3 +206,18 @@ def test_files_and_the_doctor(cli, brought, tmp_path):
     text = "1 file may have come with a repository, and you have not confirmed this"
     assert ([(text, "run: beaver trust --files")], False) == (about(first), made)
     assert about(second)[0][0].startswith(f"the record {record} cannot be read")
+
+
+def test_what_git_should_not_list(cli, brought, scratch):
+    """The doctor names databases and a key that git lists, each with the command that takes it out."""
+    for name in ("host.db", "audit.key"):
+        (scratch / ".beaver" / name).touch()
+    subprocess.run(["git", "add", "-f", ".beaver"], cwd=scratch, check=True)
+    cli("trust", "--files", "--yes")
+    found = [each for each in cli("doctor", "--json").json["findings"] if each["subject"] == "files in git's index"]
+
+    key, database = scratch / ".beaver" / "audit.key", scratch / ".beaver" / "host.db"
+    assert [
+        (f"it lists {key}: everybody with the repository can forge the audit trail", f"run: git rm --cached {key}"),
+        (f"it lists {database}: a pull can replace it", f"run: git rm --cached {database}"),
+    ] == [(each["text"], each["remedy"]) for each in found]

@@ -163,3 +163,10 @@ def test_without_a_host(tmp_path, make):
 
     everything = make is BelieveAll
     assert (everything, [True, True, everything, True]) == (before, after)
+
+
+def test_a_name_that_no_file_can_have(files, folder):
+    """What cannot be looked at holds nothing."""
+    files.records.meet(folder / ("x" * 300))
+
+    assert {} == files.unbelieved(folder)
