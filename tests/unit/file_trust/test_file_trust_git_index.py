@@ -187,9 +187,15 @@ def test_no_program_of_the_configuration_runs(state, root, tmp_path, key):
     assert not (tmp_path / "ran").exists()
 
 
-def test_without_git(state, tmp_path):
-    """Without a git program nobody knows."""
+def test_without_git(state, tmp_path, monkeypatch):
+    """Without a git program nobody knows; one in the working directory is none."""
     assert [None] * 3 == answers(GitIndexes(state, {"PATH": str(tmp_path)}), state)
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "git").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    (tmp_path / "git").chmod(0o755)
+    assert [None] * 3 == answers(GitIndexes(state, {"PATH": "."}), state)
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize("damage", ["no repository", "no git folder", "no index"])
