@@ -96,7 +96,7 @@ def repositories(folder: Path) -> Iterator[Path]:
 def _asked(root: Path, scope: Path, environment: Mapping[str, str]) -> frozenset[str] | None:
     """Return the files that git lists in a folder, as `_folded` writes them; `None` where git cannot be asked."""
     program = shutil.which("git", path=environment.get("PATH"))
-    if program is None or not os.path.isabs(program):  # one of the working directory may be anybody's
+    if program is None or not Path(program).is_absolute():  # one of the working directory may be anybody's
         return None
     # Variables of git's would lead to another repository or index, and so would one further up.
     kept = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
