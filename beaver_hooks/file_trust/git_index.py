@@ -21,6 +21,9 @@ SECONDS = 5.0
 AGAIN = 30.0
 """Seconds after which a git that could not be asked is asked again."""
 
+MOMENT = 0.1
+"""Seconds for which a folder stays where it was found, so that the steps of one write look for it once."""
+
 UNDER_WAY = 60.0
 """Seconds before git's lock on the index was last written, from when on a file may be git's and not listed yet."""
 
@@ -28,7 +31,8 @@ UNDER_WAY = 60.0
 _OPTIONS = ("--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
 _SAFE = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "LC_ALL": "C"}
 
-Identity = tuple[tuple[int, ...], ...]
+State = tuple[int, ...]
+Identity = tuple[State, State]
 
 
 @attrs.frozen(kw_only=True)
@@ -56,11 +60,14 @@ class GitIndexes:
         self._environment = environment
         self._now = now
         self._known: dict[tuple[Path, Path], _Answer] = {}
+        self._folders: dict[Path, tuple[State, Path]] = {}
+        self._places: dict[Path, tuple[float, Path, tuple[Path, ...]]] = {}
 
     def lists(self, path: Path) -> bool | None:
         """Whether an index lists a file; `None` where that cannot be told."""
-        real = _real(path)
-        answers = {self._answer(root, real) for root in repositories(real.parent)}
+        folder, roots = self._place(path.parent)
+        # The file itself may be a link, as git would list it.
+        answers = {self._answer(root, folder / path.name) for root in roots}
         return True if True in answers else None if None in answers else False
 
     def listed(self) -> tuple[Path, ...]:
@@ -69,20 +76,36 @@ class GitIndexes:
         there = {Path(where, each) for where, _, files in os.walk(self._scope) for each in files} if any(names) else ()
         return tuple(sorted(each for each in there if any(_folded(each) in found for found in names)))
 
+    def _place(self, folder: Path) -> tuple[Path, tuple[Path, ...]]:
+        """Return the folder without links, and the repositories that it lies in."""
+        now, known = self._now(), self._places.get(folder)
+        if known is None or now >= known[0] + MOMENT:
+            real = Path(os.path.realpath(folder))
+            known = self._places[folder] = now, real, tuple(repositories(real))
+        return known[1:]
+
     def _answer(self, root: Path, real: Path) -> bool | None:
         scope = self._scope if real.is_relative_to(self._scope) and self._scope.is_relative_to(root) else real.parent
         names = self._names(root, scope)
         if names is None:
             return None
-        return _folded(real) in names or _is_under_way(root, real)
+        return _folded(real) in names or _is_under_way(self._folder(root)[1], real)
 
     def _names(self, root: Path, scope: Path) -> frozenset[str] | None:
         """Return what the index of one repository lists in a folder, or `None` where that cannot be told."""
-        identity, known = _identity(root), self._known.get((root, scope))
+        state, folder = self._folder(root)
+        identity, known = (state, _state(f"{folder}/index")), self._known.get((root, scope))
         if known is None or known.identity != identity or self._is_to_ask_again(known):
             names = _asked(root, scope, self._environment)
             known = self._known[root, scope] = _Answer(names=names, identity=identity, when=self._now())
         return known.names
+
+    def _folder(self, root: Path) -> tuple[State, Path]:
+        """Return the state of a `.git`, and the folder that it stands for."""
+        state, known = _state(f"{root}/{GIT}"), self._folders.get(root)
+        if known is None or known[0] != state:
+            known = self._folders[root] = state, _own_folder(root)
+        return known
 
     def _is_to_ask_again(self, known: _Answer) -> bool:
         return known.names is None and self._now() >= known.when + AGAIN
@@ -90,7 +113,12 @@ class GitIndexes:
 
 def repositories(folder: Path) -> Iterator[Path]:
     """Yield the folders at and above `folder` that hold a `.git`: a folder, or in a worktree or submodule a file."""
-    yield from (each for each in (folder, *folder.parents) if os.path.lexists(each / GIT))
+    # As texts: it is asked with every read, and paths take four times as long.
+    where, above = str(folder), ""
+    while where != above:
+        if os.path.lexists(f"{where}{os.sep}{GIT}"):
+            yield Path(where)
+        where, above = os.path.dirname(where), where  # noqa: PTH120
 
 
 def _asked(root: Path, scope: Path, environment: Mapping[str, str]) -> frozenset[str] | None:
@@ -113,15 +141,10 @@ def _asked(root: Path, scope: Path, environment: Mapping[str, str]) -> frozenset
     return frozenset(_folded(root / os.fsdecode(each)) for each in ran.stdout.split(b"\0") if each)
 
 
-def _identity(root: Path) -> Identity:
-    """Return what changes with the index of a repository."""
-    return tuple(_state(each) for each in (root / GIT, _own_folder(root) / "index"))
-
-
-def _is_under_way(root: Path, real: Path) -> bool:
+def _is_under_way(folder: Path, real: Path) -> bool:
     """Whether git is changing files now, and may have written this one: it writes its index last."""
     try:
-        return real.stat().st_mtime > (_own_folder(root) / "index.lock").stat().st_mtime - UNDER_WAY
+        return os.stat(f"{folder}/index.lock").st_mtime - UNDER_WAY < real.stat().st_mtime  # noqa: PTH116 - as above
     except OSError:
         return False
 
@@ -136,17 +159,12 @@ def _own_folder(root: Path) -> Path:
     return root / named.strip() if found else path
 
 
-def _state(path: Path) -> tuple[int, ...]:
+def _state(path: str) -> State:
     try:
-        found = path.stat()
+        found = os.stat(path)  # noqa: PTH116 - as above
     except OSError:
         return ()
     return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _real(path: Path) -> Path:
-    """Return a path whose folders are no links; the file itself may be one, as git would list it."""
-    return Path(os.path.realpath(path.parent), path.name)
 
 
 def _folded(path: Path) -> str:

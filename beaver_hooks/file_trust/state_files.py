@@ -34,6 +34,10 @@ class StateFiles:
         self._indexes = GitIndexes(folder, environment)
         self.records = FileRecords(environment)
 
+    def doubts(self, path: Path) -> bool:
+        """Whether an index lists a file, or cannot be asked."""
+        return self._indexes.lists(path) is not False
+
     def believes(self, path: Path, content: bytes) -> bool:
         """Whether this content of a file was written here or confirmed. Takes note of a file of which it was not."""
         try:
@@ -52,7 +56,7 @@ class StateFiles:
         Raises:
             ConfigurationError: it cannot be recorded; then it must not be written.
         """
-        if self._indexes.lists(path) is not False:
+        if self.doubts(path):
             before = digest(_content(path))
             self.records.put(path, content, beside=self.records.hashes(path) & {before})
 
@@ -76,8 +80,7 @@ class StateFiles:
         return {path: content for path, content in contents.items() if not self._is_known(path, content)}
 
     def _is_known(self, path: Path, content: bytes) -> bool:
-        listed = content and self._indexes.lists(path) is not False
-        return not listed or digest(content) in self.records.hashes(path)
+        return not content or not self.doubts(path) or digest(content) in self.records.hashes(path)
 
 
 def _content(path: Path) -> bytes:

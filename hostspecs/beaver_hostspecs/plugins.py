@@ -73,9 +73,11 @@ class FileTrust(Protocol):
     """Whether the files of a plugin may be believed.
 
     A repository can bring files into a state folder, and every `git pull` can change them without a question. A plugin
-    that passes a file on as trusted text asks first. Both methods may wait for a disk and for git: call them in a
-    thread.
+    that passes a file on as trusted text asks first. Every method may wait for a disk and for git: call it in a thread.
     """
+
+    def doubts(self, path: Path) -> bool:
+        """Whether it depends on its content that a file is believed. Where not, nothing is recorded of it either."""
 
     def believes(self, path: Path, content: bytes) -> bool:
         """Whether this content of the file was written here or confirmed by the user."""
@@ -93,6 +95,10 @@ class FileTrust(Protocol):
 @attrs.frozen
 class BelieveAll:
     """The `FileTrust` of a plugin that runs without a host: all that lies there is the user's own."""
+
+    def doubts(self, path: Path) -> bool:  # noqa: ARG002 - as the protocol has it
+        """Doubt nothing."""
+        return False
 
     def believes(self, path: Path, content: bytes) -> bool:  # noqa: ARG002 - as the protocol has it
         """Believe it."""

@@ -142,6 +142,7 @@ def test_a_history(service, folder, name):
     taken = service.snapshot()
 
     assert ((folder / name,), 1, ()) == (taken.unconfirmed, len(taken.snapshot.blocks), taken.emptied)
+    assert not service.is_well()
     for use in (lambda: add(service, "one", target), service.history, service.undo):
         with pytest.raises(MemoryUnconfirmed):
             use()

@@ -67,7 +67,7 @@ def test_a_file_that_git_does_not_list(files, folder, record):
     path.write_bytes(ONE)
     files.record(path, TWO)
 
-    assert ([True] * 4, False) == (believed(files, path), record.parent.exists())
+    assert ([True] * 4, False, False) == (believed(files, path), files.doubts(path), record.parent.exists())
 
 
 def test_a_write_of_ours(files, path):
@@ -162,6 +162,7 @@ def test_without_a_host(tmp_path, make):
     after = [trust.believes(path, each) for each in (ONE, TWO, THREE, b"")]
 
     everything = make is BelieveAll
+    assert everything is not trust.doubts(path)
     assert (everything, [True, True, everything, True]) == (before, after)
 
 

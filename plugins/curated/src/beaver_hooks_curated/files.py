@@ -169,7 +169,7 @@ def append(path: Path, lines: list[str], trust: FileTrust | None = None) -> None
         MemoryUnwritable: it could not be done.
     """
     content = encoded(path, "".join(f"{line}\n" for line in lines), LARGEST_OF_OURS)
-    if trust is not None:
+    if trust is not None and trust.doubts(path):
         before = _believed(path, trust)
         _record(path, _joined(before, content), trust)
     with explained(path):

@@ -76,6 +76,7 @@ class MemoryService:
         self.settings = settings
         self.scan = Scanner()
         self._clock = clock or SystemClock()
+        self._left_out: set[Path] = set()
         self._places = Places(folder, settings, self._clock, trust or BelieveAll())
 
     @property
@@ -106,6 +107,7 @@ class MemoryService:
                 page, adopted, lost = _seen(target, store)
             except MemoryUnconfirmed as error:
                 unconfirmed.append(error.path)
+                self._left_out.add(error.path)
                 continue
             pages.append(page)
             outside += adopted
@@ -124,7 +126,7 @@ class MemoryService:
         found: list[Path] = []
         for target, store in self._stores(user):
             try:
-                store.read(target)
+                store.check(target)
             except MemoryUnconfirmed as error:
                 found.append(error.path)
             except MemoryUnreadable:
@@ -133,7 +135,8 @@ class MemoryService:
 
     def is_well(self, user: str | None = None) -> bool:
         """Whether all is confirmed, nothing was emptied by somebody else, and no text of theirs waits aside."""
-        return not self.unconfirmed(user) and not self._emptied(user) and not self._displaced(user)
+        # A write asks nothing more of a memory of which nothing was left out.
+        return not (self._left_out and self.unconfirmed(user)) and not self._emptied(user) and not self._displaced(user)
 
     def change(self, target: Target, operations: Sequence[Operation], user: str | None = None) -> Written:
         """Make an edit, all of it or nothing.

@@ -101,6 +101,16 @@ class MemoryStore:
         _, entries, outside = self._found(target)
         return Reading(page=self._page(target, entries), outside=outside)
 
+    def check(self, target: Target) -> None:
+        """Raise what keeps a target from being read.
+
+        Raises:
+            MemoryUnconfirmed: the file or its history may not be believed.
+            MemoryUnreadable: one of them is there and cannot be read.
+        """
+        files.read(self.path(target), self._trust)
+        self._histories[target].changes()
+
     def write(self, target: Target, plan: Plan, *, action: str) -> Written:
         """Make the edit that `plan` says for the state found under the lock, durably.
 
