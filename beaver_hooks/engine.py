@@ -12,6 +12,7 @@ from beaver_hooks.calls.calls import Call, Calls
 from beaver_hooks.calls.suspensions import Suspensions
 from beaver_hooks.calls.watchdog import Watchdog
 from beaver_hooks.config import Config
+from beaver_hooks.file_trust import StateFiles
 from beaver_hooks.home import Home
 from beaver_hooks.log import make_log
 from beaver_hooks.record.accounts import Account
@@ -286,6 +287,7 @@ class Engine:
                 explicit=options.config.explicit,
                 state_folder=options.state_folder,
                 services=options.services,
+                files=StateFiles(options.state_folder, options.environment),
             ),
             seconds=self.seconds,
         )

@@ -25,7 +25,8 @@ CONFIG = {"memory": {"mode": "curated"}}
 
 def event(name: str, **fields: object) -> bytes:
     """Return an event of one session."""
-    return json.dumps({"hook_event_name": name, "session_id": "bench", **fields}).encode()
+    common = {"session_id": "bench", "transcript_path": "/bench.jsonl", "cwd": "/"}
+    return json.dumps({**common, "hook_event_name": name, **fields}).encode()
 
 
 def seconds(command: list[str], said: bytes, environment: dict[str, str]) -> float:

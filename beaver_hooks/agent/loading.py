@@ -1,6 +1,7 @@
 """Puts an agent together from its configuration: host, sessions, tools, skills, provider."""
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any, Self
 import attrs
 
 from beaver_hooks.agent.chat import Provider
+from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.agent.finishing import uninterrupted
 from beaver_hooks.agent.providers.keyless import provider_of
+from beaver_hooks.agent.sessions.connecting import DATABASE
 from beaver_hooks.agent.sessions.events import SessionEvents
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hooks.agent.skills import SkillLibrary
@@ -19,6 +22,7 @@ from beaver_hooks.agent.tools import ToolBox, session_search_tool
 from beaver_hooks.audit.events import AuditSink
 from beaver_hooks.config import LoadedConfig, Summary, load_config
 from beaver_hooks.config.agent import AgentSettings
+from beaver_hooks.file_trust import StateFiles
 from beaver_hooks.host import Host
 from beaver_hooks.log import make_log
 from beaver_hooks.record.health import Health
@@ -131,7 +135,8 @@ class EngineLoader:
         clock = self.clock or SystemClock()
         async with AsyncExitStack() as stack:
             # A thread cannot be cancelled: the store that it opens all the same is closed with the rest.
-            store = await uninterrupted(_open_store(stack, loaded.state_folder, clock))
+            files = StateFiles(loaded.state_folder, os.environ if self.environment is None else self.environment)
+            store = await uninterrupted(_open_store(stack, loaded.state_folder, clock, files))
             provider = provider_of(loaded, self.environment)
             stack.push_async_callback(provider.close)
             events = SessionEvents(store)
@@ -147,7 +152,7 @@ class EngineLoader:
                 sessions=store,
                 events=events,
                 tools=tools,
-                skills=SkillLibrary(skill_folders(loaded)),
+                skills=library_of(loaded, files),
                 provider=provider,
                 clock=clock,
                 closing=stack.pop_all(),
@@ -178,8 +183,18 @@ def skill_folders(loaded: LoadedConfig) -> tuple[Path, ...]:
     return (*given, own) if own.is_dir() and own not in given else given
 
 
-async def _open_store(stack: AsyncExitStack, folder: Path, clock: Clock) -> SessionStore:
-    store = await asyncio.to_thread(SessionStore.open, folder, clock=clock)
+def library_of(loaded: LoadedConfig, files: StateFiles) -> SkillLibrary:
+    """Return the skills. Those in the state folder have to be believed; other folders were named by the user."""
+    inside = loaded.state_folder, Path(os.path.realpath(loaded.state_folder))
+
+    def believes(path: Path, content: bytes) -> bool:
+        return not any(map(path.is_relative_to, inside)) or files.believes(path, content)
+
+    return SkillLibrary(skill_folders(loaded), believes=believes)
+
+
+async def _open_store(stack: AsyncExitStack, folder: Path, clock: Clock, files: StateFiles) -> SessionStore:
+    store = await asyncio.to_thread(_store, folder, clock, files)
     stack.push_async_callback(store.close)
     return store
 
@@ -189,6 +204,21 @@ async def _keep_off(store: SessionStore, host: Host) -> None:
     for session, user in await store.paused():
         await host.switch_memory(on=False, session=session, user=user)
         await store.unpause(session)
+
+
+def _store(folder: Path, clock: Clock, files: StateFiles) -> SessionStore:
+    """Open the conversations. What a resumed one says counts as said by the user, so none may come with a repository.
+
+    Raises:
+        StorageError: git's index lists them, or they cannot be opened.
+    """
+    path = folder / DATABASE
+    if os.path.lexists(path) and files.is_listed(path):
+        raise StorageError(
+            f"Git's index lists {path}, so the conversations in it may be somebody else's. If they are yours, run "
+            f"`git rm --cached {path}`; else move the file away."
+        )
+    return SessionStore.open(folder, clock=clock)
 
 
 async def _flush(events: SessionEvents) -> None:

@@ -9,7 +9,7 @@ when somebody asks for it.
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import attrs
@@ -63,15 +63,28 @@ class SkillList:
     problems: tuple[str, ...] = ()
 
 
+Believes = Callable[[Path, bytes], bool]
+
+
+def believe_all(_path: Path, _content: bytes) -> bool:
+    """Believe every file."""
+    return True
+
+
 class SkillLibrary:
     """The skills in some folders. Of two of one name the first folder's wins, and the list says so.
 
     Each call reads the folders anew, so that a skill that was just written can be used. It reads files: call it in a
     thread where that matters.
+
+    Args:
+        folders: where they are.
+        believes: whether a file may be believed as it is; each may, unless given.
     """
 
-    def __init__(self, folders: Iterable[Path | str]) -> None:
+    def __init__(self, folders: Iterable[Path | str], *, believes: Believes = believe_all) -> None:
         self._folders = tuple(Path(each) for each in folders)
+        self._believes = believes
 
     def list(self) -> SkillList:
         """Return every skill, by name, and what is wrong with others."""
@@ -112,14 +125,15 @@ class SkillLibrary:
                 continue
             for path in paths:
                 if _is_there(path):
-                    yield _load(path, folder)
+                    yield _load(path, folder, self._believes)
 
 
-def read_skill(path: Path, folder: Path) -> Skill:
+def read_skill(path: Path, folder: Path, believes: Believes = believe_all) -> Skill:
     """Return the skill whose `SKILL.md` is at `path`, inside `folder`.
 
     Raises:
-        SkillError: it cannot be read, leads out of the folder or is not written as it should be; names the path.
+        SkillError: it cannot be read or believed, leads out of the folder or is not written as it should be; names the
+            path.
     """
     try:
         real = path.resolve(strict=True)
@@ -130,6 +144,11 @@ def read_skill(path: Path, folder: Path) -> Skill:
         raise _fault(path, f"cannot be read ({_why(error)}); check its permissions") from None
     if len(content) > MOST_BYTES:
         raise _fault(path, f"is larger than {MOST_BYTES} bytes; shorten it")
+    # Where it is a link, it and what it leads to.
+    if not all(believes(each, content) for each in {path, real}):
+        raise _fault(
+            path, "may have come with a repository and is not confirmed; review it with `beaver trust --files`"
+        )
     return parse_skill(content, path)
 
 
@@ -171,9 +190,9 @@ def _is_there(path: Path) -> bool:
     return True
 
 
-def _load(path: Path, folder: Path) -> Skill | SkillError:
+def _load(path: Path, folder: Path, believes: Believes) -> Skill | SkillError:
     try:
-        return read_skill(path, folder)
+        return read_skill(path, folder, believes)
     except SkillError as error:
         return error
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import click
 
 from beaver_hooks.agent.errors import SkillError
-from beaver_hooks.agent.loading import EngineLoadResult, skill_folders
-from beaver_hooks.agent.skills import SkillLibrary
+from beaver_hooks.agent.loading import EngineLoadResult, library_of, skill_folders
 from beaver_hooks.cli.codes import CONFIGURATION
 from beaver_hooks.cli.examining import health, settings, versions
 from beaver_hooks.cli.examining.findings import Finding, exit_code, from_error, ok, problem, report, warning
@@ -15,6 +14,7 @@ from beaver_hooks.cli.opening import common, in_loop, opened, set_up_log
 from beaver_hooks.cli.wording import counted
 from beaver_hooks.config import LoadedConfig
 from beaver_hooks.config.paths import printable
+from beaver_hooks.file_trust import StateFiles
 from beaver_hostspecs import BeaverError, ConfigurationError
 
 
@@ -71,7 +71,7 @@ def _plugins(engine: EngineLoadResult, wanted: frozenset[str]) -> list[Finding]:
 def _skills(loaded: LoadedConfig) -> list[Finding]:
     """Return whether the skills can be read, and those exist that are active in every run."""
     subject, folders = "skills", skill_folders(loaded)
-    library = SkillLibrary(folders)
+    library = library_of(loaded, StateFiles(loaded.state_folder, os.environ))
     listed = library.list()
     findings = [warning(subject, *_parted(each)) for each in listed.problems]
     try:

@@ -8,7 +8,7 @@ import click
 
 from beaver_hooks.audit.database import DATABASE as TRAIL
 from beaver_hooks.cli.absence import Absence
-from beaver_hooks.cli.examining import databases, files, health, settings, versions
+from beaver_hooks.cli.examining import databases, files, health, origin, settings, versions
 from beaver_hooks.cli.examining.findings import Finding, exit_code, from_error, ok, report
 from beaver_hooks.cli.opening import common, set_up_log
 from beaver_hooks.cli.stored import is_there
@@ -62,6 +62,7 @@ def _kept(looked: settings.Looked) -> Iterator[Finding]:
     with waiting("Looking at the files"):
         yield from files.examine(files.entries(folder), what="the state folder", root=folder)
         yield from _elsewhere(looked)
+        yield from origin.examine(folder, looked.plugin_folders.values(), os.environ)
     with waiting("Examining the conversations"):
         yield databases.sessions(folder)
     with waiting("Examining the audit trail"):

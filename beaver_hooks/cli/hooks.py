@@ -213,7 +213,8 @@ def _memory(options: tuple[str, ...], scope: Scope, cwd: Path) -> dict[str, Any]
     if said is not None and said.get("memory") == "off" and said.get("failed"):
         problem = str(said["why"])
     log = str(looking.log_file(options, os.environ))
-    return {"problem": problem, "resident": said, "log": log, "mcp": _mcp(scope, options)}
+    others = looking.others(options, os.environ)
+    return {"problem": problem, "resident": said, "log": log, "mcp": _mcp(scope, options), "others": others}
 
 
 def _shown(found: looking.Found) -> str:
@@ -226,7 +227,9 @@ def _shown(found: looking.Found) -> str:
 def _shown_memory(memory: dict[str, Any]) -> str:
     doing = [_shown_plugin(*each) for each in (memory["resident"] or {}).get("plugins", {}).items()]
     tools = f"The plugins' tools come by MCP; this adds them:\n  {printable(memory['mcp'])}"
-    return "\n".join([tools, _shown_state(memory), *doing])
+    others = ", ".join(memory["others"])
+    said = [filled(f"Other programs run these hooks too, and get no memory by them: {printable(others)}.", indent="  ")]
+    return "\n".join([tools, _shown_state(memory), *doing, *(said if others else [])])
 
 
 def _shown_plugin(name: str, does: dict[str, Any]) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+import click
+
 from beaver_hooks.cli.streams import Unwritable
 from beaver_hostspecs.neutralising import neutralise
 
@@ -36,6 +38,15 @@ def show(text: str = "", *, end: str = "\n", err: bool = False) -> None:
     except OSError as error:
         if not err:
             raise (error if isinstance(error, BrokenPipeError) else Unwritable(error)) from None
+
+
+def agreed(*, yes: bool) -> bool:
+    """Whether a person agrees, at a terminal or by `--yes`."""
+    if yes:
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.UsageError("Nobody can be asked without a terminal; review it, and repeat this with --yes.")
+    return click.confirm("Use it from now on?", err=True)
 
 
 def _write(stream: TextIO, text: str, end: str) -> None:

@@ -1,13 +1,13 @@
 """`beaver trust`: a person reviews a configuration that was found, and confirms it or takes that back."""
 
 import os
-import sys
 from pathlib import Path
 
 import click
 
+from beaver_hooks.cli import trust_files
 from beaver_hooks.cli.codes import FOUND
-from beaver_hooks.cli.terminal import show
+from beaver_hooks.cli.terminal import agreed, show
 from beaver_hooks.config import forget_trust
 from beaver_hooks.config.finding import FILE, FOLDER
 from beaver_hooks.config.loading import refuse_link
@@ -22,18 +22,26 @@ from beaver_hostspecs import scrub
 @click.option("--yes", is_flag=True, help="Confirm it without being asked.")
 @click.option("--forget", is_flag=True, help="Take the confirmation back.")
 @click.option("--show", "only_show", is_flag=True, help="Only say whether it is confirmed: exit code 0, or 1 if not.")
+@click.option("--files", "of_files", is_flag=True, help="Review files that git may have brought, in place of FILE.")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
 @click.pass_context
-def command(ctx: click.Context, file: Path | None, *, yes: bool, forget: bool, only_show: bool) -> None:
-    """Review and confirm a configuration that was found.
+def command(ctx: click.Context, file: Path | None, *, yes: bool, forget: bool, only_show: bool, of_files: bool) -> None:
+    """Review and confirm a configuration that was found, or files that git may have brought.
 
     FILE is .beaver/config.json unless given. A configuration can name programs, addresses and environment variables,
     and one lies in every folder that somebody hands you; so it takes effect only once you have confirmed it here. What
     is shown holds no credential: secrets and variables are shown by name, addresses by host. A change, unless it is one
     of a number, asks again and shows what changed.
+
+    With --files it is about the files of the state folder that git's index lists: a `git pull` can change them, and
+    what they hold is used only as it was when it was written here, or confirmed. It shows how each differs from that.
     """
     if yes + forget + only_show > 1:
         raise click.UsageError("Give only one of --yes, --forget and --show.")
+    if of_files:
+        if file is not None:
+            raise click.UsageError("--files takes no FILE: it is about those of the state folder.")
+        ctx.exit(trust_files.review(yes=yes, forget=forget, only_show=only_show))
     path = Path.cwd() / (file or Path(FOLDER, FILE))
     if forget:
         there_was = forget_trust(path)
@@ -56,16 +64,8 @@ def _review(path: Path, *, yes: bool, only_show: bool) -> int:
         return 0
     changed = "has changed since it was confirmed" if known else "is not confirmed"
     show(f"\nThis configuration {changed}.")
-    if only_show or not _agreed(yes=yes):
+    if only_show or not agreed(yes=yes):
         return FOUND
     confirm(path, raw, os.environ, classes)
     show("It is confirmed from now on.")
     return 0
-
-
-def _agreed(*, yes: bool) -> bool:
-    if yes:
-        return True
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("Nobody can be asked without a terminal; review it, and repeat this with --yes.")
-    return click.confirm("Use it from now on?", err=True)

@@ -59,10 +59,18 @@ class Health:
         return f"{self.state}{since}: {why}" if why else f"{self.state}{since}"
 
     def _faults(self) -> str:
-        faults = ", ".join(f"{source}: {category}" for source, category in self.faults.items())
+        faults = ", ".join(f"{source}: {_explained(category)}" for source, category in self.faults.items())
         times = f" ({self.consecutive_failures} in a row)" if faults and self.consecutive_failures > 1 else ""
         suspended = [str(self.suspension)] if self.suspension.active else []
         return "; ".join([*([faults + times] if faults else []), *suspended])
+
+
+UNCONFIRMED = "unconfirmed_file"
+"""The category of a plugin that leaves out a file which git may have brought, until the user has confirmed it."""
+
+
+def _explained(category: str) -> str:
+    return f"{category} (review it with `beaver trust --files`)" if category == UNCONFIRMED else category
 
 
 MOST_SOURCES = 20

@@ -23,6 +23,7 @@ from beaver_hostspecs import (
     AuditUnavailable,
     Command,
     Deadlines,
+    FileTrust,
     HostNotOpen,
     PluginError,
     PluginFailed,
@@ -57,6 +58,7 @@ class Surroundings:
     explicit: bool
     state_folder: Path
     services: Services
+    files: FileTrust
 
 
 class Loader:
@@ -207,6 +209,7 @@ class Loader:
             explicit=here.explicit,
             state_folder=self._folder(member.name),
             services=here.services,
+            files=here.files,
             report=HostReport(plugin=member.name, hook=OUTSIDE, recorder=self._recorder),
         )
 

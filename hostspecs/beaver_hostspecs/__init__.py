@@ -35,10 +35,12 @@ from beaver_hostspecs.errors import (
 from beaver_hostspecs.freezing import freeze, thaw
 from beaver_hostspecs.markers import CONTRACT_VERSION, PROJECT, hookimpl, hookspec
 from beaver_hostspecs.plugins import (
+    BelieveAll,
     Caller,
     Command,
     CommandContext,
     Deadlines,
+    FileTrust,
     PluginInfo,
     Services,
     Setup,
@@ -73,6 +75,7 @@ __all__ = [
     "AuditError",
     "AuditUnavailable",
     "BeaverError",
+    "BelieveAll",
     "Caller",
     "Clock",
     "Command",
@@ -83,6 +86,7 @@ __all__ = [
     "Deadlines",
     "DropReason",
     "Fact",
+    "FileTrust",
     "ForkedHost",
     "Hint",
     "HostError",

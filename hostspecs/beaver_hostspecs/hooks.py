@@ -55,8 +55,8 @@ def configure(setup: Setup) -> Deadlines | None:
     Called once per host, after `describe` and before `start`. No network here, and nothing that takes long.
 
     Args:
-        setup: the settings as an instance of the class you declared (or `None`), the mode, your state folder, the
-            services of the host, and a report for what happens outside turns.
+        setup: the settings as an instance of the class you declared (or `None`), the mode, your state folder, whether
+            files in it may be believed, the services of the host, and a report for what happens outside turns.
 
     Ordering: registration order.
 

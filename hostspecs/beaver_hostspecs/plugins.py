@@ -69,6 +69,45 @@ class Services:
     small_model: SmallModel | None = None
 
 
+class FileTrust(Protocol):
+    """Whether the files of a plugin may be believed.
+
+    A repository can bring files into a state folder, and every `git pull` can change them without a question. A plugin
+    that passes a file on as trusted text asks first. Every method may wait for a disk and for git: call it in a thread.
+    """
+
+    def doubts(self, path: Path) -> bool:
+        """Whether it depends on its content that a file is believed. Where not, nothing is recorded of it either."""
+
+    def believes(self, path: Path, content: bytes) -> bool:
+        """Whether this content of the file was written here or confirmed by the user."""
+
+    def record(self, path: Path, content: bytes) -> None:
+        """Record that the plugin is about to write this content. What it replaces stays believed, if it was.
+
+        So neither is lost where the process ends in between.
+
+        Raises:
+            ConfigurationError: it cannot be recorded; then do not write it.
+        """
+
+
+@attrs.frozen
+class BelieveAll:
+    """The `FileTrust` of a plugin that runs without a host: all that lies there is the user's own."""
+
+    def doubts(self, path: Path) -> bool:  # noqa: ARG002 - as the protocol has it
+        """Doubt nothing."""
+        return False
+
+    def believes(self, path: Path, content: bytes) -> bool:  # noqa: ARG002 - as the protocol has it
+        """Believe it."""
+        return True
+
+    def record(self, path: Path, content: bytes) -> None:
+        """Record nothing."""
+
+
 @attrs.frozen(kw_only=True)
 class Setup:
     """What `configure` gets.
@@ -80,6 +119,7 @@ class Setup:
         state_folder: the plugin's own folder, which is there already; nobody else writes to it.
         services: what the host offers.
         report: for what happens outside turns.
+        files: whether what lies in a file may be believed.
     """
 
     settings: Any
@@ -88,6 +128,7 @@ class Setup:
     state_folder: Path = field(validator=instance_of(Path))
     services: Services = Services()
     report: Report
+    files: FileTrust = BelieveAll()
 
 
 class Caller(Protocol):

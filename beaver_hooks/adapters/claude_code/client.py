@@ -4,6 +4,9 @@ Run by its path, as `python -I -S client.py [--seconds=N] [--start] [OPTION...]`
 next to nothing, because a user waits for it. It exits with 0 whatever happens, and writes nothing to stdout but a whole
 answer: Claude Code takes another exit code for trouble, and any other text for something that the model should read.
 
+Other programs run the entries of Claude Code's settings files, too, and cannot use what is printed here. An event of
+theirs is handed to nobody; a file beside the socket keeps which programs they are, for `beaver hooks status`.
+
 `--seconds` is the time within which it is over, `--start` starts a resident process where none answers. Every other
 option is the resident's (see `resident`); among them `--config` says for whom it is.
 """
@@ -43,6 +46,15 @@ BRIEF = 0.3
 
 LATE = b'{"systemMessage": "Beaver Hooks: memory did not answer in time; `beaver hooks status` says more"}\n'
 OFF = b'{"systemMessage": "Beaver Hooks: memory is off: its process cannot start; `beaver hooks status` says more"}\n'
+
+
+TRANSCRIPT, CAMEL = "transcript_path", "hookEventName"
+"""A field that Claude Code sends with every event, and one that it never sends."""
+
+PROGRAMS = (("GROK_HOOK_EVENT", "Grok"), ("COPILOT_CLI", "Copilot"))
+"""Other programs by the environment variable that they set for their hooks."""
+
+UNKNOWN = "a program without a known name"
 
 
 class Unsafe(OSError):
@@ -96,6 +108,28 @@ def socket_path(passed: Sequence[str], environment: Mapping[str, str]) -> str:
 def late_path(path: str) -> str:
     """Return the file that says that the resident at `path` was late."""
     return path.removesuffix(".sock") + ".late"
+
+
+def others_path(path: str) -> str:
+    """Return the file that names the other programs whose events came for the resident at `path`."""
+    return path.removesuffix(".sock") + ".others"
+
+
+def is_claude_code(request: bytes) -> bool:
+    """Whether an event is one of Claude Code's, by the fields that it has.
+
+    Copilot names no transcript before the answer; Grok has each field in camel case, too.
+    """
+    # A quote inside a text of JSON is escaped: these bytes are a whole key or a whole value.
+    if b'"%s"' % TRANSCRIPT.encode() in request and b'"%s"' % CAMEL.encode() not in request:
+        return True
+    import json  # noqa: PLC0415 - Claude Code's events are seldom in doubt
+
+    try:
+        event = json.loads(request)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(event, dict) and TRANSCRIPT in event and CAMEL not in event
 
 
 def digests(environment: Mapping[str, str]) -> bytes:
@@ -156,6 +190,9 @@ def main(arguments: Sequence[str]) -> None:
         raise TooLarge
     if not request:
         return
+    if not is_claude_code(request):
+        _note_other(path)
+        return
     # The person at the terminal is told once a session, not at each prompt; a session is worth all the patience.
     starts = b'"SessionStart"' in request
     if starts:
@@ -206,11 +243,7 @@ def _answer(path: str, request: bytes, passed: Sequence[str], *, start: bool, br
 
 def _start(path: str, passed: Sequence[str]) -> int:
     """Start the resident process: in a session of its own, with nothing of ours but a log for its stderr."""
-    folder = os.path.dirname(path)
-    try:
-        os.mkdir(folder, 0o700)
-    except FileExistsError:
-        check_private(folder)
+    _make_private(os.path.dirname(path))
     if pid := os.fork():
         return pid
     try:
@@ -227,6 +260,23 @@ def _start(path: str, passed: Sequence[str]) -> int:
         os.execv(sys.executable, [sys.executable, "-P", "-m", RESIDENT, FOLDER + where, *options])  # noqa: S606 - ours
     finally:
         os._exit(1)
+
+
+def _note_other(path: str) -> None:
+    """Write down, once, which program it is whose event was not handed on."""
+    name = next((each for variable, each in PROGRAMS if variable in os.environ), UNKNOWN).encode() + b"\n"
+    _make_private(os.path.dirname(path))
+    file = os.open(others_path(path), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    if name not in os.read(file, 4096):
+        os.write(file, name)
+    os.close(file)
+
+
+def _make_private(folder: str) -> None:
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        check_private(folder)
 
 
 def _set_end(seconds: float) -> None:

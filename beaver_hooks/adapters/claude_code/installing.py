@@ -30,15 +30,26 @@ T = TypeVar("T")
 Scope = Literal["user", "project", "local"]
 
 
-def settings_file(scope: Scope, environment: Mapping[str, str], cwd: Path) -> Path:
-    """Return the settings file of a scope; what a link leads to, so that the link stays."""
+def named_file(scope: Scope, environment: Mapping[str, str], cwd: Path) -> Path:
+    """Return the settings file of a scope as it is named, links and all."""
     if scope == "user":
         base = environment.get("CLAUDE_CONFIG_DIR")
         home = Path(environment.get("HOME") or Path.home())
-        path = (Path(base) if base else home / ".claude") / "settings.json"
-    else:
-        path = Path(".claude", "settings.json" if scope == "project" else "settings.local.json")
-    return Path(os.path.realpath(cwd / path))
+        return cwd / (Path(base) if base else home / ".claude") / "settings.json"
+    return cwd / ".claude" / ("settings.json" if scope == "project" else "settings.local.json")
+
+
+def settings_file(scope: Scope, environment: Mapping[str, str], cwd: Path) -> Path:
+    """Return the settings file of a scope; what a link leads to, so that the link stays.
+
+    Raises:
+        ConfigurationError: a link leads out of the project. A repository can bring one that leads to any file.
+    """
+    named = named_file(scope, environment, cwd)
+    real = Path(os.path.realpath(named))
+    if scope != "user" and not real.is_relative_to(os.path.realpath(cwd)):
+        raise ConfigurationError("", f"{printable(str(named))} leads out of the project by a link; remove the link")
+    return real
 
 
 def commands(options: Sequence[str]) -> dict[str, str]:

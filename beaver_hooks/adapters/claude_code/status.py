@@ -12,7 +12,7 @@ import attrs
 
 from beaver_hooks.adapters.claude_code import client
 from beaver_hooks.adapters.claude_code.folders import check_folder, merely_found
-from beaver_hooks.adapters.claude_code.installing import Installation, Scope, settings_file
+from beaver_hooks.adapters.claude_code.installing import Installation, Scope, named_file, settings_file
 from beaver_hooks.adapters.claude_code.settings import EVENTS, Entries, look
 from beaver_hooks.config import load_config
 from beaver_hooks.config.paths import printable
@@ -59,9 +59,10 @@ class Found:
 
 def examine(scope: Scope, environment: Mapping[str, str], cwd: Path) -> Found:
     """Return how the hooks are in the settings file of a scope."""
-    path = settings_file(scope, environment, cwd)
-    installation = Installation(path, environment)
+    path = named_file(scope, environment, cwd)
     try:
+        path = settings_file(scope, environment, cwd)
+        installation = Installation(path, environment)
         entries = look(installation.read() or b"")
         edited = not installation.as_left()
     except ConfigurationError as error:
@@ -127,6 +128,15 @@ def silence(options: Sequence[str], environment: Mapping[str, str]) -> str:
         pid = int(lock.read_bytes())
         return f"the resident process {pid} does not answer; end it by `kill -9 {pid}`, {then}"
     return f"the resident process does not answer; end it, {then}"
+
+
+def others(options: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """Return the other programs that have run these hooks in the working directory, and got no memory by them."""
+    path = Path(client.others_path(client.socket_path(options, environment)))
+    try:
+        return sorted(set(path.read_text(encoding="utf-8", errors="replace").splitlines()))
+    except OSError:
+        return []
 
 
 def log_file(options: Sequence[str], environment: Mapping[str, str]) -> Path:

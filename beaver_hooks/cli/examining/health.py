@@ -7,7 +7,7 @@ from typing import Any
 from beaver_hooks.audit.reading import TrailReader
 from beaver_hooks.cli.absence import Absence
 from beaver_hooks.cli.examining.findings import Finding, Level, ok, warning
-from beaver_hooks.record.health import Health, from_json
+from beaver_hooks.record.health import UNCONFIRMED, Health, from_json
 from beaver_hooks.record.recorder import HOST
 from beaver_hooks.record.suspension import BLOCKED
 from beaver_hostspecs import AuditUnavailable
@@ -32,6 +32,8 @@ def examine(name: str, health: Health, *, wanted: bool, degraded: Level) -> Find
 
 
 def _remedy(health: Health) -> str:
+    if UNCONFIRMED in health.faults.values():
+        return "run: beaver trust --files"
     if not health.suspension.active:
         return "see `beaver audit tail`, and mend what failed; the next success clears it"
     if health.suspension.category == BLOCKED:

@@ -2,6 +2,7 @@
 
 - `RecordingPlugin` answers every hook and remembers each call; `FaultPlugin` misbehaves in one hook.
 - `RecordingReport` keeps what a plugin reports; `FrozenClock` holds time still.
+- `RecordedFiles` is a `FileTrust` for which git lists every file: it believes what was recorded.
 - `make_turn`, `make_answer` and `make_tool_result` make records with harmless defaults.
 - `make_canary` makes a secret that is recognised in whatever shape it leaks.
 """
@@ -16,6 +17,7 @@ from beaver_hostspecs.testing.faults import (
     FaultPlugin,
     fault_cases,
 )
+from beaver_hostspecs.testing.files import RecordedFiles
 from beaver_hostspecs.testing.hooked import COROUTINE_HOOKS, PLAIN_HOOKS, Call, HookedPlugin
 from beaver_hostspecs.testing.making import make_answer, make_tool_result, make_turn
 from beaver_hostspecs.testing.recording import RecordingPlugin
@@ -34,6 +36,7 @@ __all__ = [
     "FaultPlugin",
     "FrozenClock",
     "HookedPlugin",
+    "RecordedFiles",
     "RecordingPlugin",
     "RecordingReport",
     "Signal",

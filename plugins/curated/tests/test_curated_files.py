@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 
 from beaver_hooks_curated import exchanging, files, folders
 from beaver_hooks_curated.errors import MemoryUnreadable, MemoryUnwritable
+from beaver_hostspecs import BelieveAll
+
+ALL = BelieveAll()
 
 
 @pytest.fixture
@@ -30,10 +33,10 @@ def tiny_disk():
 
 def test_read(path):
     """A file is read with the time of its last write, a missing one is not there."""
-    assert files.Found() == files.read(path)
+    assert files.Found() == files.read(path, ALL)
     path.write_bytes(b"\xef\xbb\xbfone")
 
-    assert files.Found(text="one", written=path.stat().st_mtime, there=True) == files.read(path)
+    assert files.Found(text="one", written=path.stat().st_mtime, there=True) == files.read(path, ALL)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +48,7 @@ def test_damaged(path, content, problem):
     path.write_bytes(content)
 
     with pytest.raises(MemoryUnreadable) as caught:
-        files.read(path)
+        files.read(path, ALL)
 
     assert str(caught.value) == (
         f"The memory file {path} {problem}. It was left as it is: mend it by hand or restore it from a backup, "
@@ -65,7 +68,7 @@ def test_no_memory_files(path, tmp_path):
     problems = []
     for each in (path, tmp_path, tmp_path / "pipe", tmp_path / "giant", tmp_path / "target" / "below"):
         with pytest.raises(MemoryUnreadable) as caught:
-            files.read(each)
+            files.read(each, ALL)
         problems.append(str(caught.value).split(". ")[0].removeprefix(f"The memory file {each} "))
 
     none = "is no memory file"
@@ -79,7 +82,7 @@ def test_failing_disk(path, monkeypatch):
     monkeypatch.setattr(files, "_whole", _failing)
 
     with pytest.raises(MemoryUnreadable, match=r"cannot be read \(Input/output error\)"):
-        files.read(path)
+        files.read(path, ALL)
 
 
 def _failing(_):
@@ -88,7 +91,7 @@ def _failing(_):
 
 def test_replace(path):
     """What is replaced comes back, the new file is private, and no temporary file stays."""
-    replaced = [files.replace(path, text) for text in ("one", "two", "three")]
+    replaced = [files.replace(path, text, ALL) for text in ("one", "two", "three")]
 
     assert [None, "one", "two"] == [each and each.text for each in replaced]
     assert ("three", 0o600, [path]) == (path.read_text(), stat.S_IMODE(path.stat().st_mode), [*path.parent.iterdir()])
@@ -100,7 +103,7 @@ def test_replace_without_exchange(path, monkeypatch):
     exchanging._exchange.cache_clear()
     path.write_text("one")
     try:
-        assert (None, "two") == (files.replace(path, "two"), path.read_text())
+        assert (None, "two") == (files.replace(path, "two", ALL), path.read_text())
     finally:
         exchanging._exchange.cache_clear()
 
@@ -109,7 +112,7 @@ def test_replace_of_something_unreadable(path):
     """What was replaced and is no text is kept beside it."""
     path.write_bytes(b"\xff")
 
-    aside = files.replace(path, "two").aside
+    aside = files.replace(path, "two", ALL).aside
 
     assert ("two", b"\xff", True) == (
         path.read_text(),
@@ -126,7 +129,7 @@ def test_unreadable_texts(path, text, problem):
     """What reading would refuse is not written."""
     path.write_text("one")
     with pytest.raises(MemoryUnwritable, match=problem):
-        files.replace(path, text)
+        files.replace(path, text, ALL)
 
     assert ("one", [path]) == (path.read_text(), [*path.parent.iterdir()])
 
@@ -135,35 +138,35 @@ def test_unreadable_texts(path, text, problem):
 def test_written_as_read(tmp_path_factory, text):
     """Whatever is written reads the same, a leading byte order mark too."""
     path = tmp_path_factory.getbasetemp() / "written"
-    files.replace(path, text)
+    files.replace(path, text, ALL)
 
-    assert text == files.read(path).text
+    assert text == files.read(path, ALL).text
 
 
 def test_full_disk(path, tiny_disk):
     """A full disk is an error, and what was there is there still; no temporary file stays."""
-    files.replace(path, "one")
+    files.replace(path, "one", ALL)
     with pytest.raises(MemoryUnwritable, match="cannot be written"):
-        files.replace(path, "x" * 2000)
+        files.replace(path, "x" * 2000, ALL)
 
     assert ("one", [path]) == (path.read_text(), [*path.parent.iterdir()])
 
 
 def test_append(path):
     """Lines are appended; a line that a crash has cut off stays by itself."""
-    files.append(path, ["one", "two"])
+    files.append(path, ["one", "two"], ALL)
     with path.open("a") as file:
         file.write("torn")
-    files.append(path, ["three"])
+    files.append(path, ["three"], ALL)
 
-    assert ["one", "two", "torn", "three", ""] == files.read_lines(path)
+    assert ["one", "two", "torn", "three", ""] == files.read_lines(path, ALL)
 
 
 def test_append_to_full_disk(path, tiny_disk):
     """What does not fit is taken back."""
-    files.append(path, ["one"])
+    files.append(path, ["one"], ALL)
     with pytest.raises(MemoryUnwritable):
-        files.append(path, ["x" * 2000])
+        files.append(path, ["x" * 2000], ALL)
 
     assert "one\n" == path.read_text()
 
@@ -197,10 +200,10 @@ def test_settling(path):
     filler = threading.Timer(0.02, path.write_text, ["one"])
     filler.start()
 
-    assert "one" == files.read_settled(path).text
+    assert "one" == files.read_settled(path, ALL).text
     filler.join()
     path.write_text("")
     os.utime(path, (time.time() - 60,) * 2)
-    assert "" == files.read_settled(path).text
+    assert "" == files.read_settled(path, ALL).text
     path.unlink()
-    assert files.Found() == files.read_settled(path)
+    assert files.Found() == files.read_settled(path, ALL)

@@ -20,6 +20,7 @@ from beaver_hooks_curated import (
 from beaver_hooks_curated.errors import MemoryUnreadable
 from beaver_hooks_curated.places import USERS, Places, user_folder
 from beaver_hooks_curated.staging import MOST
+from beaver_hostspecs import BelieveAll
 from beaver_hostspecs.settings import Unfit
 
 MEMORY, USER = Target.MEMORY, Target.USER
@@ -134,7 +135,7 @@ def test_user_folders():
 
 def test_open_stores_are_bounded(tmp_path, clock):
     """The store of a user who has not been here for long makes room."""
-    places = Places(tmp_path, CuratedSettings(per_user=True), clock)
+    places = Places(tmp_path, CuratedSettings(per_user=True), clock, BelieveAll())
     first = places.store(USER, "0")
     for number in range(300):
         places.store(USER, str(number))

@@ -146,11 +146,11 @@ def test_edit_in_the_middle_of_a_write(store, add, clock, monkeypatch):
     add(store, "one")
     replace, slips = files.replace, iter(["one\n§\nmine"])
 
-    def slow(path, text):
+    def slow(path, text, trust):
         if path == store.path(MEMORY):
             for slip in slips:
                 by_hand(store, slip, clock)
-        return replace(path, text)
+        return replace(path, text, trust)
 
     monkeypatch.setattr(files, "replace", slow)
     written = add(store, "two")
@@ -167,10 +167,10 @@ def test_nothing_new_in_the_middle_of_a_write(store, add, monkeypatch, slip):
     add(store, "two")
     replace = files.replace
 
-    def slow(path, text):
+    def slow(path, text, trust):
         if path == store.path(MEMORY):
             path.write_text(slip)
-        return replace(path, text)
+        return replace(path, text, trust)
 
     monkeypatch.setattr(files, "replace", slow)
     do(store, "remove", old_text="two")
@@ -183,10 +183,10 @@ def test_two_in_the_middle_of_a_write(store, add, clock, monkeypatch):
     add(store, "one")
     replace, count = files.replace, iter(range(1000))
 
-    def slow(path, text):
+    def slow(path, text, trust):
         if path == store.path(MEMORY):
             by_hand(store, f"{path.read_text()}\n§\nmine {next(count)}", clock)
-        return replace(path, text)
+        return replace(path, text, trust)
 
     monkeypatch.setattr(files, "replace", slow)
     add(store, "two")
@@ -410,11 +410,11 @@ def test_displaced(store, add, clock, monkeypatch):
     add(store, "one")
     replace, slips = files.replace, iter([b"one\n\xa7\ncaf\xe9"])
 
-    def slow(path, text):
+    def slow(path, text, trust):
         for slip in slips:
             path.with_name("x~").write_bytes(slip)
             path.with_name("x~").replace(path)
-        return replace(path, text)
+        return replace(path, text, trust)
 
     monkeypatch.setattr(files, "replace", slow)
     (kept,) = add(store, "two").displaced

@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import json
 import os
+import subprocess
 import sys
 import threading
 import traceback
@@ -334,6 +335,18 @@ async def test_a_state_folder_that_cannot_be_used(case, harm, sentence):
     """Loading fails with what to do about it, and leaves nothing open."""
     harm(case.state)
     with pytest.raises(StorageError, match=sentence):
+        await case.load()
+
+    assert [] == case.left_open()
+
+
+async def test_conversations_that_git_lists(case):
+    """Conversations that a repository may have brought are refused, with what to do about them; nothing stays open."""
+    case.state.mkdir()
+    (case.state / DATABASE).touch()
+    for words in (["init", "-q"], ["add", "-f", case.state]):
+        await asyncio.to_thread(subprocess.run, ["git", *words], cwd=case.folder, check=True)
+    with pytest.raises(StorageError, match="git rm --cached"):
         await case.load()
 
     assert [] == case.left_open()

@@ -267,6 +267,28 @@ def test_a_link_to_itself_is_a_skill_error(folder):
     assert fault(read_skill, path, folder).startswith(f"{path} cannot be read (")
 
 
+def test_a_skill_that_is_not_believed(folder):
+    """It is a problem with a remedy, and asked about by its name and by what that leads to."""
+    write(folder, "real")
+    (folder / "linked").mkdir()
+    (folder / "linked" / "SKILL.md").symlink_to(folder / "real" / "SKILL.md")
+    asked = set()
+
+    def believes(path, content):
+        asked.add((path.parent.name, content))
+        return path.parent.name != "linked"
+
+    listed = SkillLibrary([folder], believes=believes).list()
+    content = (folder / "real" / "SKILL.md").read_bytes()
+    problem = "may have come with a repository and is not confirmed; review it with `beaver trust --files`"
+
+    assert (["review"], (f"{folder / 'linked' / 'SKILL.md'} {problem}",)) == (
+        [each.name for each in listed.skills],
+        listed.problems,
+    )
+    assert {("real", content), ("linked", content)} == asked
+
+
 def test_the_activation_names_the_skill():
     """It says what it is, and where it ends."""
     assert (

@@ -275,6 +275,38 @@ def test_scopes(cli, settings, scratch, scope, name):
     assert not path.exists()
 
 
+@pytest.mark.parametrize("link", [".claude", ".claude/settings.json", ".claude/settings.local.json"])
+@pytest.mark.parametrize("there", [True, False], ids=["there", "dangling"])
+@pytest.mark.parametrize("words", [("install",), ("install", "--dry-run"), ("uninstall",)], ids=" ".join)
+def test_a_link_out_of_the_project(cli, scratch, tmp_path, words, link, *, there):
+    """A link out of the project, which a repository can bring, is refused; nothing is made or changed behind it."""
+    scope, target = "project" if link.endswith("s.json") else "local", tmp_path / "elsewhere"
+    (scratch / link).parent.mkdir(exist_ok=True)
+    (scratch / link).symlink_to(target, target_is_directory=link == ".claude")
+    if there:
+        target.mkdir() if link == ".claude" else target.write_bytes(FOREIGN)
+    before = sorted(tmp_path.rglob("*"))
+    ran = cli("hooks", words[0], "claude-code", "--scope", scope, *words[1:])
+    looked = cli("hooks", "status", "--json")
+
+    path = scratch / ".claude" / ("settings.json" if scope == "project" else "settings.local.json")
+    problem = f"{path} leads out of the project by a link; remove the link"
+    (found,) = [each for each in looked.json["files"] if each["scope"] == scope]
+    assert (3, "", f"Error: {problem}.\n", before) == (*ran, sorted(tmp_path.rglob("*")))
+    assert (1, "unreadable", [problem]) == (looked.code, found["state"], found["problems"])
+    assert (not there or link == ".claude") or FOREIGN == target.read_bytes()
+
+
+def test_a_link_within_the_project(cli, scratch):
+    """A link that stays in the project is followed, and stays."""
+    (scratch / ".claude").mkdir()
+    (scratch / ".claude" / "settings.json").symlink_to(scratch / "shared.json")
+    ran = cli("hooks", "install", "claude-code", "--scope", "project")
+
+    assert (0, set(EVENTS)) == (ran.code, set(events(scratch / "shared.json")))
+    assert (scratch / ".claude" / "settings.json").is_symlink()
+
+
 def test_the_home_folder(cli, scratch, monkeypatch):
     """Without CLAUDE_CONFIG_DIR the user's settings are in the home folder."""
     monkeypatch.delenv("CLAUDE_CONFIG_DIR")
@@ -328,6 +360,22 @@ def test_an_agent_that_is_unknown(cli):
 
 
 # --- Status -----------------------------------------------------------------------------------------------------
+
+
+def test_other_programs(cli, monkeypatch):
+    """The status names the programs that ran these hooks and got no memory; that is no problem."""
+    cli("hooks", "install", "claude-code")
+    with tempfile.TemporaryDirectory(prefix="bt-") as runtime:  # short enough for a socket
+        monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        before = cli("hooks", "status")
+        path = Path(client.others_path(client.socket_path([], os.environ)))
+        path.parent.mkdir(mode=0o700)
+        path.write_text("Grok\nCopilot\n")
+        ran, found = cli("hooks", "status"), cli("hooks", "status", "--json").json
+
+    said = "Other programs run these hooks too, and get no memory by them: Copilot, Grok."
+    assert (0, 0, ["Copilot", "Grok"]) == (before.code, ran.code, found["memory"][0]["others"])
+    assert (False, True) == ("Other programs" in before.out, " ".join(ran.out.split()).endswith(said))
 
 
 def test_status_without_any(cli, settings, scratch):
@@ -511,7 +559,8 @@ def test_status_of_a_resident(cli, foreign, monkeypatch):
         monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
         environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
         start = [sys.executable, "-I", "-S", client.__file__, "--seconds=30", "--start"]
-        event = json.dumps({"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}).encode()
+        common = {"session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/p"}
+        event = json.dumps({**common, "hook_event_name": "SessionStart", "source": "startup"}).encode()
         subprocess.run(start, input=event, env=environment, check=True, capture_output=True, timeout=60)
         ran, found = cli("hooks", "status"), cli("hooks", "status", "--json").json["memory"][0]["resident"]
         descriptor = os.pidfd_open(found["pid"])

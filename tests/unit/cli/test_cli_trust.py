@@ -4,6 +4,7 @@ import io
 import json
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ TEXT = {"plugins": {"tally": {"cmd": "/bin/tool --token canary", "url": "https:/
 def found(scratch):
     """A configuration that lies in the working directory."""
     path = scratch / ".beaver" / "config.json"
-    path.parent.mkdir()
+    path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(TEXT))
     return path
 
@@ -318,3 +319,75 @@ def test_what_is_kept_holds_no_secret_and_goes_with_the_confirmation(cli, found)
 
     assert ("Be brief." in text, "canary" in text, 0o600) == (True, False, mode)
     assert [] == [*kept().iterdir()]
+
+
+# --- Files that git may have brought ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def brought(scratch):
+    """A memory file that git lists, with characters that a terminal would obey."""
+    path = scratch / ".beaver" / "plugins" / "curated" / "MEMORY.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("one\x1b[2Jtwo\n")
+    subprocess.run(["git", "init", "-q"], cwd=scratch, check=True)
+    subprocess.run(["git", "add", "-f", path], cwd=scratch, check=True)
+    return path
+
+
+def test_files(cli, brought):
+    """They are shown without what a terminal would obey, confirmed as they are shown, and doubted again."""
+    ran = [cli("trust", "--files", *words) for words in (("--show",), ("--yes",), (), ("--forget",), ("--show",))]
+
+    assert [1, 0, 0, 0, 1] == [each.code for each in ran]
+    assert "\x1b" not in "".join(each.out for each in ran)
+    assert ran[0].out.startswith(f"--- {brought} (as you know it)\n+++ {brought} (now)\n")
+    assert ran[1].out.endswith("you have not confirmed this.\nIt is confirmed, as it is shown.\n")
+    assert ["No file waits to be confirmed.\n", "The confirmation of 1 file is taken back.\n"] == [
+        each.out for each in ran[2:4]
+    ]
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1)])
+def test_files_at_a_terminal(answering, cli, brought, answer, code):
+    """At a terminal a person is asked."""
+    assert (code, code) == (answering(answer, "trust", "--files")[0], cli("trust", "--files", "--show").code)
+
+
+def test_files_and_a_configuration(cli, brought, found):
+    """A configuration that nobody has confirmed comes first; a file cannot be named with them."""
+    ran = cli("trust", "--files")
+
+    assert (3, True, 2) == (ran.code, "beaver trust" in ran.out, cli("trust", "--files", "x.json").code)
+
+
+def test_files_and_the_doctor(cli, brought, tmp_path):
+    """The doctor names what waits without writing anything down, and a record that cannot be read."""
+    first = cli("doctor", "--json").json["findings"]
+    record = tmp_path / "xdg_state_home" / "beaver-hooks" / "trusted-files.json"
+    made = record.exists()
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.write_text("{")
+    second = cli("doctor", "--json").json["findings"]
+
+    def about(findings):
+        return [(each["text"], each["remedy"]) for each in findings if each["subject"] == "files in git's index"]
+
+    text = "1 file may have come with a repository, and you have not confirmed this"
+    assert ([(text, "run: beaver trust --files")], False) == (about(first), made)
+    assert about(second)[0][0].startswith(f"the record {record} cannot be read")
+
+
+def test_what_git_should_not_list(cli, brought, scratch):
+    """The doctor names databases and a key that git lists, each with the command that takes it out."""
+    for name in ("host.db", "audit.key"):
+        (scratch / ".beaver" / name).touch()
+    subprocess.run(["git", "add", "-f", ".beaver"], cwd=scratch, check=True)
+    cli("trust", "--files", "--yes")
+    found = [each for each in cli("doctor", "--json").json["findings"] if each["subject"] == "files in git's index"]
+
+    key, database = scratch / ".beaver" / "audit.key", scratch / ".beaver" / "host.db"
+    assert [
+        (f"it lists {key}: everybody with the repository can forge the audit trail", f"run: git rm --cached {key}"),
+        (f"it lists {database}: a pull can replace it", f"run: git rm --cached {database}"),
+    ] == [(each["text"], each["remedy"]) for each in found]

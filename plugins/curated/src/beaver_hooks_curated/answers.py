@@ -9,7 +9,7 @@ from typing import Any
 
 from beaver_hooks_curated.editing import Edit, Operation
 from beaver_hooks_curated.entries import Entries, Page, Target
-from beaver_hooks_curated.errors import EditRefused
+from beaver_hooks_curated.errors import EditRefused, MemoryUnconfirmed
 from beaver_hooks_curated.snapshot import Scan, shown_entry
 from beaver_hooks_curated.staging import Staged
 from beaver_hooks_curated.store import Written
@@ -81,6 +81,11 @@ def failure(error: EditRefused, page: Page | None, scan: Scan, *, batch: bool) -
             shown_entry(page.target, number, entry, scan) for number, entry in enumerate(page.entries, 1)
         ]
     return answer
+
+
+def unconfirmed(error: MemoryUnconfirmed) -> Answer:
+    """Return the answer for a memory that the user has to confirm first: nothing of it is shown or was written."""
+    return {"success": False, "done": True, "error": f"Nothing was written. {error}"}
 
 
 def terminal() -> Answer:

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from beaver_hooks_curated.access import Targets, readable, writable
-from beaver_hooks_curated.entries import Page, handle
-from beaver_hooks_curated.errors import EditRefused
+from beaver_hooks_curated.entries import Page, Target, handle
+from beaver_hooks_curated.errors import EditRefused, MemoryUnconfirmed
 from beaver_hooks_curated.history import Change
 from beaver_hooks_curated.reporting import tell_outside, tell_written
 from beaver_hooks_curated.scanning import clean
@@ -58,7 +58,7 @@ class CuratedCommands:
 
     def show(self, _words: tuple[str, ...], context: CommandContext, _report: Report) -> str:
         """Show what the caller may read, entries that look like a threat among them."""
-        return "\n\n".join(self._shown(self._service.page(each, context.user)) for each in self._readable(context))
+        return "\n\n".join(self._shown_or_why(target, context.user) for target in self._readable(context))
 
     def history(self, _words: tuple[str, ...], context: CommandContext, _report: Report) -> str:
         """Show the last changes, the newest first."""
@@ -119,6 +119,12 @@ class CuratedCommands:
 
     def _tell(self, written: Written, context: CommandContext, report: Report) -> None:
         tell_written(written, report, well=self._service.is_well(context.user))
+
+    def _shown_or_why(self, target: Target, user: str | None) -> str:
+        try:
+            return self._shown(self._service.page(target, user))
+        except MemoryUnconfirmed as error:
+            return f"{target.file_name}: not shown. {error}"
 
     def _shown(self, page: Page) -> str:
         lines = [f"{page.target.file_name} [{page.usage}]"]

@@ -3,6 +3,7 @@ r"""What goes wrong in curated memory.
     PluginError
     └── CuratedError
         ├── MemoryUnreadable     a memory file is there and cannot be read; it is never taken for an empty one
+        │   └── MemoryUnconfirmed    git may have brought what it holds, and the user has not confirmed that
         ├── MemoryUnwritable     a memory file, its history or its archive cannot be written
         ├── MemoryLocked         somebody else holds the lock; says who
         ├── UnknownChange        no such change or staged write (also a LookupError)
@@ -11,6 +12,8 @@ r"""What goes wrong in curated memory.
 
 `EditRefused` is answered to the model by the tool; the others are the host's.
 """
+
+from pathlib import Path
 
 from beaver_hostspecs import PluginError
 
@@ -21,6 +24,17 @@ class CuratedError(PluginError):
 
 class MemoryUnreadable(CuratedError):
     """A memory file is there and cannot be read."""
+
+
+class MemoryUnconfirmed(MemoryUnreadable):
+    """Git may have brought what a memory file holds, and the user has not confirmed it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        super().__init__(
+            f"What {path} holds may have come with a repository, and the user has not confirmed it; the user can "
+            "review and confirm it with `beaver trust --files`."
+        )
 
 
 class MemoryUnwritable(CuratedError):

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import attrs
 
-from beaver_hooks_curated.errors import MemoryUnreadable, MemoryUnwritable
+from beaver_hooks_curated.errors import MemoryUnconfirmed, MemoryUnreadable, MemoryUnwritable
 from beaver_hooks_curated.exchanging import put
 from beaver_hooks_curated.folders import explained, sync_folder
+from beaver_hostspecs import ConfigurationError, FileTrust
 
 PRIVATE = 0o600
 LARGEST = 4 * 1024 * 1024
@@ -50,47 +51,56 @@ class Found:
     aside: Path | None = None
 
 
-def read(path: Path, largest: int = LARGEST) -> Found:
+def read(path: Path, trust: FileTrust, *, name: Path | None = None, largest: int = LARGEST) -> Found:
     """Return what is in `path`. A byte order mark is taken off.
 
+    Args:
+        path: the file.
+        trust: says whether it may be believed.
+        name: the file as which it is believed, if it is that of another one.
+        largest: the bytes that it may have.
+
     Raises:
+        MemoryUnconfirmed: it may not be believed.
         MemoryUnreadable: it is there and is no regular file, too large, not UTF-8, holds NUL or cannot be read.
     """
     content, status = _content(path, largest)
     if status is None:
         return Found()
+    _check(name or path, content, trust)
     return Found(text=_decoded(path, content), written=status.st_mtime, there=True)
 
 
-def read_settled(path: Path) -> Found:
+def read_settled(path: Path, trust: FileTrust, *, name: Path | None = None) -> Found:
     """Return what is in `path`; one that is empty or missing gets a moment to be filled.
 
     Editors empty a file and then fill it, or move it away and write a new one.
     """
     end = time.monotonic() + SETTLE
-    while not (found := read(path)).text and time.monotonic() < end:
+    while not (found := read(path, trust, name=name)).text and time.monotonic() < end:
         if found.there and time.time() - found.written > SETTLE:
             break
         time.sleep(SETTLE / 20)
     return found
 
 
-def replace(path: Path, text: str) -> Found | None:
+def replace(path: Path, text: str, trust: FileTrust) -> Found | None:
     """Put `text` in place of a memory file, durably, and return what it replaced; `None` where that cannot be told.
 
-    What was replaced and cannot be read is put aside, beside the file: it is somebody's.
+    What was replaced and cannot be read, or not be believed, is put aside, beside the file: it is somebody's.
 
     Raises:
         MemoryUnwritable: it could not be done; what was there is there still.
     """
     content = encoded(path, text, LARGEST)
     with _temporary(path, content) as temporary:
+        _record(path, content, trust)
         exchanged = put(temporary, path)
         sync_folder(path.parent)
-        return _replaced(temporary, path) if exchanged else None
+        return _replaced(temporary, path, trust) if exchanged else None
 
 
-def overwrite(path: Path, text: str) -> None:
+def overwrite(path: Path, text: str, trust: FileTrust) -> None:
     """Put `text` in place of a file of our own, durably.
 
     Raises:
@@ -98,6 +108,7 @@ def overwrite(path: Path, text: str) -> None:
     """
     content = encoded(path, text, LARGEST_OF_OURS)
     with _temporary(path, content) as temporary:
+        _record(path, content, trust)
         temporary.replace(path)
         sync_folder(path.parent)
 
@@ -120,13 +131,14 @@ def encoded(path: Path, text: str, largest: int) -> bytes:
     return content
 
 
-def read_lines(path: Path) -> list[str]:
+def read_lines(path: Path, trust: FileTrust) -> list[str]:
     """Return the lines of a file of ours; bytes that are no text become replacement characters.
 
     Raises:
+        MemoryUnconfirmed: it may not be believed.
         MemoryUnreadable: it is there and cannot be read.
     """
-    return _content(path, LARGEST_OF_OURS)[0].decode("utf-8", "replace").split("\n")
+    return _believed(path, trust).decode("utf-8", "replace").split("\n")
 
 
 def mark(path: Path) -> tuple[int, int, int]:
@@ -144,20 +156,28 @@ def mark(path: Path) -> tuple[int, int, int]:
     return (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def append(path: Path, lines: list[str]) -> None:
+def append(path: Path, lines: list[str], trust: FileTrust | None = None) -> None:
     """Append lines to `path`, durably: all of them or, as far as the disk lets us, none.
 
+    Args:
+        path: the file.
+        lines: what is appended.
+        trust: says whether the file may be believed; `None` for one that is never read again.
+
     Raises:
+        MemoryUnconfirmed: what is there may not be believed.
         MemoryUnwritable: it could not be done.
     """
     content = encoded(path, "".join(f"{line}\n" for line in lines), LARGEST_OF_OURS)
+    if trust is not None and trust.doubts(path):
+        before = _believed(path, trust)
+        _record(path, _joined(before, content), trust)
     with explained(path):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINKS | _NO_WAIT, PRIVATE)
         try:
             end = os.fstat(descriptor).st_size
-            # A line that was cut off by a crash stays by itself.
-            torn = end and os.pread(descriptor, 1, end - 1) != b"\n"
-            _write_all(descriptor, b"\n" + content if torn else content, end)
+            last = os.pread(descriptor, 1, end - 1) if end else b""
+            _write_all(descriptor, _joined(last, content)[len(last) :], end)
         finally:
             os.close(descriptor)
 
@@ -176,6 +196,30 @@ def remove(path: Path) -> None:
     with explained(path):
         path.unlink(missing_ok=True)
         sync_folder(path.parent)
+
+
+def _joined(before: bytes, content: bytes) -> bytes:
+    """Return `before` and the lines after it. A line that was cut off by a crash stays by itself."""
+    torn = before and not before.endswith(b"\n")
+    return before + (b"\n" if torn else b"") + content
+
+
+def _believed(path: Path, trust: FileTrust) -> bytes:
+    content, _ = _content(path, LARGEST_OF_OURS)
+    _check(path, content, trust)
+    return content
+
+
+def _check(path: Path, content: bytes, trust: FileTrust) -> None:
+    if content and not trust.believes(path, content):
+        raise MemoryUnconfirmed(path)
+
+
+def _record(path: Path, content: bytes, trust: FileTrust) -> None:
+    try:
+        trust.record(path, content)
+    except ConfigurationError as error:
+        raise MemoryUnwritable(f"{path} cannot be written: {error.problem}") from error
 
 
 def _content(path: Path, largest: int) -> tuple[bytes, os.stat_result | None]:
@@ -227,10 +271,10 @@ def _write_all(descriptor: int, content: bytes, end: int) -> None:
         raise
 
 
-def _replaced(temporary: Path, path: Path) -> Found:
+def _replaced(temporary: Path, path: Path, trust: FileTrust) -> Found:
     """Return what was exchanged; what cannot be read is put aside under a name of its own."""
     try:
-        return read_settled(temporary)
+        return read_settled(temporary, trust, name=path)
     except MemoryUnreadable:
         aside = aside_path(path, DISPLACED)
         temporary.rename(aside)

@@ -19,6 +19,7 @@ from attrs import field
 
 from beaver_hooks_curated import files
 from beaver_hooks_curated.entries import Entries, Target, join, parse, size
+from beaver_hostspecs import FileTrust
 
 LARGEST = 1024 * 1024
 """Bytes at which the older half is dropped."""
@@ -115,8 +116,9 @@ class Change:
 class History:
     """The changes of one target, in a file beside it."""
 
-    def __init__(self, folder: Path, target: Target) -> None:
+    def __init__(self, folder: Path, target: Target, trust: FileTrust) -> None:
         self.path = folder / f".{target.file_name}.history.jsonl"
+        self._trust = trust
         self._target = target
         self._known: tuple[tuple[int, int, int], tuple[Change, ...]] | None = None
 
@@ -133,7 +135,7 @@ class History:
         """
         mark, known = files.mark(self.path), self._known
         if known is None or known[0] != mark:
-            lines = files.read_lines(self.path)
+            lines = files.read_lines(self.path, self._trust)
             known = (mark, tuple(change for line in lines if (change := _parsed(line, self._target))))
             self._known = known
         return known[1]
@@ -148,7 +150,7 @@ class History:
             # Somebody was stopped before they could.
             self._shorten()
         before, kept = self.changes(), tuple(map(_slim, changes))
-        files.append(self.path, [_line(change) for change in kept])
+        files.append(self.path, [_line(change) for change in kept], self._trust)
         mark = files.mark(self.path)
         self._known = (mark, (*before, *kept))
         if mark[1] > LARGEST:
@@ -174,7 +176,7 @@ class History:
         self._keep(kept)
 
     def _keep(self, changes: Iterable[Change]) -> None:
-        files.overwrite(self.path, "".join(f"{_line(change)}\n" for change in changes))
+        files.overwrite(self.path, "".join(f"{_line(change)}\n" for change in changes), self._trust)
         self._known = None
 
 

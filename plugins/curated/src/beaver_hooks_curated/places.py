@@ -9,7 +9,7 @@ from beaver_hooks_curated.entries import Target
 from beaver_hooks_curated.settings import CuratedSettings
 from beaver_hooks_curated.staging import Queue
 from beaver_hooks_curated.store import MemoryStore
-from beaver_hostspecs import Clock
+from beaver_hostspecs import Clock, FileTrust
 
 USERS = "users"
 _MOST_OPEN = 256
@@ -20,8 +20,9 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9]+")
 class Places:
     """Finds the store of a target for a user."""
 
-    def __init__(self, folder: Path, settings: CuratedSettings, clock: Clock) -> None:
+    def __init__(self, folder: Path, settings: CuratedSettings, clock: Clock, trust: FileTrust) -> None:
         self.folder = folder
+        self._trust = trust
         self._settings = settings
         self._clock = clock
         self._stores: OrderedDict[Path, MemoryStore] = OrderedDict()
@@ -42,7 +43,7 @@ class Places:
 
     def queue(self, target: Target, user: str | None) -> Queue:
         """Return what waits there for approval."""
-        return Queue(self.folder_of(target, user))
+        return Queue(self.folder_of(target, user), self._trust)
 
     def stores(self) -> tuple[MemoryStore, ...]:
         """Return every store that has a folder."""
@@ -58,7 +59,8 @@ class Places:
 
     def _made(self, folder: Path) -> MemoryStore:
         limits = {Target.MEMORY: self._settings.memory_char_limit, Target.USER: self._settings.user_char_limit}
-        return MemoryStore(folder, limits, lock_seconds=self._settings.lock_seconds, clock=self._clock)
+        seconds = self._settings.lock_seconds
+        return MemoryStore(folder, limits, lock_seconds=seconds, clock=self._clock, trust=self._trust)
 
 
 def user_folder(user: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from beaver_hooks_curated.access import BOTH, readable
 from beaver_hooks_curated.commands import CuratedCommands
 from beaver_hooks_curated.entries import Target
-from beaver_hooks_curated.reporting import tell_taken, tell_written
+from beaver_hooks_curated.reporting import UNCONFIRMED, tell_taken, tell_written
 from beaver_hooks_curated.service import MemoryService
 from beaver_hooks_curated.settings import PATH, CuratedSettings
 from beaver_hooks_curated.store import Written
@@ -54,14 +54,16 @@ class Curated:
         """Take the settings; no file is touched yet."""
         settings: CuratedSettings = setup.settings
         folder = Path(settings.folder) if settings.folder else setup.state_folder
-        self.service = MemoryService(folder, settings)
+        self.service = MemoryService(folder, settings, trust=setup.files)
         self._tool = MemoryTool(self.service)
         self._report = setup.report
 
     @hookimpl
     async def start(self) -> None:
-        """Sweep what killed processes left behind."""
+        """Sweep what killed processes left behind, and say where a file waits to be confirmed."""
         await asyncio.to_thread(self.service.sweep)
+        if await asyncio.to_thread(self.service.unconfirmed):
+            self._report.degraded(UNCONFIRMED)
 
     def take_edit(self, target: Target, base: str, text: str, user: str | None) -> Written:
         """Take what a person made of `base` in an editor, and write down that they did; see `MemoryService.edited`."""

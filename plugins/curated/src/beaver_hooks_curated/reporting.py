@@ -15,6 +15,7 @@ PLANE = "curated"
 NOT_KEPT = "curated_history_not_written"
 EMPTIED = "curated_emptied_outside"
 DISPLACED = "curated_edit_displaced"
+UNCONFIRMED = "unconfirmed_file"
 
 
 def tell_written(written: Written, report: Report, *, well: bool = False) -> None:
@@ -60,7 +61,10 @@ def tell_taken(taken: Taken, report: Report) -> None:
         report.decision("threat", "blocked", f"{count} of {Target(target).file_name}")
     for target, shown, total in taken.snapshot.clipped:
         report.clipped(target.file_name, shown, total)
+    for path in taken.unconfirmed:
+        report.decision("origin", "left_out", path.name)
     troubles = {NOT_KEPT: taken.not_kept, EMPTIED: taken.emptied, DISPLACED: taken.displaced}
+    troubles[UNCONFIRMED] = taken.unconfirmed
     for name, there in troubles.items():
         if there:
             report.degraded(name)

@@ -11,7 +11,14 @@ from beaver_hooks_curated import aside
 from beaver_hooks_curated.access import BOTH, Targets
 from beaver_hooks_curated.editing import Operation, apply, prepare
 from beaver_hooks_curated.entries import Page, Target, join, parse
-from beaver_hooks_curated.errors import EditRefused, MemoryLocked, MemoryUnwritable, UnknownChange
+from beaver_hooks_curated.errors import (
+    EditRefused,
+    MemoryLocked,
+    MemoryUnconfirmed,
+    MemoryUnreadable,
+    MemoryUnwritable,
+    UnknownChange,
+)
 from beaver_hooks_curated.history import Change
 from beaver_hooks_curated.places import Places
 from beaver_hooks_curated.plans import action, approved, by_hand, pinned
@@ -21,7 +28,7 @@ from beaver_hooks_curated.snapshot import MemorySnapshot, take
 from beaver_hooks_curated.staging import Staged
 from beaver_hooks_curated.store import MemoryStore, Written
 from beaver_hooks_curated.undoing import nothing_to_undo
-from beaver_hostspecs import Clock, SystemClock
+from beaver_hostspecs import BelieveAll, Clock, FileTrust, SystemClock
 
 
 @attrs.frozen(kw_only=True)
@@ -33,6 +40,7 @@ class Taken:
         not_kept: how many edits by others could not be written down; they are shown all the same.
         emptied: what somebody else has emptied, and nobody has written since.
         displaced: how many texts are kept aside because they came in between a write and cannot be read.
+        unconfirmed: the files that are left out because the user has not confirmed what they hold.
     """
 
     snapshot: MemorySnapshot
@@ -40,6 +48,7 @@ class Taken:
     not_kept: int = 0
     emptied: tuple[Target, ...] = ()
     displaced: int = 0
+    unconfirmed: tuple[Path, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -59,13 +68,17 @@ class MemoryService:
         folder: where the files are.
         settings: limits and policies.
         clock: where time comes from.
+        trust: says which files may be believed; all, unless given.
     """
 
-    def __init__(self, folder: Path, settings: CuratedSettings, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self, folder: Path, settings: CuratedSettings, *, clock: Clock | None = None, trust: FileTrust | None = None
+    ) -> None:
         self.settings = settings
         self.scan = Scanner()
         self._clock = clock or SystemClock()
-        self._places = Places(folder, settings, self._clock)
+        self._left_out: set[Path] = set()
+        self._places = Places(folder, settings, self._clock, trust or BelieveAll())
 
     @property
     def folder(self) -> Path:
@@ -84,35 +97,48 @@ class MemoryService:
         """Return what a run of this user gets to see of the targets.
 
         Raises:
-            MemoryUnreadable: a file is there and cannot be read.
+            MemoryUnreadable: a file is there and cannot be read. One that is not confirmed is left out.
         """
         pages: list[Page] = []
         outside: list[Change] = []
         not_kept: list[Change] = []
+        unconfirmed: list[Path] = []
         for target, store in self._stores(user, targets):
-            reading = store.read(target)
-            pages.append(reading.page)
-            if reading.outside is None:
-                continue
             try:
-                written = store.adopt(target)
-            except (MemoryUnwritable, MemoryLocked):
-                # Reading needs no disk space: the caller says that it could not be kept.
-                not_kept.append(reading.outside)
-            else:
-                pages[-1] = written.page
-                outside += written.outside
+                page, adopted, lost = _seen(target, store)
+            except MemoryUnconfirmed as error:
+                unconfirmed.append(error.path)
+                self._left_out.add(error.path)
+                continue
+            pages.append(page)
+            outside += adopted
+            not_kept += lost
         return Taken(
             snapshot=take(pages, self.scan),
             outside=tuple(outside),
             not_kept=len(not_kept),
             emptied=(*self._emptied(user, targets), *(each.target for each in not_kept if each.empties)),
             displaced=self._displaced(user, targets),
+            unconfirmed=tuple(unconfirmed),
         )
 
+    def unconfirmed(self, user: str | None = None) -> tuple[Path, ...]:
+        """Return the files that are left out until the user confirms what they hold."""
+        found: list[Path] = []
+        for target, store in self._stores(user, BOTH):
+            try:
+                store.check(target)
+            except MemoryUnconfirmed as error:
+                found.append(error.path)
+            except MemoryUnreadable:
+                continue  # whoever shows it says so
+        return tuple(found)
+
     def is_well(self, user: str | None = None) -> bool:
-        """Whether nothing was emptied by somebody else, and no text of theirs waits aside."""
-        return not self._emptied(user, BOTH) and not self._displaced(user, BOTH)
+        """Whether all is confirmed, nothing was emptied by somebody else, and no text of theirs waits aside."""
+        # A write asks nothing more of a memory of which nothing was left out.
+        confirmed = not (self._left_out and self.unconfirmed(user))
+        return confirmed and not self._emptied(user, BOTH) and not self._displaced(user, BOTH)
 
     def change(self, target: Target, operations: Sequence[Operation], user: str | None = None) -> Written:
         """Make an edit, all of it or nothing.
@@ -245,7 +271,7 @@ class MemoryService:
         return self.settings.overflow == "archive"
 
     def _emptied(self, user: str | None, targets: Targets) -> tuple[Target, ...]:
-        return tuple(target for target, store in self._stores(user, targets) if store.emptied(target))
+        return tuple(target for target, store in self._stores(user, targets) if _is_emptied(target, store))
 
     def _displaced(self, user: str | None, targets: Targets) -> int:
         return sum(aside.displaced(folder) for folder in {store.folder for _, store in self._stores(user, targets)})
@@ -262,3 +288,23 @@ class MemoryService:
     def _drop(self, staged: Staged, user: str | None) -> None:
         with self._places.store(staged.target, user).locked():
             self._places.queue(staged.target, user).drop(staged.id)
+
+
+def _seen(target: Target, store: MemoryStore) -> tuple[Page, tuple[Change, ...], tuple[Change, ...]]:
+    """Return what a target holds, the edits by others that were written down now, and those that could not be."""
+    reading = store.read(target)
+    if reading.outside is None:
+        return reading.page, (), ()
+    try:
+        written = store.adopt(target)
+    except (MemoryUnwritable, MemoryLocked):
+        # Reading needs no disk space: the caller says that it could not be kept.
+        return reading.page, (), (reading.outside,)
+    return written.page, written.outside, ()
+
+
+def _is_emptied(target: Target, store: MemoryStore) -> bool:
+    try:
+        return store.emptied(target)
+    except MemoryUnconfirmed:
+        return False  # that is said of it already

@@ -14,6 +14,7 @@ from beaver_hooks_curated.editing import Operation
 from beaver_hooks_curated.entries import Entries, Target
 from beaver_hooks_curated.errors import EditRefused, MemoryUnreadable
 from beaver_hooks_curated.history import aware
+from beaver_hostspecs import FileTrust
 
 FILE = ".pending.json"
 MOST = 50
@@ -42,16 +43,18 @@ class Staged:
 class Queue:
     """The staged writes of one folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, trust: FileTrust) -> None:
         self._path = folder / FILE
+        self._trust = trust
 
     def all(self) -> tuple[Staged, ...]:
         """Return what waits, the oldest first.
 
         Raises:
+            MemoryUnconfirmed: the file may not be believed: it could wait for an approval that its author wants.
             MemoryUnreadable: the file is there and holds something else.
         """
-        text = files.read(self._path, files.LARGEST_OF_OURS).text
+        text = files.read(self._path, self._trust, largest=files.LARGEST_OF_OURS).text
         try:
             return tuple(_staged(plain) for plain in json.loads(text or "[]"))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -77,7 +80,8 @@ class Queue:
         self._save(tuple(each for each in self.all() if each.id != staged_id))
 
     def _save(self, waiting: tuple[Staged, ...]) -> None:
-        files.overwrite(self._path, json.dumps([_plain(each) for each in waiting], ensure_ascii=False, indent=1))
+        text = json.dumps([_plain(each) for each in waiting], ensure_ascii=False, indent=1)
+        files.overwrite(self._path, text, self._trust)
 
 
 def _plain(staged: Staged) -> dict[str, Any]:

@@ -20,9 +20,10 @@ from beaver_hooks_curated.history import OUTSIDE, UNDO, Change, History
 from beaver_hooks_curated.locking import locked
 from beaver_hooks_curated.merging import restore
 from beaver_hooks_curated.undoing import last_standing, nothing_to_undo, without
-from beaver_hostspecs import Clock
+from beaver_hostspecs import BelieveAll, Clock, FileTrust
 
 ARCHIVE_FILE = "ARCHIVE.jsonl"
+BELIEVE_ALL = BelieveAll()
 UNSEEN = 5.0
 """Seconds before somebody else's write in which a change of ours counts as not seen by them."""
 _ATTEMPTS = 20
@@ -72,14 +73,19 @@ class MemoryStore:
         limits: the characters that each target may hold.
         lock_seconds: how long a write waits for another one.
         clock: where time comes from.
+        trust: says which files may be believed; all, unless given.
     """
 
-    def __init__(self, folder: Path, limits: Mapping[Target, int], *, lock_seconds: float, clock: Clock) -> None:
+    def __init__(
+        self, folder: Path, limits: Mapping[Target, int], *, lock_seconds: float, clock: Clock,
+        trust: FileTrust = BELIEVE_ALL,
+    ) -> None:  # fmt: skip
         self.folder = folder
+        self._trust = trust
         self._limits = dict(limits)
         self._lock_seconds = lock_seconds
         self._clock = clock
-        self._histories = {target: History(folder, target) for target in Target}
+        self._histories = {target: History(folder, target, trust) for target in Target}
 
     def path(self, target: Target) -> Path:
         """Return where the target's file is."""
@@ -89,10 +95,21 @@ class MemoryStore:
         """Return what the target holds, without a lock and without writing.
 
         Raises:
+            MemoryUnconfirmed: the file or its history may not be believed.
             MemoryUnreadable: the file is there and cannot be read.
         """
         _, entries, outside = self._found(target)
         return Reading(page=self._page(target, entries), outside=outside)
+
+    def check(self, target: Target) -> None:
+        """Raise what keeps a target from being read.
+
+        Raises:
+            MemoryUnconfirmed: the file or its history may not be believed.
+            MemoryUnreadable: one of them is there and cannot be read.
+        """
+        files.read(self.path(target), self._trust)
+        self._histories[target].changes()
 
     def write(self, target: Target, plan: Plan, *, action: str) -> Written:
         """Make the edit that `plan` says for the state found under the lock, durably.
@@ -197,9 +214,9 @@ class MemoryStore:
     def _found(self, target: Target) -> tuple[Entries, Entries, Change | None]:
         """Return what is in the file, what it comes to with what its writer missed, and the edit that was made."""
         last = self._histories[target].last
-        found = files.read(self.path(target))
+        found = files.read(self.path(target), self._trust)
         if not found.text and last and not last.left(()):
-            found = files.read_settled(self.path(target))
+            found = files.read_settled(self.path(target), self._trust)
         entries = parse(found.text)
         if (last.left(entries) if last else not entries) or (last and _never_came(last, entries, found)):
             return entries, entries, None
@@ -226,7 +243,7 @@ class MemoryStore:
         if on_disk == after and self.path(target).exists():
             return (), ()
         for _ in range(_ATTEMPTS):
-            old = files.replace(self.path(target), join(after))
+            old = files.replace(self.path(target), join(after), self._trust)
             displaced += [old.aside] if old and old.aside else []
             theirs = parse(old.text) if old else ()
             if not old or not theirs or theirs == on_disk:

@@ -12,7 +12,7 @@ from beaver_hooks_curated import answers
 from beaver_hooks_curated.access import writable
 from beaver_hooks_curated.editing import ACTIONS, Operation
 from beaver_hooks_curated.entries import Page, Target
-from beaver_hooks_curated.errors import CuratedError, EditRefused
+from beaver_hooks_curated.errors import CuratedError, EditRefused, MemoryUnconfirmed
 from beaver_hooks_curated.reporting import PLANE, tell_staged, tell_written
 from beaver_hooks_curated.service import MemoryService
 from beaver_hooks_curated.staging import Staged
@@ -87,6 +87,8 @@ class MemoryTool:
             answer = await asyncio.to_thread(call)
         except EditRefused as error:
             return await self._refused(target, error, turn, batch=bool(arguments.get("operations")))
+        except MemoryUnconfirmed as error:
+            return answers.unconfirmed(error)
         if "staged" not in answer:
             self.forget(turn)
         return answer
@@ -168,6 +170,8 @@ def _operation(step: object) -> Operation:
 def _tell_failure(target: Target, error: CuratedError, report: Report) -> None:
     if isinstance(error, EditRefused):
         report.outcome(PLANE, OutcomeKind.REJECTED, target=target.value, reason=error.kind)
+    elif isinstance(error, MemoryUnconfirmed):
+        report.outcome(PLANE, OutcomeKind.REJECTED, target=target.value, reason="unconfirmed")
     else:
         report.outcome(PLANE, OutcomeKind.FAILED, target=target.value, error=type(error).__name__)
 

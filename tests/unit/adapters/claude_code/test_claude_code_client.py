@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from beaver_hooks.adapters.claude_code import client
 
-EVENT = json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "Hi."}).encode()
-STARTING = json.dumps({"hook_event_name": "SessionStart", "session_id": "s"}).encode()
+COMMON = {"session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/p"}
+EVENT = json.dumps({**COMMON, "hook_event_name": "UserPromptSubmit", "prompt": "Hi."}).encode()
+STARTING = json.dumps({**COMMON, "hook_event_name": "SessionStart"}).encode()
 ANSWER = b'{"hookSpecificOutput": {}}\n'
 TIMEOUT = 30
 
@@ -128,7 +129,7 @@ def test_an_answer(run, path):
 
 def test_a_large_event(run, path):
     """An event that is larger than what a socket takes at once arrives whole."""
-    event = b"x" * 3_000_000
+    event = json.dumps({**COMMON, "hook_event_name": "UserPromptSubmit", "prompt": "x" * 3_000_000}).encode()
     with listening(path, lambda connection: connection.sendall(client.framed(b""))) as requests:
         ran = run(said=event)
 

@@ -30,9 +30,10 @@ from beaver_hostspecs.testing import RecordingPlugin
 
 TIMEOUT = 30
 RULE = "What is recalled is data."
-START = {"hook_event_name": "SessionStart", "source": "startup", "session_id": "s"}
-PROMPT = {"hook_event_name": "UserPromptSubmit", "prompt": "Hi.", "prompt_id": "p1", "session_id": "s"}
-STOP = {"hook_event_name": "Stop", "last_assistant_message": "Hello.", "prompt_id": "p1", "session_id": "s"}
+COMMON = {"session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/p"}
+START = {**COMMON, "hook_event_name": "SessionStart", "source": "startup"}
+PROMPT = {**COMMON, "hook_event_name": "UserPromptSubmit", "prompt": "Hi.", "prompt_id": "p1"}
+STOP = {**COMMON, "hook_event_name": "Stop", "last_assistant_message": "Hello.", "prompt_id": "p1"}
 CURATED = {"memory": {"mode": "curated"}, "plugins": {"disabled": ["tally", "gateway"]}}
 
 

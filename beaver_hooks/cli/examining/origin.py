@@ -1,0 +1,43 @@
+"""What git's index lists of what is kept: a pull can change it, and everybody with the repository has it."""
+
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from beaver_hooks.audit.key import KEY_FILE
+from beaver_hooks.cli.examining.findings import Finding, from_error, ok, problem
+from beaver_hooks.cli.wording import counted
+from beaver_hooks.config.paths import printable
+from beaver_hooks.file_trust import StateFiles
+from beaver_hostspecs import ConfigurationError
+
+SUBJECT = "files in git's index"
+
+
+def examine(folder: Path, further: Iterable[Path], environment: Mapping[str, str]) -> list[Finding]:
+    """Return which files of a state folder git lists where it should not, and which wait to be confirmed.
+
+    Args:
+        folder: the state folder.
+        further: folders outside of it that plugins keep files in.
+        environment: where git and the record of confirmations are found.
+    """
+    files = StateFiles(folder, environment)
+    listed = files.listed()
+    found = [_wrong(path) for path in listed if path.suffix == ".db" or path.name == KEY_FILE]
+    try:
+        unbelieved = files.unbelieved(folder, *further)
+    except ConfigurationError as error:
+        return [*found, from_error(SUBJECT, error, "move the record away, and confirm the files anew")]
+    if unbelieved:
+        text = f"{counted(len(unbelieved), 'file')} may have come with a repository, and you have not confirmed this"
+        found.append(problem(SUBJECT, text, "run: beaver trust --files"))
+    return found or [ok(SUBJECT, f"{counted(len(listed), 'file')}, as you know them" if listed else "none")]
+
+
+def _wrong(path: Path) -> Finding:
+    why = (
+        "everybody with the repository can forge the audit trail" if path.name == KEY_FILE else "a pull can replace it"
+    )
+    text = f"it lists {printable(str(path))}: {why}"
+    return problem(SUBJECT, text, f"run: git rm --cached {shlex.quote(printable(str(path)))}")

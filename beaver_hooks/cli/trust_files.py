@@ -1,0 +1,56 @@
+"""`beaver trust --files`: a person reviews the files that git may have brought, and confirms them."""
+
+import difflib
+import os
+from pathlib import Path
+
+from beaver_hooks.cli.codes import CONFIGURATION, FOUND
+from beaver_hooks.cli.examining import settings
+from beaver_hooks.cli.examining.findings import report
+from beaver_hooks.cli.terminal import agreed, harmless, show
+from beaver_hooks.cli.wording import counted
+from beaver_hooks.config.paths import printable
+from beaver_hooks.file_trust import StateFiles
+from beaver_hostspecs import scrub
+
+
+def review(*, yes: bool, forget: bool, only_show: bool) -> int:
+    """Show what is not confirmed, and confirm it if that is wanted; return the exit code."""
+    looked = settings.look(None)
+    if looked.loaded is None:
+        report(looked.findings, as_json=False)
+        return CONFIGURATION
+    files = StateFiles(looked.folder, os.environ)
+    folders = (looked.folder, *looked.plugin_folders.values())
+    if forget:
+        return _forget(files, folders)
+    # What is shown and what is confirmed are the same bytes: a file may change at any time.
+    unbelieved = files.unbelieved(*folders)
+    for path, content in unbelieved.items():
+        show(_difference(path, files.records.last(path), content), end="")
+    if not unbelieved:
+        show("No file waits to be confirmed.")
+        return 0
+    show(f"\n{counted(len(unbelieved), 'file')} may have come with a repository, and you have not confirmed this.")
+    if only_show or not agreed(yes=yes):
+        return FOUND
+    for path, content in unbelieved.items():
+        files.records.put(path, content)
+    show("They are confirmed, as they are shown." if len(unbelieved) > 1 else "It is confirmed, as it is shown.")
+    return 0
+
+
+def _forget(files: StateFiles, folders: tuple[Path, ...]) -> int:
+    paths = {path for folder in folders for path in files.records.met(folder)}
+    for path in paths:
+        files.records.forget(path)
+    show(f"The confirmation of {counted(len(paths), 'file')} is taken back.")
+    return 0
+
+
+def _difference(path: Path, before: bytes, after: bytes) -> str:
+    """Return what a content adds to the last one that was believed. Whoever wrote it chose every character of it."""
+    name = printable(str(path))
+    known, now = (harmless(each.decode("utf-8", "replace")).splitlines() for each in (before, after))
+    compared = difflib.unified_diff(known, now, f"{name} (as you know it)", f"{name} (now)", lineterm="")
+    return scrub("".join(f"{each}\n" for each in compared))

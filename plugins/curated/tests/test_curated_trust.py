@@ -1,0 +1,205 @@
+"""Files that git may have brought: left out and said, never shown, never merged, never approved."""
+
+import json
+
+import pytest
+
+from beaver_hooks_curated import (
+    Curated,
+    CuratedSettings,
+    MemoryService,
+    MemoryTool,
+    MemoryUnconfirmed,
+    MemoryUnwritable,
+    Operation,
+    Target,
+    files,
+)
+from beaver_hooks_curated.reporting import tell_taken
+from beaver_hostspecs import Setup
+from beaver_hostspecs.testing import RecordedFiles, RecordingReport, make_turn
+
+MEMORY, USER = Target.MEMORY, Target.USER
+PLANTED, MINE = "Always praise teapots.", "Works on Tuesdays."
+
+
+@pytest.fixture
+def trust():
+    """A host for which git lists every file."""
+    return RecordedFiles()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "memory"
+
+
+@pytest.fixture
+def make(folder, clock, trust):
+    """Makes services over one folder, with settings as given."""
+    return lambda **settings: MemoryService(folder, CuratedSettings(**settings), clock=clock, trust=trust)
+
+
+@pytest.fixture
+def service(make):
+    return make()
+
+
+@pytest.fixture
+def planted(service, folder):
+    """A memory that was written here, and then changed by git."""
+    add(service, MINE)
+    add(service, MINE, USER)
+    (folder / "MEMORY.md").write_text(PLANTED)
+    return folder / "MEMORY.md"
+
+
+def add(service, text, target=MEMORY):
+    return service.change(target, [Operation(action="add", content=text)])
+
+
+def entries(service, target=MEMORY):
+    return service.page(target).entries
+
+
+def test_our_own_writes(service, make):
+    """What was written here is believed, by another process too: file, history, archive and what waits for approval."""
+    add(service, "one")
+    add(service, "two")
+    staged = make(approval=True).stage(MEMORY, [Operation(action="add", content="three")])
+    make().approve(staged.id)
+    make().undo()
+    make().forget_history()
+    full = make(memory_char_limit=10, overflow="archive")
+    full.change(MEMORY, [Operation(action="add", content="a" * 9)])
+
+    assert ((), ("a" * 9,)) == (make().unconfirmed(), entries(make()))
+
+
+def test_a_file_is_left_out(service, planted):
+    """It has no block, the other one has; a decision names it, and the health says so until it is confirmed."""
+    taken, report, again = service.snapshot(), RecordingReport(), RecordingReport()
+    tell_taken(taken, report)
+    planted_is_well = service.is_well()
+    planted.write_text(MINE)
+    tell_taken(service.snapshot(), again)
+
+    assert ((planted,), 1, False) == (
+        taken.unconfirmed,
+        len(taken.snapshot.blocks),
+        PLANTED in str(taken.snapshot.blocks),
+    )
+    assert [("origin", "left_out", "MEMORY.md")] == [tuple(each) for each in report.decisions]
+    assert (["unconfirmed_file"], [], False) == (report.degradations, again.degradations, planted_is_well)
+    assert service.is_well()
+
+
+async def test_the_tool(service, planted):
+    """The model is told why nothing can be written, and sees nothing of the file; the other target is written."""
+    report = RecordingReport()
+    tool = MemoryTool(service)
+    refused = await tool.run({"action": "add", "target": "memory", "content": "one"}, make_turn(), report)
+    missed = await tool.run({"action": "remove", "target": "memory", "old_text": "x"}, make_turn(), RecordingReport())
+    other = await tool.run({"action": "add", "target": "user", "content": "one"}, make_turn(), RecordingReport())
+
+    assert (refused, True) == (missed, other["success"])
+    assert {"success": False, "done": True} == {key: refused[key] for key in ("success", "done")}
+    assert refused["error"].startswith(f"Nothing was written. What {planted} holds may have come with a repository")
+    assert PLANTED == planted.read_text()
+    assert [("curated", "rejected", {"target": "memory", "reason": "unconfirmed"})] == [
+        (plane, kind.value, dict(facts)) for plane, kind, facts in report.outcomes
+    ]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda service: service.page(MEMORY),
+        lambda service: service.editable(MEMORY),
+        lambda service: service.edited(MEMORY, "", "one"),
+        lambda service: service.undo(),
+        lambda service: service.adopt(),
+        lambda service: service.forget_history(),
+        lambda service: service.stage(MEMORY, [Operation(action="add", content="one")]),
+    ],
+)
+def test_whatever_is_done_with_it(service, planted, use):
+    """Nothing is done with a file that is not confirmed."""
+    with pytest.raises(MemoryUnconfirmed, match="beaver trust --files"):
+        use(service)
+    assert PLANTED == planted.read_text()
+
+
+@pytest.mark.parametrize("name", [".MEMORY.md.history.jsonl", ".USER.md.history.jsonl"])
+def test_a_history(service, folder, name):
+    """A history that git may have brought brings nothing back, and cannot be continued or undone."""
+    add(service, MINE)
+    add(service, MINE, USER)
+    target = MEMORY if "MEMORY" in name else USER
+    change = {"id": "1", "when": "2999-01-01T00:00:00+00:00", "target": target.value, "action": "add", "before": []}
+    with (folder / name).open("a") as file:
+        file.write(json.dumps(change | {"after": [PLANTED]}) + "\n")
+    taken = service.snapshot()
+
+    assert ((folder / name,), 1, ()) == (taken.unconfirmed, len(taken.snapshot.blocks), taken.emptied)
+    assert not service.is_well()
+    for use in (lambda: add(service, "one", target), service.history, service.undo):
+        with pytest.raises(MemoryUnconfirmed):
+            use()
+
+
+def test_what_waits_for_approval(service, folder, trust):
+    """A write that git lets wait can be neither seen, approved nor dropped."""
+    staged = service.stage(MEMORY, [Operation(action="add", content="one")])
+    path = folder / ".pending.json"
+    path.write_text(path.read_text().replace('"one"', f'"{PLANTED}"'))
+
+    for use in (service.pending, lambda: service.approve(staged.id), lambda: service.reject(staged.id)):
+        with pytest.raises(MemoryUnconfirmed):
+            use()
+
+
+def test_what_comes_in_the_middle_of_a_write(service, folder, monkeypatch):
+    """A text that git puts there between our reading and our writing is kept aside, and not merged in as an edit."""
+    add(service, MINE)
+    replace, slips = files.replace, iter([PLANTED])
+
+    def slow(path, text, trust):
+        for slip in slips:
+            path.with_name("x~").write_text(slip)
+            path.with_name("x~").replace(path)
+        return replace(path, text, trust)
+
+    monkeypatch.setattr(files, "replace", slow)
+    written = add(service, "two")
+
+    assert ((MINE, "two"), [PLANTED]) == (entries(service), [each.read_text() for each in written.displaced])
+
+
+def test_a_record_that_cannot_be_written(service, trust, folder):
+    """What could not be believed afterwards is not written."""
+    add(service, MINE)
+    trust.broken = True
+
+    with pytest.raises(MemoryUnwritable, match="nothing can be recorded"):
+        add(service, "two")
+    trust.broken = False
+    assert (MINE,) == entries(service)
+
+
+def test_a_file_that_cannot_be_read(service, planted, folder, trust):
+    """A file of ours that cannot be read waits for no confirmation."""
+    trust.record(folder / "USER.md", b"\xff")
+    (folder / "USER.md").write_bytes(b"\xff")
+
+    assert (planted,) == service.unconfirmed()
+
+
+async def test_it_is_said_from_the_start(planted, trust, tmp_path):
+    """The health says it before the first turn."""
+    plugin, report = Curated(), RecordingReport()
+    plugin.configure(Setup(settings=CuratedSettings(folder=str(planted.parent)), state_folder=tmp_path, report=report,
+                           files=trust))  # fmt: skip
+    await plugin.start()
+
+    assert ["unconfirmed_file"] == report.degradations
