@@ -138,7 +138,7 @@ def test_trust(cli, configured):
     shown = cli("memory", "curated", "show").out
 
     said = "! the command `show` of `curated` is not for a caller of trust `public`.\n"
-    assert [(6, 2, True, 0)] * 3 == [
+    assert [(2, 2, True, 0)] * 3 == [
         (each.code, each.err.count("\n"), each.err.endswith(said), each.out.count("tea")) for each in ran
     ]
     assert [1] * 3 == [each.err.count("memory_left_out plugin=curated trust=public") for each in ran]
