@@ -30,6 +30,7 @@ from beaver_hostspecs import (
     CommandContext,
     DropReason,
     HostNotOpen,
+    InvalidTurn,
     PluginInfo,
     Services,
     Tool,
@@ -213,11 +214,13 @@ class Host:
     def offered_tools(self, caller: Caller) -> dict[str, tuple[Tool, ...]]:
         """Return the tools that a caller may use, by plugin; none while memory is off."""
         engine = self._running()
+        _check_caller(caller)
         return {each.name: engine.admission.allowed(each, each.tools, caller) for each in engine.registry.members()}
 
     def offered_commands(self, caller: Caller) -> dict[str, tuple[Command, ...]]:
         """Return the commands that a caller may use, by plugin; none while memory is off."""
         engine = self._running()
+        _check_caller(caller)
         return {each.name: engine.admission.allowed(each, each.commands, caller) for each in engine.registry.members()}
 
     async def switch_memory(self, *, on: bool, session: str | None = None, user: str | None = None) -> None:
@@ -453,3 +456,8 @@ class Host:
             raise not_open()
         self._engine.home.check_open()
         return self._engine
+
+
+def _check_caller(caller: object) -> None:
+    if not isinstance(caller, Turn | CommandContext):
+        raise InvalidTurn("a caller must be a Turn or a CommandContext")

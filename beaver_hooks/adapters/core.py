@@ -220,8 +220,8 @@ class Adapter:
         fields: dict[str, Any] = {
             **given,
             "id": turn_id,
-            "session": self._id("session", session) or given.get("session") or f"run-{turn_id}",
-            "user": given.get("user") if (named := self._id("user", user)) is None else named,
+            "session": _first(self._id("session", session), given.get("session"), f"run-{turn_id}"),
+            "user": _first(self._id("user", user), given.get("user")),
             "history": _messages(history),
             **more,
         }
@@ -231,8 +231,14 @@ class Adapter:
 
 def user_in(*places: object) -> object:
     """Return the first `user_id` in places of a framework: a mapping's key, or an attribute."""
-    named = (each.get("user_id") if isinstance(each, Mapping) else getattr(each, "user_id", None) for each in places)
-    return next((each for each in named if each is not None), None)
+    return _first(
+        *(each.get("user_id") if isinstance(each, Mapping) else getattr(each, "user_id", None) for each in places)
+    )
+
+
+def _first(*ids: Any) -> Any:
+    """Return the first id that is there. A blank one is: the turn refuses it."""
+    return next((each for each in ids if each is not None), None)
 
 
 def _checked(defaults: Defaults) -> dict[str, Any]:

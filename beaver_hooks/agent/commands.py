@@ -18,7 +18,8 @@ import attrs
 from beaver_hooks.agent.loading import EngineLoadResult
 from beaver_hooks.config.suggestions import did_you_mean
 from beaver_hooks.record.recorder import HOST
-from beaver_hostspecs import CommandContext, NotOffered
+from beaver_hooks.turns.admission import OFF as OFF_HERE
+from beaver_hostspecs import CommandContext, NotAllowed, NotOffered
 
 OFF, ON = "off", "on"
 EVERYWHERE = "`beaver memory on` switches it on again, with --user where the user has an id."
@@ -37,6 +38,7 @@ class MemoryCommands:
 
         Raises:
             NotOffered: there is no such command; says which there are.
+            NotAllowed: memory is off, or the trust of the caller is not enough.
             AuditUnavailable: memory cannot be switched.
             Exception: whatever a plugin's command raised.
         """
@@ -44,11 +46,13 @@ class MemoryCommands:
             return await self.overview(context)
         if len(words) == 1 and words[0] in (OFF, ON):
             return await self.switch(context, on=words[0] == ON)
+        if self._engine.host.is_memory_off(session=context.session, user=context.user):
+            raise NotAllowed(OFF_HERE)
         is_plugin = words[0] in self._engine.status and words[0] != HOST
-        plugin, *rest = words if is_plugin else (self._offering(words[0]), *words)
+        plugin, *rest = words if is_plugin else (self._offering(words[0], context), *words)
         if not rest:
-            return self.listing(plugin)
-        self._ensure_in_service(plugin)
+            return self.listing(plugin, context)
+        self._ensure_in_service(plugin, context)
         return await self._engine.host.run_command(plugin, rest[0], rest[1:], context)
 
     async def overview(self, context: CommandContext) -> str:
@@ -60,7 +64,7 @@ class MemoryCommands:
             lines += [f"{name:{width}}  {health}", *await self._shown(name, context)]
         if context.session is not None:
             lines.append(self._state(context))
-        return "\n".join([*(lines or ["No memory plugin is installed."]), self._known()])
+        return "\n".join([*(lines or ["No memory plugin is installed."]), self._known(context)])
 
     async def _shown(self, plugin: str, context: CommandContext) -> list[str]:
         """Return the lines that a plugin has to show; where it fails, that it does."""
@@ -72,26 +76,22 @@ class MemoryCommands:
             text = f"Its overview cannot be shown ({type(error).__name__}); `beaver doctor` says more."
         return [f"  {line}".rstrip() for line in text.splitlines()]
 
-    def _offering(self, command: str) -> str:
-        """Return the one plugin that offers a command.
+    def _offering(self, command: str, context: CommandContext) -> str:
+        """Return the one plugin that offers a command to a caller.
 
         Raises:
             NotOffered: there is none, or there are several.
         """
-        found = self._with(command)
+        offered = self._engine.host.offered_commands(context)
+        found = [name for name, commands in offered.items() if any(each.name == command for each in commands)]
         if len(found) > 1:
             ways = " or ".join(f"`{name} {command}`" for name in found)
             raise NotOffered(f"several plugins have a command `{command}`: say {ways}")
         if not found:
-            offered = self._engine.host.commands
             names = [*offered, *(each.name for commands in offered.values() for each in commands), OFF, ON]
             meant = did_you_mean(command, names).rstrip("?")
-            raise NotOffered(f"there is no `{command}` here{meant}. {self._known()}")
+            raise NotOffered(f"there is no `{command}` here{meant}. {self._known(context)}")
         return found[0]
-
-    def _with(self, command: str) -> list[str]:
-        offered = self._engine.host.commands
-        return [name for name, commands in offered.items() if any(each.name == command for each in commands)]
 
     async def switch(self, context: CommandContext, *, on: bool) -> str:
         """Switch memory on or off in a session, or in all sessions of a user; return what that means."""
@@ -114,24 +114,26 @@ class MemoryCommands:
             return f"Memory is off for {where}: nothing is recalled, kept or shown, and no tool of it runs. {resumes}"
         return f"Memory is on for {where}."
 
-    def listing(self, plugin: str, besides: Collection[str] = ()) -> str:
-        """Return the commands of a plugin with what they do, but for some that are known already.
+    def listing(self, plugin: str, context: CommandContext, besides: Collection[str] = ()) -> str:
+        """Return the commands of a plugin that a caller may use, but for some that are known already.
 
         Raises:
             NotOffered: it is not in service; says why.
         """
-        self._ensure_in_service(plugin)
-        commands = [each for each in self._engine.host.commands[plugin] if each.name not in besides]
+        self._ensure_in_service(plugin, context)
+        offered = self._engine.host.offered_commands(context)[plugin]
+        commands = [each for each in offered if each.name not in besides]
         if not commands:
             return "" if besides else f"`{plugin}` has no commands. It is {self._engine.status[plugin]}."
         width = max(len(each.name) for each in commands)
         return "\n".join(f"{plugin} {each.name:{width}}  {each.summary}" for each in commands)
 
-    def _ensure_in_service(self, plugin: str) -> None:
+    def _ensure_in_service(self, plugin: str, context: CommandContext) -> None:
         if plugin not in self._engine.host.commands:
-            raise NotOffered(f"`{plugin}` is not in service: it is {self._engine.status[plugin]}. {self._known()}")
+            known = self._known(context)
+            raise NotOffered(f"`{plugin}` is not in service: it is {self._engine.status[plugin]}. {known}")
 
-    def _known(self) -> str:
-        with_commands = [name for name, commands in self._engine.host.commands.items() if commands]
+    def _known(self, context: CommandContext) -> str:
+        with_commands = [name for name, commands in self._engine.host.offered_commands(context).items() if commands]
         plugins = f", and for their commands: {', '.join(with_commands)}" if with_commands else ""
         return f"Commands: {OFF}, {ON}{plugins}."

@@ -202,7 +202,11 @@ async def _open_store(stack: AsyncExitStack, folder: Path, clock: Clock, files: 
 async def _keep_off(store: SessionStore, host: Host) -> None:
     """Switch memory off where an older version, or an imported session, has it off."""
     for session, user in await store.paused():
-        await host.switch_memory(on=False, session=session, user=user)
+        # The owner at the terminal goes on with a session of any user without naming the user.
+        for each in {None, user}:
+            # An older version took blank ids, which no turn can have any more.
+            if session.strip() and (each is None or each.strip()):
+                await host.switch_memory(on=False, session=session, user=each)
         await store.unpause(session)
 
 

@@ -94,6 +94,7 @@ def exit_code(error: Exception) -> int:
         AuditError,
         ConfigurationError,
         InvalidTurn,
+        NotAllowed,
         NotOffered,
         PluginError,
         UnknownPlugin,
@@ -101,7 +102,7 @@ def exit_code(error: Exception) -> int:
     )
 
     kinds: dict[int, tuple[type[Exception], ...]] = {
-        USAGE: (InvalidTurn, NotOffered, SessionError, SkillError, UnknownPlugin, UnknownTurn),
+        USAGE: (InvalidTurn, NotAllowed, NotOffered, SessionError, SkillError, UnknownPlugin, UnknownTurn),
         CONFIGURATION: (ConfigurationError,),
         PROVIDER: (ProviderError,),
         STORAGE: (StorageError, AuditError),

@@ -167,10 +167,10 @@ _switch("on", "Switch memory on again for SESSION, or for all sessions of a user
 
 async def _switched(loaded: LoadedConfig, name: str, given: str | None, user: str | None, *, exact: bool) -> str:
     """Switch memory off or on; a session that is not stored is refused, as a mistyped one would be off."""
+    if given is not None and not exact and not has_sessions(loaded.state_folder):
+        raise UnknownSession(nothing_yet(loaded.state_folder))
     async with opened(loaded) as engine:
         if given is not None and not exact:
-            if not has_sessions(loaded.state_folder):
-                raise UnknownSession(nothing_yet(loaded.state_folder))
             given = await session_named(engine.sessions, given)
         context = CommandContext(session=given, user=user, trust=Trust.FULL)
         return await MemoryCommands(engine).run((name,), context)
@@ -202,7 +202,7 @@ def _run(words: tuple[str, ...], session: str | None, user: str | None, config: 
 async def _others(loaded: LoadedConfig, plugin: str, known: list[str]) -> str:
     """Return the commands that a plugin offers in conversations, but for those that its group has."""
     async with opened(loaded) as engine:
-        return MemoryCommands(engine).listing(plugin, known)
+        return MemoryCommands(engine).listing(plugin, CommandContext(trust=Trust.FULL), known)
 
 
 async def _answer(loaded: LoadedConfig, words: tuple[str, ...], context: CommandContext) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from beaver_hooks.agent.commands import MemoryCommands
 from beaver_hooks.agent.errors import AnswerNotStored
 from beaver_hooks.agent.loop import AgentLoop
 from beaver_hooks.agent.results import AgentRunResult
@@ -16,6 +17,7 @@ from beaver_hooks.cli.options import IDENTIFIER, no_memory_option, trust_option
 from beaver_hooks.cli.streams import unreadable
 from beaver_hooks.cli.terminal import CUT, ended, show, waiting
 from beaver_hooks.config import LoadedConfig
+from beaver_hostspecs import CommandContext, Trust
 
 STANDARD = "-"
 MOST_BYTES = 16 * 1024 * 1024
@@ -75,7 +77,8 @@ async def _run(loaded: LoadedConfig, said: dict[str, Any], *, no_memory: bool, a
     async with opened(loaded) as engine:
         if no_memory:
             said["session_id"] = said["session_id"] or new_session_id()
-            await engine.host.switch_memory(on=False, session=said["session_id"], user=said["user_id"])
+            context = CommandContext(session=said["session_id"], user=said["user_id"], trust=Trust.FULL)
+            await MemoryCommands(engine).switch(context, on=False)
         try:
             with waiting("Thinking") as over, ended(over) as pieces:
                 result = await AgentLoop(engine).run(**said, on_delta=pieces if streamed else None)

@@ -84,7 +84,7 @@ class MemorySwitch:
     def _stamp_now(self) -> Stamp | None:
         try:
             found = self._path.stat()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         return found.st_ino, found.st_size, found.st_mtime_ns
 
@@ -92,7 +92,7 @@ class MemorySwitch:
         """Return whose memory is off; nothing where there is no file."""
         try:
             content = json.loads(self._path.read_bytes())
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return frozenset()
         except RecursionError:
             raise ValueError("it is nested too deeply") from None

@@ -80,7 +80,7 @@ def _aware(_: object, attribute: "attrs.Attribute[Any]", value: datetime | None)
 
 
 def _named(_: object, attribute: "attrs.Attribute[str]", value: str) -> None:
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{attribute.name} must be a non-empty str")
 
 

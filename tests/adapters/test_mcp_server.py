@@ -428,7 +428,12 @@ async def test_a_stranger_reads_the_state_alone(make_host):
         (as_text,) = (await asking.read_resource("beaver://health/text")).contents
 
     known = json.loads(as_json.text)["plugins"]["p"]
-    assert ("degraded", {}, None, False) == (known["state"], known["sources"], known["reason"], "raised" in as_text.text)
+    assert ("degraded", {}, None, False) == (
+        known["state"],
+        known["sources"],
+        known["reason"],
+        "raised" in as_text.text,
+    )
 
 
 async def test_the_secret_is_in_no_answer(make_host, canary):

@@ -16,7 +16,7 @@ from beaver_hostspecs import (
     Tool,
     Trust,
 )
-from beaver_hostspecs.testing import COROUTINE_HOOKS, RecordingReport
+from beaver_hostspecs.testing import COROUTINE_HOOKS, RecordingReport, make_turn
 
 
 async def run(*arguments):
@@ -136,6 +136,34 @@ async def test_what_runs_stays_as_given():
 
     assert ["ran", "ran"] == [await tool.run({}, None, None), await command.run((), None, None)]
     assert "run" not in repr(tool) + repr(command)
+
+
+def test_tools_and_commands_allow_everybody_by_default():
+    """A plugin that says nothing of callers offers to all of them; one that does is asked with a turn or a context."""
+
+    def is_full(caller):
+        return caller.trust is Trust.FULL
+
+    callers = [make_turn(), CommandContext(), make_turn(trust="full"), CommandContext(trust="full")]
+    made = [
+        (Tool(name="a", description="", parameters={}, run=run, **more), Command(name="a", summary="", run=run, **more))
+        for more in ({}, {"allows": is_full})
+    ]
+
+    assert [[True] * 4] * 2 + [[False, False, True, True]] * 2 == [
+        [offer.allows(caller) for caller in callers] for offers in made for offer in offers
+    ]
+    assert "allows" not in repr(made)
+
+
+@pytest.mark.parametrize("name", ["session", "user"])
+@pytest.mark.parametrize("blank", ["", " ", "\t\n", 42])
+def test_a_caller_is_named_or_none(name, blank):
+    """A blank session or user is refused: it would be taken for none."""
+    with pytest.raises(ValueError) as caught:
+        CommandContext(**{name: blank})
+
+    assert f"{name} must be a str that is not blank, or None" == str(caught.value)
 
 
 def test_a_command_trusts_nobody_by_default():

@@ -123,14 +123,26 @@ def test_other_types_are_refused(make, overrides):
         make(**overrides)
 
 
+OWNERS = [(make_turn, "user"), *((Scope, name) for name in ("tenant", "project", "agent", "channel"))]
+"""What says whose something is: none stands for everybody."""
+
 IDS = [
-    (make_turn, "user"),
-    *((Scope, name) for name in ("tenant", "project", "agent", "channel")),
     *((Actors, name) for name in ("speaker", "speaker_kind", "subject", "agent", "trigger")),
     *((partial(HostRef, kind="ticket", id="1"), name) for name in ("label", "relation")),
     *((partial(Message, role="user", text="hello"), name) for name in ("id", "speaker")),
     *((make_tool_result, name) for name in ("error", "registry", "summary")),
 ]
+
+
+@pytest.mark.parametrize(("make", "name"), OWNERS)
+@pytest.mark.parametrize("blank", ["", " ", "\t\n\u2003", 42])
+def test_whose_it_is_is_named_or_none(make, name, blank):
+    """A blank name, or one that is no text, is refused: taken for none, it would stand for every user or tenant."""
+    with pytest.raises(ValueError) as caught:
+        make(**{name: blank})
+
+    assert f"{name} must be a str that is not blank, or None" == str(caught.value)
+    assert [" a ", None] == [getattr(make(**{name: value}), name) for value in (" a ", None)]
 
 
 @pytest.mark.parametrize(("make", "name"), IDS)
@@ -200,6 +212,20 @@ def test_unnamed_values_are_refused(make, overrides):
 def test_trust_can_be_given_by_name():
     """A host may write the trust level as text."""
     assert Trust.INNER is make_turn(trust="inner").trust
+
+
+@pytest.mark.parametrize(
+    ("trust", "reached"),
+    [
+        ("full", ["full", "inner", "familiar", "public"]),
+        ("inner", ["inner", "familiar", "public"]),
+        ("familiar", ["familiar", "public"]),
+        ("public", ["public"]),
+    ],
+)
+def test_trust_reaches_itself_and_what_is_less(trust, reached):
+    """Full trust is the most, public the least."""
+    assert reached == [needed.value for needed in Trust if Trust(trust).reaches(needed)]
 
 
 @pytest.mark.parametrize("kind", RECORDS, ids=lambda kind: kind.__name__)

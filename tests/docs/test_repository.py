@@ -207,7 +207,9 @@ def targets(makefile: str) -> tuple[list[str], set[str]]:
 def test_makefile():
     """Every target that the Makefile declares has a rule, once; and so has every one that contributors are told of."""
     phony, rules = targets((ROOT / "Makefile").read_text("utf-8"))
-    told = {name for page in PAGES for name in re.findall(r"(?:^|`)make ([\w-]+)", page.read_text("utf-8"), re.MULTILINE)}
+    told = {
+        name for page in PAGES for name in re.findall(r"(?:^|`)make ([\w-]+)", page.read_text("utf-8"), re.MULTILINE)
+    }
 
     assert [] == [name for name in phony if name not in rules]
     assert sorted(set(phony)) == sorted(phony)

@@ -21,12 +21,14 @@ from beaver_hooks.turns.ids import is_ours
 from beaver_hostspecs import (
     AuditUnavailable,
     Command,
+    CommandContext,
     ConfigurationError,
     Contribution,
     ForkedHost,
     HostMisused,
     HostNotOpen,
     InvalidTurn,
+    NotAllowed,
     PluginFailed,
     PluginInfo,
     PluginMissing,
@@ -397,6 +399,76 @@ async def test_tools_and_commands_are_listed_per_plugin(make_host):
     plugins = {"p": RecordingPlugin(tools=[tool], commands=[command]), "q": RecordingPlugin()}
     async with make_host(plugins) as host:
         assert ({"p": (tool,), "q": ()}, {"p": (command,), "q": ()}) == (host.tools, host.commands)
+
+
+async def test_tools_and_commands_are_offered_to_those_they_allow(make_host):
+    """A caller is a turn or a context; what one is not offered is refused, and says for whom it is not."""
+
+    def is_ann(caller):
+        return caller.user == "ann"
+
+    tool = Tool(name="recall", description="d", parameters={}, run=_run, allows=is_ann)
+    command = Command(name="status", summary="s", run=_run, allows=is_ann)
+    plugins = {"p": RecordingPlugin(tools=[tool], commands=[command]), "q": RecordingPlugin()}
+    async with make_host(plugins) as host:
+        for user, tools, commands in (("ann", (tool,), (command,)), ("bob", (), ()), (None, (), ())):
+            turn = await host.open_turn("hello", session="s", user=user)
+            for caller in (turn.turn, CommandContext(session="s", user=user)):
+                assert ({"p": tools, "q": ()}, {"p": commands, "q": ()}) == (
+                    host.offered_tools(caller),
+                    host.offered_commands(caller),
+                )
+            await turn.drop()
+        bob, said = CommandContext(user="bob", trust="inner"), []
+        for call in (
+            host.run_command("p", "status", (), bob),
+            host.use_tool("recall", {}, session="s", user="bob", trust="inner"),
+        ):
+            with pytest.raises(NotAllowed) as caught:
+                await call
+            said.append((str(caught.value), caught.value.plugin))
+
+    assert [
+        ("the command `status` of `p` is not for a caller of trust `inner`", "p"),
+        ("the tool `recall` of `p` is not for a caller of trust `inner`", "p"),
+    ] == said
+
+
+async def test_an_interruption_while_a_plugin_is_asked_for_whom_it_is(make_host):
+    """Whoever presses Ctrl-C means the process, and not that the caller may not."""
+
+    def interrupted(_caller):
+        raise KeyboardInterrupt
+
+    tool = Tool(name="recall", description="d", parameters={}, run=_run, allows=interrupted)
+    async with make_host({"p": RecordingPlugin(tools=[tool])}) as host:
+        with pytest.raises(KeyboardInterrupt):
+            host.offered_tools(CommandContext())
+        health = host.health()["p"].state
+
+    assert "ok" == health
+
+
+async def test_memory_is_switched_for_a_session_and_a_user(make_host, sink):
+    """It is off where it was switched off and nowhere else; each switching is audited, without a name."""
+    asked = [("s", "ann"), ("t", "ann"), ("s", "bob"), ("s", None), (None, "ann")]
+    seen = []
+    async with make_host() as host:
+        for on, session, user in ((False, "s", "ann"), (False, None, "ann"), (True, "s", "ann"), (True, None, "ann")):
+            await host.switch_memory(on=on, session=session, user=user)
+            seen.append([host.is_memory_off(session=each, user=who) for each, who in asked])
+
+    assert [
+        [True, False, False, False, False],
+        [True, True, False, False, True],
+        [True, True, False, False, True],
+        [False] * 5,
+    ] == seen
+    events = [event for event in sink.events if event.name == "memory_switched"]
+    assert [(False, False), (False, True), (True, False), (True, True)] == [
+        (each.facts["on"], each.facts["whole_user"]) for each in events
+    ]
+    assert "ann" not in repr(events)
 
 
 async def test_services_reach_the_plugins(make_host):

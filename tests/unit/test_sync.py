@@ -22,6 +22,7 @@ from beaver_hooks.config.model import HostSettings
 from beaver_hooks.loop_thread import LoopThread
 from beaver_hostspecs import (
     Command,
+    CommandContext,
     Contribution,
     Deadlines,
     DropReason,
@@ -30,11 +31,13 @@ from beaver_hostspecs import (
     HostMisused,
     HostNotOpen,
     InvalidTurn,
+    NotAllowed,
     PluginFailed,
     PluginInfo,
     PluginRefused,
     Reference,
     Tool,
+    Trust,
     TurnAlreadyOpen,
     TurnClosed,
     UnknownPlugin,
@@ -259,6 +262,39 @@ def test_everything_that_a_host_offers_is_there(make_host):
         assert {"turn_committed", "turn_dropped"} == {each.name for each in host.trail.tail()}
     with pytest.raises(HostNotOpen):
         host.trail  # noqa: B018 - reading it is what is refused
+
+
+def test_what_a_caller_may_use(make_host):
+    """Tools and commands are offered to those whom they allow, and to nobody while memory is off; as a host does it."""
+
+    def is_full(caller):
+        return caller.trust is Trust.FULL
+
+    tools = [Tool(name=name, description="d", parameters={}, run=_run, **more)
+             for name, more in (("recall", {}), ("write", {"allows": is_full}))]  # fmt: skip
+    commands = [Command(name=name, summary="s", run=_run, **more)
+                for name, more in (("status", {}), ("purge", {"allows": is_full}))]  # fmt: skip
+    owner, stranger = [CommandContext(session="s", user="ann", trust=trust) for trust in (Trust.FULL, Trust.PUBLIC)]
+    with make_host({"p": RecordingPlugin(tools=tools, commands=commands)}) as host:
+        offered = [
+            [[each.name for each in found["p"]] for found in (host.offered_tools(who), host.offered_commands(who))]
+            for who in (owner, stranger)
+        ]
+        with pytest.raises(NotAllowed):
+            host.run_command("p", "purge", (), stranger)
+        before = host.is_memory_off(session="s", user="ann")
+        host.switch_memory(on=False, session="s", user="ann")
+        off = [host.is_memory_off(session=session, user="ann") for session in ("s", "t", None)]
+        nothing = host.offered_tools(owner), host.offered_commands(owner)
+        with host.turn("hello", session="s", user="ann", trust="full") as turn, pytest.raises(NotAllowed):
+            host.run_tool(turn.id, "recall", {})
+        host.switch_memory(on=True, session="s", user="ann")
+
+        assert [[["recall", "write"], ["status", "purge"]], [["recall"], ["status"]]] == offered
+        assert (False, [True, False, False], ({"p": ()}, {"p": ()})) == (before, off, nothing)
+        assert "done" == host.run_command("p", "purge", (), owner)
+        with pytest.raises(InvalidTurn):
+            host.switch_memory(on=False, user=" ")
 
 
 # --- Misuse ---------------------------------------------------------------------------------------------------

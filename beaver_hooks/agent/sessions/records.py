@@ -69,11 +69,13 @@ class SearchHit:
 
     Attributes:
         session: the id of its session.
+        user: whose session it is.
         snippet: some of its text around the first term found, on one line.
         score: higher is better; comparable within one search only.
     """
 
     session: str
+    user: str | None = None
     role: Role
     when: datetime
     snippet: str = field(repr=False)

@@ -28,7 +28,7 @@ FROM (
 ORDER BY score, number DESC LIMIT ?
 """
 _FETCH = """
-SELECT sessions.id, messages.role, messages.at, messages.text
+SELECT sessions.id, sessions.user, messages.role, messages.at, messages.text
 FROM messages JOIN sessions ON sessions.number = messages.session WHERE messages.number = ?
 """
 
@@ -67,9 +67,10 @@ def _count(connection: "apsw.Connection", expression: str) -> int:
 
 
 def _hit(connection: "apsw.Connection", number: int, score: float, wanted: Sequence[str]) -> SearchHit:
-    session, role, at, text = connection.execute(_FETCH, (number,)).get
+    session, user, role, at, text = connection.execute(_FETCH, (number,)).get
     return SearchHit(
         session=session,
+        user=user,
         role=role,
         when=datetime.fromisoformat(at),
         snippet=snippet(decode(text), wanted),

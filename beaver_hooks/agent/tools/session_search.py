@@ -42,6 +42,10 @@ class SessionHit(Protocol):
         """The session that it is from."""
 
     @property
+    def user(self) -> str | None:
+        """Whose session it is."""
+
+    @property
     def when(self) -> datetime | None:
         """When it was said."""
 
@@ -75,7 +79,8 @@ def session_search_tool(sessions: SessionSearch, is_off: IsOff) -> BuiltInTool:
     async def run(arguments: Mapping[str, Any], turn: Turn) -> object:
         limit = int(arguments.get("limit", LIMIT))  # JSON Schema takes 5.0 for an integer
         hits = await sessions.search(arguments["query"], limit=MOST_HITS, user_id=turn.user)
-        return {"found": [_shown(hit) for hit in hits if not is_off(hit.session, turn.user)][:limit]}
+        found = [hit for hit in hits if not (is_off(hit.session, turn.user) or is_off(hit.session, hit.user))]
+        return {"found": [_shown(hit) for hit in found[:limit]]}
 
     return BuiltInTool(
         name=NAME,

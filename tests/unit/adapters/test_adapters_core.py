@@ -10,7 +10,17 @@ import pytest
 from beaver_hooks import Host, SyncHost
 from beaver_hooks.adapters.core import Adapter, user_in
 from beaver_hooks.config import Config, HostSettings
-from beaver_hostspecs import DropReason, HostMisused, HostNotOpen, Message, Scope, Tool, Trust, WrongLoop
+from beaver_hostspecs import (
+    DropReason,
+    HostMisused,
+    HostNotOpen,
+    InvalidTurn,
+    Message,
+    Scope,
+    Tool,
+    Trust,
+    WrongLoop,
+)
 from beaver_hostspecs.testing import Fault, FaultError, FaultPlugin, RecordingPlugin, make_canary
 
 
@@ -112,12 +122,46 @@ async def test_a_plugins_tool(host):
     turn = await adapter.open("Go.", session="s")
 
     assert ["look"] == [tool.name for tool in adapter.tools]
-    assert adapter.tools == await adapter.offered_tools()
+    assert adapter.tools == await adapter.offered_tools(turn)
     assert '{"found":"x","in":"s"}' == await turn.run_tool("look", {"what": "x"})
     assert '{"found":"y","in":"s"}' == await turn.run_tool("look", '{"what": "y"}', call_id="c")
     assert "[tool error] look: RuntimeError: nothing there" == await turn.run_tool("look", {"what": "trouble"})
     assert "[tool error] look: what: 1 is not of type 'string'" == await turn.run_tool("look", {"what": 1})
     assert (await turn.run_tool("gone", {})).startswith("[tool error] gone: there is no such tool")
+
+
+@pytest.mark.parametrize("in_loop", [True, False])
+async def test_tools_are_those_of_the_caller(tmp_path, in_loop):
+    """Before a run they are those of the adapter's own user and trust, in a run those of its turn; others are refused."""
+    tools = [
+        Tool(name="look", description="", parameters={}, run=_look),
+        Tool(name="write", description="", parameters={}, run=_look, allows=lambda caller: caller.trust is Trust.FULL),
+        Tool(name="own", description="", parameters={}, run=_look, allows=lambda caller: caller.user == "ann"),
+    ]
+    inner = Host({"p": RecordingPlugin(tools=tools)}, state_folder=tmp_path / "s", environment={})
+    host = inner if in_loop else SyncHost(inner)
+    await (host.open() if in_loop else asyncio.to_thread(host.open))
+    seen, answers = [], []
+    try:
+        for defaults, more in (({}, {}), ({"trust": "full"}, {}), ({"user": "ann"}, {"user": "bob"})):
+            adapter = Adapter(host, **defaults)
+            turn = await adapter.open("Go.", session="s", **more)
+            seen += [[each.name for each in offered] for offered in (adapter.tools, await adapter.offered_tools(turn))]
+            answers.append([(await turn.run_tool(name, {})).partition(":")[0] for name in ("look", "write", "own")])
+            await turn.drop(DropReason.CANCELLED)
+        await inner.switch_memory(on=False, session="s") if in_loop else host.switch_memory(on=False, session="s")
+        off = await adapter.offered_tools(await Adapter(host).open("Go.", session="s"))
+    finally:
+        await (host.close() if in_loop else asyncio.to_thread(host.close))
+
+    refused = "[tool error] {}".format
+    assert [["look"], ["look"], ["look", "write"], ["look", "write"], ["look", "own"], ["look"]] == seen
+    assert (["looked", refused("write"), refused("own")], ()) == (answers[0], off)
+    assert [["looked", "looked", refused("own")], answers[0]] == answers[1:]
+
+
+async def _look(arguments, turn, report):
+    return "looked"
 
 
 async def test_an_answer_is_committed_once(host, plugin):
@@ -378,19 +422,29 @@ async def test_defaults_that_cannot_work(host, defaults, said):
 
 
 async def test_defaults_that_say_nothing(host, plugin):
-    """`None` and an empty text are as good as nothing."""
-    turn = await Adapter(host, session="", user=None, trust=None, scope=None).open("Go.")
+    """`None` is as good as nothing."""
+    turn = await Adapter(host, session=None, user=None, trust=None, scope=None).open("Go.")
 
     (seen,) = calls(plugin, "before_prompt", "turn")
     assert (f"run-{turn.id}", None, Trust.PUBLIC, Scope()) == (seen.session, seen.user, seen.trust, seen.scope)
 
 
+@pytest.mark.parametrize("name", ["session", "user"])
+@pytest.mark.parametrize("blank", ["", " ", "\t\n"])
+async def test_a_blank_id_is_refused(host, plugin, name, blank):
+    """As a default where the adapter is made, and from a framework by its turn: it is not taken for none, nor dropped."""
+    with pytest.raises(HostMisused, match=f"{name} must be a"):
+        Adapter(host, **{name: blank})
+    with pytest.raises(InvalidTurn, match=f"{name} must be a"):
+        await Adapter(host, session="mine", user="mine").open("Go.", **{name: blank})
+
+    assert [] == calls(plugin, "before_prompt", "turn")
+
+
 ID = UUID(int=7)
 
 
-@pytest.mark.parametrize(
-    ("given", "seen"), [("u", "u"), (7, "7"), (ID, str(ID)), ("", "mine"), (None, "mine"), (object(), "mine")]
-)
+@pytest.mark.parametrize(("given", "seen"), [("u", "u"), (7, "7"), (ID, str(ID)), (None, "mine"), (object(), "mine")])
 async def test_ids_are_not_always_text(host, plugin, given, seen):
     """A number or a UUID is an id; what shows itself by its address is none."""
     await Adapter(host, session="mine", user="mine").open("Go.", session=given, user=given)
@@ -416,13 +470,14 @@ class Person:
     ("places", "user"),
     [
         (({"user_id": "a"}, Person("b")), "a"),
-        ((None, {}, {"user_id": ""}, Person("b")), "b"),
+        ((None, {}, {"user_id": None}, Person("b")), "b"),
+        ((None, {}, {"user_id": ""}, Person("b")), ""),
         ((Person(7),), 7),
         ((None, {"user": "a"}), None),
     ],
 )
 def test_the_user_in_places_of_a_framework(places, user):
-    """The first place that names one counts."""
+    """The first place that names one counts, also where the name is blank: such a turn is refused."""
     assert user == user_in(*places)
 
 

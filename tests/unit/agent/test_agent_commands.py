@@ -2,17 +2,20 @@
 
 from types import SimpleNamespace
 
+import attrs
 import pytest
 
 from beaver_hooks.agent.commands import MemoryCommands
 from beaver_hooks.agent.loading import EngineLoader
 from beaver_hooks.config import Config, LoadedConfig, Memory, Plugins
-from beaver_hostspecs import Command, CommandContext, NotOffered, Trust
+from beaver_hostspecs import Command, CommandContext, NotAllowed, NotOffered, Trust
 from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingPlugin
 
 IN_SESSION = CommandContext(session="s", user="u", trust=Trust.FULL)
 ON = "Memory is on for this session."
-OFF = "Off for this session, neither recalling nor keeping: {}. Still on: curated. `/memory on` resumes."
+OFF = "Memory is off for {}: nothing is recalled, kept or shown, and no tool of it runs. {} switches it on again{}."
+OFF_HERE = OFF.format("this session", "`/memory on`", "")
+OFF_FOR_ALL = OFF.format("all sessions of this user", "`beaver memory on`", ", with --user where the user has an id")
 
 
 async def say(words, context, _report):
@@ -143,22 +146,72 @@ async def test_a_host_that_is_not_well_is_no_plugin(load):
 
 
 async def test_off_and_on(load):
-    """Memory is off for the session until it is on again, said before the first word too."""
+    """Memory is off for the session until it is on again, said before the first word too; no session is made of it."""
     commands = await load(p=RecordingPlugin())
-    off = OFF.format("tally, p" if "tally" in commands._engine.host.plugins else "p")
+    other = CommandContext(session="other", user="u", trust=Trust.FULL)
 
-    assert [off, ON] == [await commands.run([word], IN_SESSION) for word in ("off", "on")]
+    assert [OFF_HERE, ON] == [await commands.run([word], IN_SESSION) for word in ("off", "on")]
     await commands.run(["off"], IN_SESSION)
-    assert off in await commands.overview(IN_SESSION)
-    assert ON in await commands.overview(CommandContext(session="other"))
+    assert OFF_HERE in await commands.overview(IN_SESSION)
+    assert ON in await commands.overview(other)
+    assert () == await commands._engine.sessions.list()
 
 
-async def test_off_without_a_session_is_refused(load):
-    """Off and on are for a session, and the error says so."""
+async def test_off_without_a_session_is_for_all_sessions_of_the_user(load):
+    """Every session of the user is off, also for whoever asks in one of them; no other user is concerned."""
+    commands, everywhere = await load(p=RecordingPlugin()), CommandContext(user="u", trust=Trust.FULL)
+    said = [await commands.run(["off"], everywhere)]
+    in_one = await commands.overview(IN_SESSION)
+    nobody = await commands.overview(CommandContext(session="s", trust=Trust.FULL))
+    # To switch one session on does not help: it says what does.
+    said.append(await commands.run(["on"], IN_SESSION))
+    said.append(await commands.run(["on"], everywhere))
+
+    remedy = "`beaver memory on` switches it on again, with --user where the user has an id."
+    in_all = f"Memory is off for all sessions of this user. {remedy}"
+    assert [OFF_FOR_ALL, in_all, "Memory is on for all sessions of this user."] == said
+    assert (True, True) == (in_all in in_one, ON in nobody)
+    assert ON in await commands.overview(IN_SESSION)
+
+
+async def test_off_holds_for_a_session_that_the_owner_goes_on_with(load):
+    """A session is off for its user and for the owner at the terminal, who need not name the user."""
     commands = await load()
+    engine = commands._engine
+    await engine.sessions.ensure("s", "u")
+    asked = [CommandContext(session="s", user=user, trust=Trust.FULL) for user in ("u", None, "other")]
+    for context in asked[:2]:
+        await commands.run(["off"], context)
+        off = [engine.host.is_memory_off(session="s", user=each.user) for each in asked]
+        await commands.run(["on"], context)
+        on = [engine.host.is_memory_off(session="s", user=each.user) for each in asked]
 
-    said = "memory is turned off and on for a session; name one"
-    assert [said, said] == [await refusal(commands, word, context=CommandContext()) for word in ("off", "on")]
+        assert ([True, True, False], [False] * 3) == (off, on)
+
+
+async def test_while_it_is_off_no_command_runs(load):
+    """`on` is the only one that does; the overview shows how the plugins are, and nothing that they hold."""
+    commands = await load(p=RecordingPlugin(commands=[SAY, overview(say)]))
+    await commands.run(["off"], IN_SESSION)
+    shown = await commands.overview(IN_SESSION)
+    for words in (["p", "say"], ["say"], ["curated", "show"]):
+        with pytest.raises(NotAllowed, match="memory is off here; `/memory on` or `beaver memory on` switches it on"):
+            await commands.run(words, IN_SESSION)
+
+    assert (True, False) == ("p        ok" in shown, "   s u full" in shown)
+    assert ON == await commands.run(["on"], IN_SESSION)
+    assert "a s u full" == await commands.run(["say", "a"], IN_SESSION)
+
+
+async def test_commands_are_for_those_whom_they_allow(load):
+    """What a plugin does not allow a caller is refused, and is not shown in the overview."""
+    owners = attrs.evolve(overview(say), allows=lambda caller: caller.trust is Trust.FULL)
+    commands, stranger = await load(p=RecordingPlugin(commands=[owners])), attrs.evolve(IN_SESSION, trust=Trust.PUBLIC)
+    shown = ["  s u" in await commands.overview(each) for each in (IN_SESSION, stranger)]
+    with pytest.raises(NotAllowed, match="the command `overview` of `p` is not for a caller of trust `public`"):
+        await commands.run(["p", "overview"], stranger)
+
+    assert [True, False] == shown
 
 
 async def test_the_commands_of_a_plugin_are_listed(load):
@@ -207,6 +260,6 @@ async def test_a_plugin_out_of_service_is_refused_with_the_reason(load):
 
 async def test_without_any_plugin_the_overview_says_so():
     """Where no plugin is installed, that is what is said."""
-    bare = SimpleNamespace(status={}, host=SimpleNamespace(commands={}))
+    bare = SimpleNamespace(status={}, host=SimpleNamespace(commands={}, offered_commands=lambda _caller: {}))
 
     assert "No memory plugin is installed.\nCommands: off, on." == await MemoryCommands(bare).overview(CommandContext())

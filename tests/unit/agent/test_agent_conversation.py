@@ -2,6 +2,7 @@
 
 import re
 
+import attrs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from beaver_hooks.agent.loading import EngineLoader
 from beaver_hooks.agent.providers.offline import NOTHING
 from beaver_hooks.config import Config, LoadedConfig, Memory, Plugins
 from beaver_hooks.config.agent import AgentSettings
-from beaver_hostspecs import Command, NotOffered, SystemClock, Trust
+from beaver_hostspecs import Command, NotAllowed, NotOffered, SystemClock, Trust
 from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingPlugin
 
 
@@ -129,13 +130,55 @@ async def test_memory_is_that_of_this_session_and_user(load):
 
 
 async def test_memory_off_keeps_plugins_out_of_the_conversation(load):
-    """After `/memory off` no fail-open plugin is called, after `/memory on` it is again."""
+    """After `/memory off` no plugin is called, after `/memory on` they are again."""
     plugin = RecordingPlugin()
     talk = await load(p=plugin)
     for line in ("/memory off", "one", "/memory on", "two"):
         await (talk.command(line) if line.startswith("/") else talk.say(line))
 
     assert ["two"] == [each.arguments["turn"].prompt for each in plugin.calls_of("before_prompt")]
+
+
+async def test_a_conversation_at_less_trust(load):
+    """Its turns and its commands are those of the trust that it is given."""
+    plugin = RecordingPlugin(commands=[SAY])
+    talk = attrs.evolve(await load(p=plugin), trust=Trust.FAMILIAR)
+    await talk.say("hello")
+
+    assert Trust.FAMILIAR is plugin.calls_of("before_prompt")[0].arguments["turn"].trust
+    assert "a s u familiar" == await talk.command("/memory p say a")
+    with pytest.raises(NotAllowed, match="the command `show` of `curated` is not for a caller of trust `familiar`"):
+        await talk.command("/memory curated show")
+
+
+async def test_a_conversation_without_memory(load):
+    """Each session of it starts with memory off, the new ones too, and says so; on again it is by a word of the user."""
+    plugin = RecordingPlugin()
+    talk = attrs.evolve(await load(p=plugin), no_memory=True)
+    started = await talk.start()
+    await talk.say("one")
+    begun = (await talk.command("/new")).splitlines()
+    await talk.say("two")
+    await talk.command("/memory on")
+    await talk.say("three")
+
+    off = (
+        "Memory is off for this session: nothing is recalled, kept or shown, and no tool of it runs. "
+        "`/memory on` switches it on again."
+    )
+    assert (off, [f"A new session: {talk.session}", off]) == (started, begun)
+    assert ["three"] == [each.arguments["turn"].prompt for each in plugin.calls_of("before_prompt")]
+    assert talk.engine.host.is_memory_off(session="s", user="u")
+
+
+async def test_a_conversation_with_memory_switches_nothing(load):
+    """Started without a word about memory it leaves the switch as it is, on or off."""
+    talk = await load()
+    first = await talk.start()
+    await talk.command("/memory off")
+
+    assert ("", "") == (first, await talk.start())
+    assert talk.engine.host.is_memory_off(session="s", user="u")
 
 
 async def test_the_session_can_be_gone_on_with(load):

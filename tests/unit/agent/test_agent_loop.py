@@ -218,20 +218,20 @@ async def test_the_order_of_messages(load, tmp_path):
 
 
 async def test_the_system_prompt_is_the_same_bytes_every_turn(load):
-    """Whatever was said meanwhile, and in another session; so a provider's cache holds."""
+    """Whatever was said meanwhile, and in another session; so a provider's cache holds. While memory is off it is bare."""
     notes = RecordingPlugin(Contribution(blocks=("The user is British.",), references=REFERENCES), info=RULED)
     agent = await load(calling(call("nobody")), YES, ProviderError("x", category="x"), plugins={"notes": notes})
     await agent.run("one", "s")
     with pytest.raises(ProviderError):
         await agent.run("two", "s")
     await agent.run("three", "t", "u", trust="full")
-    await agent.engine.sessions.pause("s")
-    await agent.run("four", "s")
+    for on in (False, True):
+        await agent.engine.host.switch_memory(on=on, session="s")
+        await agent.run("four", "s")
     system = [each.messages[0] for each in agent.provider.asked]
 
     whole = message("system", f"{SYSTEM}\n\nUse what you know.\n\nThe user is British.")
-    without_block = message("system", f"{SYSTEM}\n\nUse what you know.")
-    assert [whole] * 4 + [without_block] == system
+    assert [whole] * 4 + [message("system", SYSTEM_PROMPT), whole] == system
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(0, 0), (3, 3), (4, 4), (50, 6)])
@@ -898,17 +898,16 @@ async def test_many_sessions_at_once(load):
 # --- A session whose memory is off --------------------------------------------------------------------------------
 
 
-async def test_a_paused_session_has_no_fail_open_memory(load):
-    """They neither recall nor learn nor offer tools, and the receipt says so; the fail-closed do; then all do again."""
+async def test_a_session_whose_memory_is_off_has_none(load):
+    """No plugin takes part, whatever it says of failing; the model has no tool of memory; then all of it is back."""
     loose = RecordingPlugin(Contribution(references=REFERENCES), tools=[tool(name="loose")], info=RULED)
     strict = RecordingPlugin(Contribution(blocks=("strict",)), tools=[tool(name="strict")])
-    # The model may still know the name of the tool from before.
+    # The model may still know the names of the tools from before.
     asking = [calling(call("loose"), call("strict", number=2)), YES]
     agent = await load(*asking, *asking, plugins={"loose": loose})
     await agent.engine.host.register("strict", strict, fail_closed=True)
-    await agent.engine.sessions.ensure("s")
-    await agent.engine.sessions.pause("s")
-    paused = await agent.run("quietly", "s")
+    await agent.engine.host.switch_memory(on=False, session="s")
+    quietly = await agent.run("quietly", "s")
     await agent.run("elsewhere", "t")
     await agent.engine.host.drain()
     quiet, elsewhere = agent.provider.asked[1], agent.provider.asked[-1]
@@ -916,27 +915,105 @@ async def test_a_paused_session_has_no_fail_open_memory(load):
         [each.hook for each in plugin.calls if "turn" in each.arguments and each.arguments["turn"].session == "s"]
         for plugin in (loose, strict)
     ]
-    receipt = await agent.engine.host.receipt(paused.receipt_id)
-    await agent.engine.sessions.pause("s", paused=False)
+    receipt = await agent.engine.host.receipt(quietly.receipt_id)
+    await agent.engine.host.switch_memory(on=True, session="s")
     await agent.run("again", "s")
     await agent.engine.host.drain()
 
     system = f"{SYSTEM}\n\nUse what you know.\n\nstrict"
-    gone = "[tool error] loose: there is no such tool; there are: `session_search`, `memory`, `strict`"
-    assert [system, "quietly", "", gone, "heard 1"] == [each.text for each in quiet.messages]
-    assert ("session_search", "memory", "strict") == quiet.tools
-    assert ("session_search", "memory", "loose", "strict") == elsewhere.tools
-    assert [[], ["before_prompt", "on_tool_result", "on_tool_result", "after_prompt"]] == hooks
-    assert {"loose": ["left_out"], "strict": []} == {
-        name: [each["verdict"] for each in receipt["plugins"][name].get("decisions", ())]
-        for name in ("loose", "strict")
+    gone = ["[tool error] loose: there is no such tool; there are: none",
+            "[tool error] strict: there is no such tool; there are: none"]  # fmt: skip
+    assert [SYSTEM_PROMPT, "quietly", "", *gone] == [each.text for each in quiet.messages]
+    assert ((), ("session_search", "memory", "loose", "strict")) == (quiet.tools, elsewhere.tools)
+    assert [[], []] == hooks
+    off = [("memory", "off", "memory is off for this session")]
+    assert {"curated": off, "loose": off, "strict": off} == {
+        name: [(each["gate"], each["verdict"], each["reason"]) for each in plugin["decisions"]]
+        for name, plugin in receipt["plugins"].items()
     }
     assert [message("system", system), recalled("loose")] == plain(agent.provider.asked[-1].messages)[:2]
-    assert ["again"] == [
-        each.arguments["turn"].prompt
-        for each in loose.calls_of("after_prompt")
-        if each.arguments["turn"].session == "s"
-    ]
+    assert [["again"], ["again"]] == [
+        [each.arguments["turn"].prompt for each in plugin.calls_of("after_prompt")
+         if each.arguments["turn"].session == "s"]
+        for plugin in (loose, strict)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("asking", "session"), [("ada", "hers"), (None, "hers"), (None, None)])
+async def test_what_was_said_where_memory_is_off_is_not_found(load, asking, session):
+    """A session that is off for its user is in no search of earlier sessions, whether she searches or the owner does."""
+    search = calling(call("session_search", '{"query": "heron"}'))
+    agent = await load(YES, YES, search, YES, search)
+    await agent.run("the heron is mine", "hers", "ada")
+    await agent.run("the heron is ours", "another's", asking)
+    found = []
+    for on in (False, True):
+        await agent.engine.host.switch_memory(on=on, session=session, user="ada")
+        await agent.run("look it up", f"asking-{on}", asking)
+        found.append({each["session"] for each in json.loads(agent.provider.asked[-1].messages[-1].text)["found"]})
+
+    assert [{"another's"}, {"another's", "hers"}] == found
+
+
+# --- Trust --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("configured", "given", "expected"),
+    [
+        (None, None, Trust.FULL),
+        (None, "public", Trust.PUBLIC),
+        ("familiar", None, Trust.FAMILIAR),
+        ("familiar", "full", Trust.FAMILIAR),
+        ("familiar", Trust.INNER, Trust.FAMILIAR),
+        ("familiar", "public", Trust.PUBLIC),
+    ],
+)
+async def test_a_run_is_trusted_as_the_configuration_says_or_less(load, configured, given, expected):
+    """The lesser of `agent.trust` and what the run is given is the trust of its turn, its tools and its session."""
+    plugin = RecordingPlugin()
+    agent = await load(plugins={"p": plugin}, **({} if configured is None else {"trust": configured}))
+    said = {} if given is None else {"trust": given}
+    await agent.run("hello", "s", **said)
+    turn = plugin.calls_of("before_prompt")[0].arguments["turn"]
+
+    assert (expected, expected) == (agent.engine.trust(given), turn.trust)
+    assert (("session_search", "memory") if expected is Trust.FULL else ()) == agent.provider.asked[0].tools
+    assert [(expected.value,)] == await agent.sql("SELECT trust FROM sessions")
+
+
+async def test_a_trust_that_there_is_not_is_refused(load):
+    """A trust of another name changes nothing: no turn is opened, no session made, nothing asked."""
+    agent = await load()
+    with pytest.raises(ValueError, match="not a valid Trust; it is one of `full`, `inner`, `familiar`, `public`"):
+        await agent.run("hello", "s", trust="boss")
+
+    assert ([], []) == (agent.provider.asked, await agent.sql("SELECT id FROM sessions"))
+
+
+async def test_what_was_said_at_more_trust_is_not_gone_on_with_at_less(load):
+    """Without users, trust is what tells the owner from a stranger: the stranger gets a session of their own."""
+    agent = await load()
+    await agent.run("a secret of the owner", "s")
+    with pytest.raises(SessionError, match="The session was begun with more trust; start one of your own"):
+        await agent.run("what was said?", "s", trust="public")
+    await agent.run("hello", "t", trust="public")
+    await agent.run("what was said?", "t", trust="public")
+
+    assert ["hello", "yes", "what was said?"] == agent.provider.texts
+    # The owner may read along.
+    await agent.run("and now?", "t")
+    assert ["a secret of the owner", "yes"] == await agent.said("s")
+
+
+@pytest.mark.parametrize("ids", [("", None), ("s", "")], ids=["session", "user"])
+async def test_a_blank_id_is_refused(load, ids):
+    """An empty user or session is not taken for none: nothing is asked and nothing stored."""
+    agent = await load()
+    with pytest.raises(SessionError):
+        await agent.run("hello", *ids)
+
+    assert ([], []) == (agent.provider.asked, await agent.sql("SELECT id FROM sessions"))
 
 
 # --- Audit events -------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from beaver_hooks.agent.tools.arguments import (
 from beaver_hooks.agent.tools.box import MOST_CALLS
 from beaver_hooks.agent.tools.rendering import describe_error, one_line, render_error, render_output
 from beaver_hooks.audit.memory import MemorySink
-from beaver_hostspecs import PluginFailed, Tool, scrub
+from beaver_hostspecs import CommandContext, PluginFailed, Tool, Trust, scrub
 from beaver_hostspecs.testing import BareFault, RecordingPlugin
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -35,6 +35,7 @@ PARAMETERS = {
     "additionalProperties": False,
 }
 SHORT = 0.01
+OWNER = CommandContext(session="s", user="u", trust=Trust.FULL)
 
 
 @pytest.fixture
@@ -58,8 +59,8 @@ def built_in(run=echo, name="echo", parameters=PARAMETERS, **options):
     return BuiltInTool(name=name, description="d", parameters=parameters, run=run, **options)
 
 
-def of_plugin(run=echo, name="recall", parameters=PARAMETERS):
-    return Tool(name=name, description="d", parameters=parameters, run=run)
+def of_plugin(run=echo, name="recall", parameters=PARAMETERS, **options):
+    return Tool(name=name, description="d", parameters=parameters, run=run, **options)
 
 
 def call(name="echo", arguments='{"text": "hello"}', number=1):
@@ -100,13 +101,52 @@ async def test_built_in_tools_and_those_of_plugins_are_offered(make_host):
     async with make_host() as host:
         box = ToolBox(host, [mine])
         await host.register("p", RecordingPlugin(tools=[theirs]))
-        there = (box.offered(), box.schemas())
+        there = (box.offered(OWNER), box.schemas(OWNER))
         await host.unregister("p")
-        after = box.offered()
+        after = box.offered(OWNER)
 
     nothing = {"type": "object", "properties": {}}
     schemas = (mine.schema, {"name": "recall", "description": "d", "parameters": nothing})
     assert (({"echo": mine, "recall": theirs}, schemas), {"echo": mine}) == (there, after)
+
+
+def is_owner(caller):
+    return caller.trust is Trust.FULL
+
+
+async def test_what_a_caller_may_not_use_is_not_offered(make_host):
+    """A turn is offered what it allows, as a caller without a turn is; a model that calls another one is told so."""
+    tools = [built_in(allows=is_owner), built_in(name="free")]
+    plugin = RecordingPlugin(tools=[of_plugin(allows=is_owner), of_plugin(name="open")])
+    offered, outcomes = [], []
+    async with make_host(p=plugin) as host:
+        box = ToolBox(host, tools)
+        for trust in (Trust.FULL, Trust.PUBLIC):
+            turn = await host.open_turn("hello", session="s", trust=trust)
+            offered += [[*box.offered(each)] for each in (turn, turn.turn, CommandContext(trust=trust))]
+            outcomes += [(await box.run(call(name), turn)).error for name in ("echo", "recall")]
+
+    assert [["echo", "free", "recall", "open"]] * 3 + [["free", "open"]] * 3 == offered
+    assert [None, None, *["there is no such tool; there are: `free`, `open`"] * 2] == outcomes
+
+
+async def test_while_memory_is_off_no_tool_of_it_is_offered(make_host):
+    """Neither those of plugins nor one of the agent's own that tells what was said earlier; the others stay."""
+    tools = [built_in(), built_in(name="remembering", remembers=True)]
+    async with make_host(p=RecordingPlugin(tools=[of_plugin()])) as host:
+        box = ToolBox(host, tools)
+        before = await host.open_turn("hello", session="s", user="u")
+        await host.switch_memory(on=False, session="s", user="u")
+        after = await host.open_turn("hello", session="s", user="u")
+        offered = [[*box.offered(each)] for each in (before, after, OWNER)]
+        elsewhere = [*box.offered(CommandContext(session="other", user="u"))]
+        await host.switch_memory(on=True, session="s", user="u")
+        # A turn that was opened without the plugin stays without its tools.
+        again = [[*box.offered(each)] for each in (before, after, OWNER)]
+
+    everything = ["echo", "remembering", "recall"]
+    assert ([["echo"]] * 3, everything) == (offered, elsewhere)
+    assert [everything, ["echo", "remembering"], everything] == again
 
 
 LOOP: dict = {}
@@ -139,7 +179,7 @@ async def test_a_tool_that_would_do_harm_is_refused_loudly_and_once(make_host, s
     mine = built_in()
     async with make_host(p=RecordingPlugin(tools=[tool])) as host:
         box = ToolBox(host, [mine])
-        offered = [box.offered(), box.offered()]
+        offered = [box.offered(OWNER), box.offered(OWNER)]
 
     assert [{"echo": mine}] * 2 == offered
     assert [("p", why)] == [(each.plugin, each.facts["why"]) for each in sink.named("tool_refused")]
@@ -528,9 +568,15 @@ def test_an_error_whose_text_cannot_be_had():
 @attrs.frozen(kw_only=True)
 class Hit:
     session: str = "s1"
+    user: str | None = "u"
     when: datetime | None = WHEN
     role: str = "user"
     snippet: str = "beavers build dams"
+
+
+def nowhere(session, user):
+    """Memory is on in every session."""
+    return False
 
 
 class Sessions:
@@ -542,22 +588,33 @@ class Sessions:
         return self.hits
 
 
-@pytest.mark.parametrize(("arguments", "limit"), [({}, 5), ({"limit": 20}, 20), ({"limit": 2.0}, 2)])
-async def test_earlier_sessions_are_searched(make_host, arguments, limit):
+async def test_earlier_sessions_are_searched(make_host):
     """For the user of the turn; the model gets compact JSON, and no memory is to learn from it."""
     sessions = Sessions(Hit(), Hit(when=None, role="assistant"))
-    asked = call("session_search", json.dumps({"query": "dams", **arguments}))
-    outcome = await outcome_of(make_host, session_search_tool(sessions), asked=asked)
+    asked = call("session_search", '{"query": "dams"}')
+    outcome = await outcome_of(make_host, session_search_tool(sessions, nowhere), asked=asked)
 
-    assert ([("dams", limit, "u")], True, True) == (
-        sessions.asked,
-        outcome.private,
-        isinstance(sessions.asked[0][1], int),
-    )
+    assert ([("dams", 20, "u")], True) == (sessions.asked, outcome.private)
     assert (
         '{"found":[{"session":"s1","when":"2026-01-02T03:04:05+00:00","role":"user","text":"beavers build dams"},'
         '{"session":"s1","when":null,"role":"assistant","text":"beavers build dams"}]}'
     ) == outcome.text
+
+
+@pytest.mark.parametrize(("arguments", "limit"), [({}, 5), ({"limit": 20}, 18), ({"limit": 2.0}, 2)])
+async def test_sessions_whose_memory_is_off_are_not_found(make_host, arguments, limit):
+    """The user's own, asked for as theirs; the others fill the places, as many as were wanted."""
+    asked, questions = call("session_search", json.dumps({"query": "dams", **arguments})), []
+
+    def is_off(session, user):
+        questions.append(user)
+        return session in ("s0", "s3")
+
+    search = session_search_tool(Sessions(*(Hit(session=f"s{number}") for number in range(20))), is_off)
+    outcome = await outcome_of(make_host, search, asked=asked)
+
+    expected = [f"s{number}" for number in range(20) if number not in (0, 3)][:limit]
+    assert (expected, {"u"}) == ([each["session"] for each in json.loads(outcome.text)["found"]], {*questions})
 
 
 @pytest.mark.parametrize(
@@ -569,7 +626,7 @@ async def test_a_search_that_does_not_fit_is_refused(make_host, arguments):
     """Nothing is searched, and no argument says whose sessions are searched."""
     sessions = Sessions()
     asked = call("session_search", json.dumps(arguments))
-    outcome = await outcome_of(make_host, session_search_tool(sessions), asked=asked)
+    outcome = await outcome_of(make_host, session_search_tool(sessions, nowhere), asked=asked)
 
     assert ([], True) == (sessions.asked, outcome.text.startswith("[tool error] session_search: "))
 
@@ -577,19 +634,20 @@ async def test_a_search_that_does_not_fit_is_refused(make_host, arguments):
 @pytest.mark.parametrize(
     ("fields", "asked", "error"),
     [
-        ({"trust": "full"}, [("dams", 5, None)], None),
-        ({"trust": "full", "user": "u"}, [("dams", 5, "u")], None),
-        ({"trust": "public", "user": "u"}, [("dams", 5, "u")], None),
-        ({"trust": "public"}, [], "PermissionError: earlier sessions are searched for a known user only"),
-        ({}, [], "PermissionError: earlier sessions are searched for a known user only"),
+        ({"trust": "full"}, [("dams", 20, None)], None),
+        ({"trust": "full", "user": "u"}, [("dams", 20, "u")], None),
+        ({"trust": "public", "user": "u"}, [("dams", 20, "u")], None),
+        ({"trust": "inner"}, [], "there is no such tool; there are: none"),
+        ({"trust": "public"}, [], "there is no such tool; there are: none"),
+        ({}, [], "there is no such tool; there are: none"),
     ],
 )
 async def test_nobody_unknown_reads_what_others_said(make_host, fields, asked, error):
-    """Without a user all sessions would be searched; that is for the owner alone."""
+    """Without a user all sessions would be searched; that is for the owner alone, and is not offered to others."""
     sessions = Sessions()
     async with make_host() as host:
         turn = await host.open_turn("hello", session="s", **fields)
-        box = ToolBox(host, [session_search_tool(sessions)])
+        box = ToolBox(host, [session_search_tool(sessions, nowhere)])
         outcome = await box.run(call("session_search", '{"query": "dams"}'), turn)
 
     assert (asked, error) == (sessions.asked, outcome.error)

@@ -44,6 +44,10 @@ FLAKY = """
                 raise ValueError("content")
 """
 
+OFF = (
+    "Memory is off for this session: nothing is recalled, kept or shown, and no tool of it runs. "
+    "`/memory on` switches it on again.\n"
+)
 BROKEN_OFF = events(event(chunk({"content": "Hel"})), end="cut")
 GREETING = "beaver {}, model offline, session {}\n/help lists the commands, Ctrl-D ends.\n"
 # A process of its own takes the pseudo-terminal as the one that Ctrl-C is typed at.
@@ -117,9 +121,44 @@ def test_slash_commands(cli, configured):
     ran = cli("chat", "--session", "s", stdin="/help\n/memory off\n/nope\n/\n/session\n/new\n/quit\n")
 
     assert (2, 2) == (ran.code, ran.out.count("/help     this list\n"))
-    assert "Off for this session, neither recalling nor keeping: " in ran.out
+    assert OFF in ran.out
     assert "s\nGo on with it later: beaver chat --session s\nA new session: session-" in ran.out
     assert "! there is no command /nope; /help lists them. To say this to the agent, begin with //.\n" == ran.err
+
+
+def test_trust(cli, configured):
+    """`--trust` is that of every turn and command, never more than `agent.trust`; what is left out is said once."""
+    configured()
+    cli("run", "remember that I like tea", "--session", "owner's")
+    lines = "what do I like?\nremember that I like mate\n/memory curated show\n/exit\n"
+    ran = [cli("chat", "--session", "s", "--trust", "public", stdin=lines)]
+    configured(agent={"trust": "public"})
+    ran += [cli("chat", "--session", "t", *more, stdin=lines) for more in ((), ("--trust", "full"))]
+    configured()
+    shown = cli("memory", "curated", "show").out
+
+    said = "! the command `show` of `curated` is not for a caller of trust `public`.\n"
+    assert [(2, 2, True, 0)] * 3 == [
+        (each.code, each.err.count("\n"), each.err.endswith(said), each.out.count("tea")) for each in ran
+    ]
+    assert [1] * 3 == [each.err.count("memory_left_out plugin=curated trust=public") for each in ran]
+    assert (True, False) == ("tea" in shown, "mate" in shown)
+
+
+def test_without_memory(cli, configured):
+    """`--no-memory` says at once that memory is off; it is, in each new session too, until it is switched on again."""
+    configured()
+    cli("run", "remember that I like tea", "--session", "other")
+    lines = "what do I like?\n/new\nand now?\n/memory on\nwhat do I like?\n"
+    ran = cli("chat", "--no-memory", "--session", "s", stdin=lines)
+    first, *rest = ran.out.removeprefix(greeting() + OFF).splitlines()
+    # Another process finds it off, without being told.
+    again = cli("chat", "--session", "s", stdin="what do I like?\n/memory\n")
+
+    assert (0, NOTHING, OFF.strip(), NOTHING) == (ran.code, first, rest[1], rest[2])
+    assert (True, True) == (rest[0].startswith("A new session: session-"), rest[3] == "Memory is on for this session.")
+    assert "tea" in rest[4]
+    assert (NOTHING, OFF in again.out) == (again.out.removeprefix(greeting()).splitlines()[0], True)
 
 
 def test_continue_goes_on_with_the_session_used_last(cli, configured):
@@ -135,10 +174,12 @@ def test_continue_goes_on_with_the_session_used_last(cli, configured):
 
 
 def test_continue_passes_over_sessions_in_which_nothing_was_said(cli, configured):
-    """A session that has no messages, because its memory was turned off or its turn was dropped, is not gone on with."""
+    """A session that has no messages, because its turn was dropped, is not gone on with."""
     configured()
     cli("run", "hello", "--session", "said")
-    cli("chat", "--session", "silent", stdin="/memory off\n")
+    configured(provider={"kind": "openai", "baseUrl": "http://127.0.0.1:1/v1", "model": "m", "maxRetries": 0})
+    assert 4 == cli("run", "hello", "--session", "silent").code
+    configured()
 
     assert f"{greeting('said')}\n" == cli("chat", "-c", stdin="").out
 

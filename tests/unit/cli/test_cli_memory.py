@@ -89,22 +89,90 @@ def test_the_configuration_may_stand_in_three_places(cli, scratch):
     assert (True, False) == ((scratch / "elsewhere").is_dir(), (scratch / ".beaver").exists())
 
 
+OFF = "Memory is off for {}: nothing is recalled, kept or shown, and no tool of it runs. {} switches it on again{}.\n"
+OFF_HERE = OFF.format("this session", "`/memory on`", "")
+OFF_FOR_ALL = OFF.format("all sessions of this user", "`beaver memory on`", ", with --user where the user has an id")
+
+
+def beaver(*words):
+    """Run `beaver` as a process of its own; return what it prints."""
+    command = [sys.executable, "-m", "beaver_hooks.cli", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "" == done.stderr
+    return done.stdout
+
+
 def test_off_and_on_hold_for_a_session_across_processes(cli, install, configured, scratch):
-    """What one process turns off is off in the next ones, for that session alone, until one turns it on again."""
+    """What one process switches off is off in the next ones, for that session alone, until one switches it on again."""
     install("both", BOTH)
     configured()
     cli("run", "zero", "--session", "quiet")
-    command = [sys.executable, "-m", "beaver_hooks.cli", "memory", "off", "quiet"]
-    off = subprocess.run(command, capture_output=True, text=True, check=True)
+    off = beaver("memory", "off", "quiet")
     cli("run", "one", "--session", "quiet")
     cli("run", "two", "--session", "loud")
     on = cli("memory", "on", "quiet")
     cli("run", "three", "--session", "quiet")
 
-    said = "Off for this session, neither recalling nor keeping: both. Still on: curated. `/memory on` resumes.\n"
-    assert (said, "") == (off.stdout, off.stderr)
+    assert OFF_HERE == off
     assert (0, "Memory is on for this session.\n", "") == on
     assert ["zero\ntwo\nthree\n"] * 2 == [(scratch / name).read_text() for name in ("recalled", "kept")]
+
+
+def test_off_without_a_session_is_for_all_sessions_of_a_user(cli, install, configured, scratch):
+    """Off without SESSION is for those without a user, with --user for those of the user: new ones and old ones."""
+    install("both", BOTH)
+    configured()
+    said = []
+    for switched, user in (((), ()), (("--user", "ada"), ("--user", "ada"))):
+        said.append(beaver("memory", "off", *switched))
+        cli("run", f"off {user}", *user)
+        cli("run", f"elsewhere {user}", "--user", "bob")
+        said.append(cli("memory", "on", *switched).out)
+        cli("run", f"on {user}", *user)
+
+    assert [OFF_FOR_ALL, "Memory is on for all sessions of this user.\n"] * 2 == said
+    expected = "".join(f"elsewhere {user}\non {user}\n" for user in ((), ("--user", "ada")))
+    assert [expected] * 2 == [(scratch / name).read_text() for name in ("recalled", "kept")]
+
+
+def test_off_before_anything_is_stored(cli, install, configured, scratch):
+    """With --exact any id can be switched off: a session that another agent has, or that will be begun."""
+    install("both", BOTH)
+    configured()
+    off = beaver("memory", "off", "mine", "--exact", "--user", "ada")
+    for session, user in (("mine", "ada"), ("mine-2", "ada"), ("mine", "bob")):
+        cli("run", f"{session} {user}", "--session", f"{session}", "--user", user)
+    listed = cli("sessions", "list", "--json").json["sessions"]
+
+    assert OFF_HERE == off
+    assert "mine-2 ada\n" == (scratch / "recalled").read_text()
+    # The session was begun by ada, so bob was refused.
+    assert {"mine", "mine-2"} == {each["id"] for each in listed}
+    assert (0, "Memory is on for this session.\n", "") == cli("memory", "on", "mine", "--exact", "--user", "ada")
+
+
+def test_an_exact_id_is_no_beginning(cli, configured):
+    """With --exact an id is the whole id, also where a stored session begins with it."""
+    configured()
+    cli("run", "hello", "--session", "quiet")
+    cli("memory", "off", "qui", "--exact")
+    of_the_stored = cli("memory", "curated", "show", "--session", "quiet")
+    of_the_beginning = cli("memory", "curated", "show", "--session", "qui")
+
+    assert (0, 2) == (of_the_stored.code, of_the_beginning.code)
+
+
+def test_while_it_is_off_the_commands_of_the_plugins_are(cli, install, configured):
+    """A command about a session or a user whose memory is off is refused with the remedy; about others it runs."""
+    install("both", BOTH)
+    configured()
+    cli("memory", "off", "--user", "ada")
+    refused = cli("memory", "both", "say", "--user", "ada")
+    other = cli("memory", "both", "say", "--user", "bob")
+
+    said = "Error: memory is off here; `/memory on` or `beaver memory on` switches it on again.\n"
+    assert (2, "", said) == refused
+    assert (0, "() None bob full\n", "") == other
 
 
 def test_the_commands_of_a_plugin(cli, configured):
@@ -191,7 +259,7 @@ def test_off_takes_the_beginning_of_an_id_and_makes_no_session(cli, configured):
     assert (0, 2, "") == (off.code, unknown.code, unknown.out)
     assert "Error: There is no session `quite`; `beaver sessions list` shows those that are stored.\n" == unknown.err
     assert 2 == cli("sessions", "show", "quite").code
-    assert cli("sessions", "show", "quiet", "--json").json["paused"] is True
+    assert OFF_HERE == off.out
 
 
 def test_a_group_of_its_own_is_merged_with_the_commands(cli, install, configured):
@@ -235,7 +303,6 @@ def test_a_plugin_without_commands_says_so(cli, install, configured):
     [
         (["curatd"], 2, "Error: there is no `curatd` here; did you mean `curated`. Commands: off, on"),
         (["curated", "shwo"], 2, "Error: "),
-        (["off"], 2, "Missing argument 'SESSION'"),
         (["curated", "undo", "--all"], 2, "No such option: --all. What is meant for the plugin goes after `--`."),
         (["off", "nope"], 2, "Error: Nothing is stored here yet: "),
     ],
@@ -348,8 +415,8 @@ def test_ours_and_the_names_of_plugins_come_first(cli, install, configured):
     install("silent", BOTH, plugin="Silent")
     configured()
 
-    assert (2, True) == ((ran := cli("memory", "off")).code, "Missing argument 'SESSION'" in ran.err)
     assert (0, "`silent` has no commands. It is ok.\n", "") == cli("memory", "silent")
+    assert (0, OFF_FOR_ALL, "") == cli("memory", "off")
 
 
 def test_a_group_that_cannot_be_loaded_is_passed_over(cli, install, configured):

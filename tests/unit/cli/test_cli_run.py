@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 import attrs
 import pytest
@@ -30,6 +31,17 @@ DELETING = """
                 connection.set_busy_timeout(10_000)
                 connection.execute("DELETE FROM sessions")
                 connection.close()
+"""
+
+WATCHING = """
+    from pathlib import Path
+    from beaver_hostspecs import hookimpl
+
+    class Plugin:
+        @hookimpl
+        async def before_prompt(self, turn):
+            with Path("seen").open("a") as file:
+                file.write(f"{turn.trust.value} {turn.user} {turn.prompt}\\n")
 """
 
 WAITING = """
@@ -126,6 +138,80 @@ def test_a_session_stays_its_users(cli, configured):
 
     assert 0 == cli("run", "hello", "--session", "s", "--user", "ada").code
     assert (2, "") == cli("run", "hello", "--session", "s", "--user", "bob")[:2]
+
+
+@pytest.mark.parametrize(
+    ("configuration", "given", "seen"),
+    [
+        (None, None, "full"),
+        (None, "inner", "inner"),
+        ("familiar", None, "familiar"),
+        ("familiar", "full", "familiar"),
+        ("familiar", "public", "public"),
+    ],
+)
+def test_trust(cli, install, configured, *, configuration, given, seen):
+    """`--trust` says less than `agent.trust` and never more; without a word it is what is configured, or full."""
+    install("watching", WATCHING)
+    configured(**({} if configuration is None else {"agent": {"trust": configuration}}))
+    ran = cli("run", "hello", *([] if given is None else ["--trust", given]))
+
+    assert (0, f"{seen} None hello\n") == (ran.code, Path("seen").read_text())
+
+
+def test_what_the_owner_said_is_not_shown_at_less_trust(cli, configured):
+    """Neither the owner's files nor a session that was begun with more trust."""
+    configured()
+    cli("run", "remember that I like tea", "--session", "s")
+    stranger = cli("run", "what do I like?", "--trust", "public")
+    again = cli("run", "what do I like?", "--trust", "public", "--session", "s")
+
+    # That something was left out is said once, with the remedy.
+    assert (0, f"{NOTHING}\n", 1, True) == (*stranger[:2], stranger.err.count("\n"), "trust=full" in stranger.err)
+    assert (2, "") == again[:2]
+    assert "Error: The session was begun with more trust; start one of your own by leaving its id out.\n" == again.err
+
+
+def test_an_unknown_trust_is_refused(cli, configured, scratch):
+    """On the command line and in the file: an error that names those that there are, and nothing is made."""
+    configured()
+    word = cli("run", "hello", "--trust", "boss")
+    configured(agent={"trust": "boss"})
+    field = cli("run", "hello")
+
+    assert ((2, ""), (3, "")) == (word[:2], field[:2])
+    assert "'boss' is not one of 'full', 'inner', 'familiar', 'public'" in word.err
+    assert "agent.trust: must be one of `full`, `inner`, `familiar`, `public`" in field.err
+    assert not (scratch / ".beaver").exists()
+
+
+def test_without_memory(cli, install, configured, scratch):
+    """`--no-memory` asks no plugin and keeps nothing; in that session memory stays off until it is switched on."""
+    install("watching", WATCHING)
+    configured()
+    quiet = cli("run", "one", "--no-memory", "--session", "s", "--user", "ada")
+    cli("run", "two", "--session", "s", "--user", "ada")
+    # Without a session there is a new one, which is off as well.
+    new = cli("run", "three", "--no-memory", "--json").json["sessionId"]
+    cli("run", "four", "--session", new)
+    cli("run", "five", "--session", "other", "--user", "ada")
+    cli("memory", "on", "s", "--user", "ada")
+    cli("run", "six", "--session", "s", "--user", "ada")
+
+    assert (0, f"{NOTHING}\n", "") == quiet
+    assert "full ada five\nfull ada six\n" == (scratch / "seen").read_text()
+
+
+@pytest.mark.parametrize(("first", "then"), [([], ["--user", "ada"]), (["--user", "ada"], [])])
+def test_without_memory_in_a_session_of_a_user(cli, install, configured, *, first, then):
+    """It is off for the session, whether its user is named or the owner at the terminal goes on with it."""
+    install("watching", WATCHING)
+    configured()
+    cli("run", "one", "--session", "s", "--user", "ada")
+    cli("run", "two", "--no-memory", "--session", "s", *first)
+    cli("run", "three", "--session", "s", *then)
+
+    assert "full ada one\n" == Path("seen").read_text()
 
 
 async def test_skills_reach_the_model(cli, scratch, configured):

@@ -26,7 +26,7 @@ class Frozen:
         return 0.0
 
 
-async def remember(folder, session, texts, *, user, event, title, paused):
+async def remember(folder, session, texts, *, user, event, title):
     store = SessionStore.open(folder, clock=Frozen())
     await store.ensure(session, user)
     for text in texts:
@@ -37,8 +37,6 @@ async def remember(folder, session, texts, *, user, event, title, paused):
         await store.add_event(session, "bare", {})
     if title:
         await store.rename(session, title)
-    if paused:
-        await store.pause(session)
     await store.close()
 
 
@@ -52,8 +50,8 @@ def stored(folder, monkeypatch):
     """Return what stores a session."""
     monkeypatch.setenv("COLUMNS", "80")
 
-    def store(session, *texts, user=None, event=None, title=None, paused=False):
-        asyncio.run(remember(folder, session, texts, user=user, event=event, title=title, paused=paused))
+    def store(session, *texts, user=None, event=None, title=None):
+        asyncio.run(remember(folder, session, texts, user=user, event=event, title=title))
 
     return store
 
@@ -137,7 +135,6 @@ def test_list_is_limited(cli, stored):
                 "updated": ISO,
                 "messageCount": 2,
                 "eventCount": 0,
-                "paused": False,
             }
         ],
         "more": True,
@@ -154,11 +151,10 @@ def test_list_after_the_last_was_deleted(cli, stored):
 
 def test_show(cli, stored):
     """A session is shown with what was said; its texts are indented."""
-    stored("s1", "green\ntea", user="ann", event="gateway_recall_failed", paused=True)
+    stored("s1", "green\ntea", user="ann", event="gateway_recall_failed")
 
     assert (
-        "session s1, of ann, 2 messages, 2 hidden events, begun 2026-01-02 03:04:05 UTC,\n"
-        "  memory is off\n"
+        "session s1, of ann, 2 messages, 2 hidden events, begun 2026-01-02 03:04:05 UTC\n"
         "  green tea\n"
         "\n"
         "user (ann), 2026-01-02 03:04:04 UTC\n"
@@ -197,7 +193,6 @@ def test_show_json(cli, stored):
         "updated": ISO,
         "messageCount": 2,
         "eventCount": 2,
-        "paused": False,
         "messages": [
             {"role": "user", "text": "tea", "when": "2026-01-02T03:04:04+00:00", "id": None, "speaker": None},
             {"role": "assistant", "text": "Heard: tea", "when": ISO, "id": None, "speaker": None},
@@ -320,7 +315,7 @@ def test_delete_asks_on_a_terminal(cli, stored, answer, code, left):
 
 def test_export_and_import(cli, stored, scratch, folder):
     """What was exported comes back as it was, in another folder too."""
-    stored("s1", "green tea", user="ann", event="turn_committed", title="Tea", paused=True)
+    stored("s1", "green tea", user="ann", event="turn_committed", title="Tea")
     stored("s2", "black tea")
     before = [cli("sessions", "show", each, "--json", "--hidden").json for each in ("s1", "s2")]
 

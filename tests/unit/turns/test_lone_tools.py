@@ -246,6 +246,7 @@ async def test_what_was_injected_in_the_session_is_known(make_host):
     ("arguments", "fields", "error"),
     [
         ({}, {"session": ""}, InvalidTurn),
+        ({}, {"session": "s", "user": ""}, InvalidTurn),
         ({}, {"session": "s", "trust": "total"}, InvalidTurn),
         ({}, {"session": "s", "nonsense": 1}, InvalidTurn),
         ([], {"session": "s"}, HostMisused),

@@ -75,11 +75,12 @@ class MemoryTool:
         Raises:
             CuratedError: a file cannot be read or written, or the lock is not to be had.
         """
+        target = Target.MEMORY
         try:
             target, operations = read_arguments(arguments)
             self._check_trust(target, turn)
         except EditRefused as error:
-            _tell_failure(Target.MEMORY, error, report)
+            _tell_failure(target, error, report)
             return answers.failure(error, None, self._service.scan, batch=False)
         echoes = any(turn.was_injected(operation.content) for operation in operations if operation.content)
         call = partial(self._do, target, operations, turn.user, report, echoes=echoes)

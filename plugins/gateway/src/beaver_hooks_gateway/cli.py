@@ -9,6 +9,12 @@ from beaver_hooks_gateway.plugin import Gateway
 from beaver_hostspecs import Shell
 
 
+def _named(_: click.Context, __: click.Parameter, value: str) -> str:
+    if not value.strip():
+        raise click.BadParameter("a session id is not blank")
+    return value
+
+
 @click.group(name="gateway")
 def group() -> None:
     """Ask the Memory Gateway. Another configuration: beaver --config FILE gateway ..."""
@@ -23,7 +29,13 @@ def ping_command(shell: Shell) -> None:
 
 @group.command("search")
 @click.argument("words", nargs=-1, required=True)
-@click.option("--session", metavar="ID", default=SESSION, help="The session to search in, for the scope current_chat.")
+@click.option(
+    "--session",
+    metavar="ID",
+    default=SESSION,
+    callback=_named,
+    help="The session to search in, for the scope current_chat.",
+)
 @click.pass_obj
 def search_command(shell: Shell, words: tuple[str, ...], session: str) -> None:
     """Print what a turn with this prompt would be given. Nothing is added to the gateway."""

@@ -1,14 +1,15 @@
 """The store keeps sessions, and answers from what it kept."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
-import attrs
 import pytest
+from unit.agent.old_store import make_old_store
 
 from beaver_hooks.agent.errors import SessionError, StorageError, UnknownSession
 from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, Resumed, Session, SessionInfo
 from beaver_hooks.agent.sessions.store import SessionStore
-from beaver_hostspecs import Message, Secret
+from beaver_hostspecs import Message, Secret, Trust
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
 
@@ -121,7 +122,7 @@ async def test_a_session_is_whose_it_was_first(store):
 
 
 async def test_a_session_is_resumed(store):
-    """The next turn finds its newest messages and whether its memory is off; looking stores nothing, beginning does."""
+    """The next turn finds its newest messages; looking stores nothing, beginning does."""
     await filled(store)
     whole = (*exchange("first \ud800 words", id="m\ud800", speaker="Ann"), *exchange("second"))
     before = await store.show("a")
@@ -139,22 +140,50 @@ async def test_a_session_is_resumed(store):
 
 
 async def test_a_session_of_somebody_else_is_not_resumed(store):
-    """Its user goes on with it, and who names no user where that is trusted; one begun without a user stays without."""
+    """Its user goes on with it, and at full trust one who names no user; one begun without a user stays without."""
     await filled(store)
     before = await store.list()
     said = []
-    for session, user, trusted in (("a", "you", True), ("a", None, False), ("b", "you", True)):
+    for session, user, trust in (("a", "you", Trust.FULL), ("a", None, Trust.INNER), ("b", "you", Trust.FULL)):
         with pytest.raises(SessionError) as caught:
-            await store.begin(session, user, trusted=trusted)
+            await store.begin(session, user, trust=trust)
         said.append(str(caught.value).partition(";")[0])
     allowed = [
-        (await store.begin(session, user, trusted=trusted)).id
-        for session, user, trusted in (("a", "me", False), ("a", None, True), ("b", None, False))
+        (await store.begin(session, user, trust=trust)).id
+        for session, user, trust in (("a", "me", Trust.PUBLIC), ("a", None, Trust.FULL), ("b", None, Trust.FULL))
     ]
 
     others, nobodys = "The session belongs to another user", "The session was begun without a user"
     assert [others, others, nobodys] == said
     assert (["a", "a", "b"], before) == (allowed, await store.list())
+
+
+@pytest.mark.parametrize("trust", list(Trust))
+async def test_a_session_without_a_user_is_not_gone_on_with_at_less_trust(store, tmp_path, trust):
+    """What was said at more trust is not shown at less; the trust of its beginning holds in another process too."""
+    begun = {each: (await store.begin(each.value, trust=each)).id for each in Trust}
+    for each in begun.values():
+        await store.append_exchange(each, exchange("told"))
+    other, refused = SessionStore.open(tmp_path / ".beaver"), {}
+    for each, session in begun.items():
+        try:
+            assert 2 == len((await other.begin(session, trust=trust)).history)
+        except SessionError as error:
+            refused[each] = str(error)
+    await other.close()
+
+    said = "The session was begun with more trust; start one of your own by leaving its id out."
+    order = list(Trust)
+    assert dict.fromkeys(order[: order.index(trust)], said) == refused
+
+
+@pytest.mark.parametrize("trust", list(Trust))
+async def test_a_session_of_a_user_is_theirs_at_any_trust(store, trust):
+    """Where there is a user, the user says whose it is: with another trust they go on with what they said."""
+    for each in Trust:
+        await store.begin(each.value, "me", trust=each)
+
+    assert [each.value for each in Trust] == [(await store.begin(each.value, "me", trust=trust)).id for each in Trust]
 
 
 @pytest.mark.parametrize("ids", [("", None), ("a\nb", None), (7, None), ("a", ""), ("a", "x" * 513)])
@@ -166,21 +195,27 @@ async def test_ids_that_do_not_fit_are_not_resumed(store, ids):
     assert () == await store.list()
 
 
-async def test_the_memory_of_a_session_is_paused(store, tmp_path):
-    """It stays off, in another process too, until it is on again; other sessions and its own rest stay as they are."""
-    await filled(store)
-    before = {each: (await store.show(each)).info for each in "ab"}
-    await store.pause("a")
-    await store.pause("a")
-    other = SessionStore.open(tmp_path / ".beaver")
-    paused = {each: (await other.show(each)).info for each in "ab"}
-    resumed = [(await each.resume(session)).paused for each in (store, other) for session in "ab"]
-    await other.pause("a", paused=False)
-    await other.close()
+async def test_sessions_that_an_older_version_paused(tmp_path):
+    """The store of an older version opens, loses nothing, and tells whose memory is off until the mark is taken."""
+    make_old_store(tmp_path / ".beaver", ("a", "me", True), ("b", None, True), ("c", None, False))
+    store = SessionStore.open(tmp_path / ".beaver", clock=Ticking())
+    marked = [await store.paused()]
+    for session in ("a", "unknown"):
+        await store.unpause(session)
+        marked.append(await store.paused())
+    shown = [await store.show(each) for each in "abc"]
+    resumed = await store.begin("c", trust=Trust.FULL)
+    with pytest.raises(SessionError, match="was begun with more trust"):
+        await store.begin("c", trust=Trust.INNER)
+    owners = [await store.owner(each) for each in ("a", "b", "unknown")]
+    await store.close()
 
-    assert {"a": attrs.evolve(before["a"], paused=True), "b": before["b"]} == paused
-    assert [True, False, True, False] == resumed
-    assert (before["a"], False) == ((await store.show("a")).info, (await store.resume("a")).paused)
+    whole = tuple(exchange("of the older version"))
+    assert [(("a", "me"), ("b", None)), (("b", None),), (("b", None),)] == marked
+    assert [("a", "me", whole), ("b", None, whole), ("c", None, whole)] == [
+        (each.info.id, each.info.user, each.messages) for each in shown
+    ]
+    assert (Resumed(id="c", history=whole), ["me", None, None]) == (resumed, owners)
 
 
 async def test_new_ids_differ(store):
@@ -198,7 +233,6 @@ async def test_unknown_sessions(store):
         lambda: store.show("x"),
         lambda: store.rename("x", "t"),
         lambda: store.delete("x"),
-        lambda: store.pause("x"),
         lambda: store.search("q", session_id="x"),
     ]
     said = []
@@ -217,9 +251,8 @@ async def test_unknown_sessions(store):
 
 
 async def test_what_is_exported_can_be_imported(store, tmp_path):
-    """Another store gets the same sessions, paused or not; what exists is skipped, or replaced if asked."""
+    """Another store gets the same sessions; what exists is skipped, or replaced if asked."""
     await filled(store)
-    await store.pause("a")
     lines = [line async for line in store.export()]
     only = [line async for line in store.export("b")]
     other = SessionStore.open(tmp_path / "other")
@@ -227,7 +260,7 @@ async def test_what_is_exported_can_be_imported(store, tmp_path):
     copies = [await other.show(each, hidden=True) for each in "ab"]
     copied = [line async for line in other.export()]
     hits = await other.search("words", user_id="me")
-    paused = [(await other.resume(each)).paused for each in "ab"]
+    marked = await other.paused()
     await other.close()
 
     assert [
@@ -236,9 +269,20 @@ async def test_what_is_exported_can_be_imported(store, tmp_path):
         ImportReport(replaced=2, messages=4),
     ] == reports
     assert [await store.show(each, hidden=True) for each in "ab"] == copies
-    assert (lines, [True, False]) == (copied, paused)
+    assert (lines, ()) == (copied, marked)
     assert ["a"] == [hit.session for hit in hits]
     assert lines[-1:] == only
+
+
+async def test_an_export_of_an_older_version_may_say_that_memory_is_off(store):
+    """The session is marked, to be switched off by the host; replaced by one that does not say so, it is not."""
+    line = {"type": "session", "id": "a", "user": "me", "created": WHEN.isoformat(), "updated": WHEN.isoformat()}
+    marked = []
+    for paused in (True, False):
+        await store.import_([json.dumps({**line, "paused": paused})], replace=True)
+        marked.append(await store.paused())
+
+    assert [(("a", "me"),), ()] == marked
 
 
 async def test_a_session_that_goes_while_all_are_exported(store):
