@@ -256,8 +256,8 @@ async def test_a_gateway_that_does_not_answer_is_left_alone(gateway, make_servic
 
     failed = ("memory_gateway_recall_failed", {"operation": "search", "category": "server_error", "status": 503})
     opened = ("memory_gateway_breaker_opened", {"category": "server_error", "seconds": 30.0})
-    skip = {"reason": "breaker_open", "category": "server_error"}
-    assert [[failed], [failed, opened], [("memory_gateway_recall_skipped", skip)]] == [*seen, told(skipped)]
+    left_alone = {"operation": "search", "category": "breaker_open", "status": None, "cause": "server_error"}
+    assert [[failed], [failed, opened], [("memory_gateway_recall_failed", left_alone)]] == [*seen, told(skipped)]
     assert ([("breaker", "skipped", "server_error")], ["breaker_open"]) == (skipped.decisions, skipped.degradations)
     assert ["memory_gateway_add_succeeded", "memory_gateway_flush_succeeded"] == [name for name, _ in told(kept)]
     assert (["search", "search", "add", "flush", "search"], 1) == (gateway.operations, probed.recoveries)

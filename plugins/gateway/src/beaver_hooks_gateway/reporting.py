@@ -49,7 +49,8 @@ def tell_recall_skipped(reason: str, turn: Turn, report: Report) -> None:
 def tell_breaker_refused(why: str, report: Report) -> None:
     """Say that no search was made because the gateway is left alone for now."""
     report.decision("breaker", "skipped", why)
-    report.event("memory_gateway_recall_skipped", reason="breaker_open", category=why)
+    facts = {"operation": "search", "category": "breaker_open", "status": None, "cause": why}
+    report.event("memory_gateway_recall_failed", **facts)
     report.degraded("breaker_open")
 
 
