@@ -56,7 +56,7 @@ class GitIndexes:
     def __init__(
         self, scope: Path, environment: Mapping[str, str], *, now: Callable[[], float] = time.monotonic
     ) -> None:
-        self._scope = Path(os.path.realpath(scope))
+        self._scope = _real(scope)
         self._environment = environment
         self._now = now
         self._known: dict[tuple[Path, Path], _Answer] = {}
@@ -80,7 +80,7 @@ class GitIndexes:
         """Return the folder without links, and the repositories that it lies in."""
         now, known = self._now(), self._places.get(folder)
         if known is None or now >= known[0] + MOMENT:
-            real = Path(os.path.realpath(folder))
+            real = _real(folder)
             known = self._places[folder] = now, real, tuple(repositories(real))
         return known[1:]
 
@@ -109,6 +109,14 @@ class GitIndexes:
 
     def _is_to_ask_again(self, known: _Answer) -> bool:
         return known.names is None and self._now() >= known.when + AGAIN
+
+
+def _real(path: Path) -> Path:
+    """Return a path without links; as it is where no file can have that name."""
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError:
+        return path.absolute()
 
 
 def repositories(folder: Path) -> Iterator[Path]:

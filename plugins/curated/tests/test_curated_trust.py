@@ -98,9 +98,13 @@ async def test_the_tool(service, planted):
     """The model is told why nothing can be written, and sees nothing of the file; the other target is written."""
     report = RecordingReport()
     tool = MemoryTool(service)
-    refused = await tool.run({"action": "add", "target": "memory", "content": "one"}, make_turn(), report)
-    missed = await tool.run({"action": "remove", "target": "memory", "old_text": "x"}, make_turn(), RecordingReport())
-    other = await tool.run({"action": "add", "target": "user", "content": "one"}, make_turn(), RecordingReport())
+    refused = await tool.run({"action": "add", "target": "memory", "content": "one"}, make_turn(trust="full"), report)
+    missed = await tool.run(
+        {"action": "remove", "target": "memory", "old_text": "x"}, make_turn(trust="full"), RecordingReport()
+    )
+    other = await tool.run(
+        {"action": "add", "target": "user", "content": "one"}, make_turn(trust="full"), RecordingReport()
+    )
 
     assert (refused, True) == (missed, other["success"])
     assert {"success": False, "done": True} == {key: refused[key] for key in ("success", "done")}
