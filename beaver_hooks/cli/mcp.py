@@ -17,6 +17,7 @@ from beaver_hooks.config import LoadedConfig
 from beaver_hooks.host import Host
 from beaver_hooks.log import LOGGER_NAME
 from beaver_hostspecs import HostMisused, PluginMissing, Trust, scrub
+from beaver_hostspecs.distributions import install_command
 
 if TYPE_CHECKING:
     from beaver_hooks.adapters.mcp_server import HttpPlace, Identity
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 NEEDED = ("mcp", "mcp_types", "starlette", "uvicorn")
 """What the extra brings along; `mcp_types` is there from version 2 of `mcp` on."""
 
-MISSING = "`beaver mcp` needs the package `mcp`, version 2; run: pip install 'beaver-hooks[mcp]'"
+MISSING = "`beaver mcp` needs the package `mcp`, version 2; run: {}"
 ELSEWHERE = ("mcp", "uvicorn")
 """Loggers of others that have something to say while a server runs."""
 
@@ -103,7 +104,7 @@ def _adapter() -> ModuleType:
         return import_module("beaver_hooks.adapters.mcp_server")
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in NEEDED:
-            raise PluginMissing(MISSING) from error
+            raise PluginMissing(MISSING.format(install_command("beaver-hooks", "mcp"))) from error
         raise
 
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 import attrs
 
 from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hostspecs.distributions import install_command
 
 MEMORIES = ("curated", "gateway", "local", "server")
 """The plugins of this project, by name. Each is a distribution of its own, `beaver-hooks-<name>`."""
@@ -53,6 +54,6 @@ def _elsewhere(name: str, claims: Claims) -> str:
 
 def _no_memory(name: str, claims: Claims) -> str:
     if name in MEMORIES:
-        return f"no plugin named `{name}` is installed; run: pip install beaver-hooks-{name}"
+        return f"no plugin named `{name}` is installed; run: {install_command(f'beaver-hooks-{name}')}"
     claimed = [path.removeprefix("memory.") for path in claims.claimed if path.startswith("memory.")]
     return f"is not a setting{did_you_mean(name, ('mode', *MEMORIES, *claimed))}"

@@ -8,7 +8,7 @@ import attrs
 
 from beaver_hooks.config import MEMORIES
 from beaver_hooks.log import make_log
-from beaver_hostspecs import PROJECT
+from beaver_hostspecs import PROJECT, distributions
 from beaver_hostspecs.naming import type_name
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def installed() -> dict[str, "EntryPoint | Rivals"]:
 
 def install_command(name: str) -> str | None:
     """Return the command that installs a plugin, or `None` where nobody can know its distribution."""
-    return f"pip install beaver-hooks-{name}" if name in MEMORIES else None
+    return distributions.install_command(f"beaver-hooks-{name}") if name in MEMORIES else None
 
 
 def _one(name: str, points: dict[str, "EntryPoint"]) -> "EntryPoint | Rivals":

@@ -1,158 +1,112 @@
-"""One turn through two plugins, one of which fails before your eyes. Run it with `make demo`.
+"""The first minute with `beaver`: tell it a fact, ask in another process, forget it, and watch a plugin fail.
 
-The plugin `tally` comes through its entry point, the plugin `notes` is in this file. The failures are real: `notes`
-raises an exception when it is asked for what it remembers, and never ends when it is told the answer.
+Run it with `make demo`. Every line that begins with `$` is a process of its own. There is no network and no language
+model: the provider `offline` answers from what memory gives it.
 """
 
-import asyncio
-import io
-import logging
+import os
+import shlex
+import subprocess
+import sys
 import tempfile
 import textwrap
-from collections.abc import Iterable
+from pathlib import Path
 
-from beaver_hooks import Host, OpenTurn
-from beaver_hooks.audit.events import AuditEvent
-from beaver_hostspecs import Contribution, Deadlines, PluginInfo, Reference, hookimpl
+FACT = "We release on Thursday."
+QUESTION = "run 'When do we release?'"
 
-BASE = "You are a helpful assistant."
-ANSWERS = {
-    "When do we release?": "On Thursday, as your note says.",
-    "What did I just ask you?": "You asked when we release.",
-    "And who tests it?": "Kim does, as your note says.",
-}
-"""The model of this demo: it knows its lines by heart."""
+BROKEN = """
+from beaver_hostspecs import hookimpl
 
-
-class Notes:
-    """Remembers two notes. Its backend is switched off and on by the demo."""
-
-    def __init__(self) -> None:
-        self.broken = False
-
+class Broken:
     @hookimpl
-    def describe(self) -> PluginInfo:
-        """Ask for little time, so that the demo is quick."""
-        return PluginInfo(version="1", contract="1.0", deadlines=Deadlines(before_prompt=0.3, after_prompt=0.3))
-
-    @hookimpl
-    async def before_prompt(self) -> Contribution:
-        """Recall both notes; raise when the backend is off."""
-        if self.broken:
-            raise ConnectionError("the backend of notes does not answer")
-        notes = {"note-1": "The release is on Thursday.", "note-2": "Kim tests the release."}
-        return Contribution(references=[Reference(kind="note", id=key, text=text) for key, text in notes.items()])
-
-    @hookimpl
-    async def after_prompt(self) -> None:
-        """Learn nothing; wait for ever when the backend is off."""
-        if self.broken:
-            await asyncio.Event().wait()
+    async def before_prompt(self):
+        raise ConnectionError("its server is down")
+"""
+"""A plugin that fails whenever it is asked."""
 
 
-def say(text: str = "", *, indent: str = "") -> None:
-    """Print `text` in 80 columns."""
-    for line in text.splitlines() or [""]:
-        print(textwrap.fill(line, 80, initial_indent=indent, subsequent_indent=indent + "    ") or indent.rstrip())
+class Demo:
+    """Runs `beaver` in a folder that is its home, and prints what it says.
+
+    Args:
+        home: the folder; nothing outside of it is read or written.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.site = home / "site"
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER_", "XDG_"))}
+        self.environment = {**kept, "HOME": str(home), "NO_COLOR": "1", "BEAVER_LOG_LEVEL": "critical"}
+
+    def step(self, title: str) -> None:
+        """Begin another part."""
+        print(f"\n{title}")
+
+    def beaver(self, arguments: str, *, part: str = "") -> None:
+        """Run a command and print what it says, or the part of it that is about one plugin."""
+        print(f"  $ beaver {arguments}")
+        said = self.run(arguments)
+        print(textwrap.indent((_part(said, part) if part else said).rstrip(), "    "))
+
+    def run(self, arguments: str) -> str:
+        """Run a command; return what it says."""
+        command = [sys.executable, "-m", "beaver_hooks.cli", *shlex.split(arguments)]
+        done = subprocess.run(
+            command, cwd=self.home, env=self.environment, capture_output=True, text=True, check=True
+        )  # fmt: skip
+        return done.stdout + done.stderr
+
+    def look_for(self, text: str) -> None:
+        """Print which files below the home hold a text."""
+        files = (each for each in self.home.rglob("*") if each.is_file() and self.site not in each.parents)
+        found = sorted(str(each.relative_to(self.home)) for each in files if text.encode() in each.read_bytes())
+        print(f"  $ grep --recursive --files-with-matches '{text}' .\n    {', '.join(found) or '(no file)'}")
+
+    def install_broken(self) -> None:
+        """Install the plugin that fails, as a distribution of its own."""
+        info = self.site / "beaver_broken-1.0.dist-info"
+        info.mkdir(parents=True)
+        (self.site / "beaver_broken.py").write_text(BROKEN)
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: beaver-broken\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text("[beaver_hooks]\nbroken = beaver_broken:Broken\n")
+        self.environment["PYTHONPATH"] = str(self.site)
 
 
-def title(text: str) -> None:
-    """Print a heading."""
-    print(f"\n== {text} {'=' * (76 - len(text))}")
-
-
-def show_health(host: Host) -> None:
-    """Print the health of every plugin, and the host's own."""
-    for name, health in host.health().items():
-        say(f"health  {name}: {health}")
-
-
-def show_prompt(turn: OpenTurn) -> None:
-    """Print what the model gets."""
-    say("system prompt:")
-    say(turn.system_prompt(BASE), indent="  | ")
-    for message in turn.references:
-        say(f"reference message from {message.plugin} (ephemeral, kept nowhere):")
-        say(message.text, indent="  | ")
-    say(f"user: {turn.prompt}")
-
-
-def show_receipt(turn: OpenTurn) -> None:
-    """Print a turn's receipt in words."""
-    receipt = turn.receipt
-    say(f"{receipt.turn}: {receipt.state}, {receipt.tokens} tokens of memory")
-    say(f"prompt {receipt.prompt}, {receipt.prompt_characters} characters (a keyed hash, no text)")
-    for name, part in receipt.plugins.items():
-        say(f"{name}: considered {part.considered}, injected {list(part.injected)}, {part.tokens} tokens")
-        for outcome in part.outcomes:
-            say(f"{name}: outcome {outcome.plane} {outcome.kind} {dict(outcome.facts)}", indent="  ")
-        for failure in part.failures:
-            error = f" ({failure.error})" if failure.error else ""
-            say(f"{name}: FAILED in {failure.hook}: {failure.category}{error}", indent="  ")
-        for hook, milliseconds in part.milliseconds.items():
-            say(f"{name}: {hook} took {milliseconds:.1f} ms", indent="  ")
-
-
-def show_events(events: Iterable[AuditEvent]) -> None:
-    """Print audit events."""
-    for event in events:
-        facts = [f"{name}={fact}" for name, fact in event.facts.items() if fact is not None]
-        said = [f"{event.at:%H:%M:%S}", event.name, event.plugin, event.hook, *facts]
-        say(" ".join(part for part in said if part), indent="  ")
-
-
-async def run_turn(host: Host, prompt: str, *, in_full: bool = True) -> OpenTurn:
-    """Run one turn as any agent would: recall, ask the model, give the answer, commit."""
-    async with host.turn(prompt, session="demo") as turn:
-        if in_full:
-            show_prompt(turn)
-        say(f"assistant: {ANSWERS[prompt]}")
-        await turn.commit(ANSWERS[prompt])
-    await host.drain()
-    return turn
-
-
-async def failing_turn(host: Host, notes: Notes, log: io.StringIO) -> None:
-    """Run the turn in which `notes` fails twice, and show all that is known about it afterwards."""
-    title("The turn to watch: `notes` is made to fail")
-    say("Its backend is off now: `before_prompt` will raise ConnectionError, and `after_prompt` will wait for ever.")
-    show_health(host)
-    notes.broken = True
-    turn = await run_turn(host, "What did I just ask you?")
-    say("The user has the answer. `tally` was heard; of `notes` nothing is in the prompt.")
-    title("What the log says")
-    say(log.getvalue(), indent="  ")
-    title("The receipt of that turn")
-    show_receipt(turn)
-    title("Health afterwards")
-    show_health(host)
-
-
-async def demo(folder: str, log: io.StringIO) -> None:
-    """Run three turns in one session."""
-    notes = Notes()
-    async with Host({"notes": notes}, entry_points=["tally"], state_folder=folder) as host:
-        title("A turn in which all is well")
-        await run_turn(host, "When do we release?")
-        await failing_turn(host, notes, log)
-        title("The backend is on again")
-        notes.broken = False
-        await run_turn(host, "And who tests it?", in_full=False)
-        show_health(host)
-        title("The audit trail: content-free, chained by keyed hashes")
-        host.trail.flush()
-        show_events(host.trail.tail())
-        verdict = host.trail.verify()
-        state = "whole" if verdict.ok else f"BROKEN at record {verdict.first_bad}: {verdict.reason}"
-        say(f"verified: the chain of {verdict.checked} records is {state}")
+def _part(said: str, plugin: str) -> str:
+    """Return the lines of a report that are about one plugin."""
+    lines = said.splitlines()
+    begin = next(at for at, line in enumerate(lines) if line.split() and line.split()[0] == plugin)
+    end = next((at for at in range(begin + 1, len(lines)) if not lines[at].startswith(" ")), len(lines))
+    return "\n".join(line for line in lines[begin:end] if line)
 
 
 def main() -> None:
-    """Run the demo with its state in a temporary folder, and catch the log to show it in its place."""
-    log = io.StringIO()
-    logging.basicConfig(stream=log, format="%(levelname)s %(message)s")
+    """Tell the story."""
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(demo(folder, log))
+        demo = Demo(Path(folder).resolve())
+        demo.run("init --local --provider offline")
+
+        demo.step("Tell it a fact, and ask in another process.")
+        demo.beaver(f"memory add '{FACT}'")
+        demo.beaver(QUESTION)
+
+        demo.step("Why did it know that?")
+        demo.beaver("why", part="local")
+
+        demo.step("Forget it, with the conversation that quotes it, and look for it in the files.")
+        demo.beaver("memory forget 1 --yes")
+        demo.look_for(FACT)
+        session = demo.run("sessions list").splitlines()[1].split()[0]
+        demo.run(f"sessions delete --yes {session}")
+        print("  $ beaver sessions delete --yes SESSION")
+        demo.look_for(FACT)
+
+        demo.step("A plugin that fails costs the user nothing, and is named.")
+        demo.install_broken()
+        demo.run("memory add 'Kim tests the release.'")
+        demo.beaver("run 'Who tests the release?'")
+        demo.beaver("memory", part="broken")
 
 
 if __name__ == "__main__":

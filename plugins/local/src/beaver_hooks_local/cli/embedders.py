@@ -14,11 +14,11 @@ from beaver_hooks_local.embedding.benching import QUERIES, bench_model
 from beaver_hooks_local.embedding.installing import install_model, remove_model
 from beaver_hooks_local.embedding.models import Listed, check_model, is_there, known_model, list_models
 from beaver_hostspecs import Shell
+from beaver_hostspecs.distributions import install_command
 
 PACKAGES = ("onnxruntime", "tokenizers")
 """What runs a model."""
 
-MISSING = 'To run it, install the packages for it: pip install "beaver-hooks-local[onnx]"'
 MEGABYTE = 1_000_000
 
 model_argument = click.argument("model", default="e5-small", metavar="[MODEL]")
@@ -71,7 +71,7 @@ def install(shell: Shell, model: str, *, as_json: bool) -> None:
         return
     say(f"{model} is installed: {_size(known.size)} in {installed.folder}.")
     if not runs:
-        say(MISSING)
+        say(_missing())
     say("Memories are embedded from the next conversation on; `beaver memory reindex` does it now.")
 
 
@@ -110,7 +110,7 @@ def check(shell: Shell, model: str, *, as_json: bool) -> None:
     if as_json:
         say_json({"model": model, "folder": str(installed.folder), "can_run": runs})
     else:
-        say(f"{model} is whole." + ("" if runs else f"\n{MISSING}"))
+        say(f"{model} is whole." + ("" if runs else f"\n{_missing()}"))
 
 
 @embedder.command()
@@ -169,3 +169,7 @@ def _json(listed: Listed) -> dict[str, object]:
 
 def _size(size: int) -> str:
     return f"{size / MEGABYTE:.0f} MB"
+
+
+def _missing() -> str:
+    return f"To run it, install the packages for it: {install_command('beaver-hooks-local', 'onnx')}"
