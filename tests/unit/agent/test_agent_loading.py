@@ -35,6 +35,7 @@ from beaver_hostspecs import (
     SystemClock,
     Trust,
 )
+from beaver_hostspecs.distributions import install_command
 from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingPlugin
 from beaver_hostspecs.testing.clocks import NOON
 
@@ -274,8 +275,8 @@ async def test_skill_folders_belong_to_the_file(case, monkeypatch, tmp_path):
 
 # --- What is refused, and what is left of it ----------------------------------------------------------------------
 
-INSTALL = (
-    "the plugin `gateway` is needed by the memory mode `{}` and not installed; run: pip install beaver-hooks-gateway"
+INSTALL = "the plugin `gateway` is needed by the memory mode `{}` and not installed; run: " + install_command(
+    "beaver-hooks-gateway"
 )
 
 

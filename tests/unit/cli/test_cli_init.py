@@ -7,6 +7,7 @@ import pytest
 
 from beaver_hooks.agent.providers.offline import NOTHING
 from beaver_hooks.config import is_trusted
+from beaver_hostspecs.distributions import install_command
 
 OFFLINE = {"memory": {"mode": "curated"}, "provider": {"kind": "offline"}}
 URL = "http://127.0.0.1:11434/v1"
@@ -237,11 +238,11 @@ def test_the_local_memory_is_not_installed(cli, path):
     assert (2, "", True, False) == (
         wanted.code,
         wanted.out,
-        "install it with: pip install beaver-hooks-local\n" in wanted.err,
+        f"install it with: {install_command('beaver-hooks-local')}\n" in wanted.err,
         was_written,
     )
     assert (0, True, False) == (
         told.code,
-        "pip install beaver-hooks-local, and beaver init --local\n" in told.out,
+        f"{install_command('beaver-hooks-local')}, and beaver init --local\n" in told.out,
         "pip install" in silent.out,
     )

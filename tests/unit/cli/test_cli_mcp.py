@@ -7,8 +7,9 @@ import pytest
 
 from beaver_hooks.cli import mcp
 from beaver_hostspecs import Secret
+from beaver_hostspecs.distributions import install_command
 
-MISSING = "Error: `beaver mcp` needs the package `mcp`, version 2; run: pip install 'beaver-hooks[mcp]'.\n"
+MISSING = f"Error: `beaver mcp` needs the package `mcp`, version 2; run: {install_command('beaver-hooks', 'mcp')}.\n"
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import pytest
 
 from beaver_hooks.config import Config, HostSettings, is_section_path, parse_config, read_config
 from beaver_hostspecs import ConfigurationError, Secret
+from beaver_hostspecs.distributions import install_command
 from beaver_hostspecs.settings import between, setting
 
 
@@ -142,7 +143,7 @@ TALLY = '{"plugins": {"tally": {}}}'
         (
             '{"memory": {"local": {}}}',
             {},
-            "memory.local: no plugin named `local` is installed; run: pip install beaver-hooks-local",
+            f"memory.local: no plugin named `local` is installed; run: {install_command('beaver-hooks-local')}",
         ),
         ('{"memory": {"gatway": {}}}', {}, "memory.gatway: is not a setting; did you mean `gateway`?"),
         (

@@ -3,6 +3,7 @@
 import sys
 
 from beaver_hooks.registry.catalog import Rivals, install_command, installed
+from beaver_hostspecs.distributions import install_command as pip_install
 
 
 def distribution(folder, name, *points, version="1.0"):
@@ -81,4 +82,4 @@ def test_a_distribution_that_cannot_be_read(tmp_path, monkeypatch, caplog):
 
 def test_install_commands():
     """Our own plugins have a known distribution; that of another one nobody can know."""
-    assert [install_command(name) for name in ("gateway", "tally")] == ["pip install beaver-hooks-gateway", None]
+    assert [install_command(name) for name in ("gateway", "tally")] == [pip_install("beaver-hooks-gateway"), None]

@@ -8,6 +8,7 @@ import pytest
 from beaver_hooks import Host
 from beaver_hooks.config import parse_config
 from beaver_hostspecs import ConfigurationError, PluginMissing
+from beaver_hostspecs.distributions import install_command
 from beaver_hostspecs.testing import RecordingPlugin
 
 
@@ -101,7 +102,7 @@ async def test_plugins_that_are_handed_over_and_their_configuration(tmp_path):
         assert host.fail_closed == {"given", "later", "program"}
 
 
-COMMAND = "the plugin `{0}` is needed by the memory mode `{1}` and not installed; run: pip install beaver-hooks-{0}"
+COMMAND = "the plugin `{0}` is needed by the memory mode `{1}` and not installed; run: {2}"
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,10 @@ async def test_what_a_mode_requires(site, configured, config, present, missing):
         await configured(config).open()
 
     mode = config.get("memory", {}).get("mode", "hybrid")
-    assert (str(caught.value), caught.value.plugin) == (COMMAND.format(missing, mode), missing)
+    assert (str(caught.value), caught.value.plugin) == (
+        COMMAND.format(missing, mode, install_command(f"beaver-hooks-{missing}")),
+        missing,
+    )
     assert site.imported() == []
 
 
@@ -324,7 +328,7 @@ async def test_a_required_plugin_that_cannot_be_loaded(site, configured, case):
 
     assert str(caught.value) == (
         f"the plugin `curated` is needed by the memory mode `hybrid`: {reason.replace('`odd`', '`curated`')}; "
-        "mend it, or reinstall it with: pip install beaver-hooks-curated"
+        f"mend it, or reinstall it with: {install_command('beaver-hooks-curated')}"
     )
     assert "zebra" not in site.imported()
 
