@@ -53,7 +53,8 @@ class Host:
             the memory mode and `plugins.disabled` of the configuration let it be.
         fail_closed: names of plugins whose failure in `before_prompt` stops the turn.
         config: settings; the defaults if `None`.
-        state_folder: where state is kept, `.beaver` in the working directory by default.
+        state_folder: where state is kept: the nearest `.beaver` at or above the working directory unless given, else
+            the one in the home directory.
         services: what the host lends to plugins.
         sinks: further places for audit events.
         clock: where time comes from.

@@ -12,13 +12,11 @@ import attrs
 
 from beaver_hooks.audit.events import AuditSink
 from beaver_hooks.config import Config
-from beaver_hooks.config.finding import FOLDER
+from beaver_hooks.config.finding import find_folder
 from beaver_hooks.engine import Options
 from beaver_hooks.registry.modes import Preset, preset_of, with_choices
 from beaver_hostspecs import Clock, CommandContext, HostMisused, Services, SystemClock
 from beaver_hostspecs.naming import type_name
-
-STATE_FOLDER = Path(FOLDER)
 
 T = TypeVar("T")
 
@@ -56,13 +54,17 @@ def make_options(
         mode=config.mode if discover is None else None,
         plugins=plugins,
         fail_closed=closed,
-        state_folder=STATE_FOLDER if state_folder is None else as_path("state_folder", state_folder),
+        state_folder=_state_folder(state_folder),
         services=Services() if services is None else _a(Services, "services", services),
         environment=os.environ if environment is None else _a(Mapping, "environment", environment),
         sinks=_sinks(sinks),
         clock=SystemClock() if clock is None else _able("clock", clock, "a clock", "now", "monotonic"),
         boundary=_random_boundary if boundary is None else _able("boundary", boundary, "a function", "__call__"),
     )
+
+
+def _state_folder(given: object) -> Path:
+    return find_folder(os.environ, Path.cwd()) if given is None else as_path("state_folder", given)
 
 
 def as_path(name: str, value: object) -> Path:

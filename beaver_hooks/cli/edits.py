@@ -11,7 +11,7 @@ from beaver_hooks.cli.app import CONFIG
 from beaver_hooks.cli.opening import set_up_log
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.config.edits import Edited, Steps, edit_config
-from beaver_hooks.config.finding import FILE, FOLDER, Found, find_config
+from beaver_hooks.config.finding import FILE, Found, find_config, find_folder
 from beaver_hooks.config.paths import printable
 from beaver_hooks.registry.settings_classes import check_plugin_sections, settings_classes
 from beaver_hostspecs import scrub
@@ -31,7 +31,7 @@ def target(config: Path | None) -> Found:
     named = config or click.get_current_context().meta.get(CONFIG)
     cwd = Path.cwd()
     found = find_config(None if named is None else Path(named), os.environ, cwd)
-    return found or Found(path=cwd / FOLDER / FILE, given=False)
+    return found or Found(path=find_folder(os.environ, cwd) / FILE, given=False)
 
 
 def edited(found: Found, steps: Steps, *, dry: bool) -> Edited:

@@ -20,7 +20,7 @@ from beaver_hooks.cli.codes import FOUND
 from beaver_hooks.cli.options import IDENTIFIER
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.cli.wording import counted, filled
-from beaver_hooks.config.finding import FOLDER
+from beaver_hooks.config.finding import find_folder
 from beaver_hooks.config.paths import printable
 from beaver_hostspecs import ConfigurationError, Trust, scrub
 
@@ -145,7 +145,7 @@ def trust(agent: str) -> None:  # noqa: ARG001 - the other commands take it, too
     Somebody's repository may bring a .beaver folder, and what the memory in it says would reach the model as yours. So
     one that the hooks have not made is not used until you say here that it is yours.
     """
-    folder = Path.cwd() / FOLDER
+    folder = find_folder(os.environ, Path.cwd())
     if not folder.is_dir():
         raise ConfigurationError("", f"there is no folder {printable(str(folder))}; change to where it is")
     keep_folder(folder, os.environ)

@@ -9,7 +9,7 @@ from beaver_hooks.cli import trust_files
 from beaver_hooks.cli.codes import FOUND
 from beaver_hooks.cli.terminal import agreed, show
 from beaver_hooks.config import forget_trust
-from beaver_hooks.config.finding import FILE, FOLDER
+from beaver_hooks.config.finding import FILE, find_folder
 from beaver_hooks.config.loading import refuse_link
 from beaver_hooks.config.reading import build_config, read_json
 from beaver_hooks.config.trust import confirm, fingerprint, recorded_fingerprint, review
@@ -42,7 +42,7 @@ def command(ctx: click.Context, file: Path | None, *, yes: bool, forget: bool, o
         if file is not None:
             raise click.UsageError("--files takes no FILE: it is about those of the state folder.")
         ctx.exit(trust_files.review(yes=yes, forget=forget, only_show=only_show))
-    path = Path.cwd() / (file or Path(FOLDER, FILE))
+    path = Path.cwd() / (file or find_folder(os.environ, Path.cwd()) / FILE)
     if forget:
         there_was = forget_trust(path)
         show("The confirmation is taken back." if there_was else "There was no confirmation to take back.")

@@ -1,7 +1,7 @@
-"""Where the configuration is: what the caller names, then `BEAVER_CONFIG`, then `.beaver/config.json`."""
+"""Where configuration and state are: what the caller names, then `BEAVER_CONFIG`, then the nearest `.beaver`."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import attrs
@@ -20,7 +20,7 @@ class Found:
 
     Attributes:
         path: where it is, absolute.
-        given: whether somebody named it, which is trust enough; else it merely lay in the working directory.
+        given: whether somebody named it, which is trust enough; else it merely lay in the nearest `.beaver`.
     """
 
     path: Path
@@ -28,7 +28,7 @@ class Found:
 
 
 def find_config(explicit: Path | None, environment: Mapping[str, str], cwd: Path) -> Found | None:
-    """Return the first configuration there is, or `None`; parents of `cwd` are not searched.
+    """Return the first configuration there is, or `None`; that of the nearest `.beaver` where none is named.
 
     Raises:
         ConfigurationError: a named file does not exist, or the working directory cannot be looked into.
@@ -38,8 +38,52 @@ def find_config(explicit: Path | None, environment: Mapping[str, str], cwd: Path
     if environment.get(VARIABLE):
         named = cwd / environment[VARIABLE]
         return _given(named, f"{VARIABLE} names {{}}, which does not exist; correct the path")
-    path = cwd / FOLDER / FILE
+    path = find_folder(environment, cwd) / FILE
     return Found(path=path, given=False) if _is_there(path) else None
+
+
+def find_folder(environment: Mapping[str, str], cwd: Path) -> Path:
+    """Return the state folder of a working directory: the nearest `.beaver` at or above it, else the user's own.
+
+    It is looked for as git looks for a repository: never above the home directory, and outside of it no further than
+    a change of owner or file system. A folder above the working directory that is not the user's own is passed over.
+
+    Raises:
+        ConfigurationError: the working directory cannot be looked into.
+    """
+    home = home_folder(environment)
+    for folder in _upwards(cwd, home):
+        path = folder / FOLDER
+        if _is_there(path) and (folder == cwd or path.lstat().st_uid == _user()):
+            return path
+    return home / FOLDER
+
+
+def home_folder(environment: Mapping[str, str]) -> Path:
+    """Return the home directory of the user."""
+    return Path(environment.get("HOME") or Path.home())
+
+
+def _upwards(folder: Path, home: Path) -> Iterator[Path]:
+    """Yield a folder and those above it that belong to the same project, as far as can be told."""
+    within = folder.is_relative_to(home)
+    while True:
+        yield folder
+        if folder in (home, folder.parent) or not (within or _same_place(folder, folder.parent)):
+            return
+        folder = folder.parent
+
+
+def _same_place(folder: Path, above: Path) -> bool:
+    try:
+        one, other = folder.stat(), above.stat()
+    except OSError:
+        return False
+    return (one.st_uid, one.st_dev) == (other.st_uid, other.st_dev)
+
+
+def _user() -> int:
+    return os.geteuid() if hasattr(os, "geteuid") else 0
 
 
 def _given(path: Path, absent: str) -> Found:

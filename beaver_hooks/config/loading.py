@@ -9,7 +9,7 @@ from typing import Any, Literal, NoReturn
 import attrs
 
 from beaver_hooks.config.entries import Classes
-from beaver_hooks.config.finding import FOLDER, Found, find_config
+from beaver_hooks.config.finding import FOLDER, Found, find_config, find_folder
 from beaver_hooks.config.model import Config
 from beaver_hooks.config.paths import printable
 from beaver_hooks.config.reading import build_config, read_json
@@ -67,7 +67,7 @@ def load_config(
     cwd = Path.cwd() if cwd is None else cwd.absolute()
     found = find_config(explicit, environment, cwd)
     if found is None:
-        return LoadedConfig(config=Config(), path=None, trusted_by=None, state_folder=cwd / FOLDER)
+        return LoadedConfig(config=Config(), path=None, trusted_by=None, state_folder=find_folder(environment, cwd))
     if not found.given:
         refuse_link(found.path)
     # What is confirmed and what takes effect come from the same bytes: the file may change at any time.

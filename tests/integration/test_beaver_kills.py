@@ -22,7 +22,7 @@ def start(folder, number):
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "COV"))}
     return subprocess.Popen(
         [sys.executable, "-m", "beaver_hooks.cli", "run", f"Remember that ticket-{number} is open.", "--session", "s"],
-        cwd=folder, env={**kept, "XDG_STATE_HOME": str(folder / "state")},
+        cwd=folder, env={**kept, "XDG_STATE_HOME": str(folder / "state"), "HOME": str(folder)},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 

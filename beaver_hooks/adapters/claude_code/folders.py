@@ -10,7 +10,7 @@ from pathlib import Path
 
 from beaver_hooks.audit.key import KEY_FILE, make_key, read_key
 from beaver_hooks.config import LoadedConfig
-from beaver_hooks.config.finding import VARIABLE
+from beaver_hooks.config.finding import FOLDER, VARIABLE, home_folder
 from beaver_hooks.config.made_here import record_made, was_made_here
 from beaver_hooks.config.paths import printable
 from beaver_hooks.state_folder import make_state_folder
@@ -40,6 +40,8 @@ def check_folder(folder: Path, environment: Mapping[str, str]) -> None:
         ConfigurationError: the record of confirmations cannot be read.
         AuditUnavailable: the folder, or the key in it, cannot be read.
     """
+    if folder == home_folder(environment) / FOLDER:
+        return  # no repository can bring it
     if not _is_new(folder) and not _is_ours(folder, environment):
         raise ConfigurationNotTrusted(
             "",

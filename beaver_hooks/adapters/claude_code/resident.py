@@ -28,7 +28,7 @@ from beaver_hooks.adapters.claude_code.folders import check_folder, keep_folder,
 from beaver_hooks.adapters.claude_code.memory import Memory
 from beaver_hooks.adapters.claude_code.place import Place, same_user
 from beaver_hooks.config import load_config
-from beaver_hooks.config.finding import FILE, FOLDER, VARIABLE
+from beaver_hooks.config.finding import FILE, VARIABLE, find_folder
 from beaver_hooks.config.trust import recorded_fingerprint
 from beaver_hooks.host import Host
 from beaver_hooks.log import LOGGER_NAME, make_log
@@ -180,7 +180,8 @@ def stamp(config: Path | None, folder: Path = Path()) -> tuple[object, ...]:
 
 def file_of(config: Path | None, folder: Path) -> Path:
     """Return where the configuration is, or would be."""
-    return folder / (config or os.environ.get(VARIABLE) or Path(FOLDER, FILE))
+    named = config or os.environ.get(VARIABLE)
+    return folder / named if named else find_folder(os.environ, folder.absolute()) / FILE
 
 
 def _confirmed(path: Path) -> str | None:

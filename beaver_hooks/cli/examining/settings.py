@@ -14,7 +14,7 @@ from beaver_hooks.cli.examining.files import is_folder
 from beaver_hooks.cli.examining.findings import Finding, from_error, ok, problem, warning
 from beaver_hooks.config import LoadedConfig, load_config
 from beaver_hooks.config.environment import is_reference
-from beaver_hooks.config.finding import FOLDER
+from beaver_hooks.config.finding import find_folder
 from beaver_hooks.config.paths import printable, shown_variable
 from beaver_hooks.config.reading import read_json
 from beaver_hooks.registry.modes import preset_of
@@ -59,7 +59,7 @@ def look(given: Path | None) -> Looked:
     try:
         loaded = load_config(None if named is None else Path(named))
     except ConfigurationError as error:
-        return Looked(loaded=None, folder=Path.cwd() / FOLDER, findings=(_wrong(error),))
+        return Looked(loaded=None, folder=find_folder(os.environ, Path.cwd()), findings=(_wrong(error),))
     findings = (_source(loaded), _mode(loaded), *_blocked(loaded))
     return Looked(loaded=loaded, folder=loaded.state_folder, findings=findings)
 

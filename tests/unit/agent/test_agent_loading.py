@@ -242,7 +242,7 @@ async def test_where_the_configuration_comes_from(case, monkeypatch):
         EngineLoader(case.path),
         EngineLoader(load_config(case.path)),
         EngineLoader(environment={"BEAVER_CONFIG": "config.json"}),
-        EngineLoader(environment={}),
+        EngineLoader(environment={"HOME": str(case.folder)}),
     ]
     seen = []
     for loader in loaders:

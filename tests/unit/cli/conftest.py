@@ -32,15 +32,16 @@ class Ran(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in an empty folder, whose XDG folders are beside it, without a word from the environment."""
+    """Work in an empty home, whose XDG folders are beside it, without a word from the environment."""
     for name in [name for name in os.environ if name.startswith(("BEAVER_", "XDG_"))]:
         monkeypatch.delenv(name)
     for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
+    # What belongs to no project is kept in the home directory.
+    monkeypatch.setenv("HOME", str(folder))
     return folder
 
 

@@ -504,15 +504,16 @@ def test_status_of_a_place_that_is_not_private(cli, foreign, monkeypatch):
     assert (1, True) == (ran.code, f"{folder} is not a folder of yours alone" in ran.json["memory"][0]["problem"])
 
 
-def test_a_folder_that_nobody_confirmed(cli, foreign, scratch):
+def test_a_folder_that_nobody_confirmed(cli, foreign, scratch, monkeypatch, tmp_path):
     """Memory that was there before is off, and it is said, until the folder is confirmed."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     cli("hooks", "install", "claude-code")
     none = cli("hooks", "trust", "claude-code")
     (scratch / ".beaver" / "plugins").mkdir(parents=True)
     before = cli("hooks", "status")
     confirmed = cli("hooks", "trust", "claude-code")
 
-    assert (3, f"Error: there is no folder {scratch}/.beaver; change to where it is.\n") == (none.code, none.err)
+    assert (3, f"Error: there is no folder {tmp_path}/home/.beaver; change to where it is.\n") == (none.code, none.err)
     assert (1, True) == (before.code, "`beaver hooks trust claude-code`" in " ".join(before.out.split()))
     assert (0, f"The memory in {scratch}/.beaver is confirmed.\n") == (confirmed.code, confirmed.out)
     assert 0 == cli("hooks", "status").code

@@ -75,14 +75,15 @@ def test_what_cannot_be_looked_into_is_not_absent(cwd):
     (cwd / "loop").symlink_to("loop")
 
     assert refusal(find_config, None, {}, cwd / "loop") == (
-        f"cannot look for {cwd}/loop/.beaver/config.json; check the path and the permissions of its folders"
+        f"cannot look for {cwd}/loop/.beaver; check the path and the permissions of its folders"
     )
 
 
 def test_defaults_without_a_file(tmp_path, environment):
-    """Without any file the defaults are in effect."""
-    assert load_config(environment=environment, cwd=tmp_path) == LoadedConfig(
-        config=Config(), path=None, trusted_by=None, state_folder=tmp_path / ".beaver"
+    """Without any file the defaults are in effect, and state is the user's own."""
+    given = {**environment, "HOME": str(tmp_path / "home")}
+    assert load_config(environment=given, cwd=tmp_path) == LoadedConfig(
+        config=Config(), path=None, trusted_by=None, state_folder=tmp_path / "home" / ".beaver"
     )
 
 

@@ -56,6 +56,7 @@ def environment(runtime, project, tmp_path):
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "COV", "CLAUDE"))}
     places = {
         "XDG_RUNTIME_DIR": str(runtime),
+        "HOME": str(tmp_path / "home"),
         "XDG_STATE_HOME": str(tmp_path / "xdg"),
         "CLAUDE_PROJECT_DIR": str(project),
     }
@@ -278,6 +279,7 @@ def test_a_memory_that_a_repository_brings(say, environment, project):
 
 def test_a_memory_that_the_hooks_have_made(say, environment, project):
     """It counts for the next resident, and no more where something else has come in its place."""
+    (project / ".beaver").mkdir()
     answers = []
     for _ in range(2):
         answers.append(say(START))
