@@ -189,6 +189,10 @@ class Adapter:
         self._say("run_tool", error)
         return render_error(name, "it is out of service")
 
+    def limited(self, what: str, why: str, value: object) -> None:
+        """Log that a value of the framework cannot be used, by its type; the turn goes on without it."""
+        self._log.warning("adapter_limited", what=what, why=why, type=type_name(value))
+
     def _say(self, what: str, error: BaseException) -> None:
         # Other errors may quote what was said.
         reason = str(error) if isinstance(error, BeaverError) else None
@@ -198,7 +202,7 @@ class Adapter:
         """Return a framework's id as text. What shows itself by its address would be another one each time."""
         if value is None or isinstance(value, IDS):
             return None if value is None else str(value)
-        self._log.warning("adapter_limited", what=what, why="it is no text, number or UUID", type=type_name(value))
+        self.limited(what, "it is no text, number or UUID", value)
         return None
 
     async def _offered_soon(self, caller: OpenTurn | Caller) -> tuple[OfferedTool, ...]:

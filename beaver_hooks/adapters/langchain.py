@@ -226,25 +226,34 @@ class BeaverMiddleware(AgentMiddleware[State, Any, Any]):
 
 
 def _with_memory(request: ModelRequest[Any], run: Run) -> ModelRequest[Any]:
-    """Return the request with the rules, the references and the plugins' tools; where there is nothing, as it is."""
+    """Return the request with the rules, the references and the plugins' tools; where there is nothing, as it is.
+
+    What is not added to stays the very object: other middlewares append to lists in place.
+    """
     if run.turn is None:
         return request
-    recalled = [HumanMessage(text) for text in run.turn.references]
+    changed: dict[str, Any] = {}
+    if run.turn.system_prompt():
+        changed["system_message"] = _system(request.system_message, run.turn)
+    if recalled := [HumanMessage(text) for text in run.turn.references]:
+        changed["messages"] = _before_history(recalled, request.messages)
+    if tools := _not_taken(run, request):
+        changed["tools"] = [*request.tools, *tools]
+    return request.override(**changed) if changed else request
+
+
+def _not_taken(run: Run, request: ModelRequest[Any]) -> list[PluginTool]:
+    """Return the plugins' tools whose names no tool of the request has."""
     taken = {
         each["name"] if isinstance(each, dict) and "name" in each else getattr(each, "name", None)
         for each in request.tools
     }
-    return request.override(
-        system_message=_system(request.system_message, run.turn),
-        messages=_before_history(recalled, request.messages),
-        tools=[*request.tools, *(tool for name, tool in run.tools.items() if name not in taken)],
-    )
+    return [tool for name, tool in run.tools.items() if name not in taken]
 
 
-def _system(message: SystemMessage | None, turn: AdapterTurn) -> SystemMessage | None:
+def _system(message: SystemMessage | None, turn: AdapterTurn) -> SystemMessage:
+    """Return a system message with the rules and blocks at its end."""
     said = turn.system_prompt()
-    if not said:
-        return message
     if message is None:
         return SystemMessage(said)
     if isinstance(message.content, str):

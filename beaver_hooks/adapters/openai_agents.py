@@ -77,6 +77,8 @@ BLOCKED = (
 SERVER_SIDE = ("conversation_id", "previous_response_id", "auto_previous_response_id")
 """Options of a run whose history the provider keeps."""
 
+STREAMED = inspect.signature(Runner.run_streamed)
+
 Input = str | list[TResponseInputItem] | RunState[Any]
 
 
@@ -135,10 +137,12 @@ class BeaverRunner:
         self,
         starting_agent: Agent[Any],
         input: Input,  # noqa: A002 - the SDK's name
+        *positional: Any,
         **options: Unpack[RunOptions[Any]],
     ) -> RunResultStreaming:
-        """Do as `Runner.run_streamed` does."""
-        run = _Run(self._adapter, options)
+        """Do as `Runner.run_streamed` does, which takes options without their names too."""
+        given = STREAMED.bind(starting_agent, input, *positional, **options).arguments
+        run = _Run(self._adapter, cast("RunOptions[Any]", dict(list(given.items())[2:])))
         result = Runner.run_streamed(starting_agent, input, **run.options())
         # In the result itself, so that it stays what the SDK's other functions take; and it must not hold itself.
         vars(result)["stream_events"] = functools.partial(_stream, weakref.ref(result), run)
@@ -227,12 +231,22 @@ class _Run(RunHooks[Any]):
         at = max((at for at, each in enumerate(items) if each.get("role") == "user"), default=len(items))
         self.turn = await self._adapter.open(
             "".join(_said(each.get("content")) for each in items[at : at + 1]),
-            session=_session(self._options),
+            session=self._session(),
             user=user_in(data.context),
             history=[(str(each.get("role")), _said(each.get("content"))) for each in items[:at]],
         )
         for call, output in _results(items[at:]):
             await self._tell(str(call["name"]), str(call["call_id"]), call.get("arguments"), output)
+
+    def _session(self) -> object:
+        """Return the id of the run's session. The SDK never asks for it, so that one that raises ends no run."""
+        session = self._options.get("session")
+        try:
+            named = getattr(session, "session_id", None)
+        except Exception as error:  # noqa: BLE001 - anybody's code; it is logged
+            self._adapter.limited("session", "its `session_id` raises", error)
+            named = None
+        return named or self._options.get("conversation_id") or _configured(self._options, "group_id")
 
     def _references(self, turn: AdapterTurn) -> list[TResponseInputItem]:
         kept = any(self._options.get(each) for each in SERVER_SIDE)
@@ -244,7 +258,7 @@ class _Run(RunHooks[Any]):
 
     async def use(self, name: str, arguments: str, context: ToolContext[Any]) -> str:
         """Run a plugin's tool in the turn; before it is open, in a run that goes on, in one of its own."""
-        turn = self.turn or await self._adapter.open("", session=_session(self._options), user=user_in(context.context))
+        turn = self.turn or await self._adapter.open("", session=self._session(), user=user_in(context.context))
         return await turn.run_tool(name, arguments, call_id=context.tool_call_id)
 
     @override
@@ -298,11 +312,6 @@ def _tool(offered: OfferedTool) -> FunctionTool:
 def _configured(options: RunOptions[Any], name: str) -> Any:
     config = options.get("run_config")
     return config.get(name) if isinstance(config, dict) else getattr(config, name, None)
-
-
-def _session(options: RunOptions[Any]) -> str | None:
-    named = getattr(options.get("session"), "session_id", None) or options.get("conversation_id")
-    return named or _configured(options, "group_id")
 
 
 def _before_history(

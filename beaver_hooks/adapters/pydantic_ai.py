@@ -186,7 +186,14 @@ class BeaverMemory(AbstractCapability[Any]):
         """Put the references into the request, in major 1; in major 2 this comes before what rewrites the history."""
         if not MAJOR_1:
             return await handler(request_context)
-        return await handler(replace(request_context, messages=self._with_references(request_context.messages)))
+        # In the very object, for this request: another capability may put another model into it, which hooks that
+        # come after look for there.
+        messages = request_context.messages
+        request_context.messages = self._with_references(messages)
+        try:
+            return await handler(request_context)
+        finally:
+            request_context.messages = messages
 
     @override
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:

@@ -17,9 +17,8 @@ What Strands forces:
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
-import attrs
 from strands import Agent
 from strands.hooks import (
     AfterInvocationEvent,
@@ -34,6 +33,7 @@ from strands.plugins import Plugin
 from strands.tools import PythonAgentTool
 from strands.types.content import Message, Messages, SystemPrompt
 from strands.types.tools import AgentTool, ToolResult, ToolResultStatus, ToolSpec, ToolUse
+from typing_extensions import override
 
 from beaver_hooks.adapters.core import Adapter, AdapterTurn, Defaults, OfferedTool, user_in
 from beaver_hooks.adapters.texts import text_of
@@ -67,9 +67,10 @@ REASONS: Mapping[str, DropReason] = {
 """Why a run stopped without an answer; whatever else stops it has failed."""
 
 
-@attrs.define(kw_only=True, eq=False)
-class _Run:
+class _Run(str):
     """What one run of an agent keeps in its `invocation_state`.
+
+    Streams show that state as it is. So this reads as the turn's id there, and a copy of it is just that.
 
     Attributes:
         turn: its turn.
@@ -78,10 +79,24 @@ class _Run:
         denied: whether a hook forbade the last model call, and answered in its place.
     """
 
+    __slots__ = ("denied", "invocation", "tools", "turn")
+
     turn: AdapterTurn
     tools: dict[str, OfferedTool]
     invocation: object
-    denied: bool = False
+    denied: bool
+
+    @override
+    def __reduce__(self) -> tuple[Any, ...]:
+        return str, (str.__str__(self),)
+
+    @classmethod
+    def of(cls, turn: AdapterTurn, tools: Iterable[OfferedTool], invocation: object) -> Self:
+        """Return what a run starts with."""
+        run = cls(turn.id)
+        run.turn, run.invocation, run.denied = turn, invocation, False
+        run.tools = {each.name: each for each in tools}
+        return run
 
 
 class BeaverPlugin(Plugin):
@@ -123,7 +138,7 @@ class BeaverPlugin(Plugin):
             prompt, session=self._session_of(event.agent, state), user=user_in(state), history=history
         )
         tools = await self._adapter.offered_tools(turn)
-        state[_key(event.agent)] = _Run(turn=turn, tools={each.name: each for each in tools}, invocation=invocation)
+        state[_key(event.agent)] = _Run.of(turn, tools, invocation)
 
     async def _before_model(self, event: BeforeModelCallEvent) -> None:
         if (run := _run_of(event.agent, event.invocation_state)) is not None:

@@ -1,27 +1,30 @@
 """`beaver mcp`: the plugins' tools, commands and health for clients of the Model Context Protocol."""
 
+import asyncio
 import logging
 import os
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
 
+import beaver_hooks
 from beaver_hooks.cli.opening import common, configured, in_loop
 from beaver_hooks.cli.options import IDENTIFIER
 from beaver_hooks.cli.streams import tell
 from beaver_hooks.cli.terminal import harmless
 from beaver_hooks.config import LoadedConfig
-from beaver_hooks.host import Host
-from beaver_hooks.log import LOGGER_NAME
 from beaver_hostspecs import HostMisused, PluginMissing, Trust, scrub
 from beaver_hostspecs.distributions import install_command
 
 if TYPE_CHECKING:
     from beaver_hooks.adapters.mcp_server import HttpPlace, Identity
+    from beaver_hooks.host import Host
 
+ADAPTER = "beaver_hooks.adapters.mcp_server"
 NEEDED = ("mcp", "mcp_types", "starlette", "uvicorn")
 """What the extra brings along; `mcp_types` is there from version 2 of `mcp` on."""
 
@@ -59,23 +62,40 @@ def command(
     given = {name: value for name, value in where.items() if value not in (None, ())}
     if given and not http:
         raise click.UsageError("--host, --port and --name are for --http; add it, or leave them out.")
-    adapter = _adapter()
-    try:
-        place = adapter.HttpPlace(**given)
-    except HostMisused as error:
-        raise click.UsageError(f"{error}; `--name HOST` says one.") from None
-    identity = adapter.Identity(user=user, session=session, trust=trust or (Trust.PUBLIC if http else Trust.FULL))
+    _check_extra()
+    from beaver_hooks.adapters.mcp_server import Identity  # noqa: PLC0415 - an extra
+
+    identity = Identity(user=user, session=session, trust=Trust(trust or (Trust.PUBLIC if http else Trust.FULL)))
+    place = _place(given) if http else None
     loaded = configured(config)
     _set_up_other_logs()
-    in_loop(_http(loaded, identity, place) if http else _stdio(loaded, identity))
+    in_loop(_stdio(loaded, identity) if place is None else _http(loaded, identity, place))
+
+
+def _place(given: dict[str, Any]) -> "HttpPlace":
+    from beaver_hooks.adapters.mcp_server import HttpPlace  # noqa: PLC0415 - an extra
+
+    try:
+        return HttpPlace(**given)
+    except HostMisused as error:
+        raise click.UsageError(f"{error}; `--name HOST` says one.") from None
 
 
 async def _stdio(loaded: LoadedConfig, identity: "Identity") -> None:
-    from beaver_hooks.adapters.mcp_server import MemoryServer, serve_stdio, wire  # noqa: PLC0415 - an extra
+    from beaver_hooks.adapters.mcp_server import RecordedAnswers, wire  # noqa: PLC0415 - an extra
 
+    record = RecordedAnswers.of(loaded, identity, os.environ)
     # Before the plugins are loaded: what they print is not for the client.
-    async with wire() as streams, _host(loaded) as host:
-        await serve_stdio(MemoryServer(host, identity), streams)
+    async with wire(record) as streams:
+        stdio, server = await asyncio.to_thread(_server)
+        async with _host(loaded) as host:
+            record.retire(type(host.plugin(name)).__module__.partition(".")[0] for name in host.plugins)
+            await stdio.serve_stdio(server.MemoryServer(host, identity), streams)
+
+
+def _server() -> tuple[ModuleType, ModuleType]:
+    """Import the SDK and the host, which takes a second: in a thread, so that signals end it."""
+    return import_module(f"{ADAPTER}.stdio"), import_module(f"{ADAPTER}.server")
 
 
 async def _http(loaded: LoadedConfig, identity: "Identity", place: "HttpPlace") -> None:
@@ -90,22 +110,20 @@ async def _http(loaded: LoadedConfig, identity: "Identity", place: "HttpPlace") 
         await serve_http(MemoryServer(host, identity), token.secret, place, ready)
 
 
-def _host(loaded: LoadedConfig) -> Host:
+def _host(loaded: LoadedConfig) -> "Host":
+    from beaver_hooks.host import Host  # noqa: PLC0415 - importing it takes a while
+
     return Host(entry_points=None, config=loaded.config, state_folder=loaded.state_folder)
 
 
-def _adapter() -> ModuleType:
-    """Return the adapter.
+def _check_extra() -> None:
+    """Raise where what the extra brings is not installed, without importing it.
 
     Raises:
-        PluginMissing: its extra is not installed.
+        PluginMissing: it is not.
     """
-    try:
-        return import_module("beaver_hooks.adapters.mcp_server")
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in NEEDED:
-            raise PluginMissing(MISSING.format(install_command("beaver-hooks", "mcp"))) from error
-        raise
+    if any(find_spec(each) is None for each in NEEDED):
+        raise PluginMissing(MISSING.format(install_command("beaver-hooks", "mcp")))
 
 
 class _OneLine(logging.Filter):
@@ -122,7 +140,7 @@ class _OneLine(logging.Filter):
 
 def _set_up_other_logs() -> None:
     """Send what the packages of others say where our own log goes, from warnings on: below, they show content."""
-    ours = logging.getLogger(LOGGER_NAME)
+    ours = logging.getLogger(beaver_hooks.__name__)
     for name in ELSEWHERE:
         logger = logging.getLogger(name)
         handler = logging.StreamHandler()

@@ -7,17 +7,18 @@ import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from beaver_hooks.agent.loading import EngineLoader, EngineLoadResult
+import beaver_hooks
 from beaver_hooks.cli.app import CONFIG
 from beaver_hooks.cli.terminal import harmless, waiting
-from beaver_hooks.config import LoadedConfig, Summary, load_config
-from beaver_hooks.log import LOGGER_NAME
-from beaver_hooks.registry.settings_classes import settings_classes
+from beaver_hooks.config import Config, LoadedConfig, Summary, load_config
 from beaver_hostspecs import scrub
+
+if TYPE_CHECKING:
+    from beaver_hooks.agent.loading import EngineLoadResult
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -40,13 +41,22 @@ def configured(config: Path | None) -> LoadedConfig:
     return load_config(
         None if named is None else Path(named),
         confirm=_confirm if sys.stdin.isatty() and sys.stderr.isatty() else None,
-        classes=settings_classes,
+        classes=_settings_classes,
     )
 
 
+def _settings_classes(config: Config) -> dict[str, type]:
+    # Only a file that nobody has confirmed asks for them.
+    from beaver_hooks.registry.settings_classes import settings_classes  # noqa: PLC0415
+
+    return settings_classes(config)
+
+
 @asynccontextmanager
-async def opened(loaded: LoadedConfig) -> AsyncIterator[EngineLoadResult]:
+async def opened(loaded: LoadedConfig) -> "AsyncIterator[EngineLoadResult]":
     """Give an open agent, and close it."""
+    from beaver_hooks.agent.loading import EngineLoader  # noqa: PLC0415 - `beaver mcp` answers before the agent is there
+
     with waiting("Loading the plugins"):
         engine = await EngineLoader(loaded).load()
     try:
@@ -68,7 +78,7 @@ def set_up_log() -> None:
         raise click.UsageError(f"BEAVER_LOG_LEVEL must be one of {', '.join(LEVELS)}.")
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
-    logger = logging.getLogger(LOGGER_NAME)
+    logger = logging.getLogger(beaver_hooks.__name__)
     logger.handlers = [handler]
     logger.propagate = False
     logger.setLevel(level.upper())

@@ -169,7 +169,8 @@ class Tool:
         description: what it does, for the model.
         parameters: the JSON Schema of its arguments.
         run: `async run(arguments, turn, report)`; what it returns goes to the model.
-        allows: whether a caller may use it. The host neither offers it to other callers nor runs it for them.
+        allows: whether a caller may use it, by the caller and the plugin's settings alone: a host may keep the answer
+            for its next start. The host neither offers it to other callers nor runs it for them.
     """
 
     name: str = field(validator=instance_of(str))

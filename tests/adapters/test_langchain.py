@@ -30,9 +30,10 @@ from pydantic import BaseModel
 
 from beaver_hooks.adapters.adapter_turn import AdapterTurn
 from beaver_hooks.adapters.langchain import KEY, BeaverMiddleware, Run
-from beaver_hostspecs import DropReason, HostMisused, HostNotOpen
+from beaver_hostspecs import DropReason, HostMisused, HostNotOpen, Tool
 from beaver_hostspecs.conformance import ECHO, HOST_CASES, Ask, CallTool, Fail, Hang, Say, examine
 from beaver_hostspecs.conformance.probes import BLOCK, PROBE_TOOL, RECALLED, RULE, Probe
+from beaver_hostspecs.testing import RecordingPlugin
 
 BOTH = pytest.mark.parametrize("harness", [LangchainHarness, LangchainInLoopHarness])
 ECHOED = CallTool(tool=ECHO, arguments={"text": "once"})
@@ -585,6 +586,80 @@ async def test_a_failure_without_an_event_loop():
         with pytest.raises(ModelDown):
             await made.run(ask(Fail(), way="sync"))
         assert ([], [DropReason.FAILED]) == await ended(made, probe)
+
+
+# --- Where memory has nothing to add -----------------------------------------------------------------------------
+
+
+class Appending(AgentMiddleware):
+    """Adds a message to the very list of the request, and returns nothing to say so."""
+
+    async def awrap_model_call(self, request, handler):
+        request.messages.append(SystemMessage("Appended."))
+        return await handler(request)
+
+
+class Keeping(AgentMiddleware):
+    """Asks the model a second time with the request as it was given."""
+
+    def __init__(self):
+        self.seen = []
+
+    async def awrap_model_call(self, request, handler):
+        await handler(request)
+        self.seen += [str(each.text) for each in request.messages]
+        return await handler(request)
+
+
+async def appended(made, *middlewares):
+    """Return what a middleware that holds the request finds in it after an inner one has appended to it."""
+    keeping = Keeping()
+    made.agent = create_agent(ScriptedModel(harness=made), middleware=[keeping, *middlewares, Appending()])
+    made.scripts.begin(ask(ANSWERED, ANSWERED))
+    await made.agent.ainvoke({"messages": [("user", "When do we release?")]})
+    return keeping.seen
+
+
+async def test_nothing_to_add_changes_nothing():
+    """With no plugin that contributes, what an inner middleware appends is there as without this one."""
+    made = LangchainHarness()
+    await made.open({})
+    try:
+        without, with_ours = await appended(made), await appended(made, BeaverMiddleware(made.host))
+    finally:
+        await made.close()
+
+    assert (["When do we release?", "Appended."], without) == (without, with_ours)
+
+
+async def test_only_what_is_added_to_changes():
+    """With a plugin that only has a tool, the request's messages and system message stay the very objects."""
+    found = []
+
+    class Noting(AgentMiddleware):
+        async def awrap_model_call(self, request, handler):
+            found.append((request.messages, request.system_message, [each.name for each in request.tools]))
+            return await handler(request)
+
+    async def run(*_):
+        return "found"
+
+    made = LangchainHarness()
+    tools = [Tool(name="only", description="about", parameters={}, run=run)]
+    await made.open({"p": RecordingPlugin(tools=tools)})
+    try:
+        made.agent = create_agent(
+            ScriptedModel(harness=made),
+            system_prompt="Base.",
+            middleware=[Noting(), BeaverMiddleware(made.host), type("Inner", (Noting,), {})()],
+        )
+        made.scripts.begin(ask())
+        await made.agent.ainvoke({"messages": [("user", "When do we release?")]})
+    finally:
+        await made.close()
+
+    (before, base, none), (after, still, offered) = found
+    assert (True, True, [], ["only"]) == (before is after, base is still, none, offered)
 
 
 # --- Use ---------------------------------------------------------------------------------------------------------

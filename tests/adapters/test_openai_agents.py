@@ -610,6 +610,64 @@ async def test_runs_that_are_broken_off_leave_nothing_behind(harness):
     assert (100, 200) == (dropped.count(DropReason.FAILED), dropped.count(DropReason.CANCELLED))
 
 
+# --- What the SDK takes ------------------------------------------------------------------------------------------
+
+
+class Nameless:
+    """A session of the user's whose id cannot be had."""
+
+    session_settings = None
+
+    def __init__(self):
+        self.items = []
+
+    @property
+    def session_id(self):
+        raise RuntimeError("no id before the first row is written")
+
+    async def get_items(self, limit=None):
+        return list(self.items)
+
+    async def add_items(self, items):
+        self.items += items
+
+    async def pop_item(self):
+        return self.items.pop()
+
+    async def clear_session(self):
+        self.items.clear()
+
+
+async def test_a_session_whose_id_raises(caplog):
+    """The SDK never asks a session for its id: the run is answered, as a session of its own, and the log says why."""
+    async with remembering() as (made, probe):
+        for runner in (Runner, made.runner):
+            made.scripts.begin(ask())
+            result = await runner.run(made.agent, PROMPT, session=Nameless(), run_config=QUIET)
+            assert "On Thursday." == result.final_output
+        assert (["On Thursday."], []) == await ended(made, probe)
+
+    (turn,) = probe.turns
+    assert f"run-{turn.id}" == turn.session
+    assert 'what=session why="its `session_id` raises" type=RuntimeError' in caplog.text
+
+
+async def test_options_without_their_names():
+    """`run_streamed` takes options by position as the SDK's does: the context names the user, the limit holds."""
+    async with remembering() as (made, probe):
+        for runner, steps in ((Runner, (ANSWERED,)), (made.runner, (ANSWERED,)), (made.runner, (ECHOED, ANSWERED))):
+            made.scripts.begin(ask(*steps))
+            result = runner.run_streamed(made.agent, PROMPT, {"user_id": "anna"}, 1, None, QUIET)
+            over = len(steps) > 1
+            with pytest.raises(MaxTurnsExceeded) if over else contextlib.nullcontext():
+                async for _ in result.stream_events():
+                    pass
+        learned = await ended(made, probe)
+
+    assert (["On Thursday."], [DropReason.FAILED]) == learned
+    assert ["anna", "anna"] == [turn.user for turn in probe.turns]
+
+
 # --- Use ---------------------------------------------------------------------------------------------------------
 
 

@@ -717,6 +717,45 @@ async def test_cancelled_in_a_scope(probe, tmp_path, way):
     assert ((), (DropReason.CANCELLED,)) == (probe.answers, probe.reasons)
 
 
+class Swapping(AbstractCapability):
+    """Has another model answer, and notes what is known of the request afterwards."""
+
+    def __init__(self, model):
+        self.model = model
+        self.seen = []
+
+    async def wrap_model_request(self, ctx, *, request_context, handler):
+        if MAJOR == 1:
+            request_context.model = self.model
+        return await handler(request_context)
+
+    async def prepare_model_request(self, ctx, request_context):
+        request_context.model = self.model
+        return request_context
+
+    async def after_model_request(self, ctx, *, request_context, response):
+        told = [text for _, text in texts(request_context.messages)]
+        self.seen.append((request_context.model.model_name, [text for text in told if RECALLED not in text]))
+        return response
+
+
+@pytest.mark.parametrize("remembers", [False, True], ids=["alone", "with memory"])
+@pytest.mark.parametrize("way", ["whole", "stream"])
+async def test_another_model_by_another_capability(memory, way, remembers):
+    """What comes after the request sees the model that has answered, as it does without memory."""
+    other = Model("Other.", name="other")
+    swapping = Swapping(other)
+    agent = Agent(Model("Own.", name="own"), capabilities=[*([memory] if remembers else []), swapping])
+
+    if way == "whole":
+        await agent.run("Hi.")
+    else:
+        async with agent.run_stream("Hi.") as result:
+            await result.get_output()
+
+    assert ([("other", ["Hi."])], remembers) == (swapping.seen, bool(references(other.sent[0])))
+
+
 def test_is_not_written_to_a_file():
     """The framework is told that this capability, which holds a host, is no part of a specification."""
     assert None is BeaverMemory.get_serialization_name()

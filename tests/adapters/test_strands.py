@@ -1,4 +1,5 @@
 import asyncio
+import copy
 import gc
 import json
 import logging
@@ -662,6 +663,19 @@ async def test_nothing_is_left_of_runs_that_are_broken_off(make, probe, host, mo
     assert (300, 0) == (len(probe.reasons), opened(host))
     assert {DropReason.CANCELLED} == set(probe.reasons)
     assert before == sum(isinstance(each, AdapterTurn) for each in gc.get_objects())
+
+
+async def test_events_of_a_stream_are_json(make, probe):
+    """The first event of `stream_async`, which shows the state of the invocation, is JSON as it is without memory."""
+    agent, bare = make(ANSWER), Agent(model=ScriptedModel(Steps(ANSWER)), callback_handler=None)
+
+    first = [await anext(each.stream_async("One.", invocation_state={"user_id": "anna"})) for each in (bare, agent)]
+
+    without, with_ours = (json.loads(json.dumps(each)) for each in first)
+    (name,) = with_ours.keys() - without.keys()
+    (turn,) = probe.turns
+    assert {**without, name: turn.id} == with_ours
+    assert str is type(copy.deepcopy(first[1][name]))
 
 
 async def test_a_stream_that_nobody_closes(make, probe, host):

@@ -5,19 +5,29 @@ as the server's instructions. `serve_stdio` and `serve_http` connect it. Such a 
 nor the answer, so nothing is recalled or learned by itself: only the tools and commands run.
 
 `identity` says for whom, `tools`, `prompts` and `resources` are the three things on offer, `server` puts them together,
-`standard_streams` and `stdio` are the one way in, `token`, `gate` and `http` the other.
+`standard_streams` and `stdio` are the one way in, `token`, `gate` and `http` the other. `recorded_answers` and
+`early_answers` answer the first requests over the former while the rest is being imported and opened.
 """
 
-from beaver_hooks.adapters.mcp_server.http import HttpPlace, serve_http
-from beaver_hooks.adapters.mcp_server.identity import Identity
-from beaver_hooks.adapters.mcp_server.server import MemoryServer
-from beaver_hooks.adapters.mcp_server.stdio import Wire, serve_stdio, wire
-from beaver_hooks.adapters.mcp_server.token import Token, find_token
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from beaver_hooks.adapters.mcp_server.early_answers import EarlyAnswers
+    from beaver_hooks.adapters.mcp_server.http import HttpPlace, serve_http
+    from beaver_hooks.adapters.mcp_server.identity import Identity
+    from beaver_hooks.adapters.mcp_server.recorded_answers import RecordedAnswers
+    from beaver_hooks.adapters.mcp_server.server import MemoryServer
+    from beaver_hooks.adapters.mcp_server.standard_streams import Wire, wire
+    from beaver_hooks.adapters.mcp_server.stdio import serve_stdio
+    from beaver_hooks.adapters.mcp_server.token import Token, find_token
 
 __all__ = [
+    "EarlyAnswers",
     "HttpPlace",
     "Identity",
     "MemoryServer",
+    "RecordedAnswers",
     "Token",
     "Wire",
     "find_token",
@@ -25,3 +35,29 @@ __all__ = [
     "serve_stdio",
     "wire",
 ]
+
+_MODULES = {
+    "EarlyAnswers": "early_answers",
+    "HttpPlace": "http",
+    "Identity": "identity",
+    "MemoryServer": "server",
+    "RecordedAnswers": "recorded_answers",
+    "Token": "token",
+    "Wire": "standard_streams",
+    "find_token": "token",
+    "serve_http": "http",
+    "serve_stdio": "stdio",
+    "wire": "standard_streams",
+}
+"""Where each name is. It is imported when it is asked for: importing the SDK takes half a second."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

@@ -11,10 +11,16 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from typing import Self
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TYPE_CHECKING, Self
 
-from beaver_hooks.log import make_log
+import attrs
+
+from beaver_hooks.adapters.mcp_server.early_answers import EarlyAnswers
+from beaver_hooks.adapters.mcp_server.recorded_answers import RecordedAnswers
+
+if TYPE_CHECKING:
+    from beaver_hooks.log import Log
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 CHUNK = 64 * 1024
@@ -50,11 +56,45 @@ def _lead(descriptor: int, target: int) -> None:
     os.close(target)
 
 
-class LinesIn:
-    """The lines that arrive on a descriptor, for one event loop."""
+@attrs.frozen
+class Wire:
+    """The two directions of a connection over standard input and output."""
 
-    def __init__(self, descriptor: int) -> None:
+    lines: "LinesIn"
+    out: "TextOut | EarlyAnswers"
+
+
+@contextlib.asynccontextmanager
+async def wire(record: RecordedAnswers | None = None) -> AsyncIterator[Wire]:
+    """Keep standard input and output for the protocol. Enter it before the host is opened: plugins may print.
+
+    Args:
+        record: answers the first requests, until its `retire` is called.
+    """
+    with lent() as (read, write):
+        out = TextOut(write)
+        if record is None:
+            lines = LinesIn(read)
+            this = Wire(lines, out)
+        else:
+            early = EarlyAnswers(out, record)
+            lines = LinesIn(read, early.arrived)
+            this = Wire(lines, early)
+        out.gone = lines.end
+        yield this
+
+
+class LinesIn:
+    """The lines that arrive on a descriptor, for one event loop.
+
+    Args:
+        descriptor: where they arrive.
+        arrived: is told of each line first, in the thread that reads.
+    """
+
+    def __init__(self, descriptor: int, arrived: Callable[[str], object] | None = None) -> None:
         self._descriptor = descriptor
+        self._arrived = arrived or _ignore
         self._loop = asyncio.get_running_loop()
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._room = threading.Semaphore(MOST_WAITING)
@@ -79,6 +119,7 @@ class LinesIn:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody wants any more
             for line in _lines_of(self._descriptor):
                 self._room.acquire()
+                self._arrived(line)
                 self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
             self._loop.call_soon_threadsafe(self.end)
 
@@ -88,16 +129,20 @@ class TextOut:
 
     Args:
         descriptor: where to.
-        gone: called once nobody reads any more; what is written from then on is dropped.
+        gone: called in the loop once the client reads no more; what is written from then on is dropped.
     """
 
-    def __init__(self, descriptor: int, gone: Callable[[], None]) -> None:
+    def __init__(self, descriptor: int, gone: Callable[[], object] | None = None) -> None:
         self._descriptor = descriptor
-        self._gone = gone
+        self.gone = gone or _ignore
         self._loop = asyncio.get_running_loop()
-        self._work: queue.SimpleQueue[tuple[bytes, asyncio.Future[None]]] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[tuple[bytes, asyncio.Future[None] | None]] = queue.SimpleQueue()
         self._texts: list[str] = []
         threading.Thread(target=self._write, name="beaver-mcp-stdout", daemon=True).start()
+
+    def send(self, text: str) -> None:
+        """Send text without waiting for it, from any thread."""
+        self._work.put((text.encode(ENCODING, "replace"), None))
 
     async def write(self, text: str) -> None:
         """Take text; `flush` sends it."""
@@ -120,12 +165,16 @@ class TextOut:
                 broken = not _write_all(self._descriptor, data)
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 if broken:
-                    self._loop.call_soon_threadsafe(self._gone)
+                    self._loop.call_soon_threadsafe(self.gone)
                 self._loop.call_soon_threadsafe(_settle, written)
 
 
-def _settle(written: "asyncio.Future[None]") -> None:
-    if not written.done():
+def _ignore(*_: object) -> None:
+    """Do nothing with what is told."""
+
+
+def _settle(written: "asyncio.Future[None] | None") -> None:
+    if written is not None and not written.done():
         written.set_result(None)
 
 
@@ -135,7 +184,7 @@ def _write_all(descriptor: int, data: bytes) -> bool:
         while data:
             data = data[os.write(descriptor, data) :]
     except OSError as error:
-        make_log().info("mcp_client_gone", error=type(error).__name__)
+        _log().info("mcp_client_gone", error=type(error).__name__)
         return False
     return True
 
@@ -147,7 +196,7 @@ def _lines_of(descriptor: int) -> Iterator[str]:
         *lines, rest = (rest + chunk).split(b"\n") if b"\n" in chunk else (rest + chunk,)
         yield from (line.decode(ENCODING, "replace") for line in lines if line.strip())
         if len(rest) > LONGEST_LINE:
-            make_log().error("mcp_message_too_long", limit=LONGEST_LINE)
+            _log().error("mcp_message_too_long", limit=LONGEST_LINE)
             return
     if rest.strip():
         yield rest.decode(ENCODING, "replace")
@@ -157,5 +206,12 @@ def _read_some(descriptor: int) -> bytes:
     try:
         return os.read(descriptor, CHUNK)
     except OSError as error:
-        make_log().error("mcp_stdin_unreadable", error=type(error).__name__)
+        _log().error("mcp_stdin_unreadable", error=type(error).__name__)
         return b""
+
+
+def _log() -> "Log":
+    # Late: importing it takes as long as all that a first answer needs.
+    from beaver_hooks.log import make_log  # noqa: PLC0415
+
+    return make_log()

@@ -1,30 +1,13 @@
 """Serves one client over standard input and output."""
 
 import contextlib
-from collections.abc import AsyncIterator
 from typing import Any, cast
 
-import attrs
+from mcp.server.lowlevel import NotificationOptions
 from mcp.server.stdio import stdio_server
 
 from beaver_hooks.adapters.mcp_server.server import MemoryServer
-from beaver_hooks.adapters.mcp_server.standard_streams import LinesIn, TextOut, lent
-
-
-@attrs.frozen
-class Wire:
-    """The two directions of a connection over standard input and output."""
-
-    lines: LinesIn
-    out: TextOut
-
-
-@contextlib.asynccontextmanager
-async def wire() -> AsyncIterator[Wire]:
-    """Keep standard input and output for the protocol. Enter it before the host is opened: plugins may print."""
-    with lent() as (read, write):
-        lines = LinesIn(read)
-        yield Wire(lines, TextOut(write, lines.end))
+from beaver_hooks.adapters.mcp_server.standard_streams import Wire, wire
 
 
 async def serve_stdio(memory: MemoryServer, over: Wire | None = None) -> None:
@@ -32,7 +15,7 @@ async def serve_stdio(memory: MemoryServer, over: Wire | None = None) -> None:
 
     Args:
         memory: what answers.
-        over: what `wire` gives, where it was entered already.
+        over: what `wire` gives, where it was entered already, or the wire of `EarlyAnswers`.
     """
     async with contextlib.AsyncExitStack() as stack:
         this = await stack.enter_async_context(wire()) if over is None else over
@@ -40,4 +23,6 @@ async def serve_stdio(memory: MemoryServer, over: Wire | None = None) -> None:
         streams = stdio_server(cast("Any", this.lines), cast("Any", this.out))
         read, write = await stack.enter_async_context(streams)
         server = memory.server
-        await server.run(read, write, server.create_initialization_options())
+        # A list that was answered early may turn out to be another one.
+        options = server.create_initialization_options(NotificationOptions(tools_changed=True))
+        await server.run(read, write, options)

@@ -18,7 +18,7 @@ FRAMEWORKS = {
     "mcp_server": {"mcp", "mcp_types", "anyio", "starlette", "uvicorn", "pydantic"},
     "openai_agents": {"agents", "pydantic_core", "typing_extensions"},
     "pydantic_ai": {"pydantic_ai", "pydantic_core", "typing_extensions"},
-    "strands": {"strands"},
+    "strands": {"strands", "typing_extensions"},
 }
 
 

@@ -72,8 +72,9 @@ def test_a_wrong_command_line(cli, words):
     assert (2, "") == (ran.code, ran.out)
 
 
-def test_another_module_that_is_missing_is_no_extra(cli, without):
+def test_another_module_that_is_missing_is_no_extra(cli, without, monkeypatch):
     """Whatever else cannot be imported is unexpected: pip would not help."""
+    monkeypatch.setattr(mcp, "NEEDED", ())
     without("beaver_hooks.adapters.mcp_server")
     ran = cli("mcp")
 
