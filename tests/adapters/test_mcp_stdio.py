@@ -278,7 +278,10 @@ async def test_what_is_kept_here_is_what_a_hook_says(tmp_path, environment):
     )
     async with Client(server) as client:
         await client.call_tool("memory", {"target": "user", "action": "add", "content": "Anna drinks tea."})
-    event = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "Tea?", "prompt_id": "p"}
+    event = {
+        "hook_event_name": "UserPromptSubmit", "session_id": "s", "transcript_path": "/t.jsonl", "prompt": "Tea?",
+        "prompt_id": "p",
+    }  # fmt: skip
 
     assert "Anna drinks tea." in hooked(event, f"--config={path}", environment, tmp_path)
     assert [] == list(elsewhere.iterdir())
