@@ -17,6 +17,7 @@ import httpx2
 import mcp_types as types
 
 from beaver_hooks import Host
+from beaver_hooks.adapters import mcp_server
 from beaver_hooks.adapters.mcp_server import MemoryServer, Wire, serve_http, serve_stdio
 from beaver_hooks.adapters.mcp_server.gate import Gate
 from beaver_hooks.adapters.mcp_server.http import HttpPlace, is_loopback, make_app
@@ -525,3 +526,10 @@ async def test_a_server_that_is_cancelled(make_host, address):
 
     expected = f"http://[{address}]:" if ":" in address else f"http://{address}:"
     assert (200, True, True) == (answer.status_code, url.startswith(expected), url.endswith("/mcp"))
+
+
+def test_the_package_says_what_it_has():
+    """Its names are there before they are imported, and a wrong one is an error as in any module."""
+    assert {*mcp_server.__all__} == {*mcp_server.__all__} & {*dir(mcp_server)}
+    with pytest.raises(AttributeError, match="has no attribute 'Serve'"):
+        mcp_server.Serve  # noqa: B018 - looking is the point
