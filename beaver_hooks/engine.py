@@ -16,7 +16,7 @@ from beaver_hooks.file_trust import StateFiles
 from beaver_hooks.home import Home
 from beaver_hooks.log import make_log
 from beaver_hooks.record.accounts import Account
-from beaver_hooks.record.opening import open_books
+from beaver_hooks.record.opening import SWITCH, open_books
 from beaver_hooks.record.receipts import to_json
 from beaver_hooks.record.recorder import HOST
 from beaver_hooks.registry.catalog import installed
@@ -44,9 +44,6 @@ SWEEP_EVERY = 60.0
 
 MOMENT = 0.05
 """Seconds that cancelled calls have to end when the host closes, before they are counted as still running."""
-
-SWITCH = "memory_switch"
-"""The source of the host's own fault while it cannot read whose memory is off."""
 
 NOT_TO_BLAME = frozenset({"__main__", "beaver_hooks", "beaver_hostspecs"})
 """Packages that are on every stack, or that hold more than plugins."""
@@ -273,7 +270,11 @@ class Engine:
             else:
                 self.recorder.degraded(HOST, source=SWITCH, category="unreadable")
 
-        return MemorySwitch(folder.absolute() / FILE, self.recorder.identify, readable)
+        switch = MemorySwitch(folder.absolute() / FILE, self.recorder.identify, readable)
+        # Asked once now, so that health says at once what an earlier host could not read, or that it can be read again.
+        if switch.is_readable() and self.recorder.health.is_at_fault(HOST, SWITCH):
+            self.recorder.succeeded(HOST, source=SWITCH)
+        return switch
 
     def _make_loader(self, options: Options) -> Loader:
         return Loader(

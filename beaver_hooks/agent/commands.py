@@ -19,7 +19,7 @@ from beaver_hooks.agent.loading import EngineLoadResult
 from beaver_hooks.config.suggestions import did_you_mean
 from beaver_hooks.record.recorder import HOST
 from beaver_hooks.turns.admission import OFF as OFF_HERE
-from beaver_hostspecs import CommandContext, NotAllowed, NotOffered
+from beaver_hostspecs import CommandContext, NotAllowed, NotOffered, Trust
 
 OFF, ON = "off", "on"
 EVERYWHERE = "`beaver memory on` switches it on again, with --user where the user has an id."
@@ -39,6 +39,7 @@ class MemoryCommands:
         Raises:
             NotOffered: there is no such command; says which there are.
             NotAllowed: memory is off, or the trust of the caller is not enough.
+            SessionError: the session is not this caller's.
             AuditUnavailable: memory cannot be switched.
             Exception: whatever a plugin's command raised.
         """
@@ -46,7 +47,7 @@ class MemoryCommands:
             return await self.overview(context)
         if len(words) == 1 and words[0] in (OFF, ON):
             return await self.switch(context, on=words[0] == ON)
-        if self._engine.host.is_memory_off(session=context.session, user=context.user):
+        if self._is_off(context):
             raise NotAllowed(OFF_HERE)
         is_plugin = words[0] in self._engine.status and words[0] != HOST
         plugin, *rest = words if is_plugin else (self._offering(words[0], context), *words)
@@ -62,7 +63,7 @@ class MemoryCommands:
         lines: list[str] = []
         for name, health in status.items():
             lines += [f"{name:{width}}  {health}", *await self._shown(name, context)]
-        if context.session is not None:
+        if context.session is not None or self._is_off(context):
             lines.append(self._state(context))
         return "\n".join([*(lines or ["No memory plugin is installed."]), self._known(context)])
 
@@ -97,11 +98,16 @@ class MemoryCommands:
         """Switch memory on or off in a session, or in all sessions of a user; return what that means."""
         users = {context.user}
         if context.session is not None:
-            # The owner at the terminal goes on with a session of any user without naming the user.
-            users |= {None, await self._engine.sessions.owner(context.session)}
+            await self._engine.sessions.check(context.session, context.user, context.trust)
+            if context.trust is Trust.FULL:
+                # The owner at the terminal goes on with a session of any user without naming the user.
+                users |= {None, await self._engine.sessions.owner(context.session)}
         for user in users:
             await self._engine.host.switch_memory(on=on, session=context.session, user=user)
         return self._state(context)
+
+    def _is_off(self, context: CommandContext) -> bool:
+        return self._engine.host.is_memory_off(session=context.session, user=context.user)
 
     def _state(self, context: CommandContext) -> str:
         """Return whether memory is on for a session, or for all sessions of a user."""

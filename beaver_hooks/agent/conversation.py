@@ -90,6 +90,7 @@ class Conversation:
 
     async def prompts(self, limit: int = 200) -> list[str]:
         """Return what the user said in this session before, oldest first."""
+        await self.engine.sessions.check(self.session, self.user, self.trust)
         resumed = await self.engine.sessions.resume(self.session, limit=limit)
         return [message.text for message in resumed.history if message.role == "user"]
 

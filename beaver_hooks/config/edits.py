@@ -170,12 +170,23 @@ def _edited(document: _Document, steps: Iterable[Step], path: Path) -> _Document
 def _step(text: str, wanted: dict[str, Any], step: Step) -> str:
     """Return `text` after a step, and take the step in `wanted` too."""
     if step.remove:
-        holder = value_at(wanted, step.path[:-1])
-        value_at(holder, step.path[-1:])
-        del holder[step.path[-1]]
-        return unset_value(text, step.path)
+        path = _emptied(wanted, step.path)
+        del value_at(wanted, path[:-1])[path[-1]]
+        return unset_value(text, path)
     _put(wanted, step.path, step.value)
     return set_value(text, step.path, step.value)
+
+
+def _emptied(wanted: dict[str, Any], path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the path of what is removed with a value: the object that would be empty without it goes too.
+
+    Raises:
+        KeyError: the value is not there.
+    """
+    value_at(wanted, path)
+    while len(path) > 1 and len(value_at(wanted, path[:-1])) == 1:
+        path = path[:-1]
+    return path
 
 
 def _put(holder: dict[str, Any], path: Sequence[str], value: object) -> None:

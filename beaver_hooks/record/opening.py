@@ -7,8 +7,9 @@ from pathlib import Path
 
 import attrs
 
-from beaver_hooks.audit.chain import identify
+from beaver_hooks.audit.chain import identifier_key, identify
 from beaver_hooks.audit.events import AuditSink
+from beaver_hooks.audit.key import read_key
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.log import Log
 from beaver_hooks.record.facts import Identify
@@ -17,6 +18,9 @@ from beaver_hooks.record.health_book import HealthBook
 from beaver_hooks.record.recorder import HOST, Recorder
 from beaver_hostspecs import AuditUnavailable, Clock
 from beaver_hostspecs.naming import type_name
+
+SWITCH = "memory_switch"
+"""The source of the host's own fault while it cannot read whose memory is off."""
 
 AUDIT = "audit"
 """The source of the host's own fault while the audit trail cannot be written."""
@@ -52,13 +56,13 @@ def open_books(folder: Path, *, clock: Clock, sinks: Iterable[AuditSink], log: L
         clock=clock,
         sinks=[*([trail] if trail else []), *sinks],
         health=health,
-        identify=trail.identify if trail else _forgetful_identify(),
+        identify=trail.identify if trail else _identify_without_trail(folder),
         log=log,
     )
     writing.recorder = recorder
     health.loaded(HOST)
     # What an earlier process could not do (a full queue, a trail that could not be written) is over with it.
-    for source in (AUDIT, *health[HOST].faults):
+    for source in {AUDIT, *health[HOST].faults} - {SWITCH}:
         recorder.succeeded(HOST, source=source)
     if trail is None:
         recorder.degraded(HOST, source=AUDIT, category="unavailable")
@@ -116,6 +120,10 @@ class _Earlier:
             self.log.warning("health_unreadable", **fields)
 
 
-def _forgetful_identify() -> Identify:
-    """Return an `identify` with a key of its own, for a host that has nowhere to keep one."""
-    return partial(identify, secrets.token_bytes(32))
+def _identify_without_trail(folder: Path) -> Identify:
+    """Return an `identify` with the key of the folder, or with one of its own where there is none."""
+    try:
+        key = read_key(folder)
+    except (AuditUnavailable, ValueError):  # no file can have that name
+        key = None
+    return partial(identify, secrets.token_bytes(32) if key is None else identifier_key(key.secret))

@@ -11,7 +11,7 @@ from beaver_hooks.registry.catalog import Rivals, installed
 from beaver_hooks.registry.descriptions import check_info
 from beaver_hooks.registry.modes import preset_of
 from beaver_hooks.registry.registry import Registry
-from beaver_hostspecs import PluginError, PluginInfo, PluginRefused
+from beaver_hostspecs import ConfigurationError, PluginError, PluginInfo, PluginRefused
 from beaver_hostspecs.naming import type_name
 
 if TYPE_CHECKING:
@@ -33,8 +33,11 @@ def check_plugin_sections(config: Config, environment: Mapping[str, str]) -> Non
     """Refuse settings of plugins that a host would refuse, as far as that is known without starting them.
 
     Raises:
-        ConfigurationError: a section does not fit, or no plugin reads it.
+        ConfigurationError: a section does not fit, no plugin reads it, or a plugin is disabled that the mode needs.
     """
+    if needed := sorted(preset_of(config).required & {*config.plugins.disabled}):
+        problem = f"the memory mode `{config.mode}` needs `{needed[0]}`; change `memory.mode` first"
+        raise ConfigurationError("plugins.disabled", problem)
     there = descriptions(config)
     claimed = {}
     for name, info in there.items():

@@ -46,6 +46,10 @@ class MemorySwitch:
             return off is EVERYONE
         return not off.isdisjoint({self._hash(user, None), self._hash(user, session)})
 
+    def is_readable(self) -> bool:
+        """Whether it can be told whose memory is off."""
+        return self._known() is not EVERYONE
+
     def turn(self, user: str | None, session: str | None, *, off: bool) -> None:
         """Switch memory off or on in a session of a user; in all of them where `session` is `None`.
 

@@ -32,7 +32,7 @@ class Identity:
         """What a tool's turn says about them."""
         return {"user": self.user, "trust": self.trust, "scope": self.scope}
 
-    def context(self, session: str) -> CommandContext:
+    def context(self, session: str | None) -> CommandContext:
         """Return the context of a command."""
         known: dict[str, Any] = {**self.fields}
         return CommandContext(session=session, **known)

@@ -55,8 +55,13 @@ class MemoryServer:
 
     @property
     def server(self) -> Server[str]:
-        """The SDK's server, for one more connection: its instructions are the rules of the plugins as of now."""
-        rules = [rule for info in self._host.plugins.values() for rule in info.rules]
+        """The SDK's server, for one more connection: its instructions are the rules of the plugins as of now.
+
+        A plugin that offers the client nothing has no rules there.
+        """
+        caller = self._identity.context(self._identity.session)
+        offered = self._host.offered_tools(caller)
+        rules = [rule for name, info in self._host.plugins.items() if offered[name] for rule in info.rules]
         self._server.instructions = clean("\n\n".join(rules)) or None
         return self._server
 

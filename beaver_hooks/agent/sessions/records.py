@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 from attrs import field
 
-from beaver_hostspecs import Message, Role
+from beaver_hostspecs import Message, Role, Trust
 
 
 @attrs.frozen(kw_only=True)
@@ -70,12 +70,14 @@ class SearchHit:
     Attributes:
         session: the id of its session.
         user: whose session it is.
+        trust: how far the caller who began the session was trusted.
         snippet: some of its text around the first term found, on one line.
         score: higher is better; comparable within one search only.
     """
 
     session: str
     user: str | None = None
+    trust: Trust = Trust.FULL
     role: Role
     when: datetime
     snippet: str = field(repr=False)

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
 
 def begun_with(connection: "apsw.Connection", number: int) -> Trust:
-    """Return how far the caller who began a session was trusted."""
-    return Trust(connection.execute("SELECT trust FROM sessions WHERE number = ?", (number,)).get or Trust.FULL)
+    """Return how far the caller who began a session was trusted.
+
+    An older version did not keep it. Without a user it was the owner at the terminal; with one it may have been anyone.
+    """
+    trust, user = connection.execute("SELECT trust, user FROM sessions WHERE number = ?", (number,)).get
+    return Trust(trust) if trust else Trust.FULL if user is None else Trust.PUBLIC
 
 
 def find(connection: "apsw.Connection", session: str) -> tuple[int, str | None] | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from beaver_hooks.agent.sessions.query import BUDGET, LONGEST_QUERY, MOST_TERMS, SearchScope, expressions, one
 from beaver_hooks.agent.sessions.records import SearchHit
+from beaver_hooks.agent.sessions.rows import begun_with
 from beaver_hooks.agent.sessions.terms import query_terms
 from beaver_hooks.agent.sessions.texts import decode
 
@@ -28,7 +29,7 @@ FROM (
 ORDER BY score, number DESC LIMIT ?
 """
 _FETCH = """
-SELECT sessions.id, sessions.user, messages.role, messages.at, messages.text
+SELECT sessions.id, sessions.number, sessions.user, messages.role, messages.at, messages.text
 FROM messages JOIN sessions ON sessions.number = messages.session WHERE messages.number = ?
 """
 
@@ -67,10 +68,11 @@ def _count(connection: "apsw.Connection", expression: str) -> int:
 
 
 def _hit(connection: "apsw.Connection", number: int, score: float, wanted: Sequence[str]) -> SearchHit:
-    session, user, role, at, text = connection.execute(_FETCH, (number,)).get
+    session, owner, user, role, at, text = connection.execute(_FETCH, (number,)).get
     return SearchHit(
         session=session,
         user=user,
+        trust=begun_with(connection, owner),
         role=role,
         when=datetime.fromisoformat(at),
         snippet=snippet(decode(text), wanted),

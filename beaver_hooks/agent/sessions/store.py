@@ -110,6 +110,15 @@ class SessionStore:
         session = checked_id(session_id)
         return await self._run(lambda work: work.resume(session, _within(limit)))
 
+    async def check(self, session_id: str, user_id: str | None, trust: Trust) -> None:
+        """Raise unless a caller may go on with a session; one that is not stored is free.
+
+        Raises:
+            SessionError: the session is not this caller's.
+        """
+        session = checked_id(session_id)
+        await self._run(lambda work: work.check(session, user_id, trust))
+
     async def owner(self, session_id: str) -> str | None:
         """Return whose session it is; `None` where it was begun without a user, or is not stored."""
         session = checked_id(session_id)

@@ -45,18 +45,22 @@ class Work:
     def begin(self, session: str, user: str | None, limit: int, now: datetime, *, trust: Trust) -> Resumed:
         """Return a session as its next turn finds it; add it unless there is one."""
         self.ensure(session, user, now, trust)
+        self.check(session, user, trust)
+        return self.resume(session, limit)
+
+    def check(self, session: str, user: str | None, trust: Trust) -> None:
+        """Raise unless a caller may go on with a session; one that is not stored is free."""
         if why := self._why_not(session, user, trust):
             raise SessionError(f"The session {why}; start one of your own by leaving its id out.")
-        return self.resume(session, limit)
 
     def _why_not(self, session: str, user: str | None, trust: Trust) -> str | None:
         """Return why a caller may not go on with a session, or `None`."""
-        number, owner = self._find(session)
-        if user is not None or owner is not None:
-            if user == owner or (user is None and trust is Trust.FULL):
-                return None
+        found = rows.find(self._connection, session)
+        if found is None or (user is None and trust is Trust.FULL):
+            return None
+        number, owner = found
+        if user != owner:
             return "was begun without a user" if owner is None else "belongs to another user"
-        # Without users, trust is all that tells the owner from a stranger.
         return None if trust.reaches(rows.begun_with(self._connection, number)) else "was begun with more trust"
 
     def resume(self, session: str, limit: int) -> Resumed:

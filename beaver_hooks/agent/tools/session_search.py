@@ -46,6 +46,10 @@ class SessionHit(Protocol):
         """Whose session it is."""
 
     @property
+    def trust(self) -> Trust:
+        """How far the caller who began the session was trusted."""
+
+    @property
     def when(self) -> datetime | None:
         """When it was said."""
 
@@ -73,13 +77,14 @@ def session_search_tool(sessions: SessionSearch, is_off: IsOff) -> BuiltInTool:
     """Return the tool, over `sessions`.
 
     It searches the sessions of the turn's user. Without a user it searches all of them, for a turn of full trust only.
-    Sessions whose memory is off are not found.
+    Sessions whose memory is off are not found, nor those that were begun with more trust than the turn has.
     """
 
     async def run(arguments: Mapping[str, Any], turn: Turn) -> object:
         limit = int(arguments.get("limit", LIMIT))  # JSON Schema takes 5.0 for an integer
         hits = await sessions.search(arguments["query"], limit=MOST_HITS, user_id=turn.user)
-        found = [hit for hit in hits if not (is_off(hit.session, turn.user) or is_off(hit.session, hit.user))]
+        seen = [hit for hit in hits if turn.trust.reaches(hit.trust)]
+        found = [hit for hit in seen if not (is_off(hit.session, turn.user) or is_off(hit.session, hit.user))]
         return {"found": [_shown(hit) for hit in found[:limit]]}
 
     return BuiltInTool(

@@ -113,3 +113,18 @@ def test_troubles():
     assert ("trace_OSError",) == troubles.now
     troubles.ended("trace", report)
     assert 2 == report.recoveries
+
+
+@pytest.mark.parametrize(
+    ("user", "trust", "stores"),
+    [
+        (None, Trust.FULL, {Store.PRIVATE, Store.SHARED, Store.SOCIAL}),
+        (None, Trust.INNER, set()),
+        (None, Trust.FAMILIAR, set()),
+        ("u", Trust.FAMILIAR, {Store.SOCIAL}),
+        ("u", Trust.PUBLIC, set()),
+    ],
+)
+def test_what_belongs_to_no_user_is_changed_by_the_owner_alone(user, trust, stores):
+    """A caller without an id pins and forgets what belongs to every such caller at full trust only."""
+    assert stores == {*Sight.of_command(CommandContext(user=user, trust=trust)).own(NOON).stores}

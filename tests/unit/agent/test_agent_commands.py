@@ -260,6 +260,7 @@ async def test_a_plugin_out_of_service_is_refused_with_the_reason(load):
 
 async def test_without_any_plugin_the_overview_says_so():
     """Where no plugin is installed, that is what is said."""
-    bare = SimpleNamespace(status={}, host=SimpleNamespace(commands={}, offered_commands=lambda _caller: {}))
+    host = SimpleNamespace(commands={}, offered_commands=lambda _caller: {}, is_memory_off=lambda **_who: False)
+    bare = SimpleNamespace(status={}, host=host)
 
     assert "No memory plugin is installed.\nCommands: off, on." == await MemoryCommands(bare).overview(CommandContext())

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from beaver_hooks.agent.conversation import HELP, Conversation, Ended
-from beaver_hooks.agent.errors import SkillError
+from beaver_hooks.agent.errors import SessionError, SkillError
 from beaver_hooks.agent.loading import EngineLoader
 from beaver_hooks.agent.providers.offline import NOTHING
 from beaver_hooks.config import Config, LoadedConfig, Memory, Plugins
@@ -282,3 +282,27 @@ async def test_any_line_with_a_slash_is_answered_or_refused(talk, line):
         return
 
     assert isinstance(shown, str)
+
+
+async def test_a_stranger_in_the_owners_session_changes_and_reads_nothing(load):
+    """In a session of another user neither is memory switched nor are the prompts of the session told."""
+    owner = await load(p=RecordingPlugin())
+    await owner.say("a prompt of the owner")
+    await owner.command("/memory off")
+    stranger = Conversation(engine=owner.engine, session="s", user="stranger", trust=Trust.PUBLIC)
+    for refused in (stranger.command("/memory on"), stranger.prompts()):
+        with pytest.raises(SessionError, match="belongs to another user"):
+            await refused
+
+    host = owner.engine.host
+    assert [True, True] == [host.is_memory_off(session="s", user=user) for user in ("u", None)]
+
+
+async def test_a_user_of_less_trust_switches_for_themselves_alone(load):
+    """Without full trust a switch is the user's own; the owner at the terminal is not concerned."""
+    talk = await load(p=RecordingPlugin())
+    guest = Conversation(engine=talk.engine, session="t", user="guest", trust=Trust.PUBLIC)
+    await guest.command("/memory off")
+
+    host = talk.engine.host
+    assert [True, False] == [host.is_memory_off(session="t", user=user) for user in ("guest", None)]

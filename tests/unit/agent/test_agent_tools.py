@@ -569,6 +569,7 @@ def test_an_error_whose_text_cannot_be_had():
 class Hit:
     session: str = "s1"
     user: str | None = "u"
+    trust: Trust = Trust.PUBLIC
     when: datetime | None = WHEN
     role: str = "user"
     snippet: str = "beavers build dams"

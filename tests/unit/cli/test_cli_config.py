@@ -459,3 +459,20 @@ def test_a_name_that_two_distributions_announce(cli, found, install, tmp_path):
     ran = cli("config", "set", "plugins.mottos.name", "canary")
 
     assert (0, line("plugins.mottos.name: added text", found)) == (ran.code, ran.out)
+
+
+def test_what_the_mode_needs_is_not_disabled(cli, found):
+    """A plugin that no host would load without is refused, as `plugins disable` does; nothing is written."""
+    before = found.read_bytes()
+    ran = cli("config", "set", "plugins.disabled", '["curated"]')
+
+    assert (3, True, before) == (ran.code, "needs `curated`; change `memory.mode` first" in ran.err, found.read_bytes())
+
+
+def test_what_is_empty_without_a_value_goes_with_it(cli, found):
+    """Objects that held only what is unset are unset too: an empty section is one that a plugin may refuse."""
+    cli("config", "set", "plugins.curated.failClosed", "false")
+    before = json.loads(found.read_text())["plugins"]
+    cli("config", "unset", "plugins.curated.failClosed")
+
+    assert ({"curated": {"failClosed": False}}, False) == (before, "plugins" in json.loads(found.read_text()))

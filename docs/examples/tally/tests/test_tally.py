@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hostspecs import CommandContext, OutcomeKind, Setup
+from beaver_hostspecs import CommandContext, OutcomeKind, Setup, Trust
 from beaver_hostspecs.testing import RecordingReport, make_answer, make_turn
 from beaver_tally import Tally, TallySettings
 from beaver_tally.ledger import MOST_PROMPTS, MOST_SESSIONS, Ledger
@@ -146,9 +146,9 @@ def test_prompts_are_bounded():
     ledger = Ledger()
     for number in range(MOST_PROMPTS + 5):
         ledger.count("session")
-        ledger.keep("session", f"prompt {number}", WHEN)
+        ledger.keep("session", f"prompt {number}", WHEN, Trust.PUBLIC)
 
-    assert list(range(MOST_PROMPTS + 5, 5, -1)) == [each.number for each in ledger.last("session", 1000)]
+    assert list(range(MOST_PROMPTS + 5, 5, -1)) == [each.number for each in ledger.last("session", 1000, Trust.FULL)]
 
 
 def test_sessions_are_bounded():
@@ -166,11 +166,11 @@ def test_ledger_keeps_each_text_once(texts):
     ledger = Ledger()
     for text in texts:
         ledger.count("session")
-        ledger.keep("session", text, WHEN)
+        ledger.keep("session", text, WHEN, Trust.PUBLIC)
 
     assert (len(texts), list(reversed(dict.fromkeys(texts)))) == (
         ledger.turns("session"),
-        [each.text for each in ledger.last("session", 1000)],
+        [each.text for each in ledger.last("session", 1000, Trust.FULL)],
     )
 
 
@@ -180,6 +180,23 @@ def test_forgetting_starts_anew(steps):
     ledger, expected = Ledger(), 0
     for step in steps:
         expected = expected + 1 if step == "count" else 0
-        getattr(ledger, step)("session")
+        ledger.count("session") if step == "count" else ledger.forget("session", Trust.PUBLIC)
 
     assert expected == ledger.turns("session")
+
+
+def test_what_was_said_with_more_trust_is_not_shown():
+    """A user of less trust is neither shown what was said with more in the session, nor can they forget it."""
+    ledger = Ledger()
+    for trust in Trust:
+        ledger.count("session")
+        ledger.keep("session", f"said with {trust}", WHEN, trust)
+
+    seen = {trust: [each.text for each in ledger.last("session", 9, trust)] for trust in Trust}
+    forgotten = ledger.forget("session", Trust.FAMILIAR)
+
+    order = [f"said with {trust}" for trust in reversed(Trust)]
+    assert {trust: order[: 4 - at] for at, trust in enumerate(Trust)} == seen
+    assert (2, order[2:], 4) == (
+        forgotten, [each.text for each in ledger.last("session", 9, Trust.FULL)], ledger.turns("session"),
+    )  # fmt: skip

@@ -1,5 +1,6 @@
 """The store keeps sessions, and answers from what it kept."""
 
+import contextlib
 import json
 from datetime import UTC, datetime, timedelta
 
@@ -178,12 +179,28 @@ async def test_a_session_without_a_user_is_not_gone_on_with_at_less_trust(store,
 
 
 @pytest.mark.parametrize("trust", list(Trust))
-async def test_a_session_of_a_user_is_theirs_at_any_trust(store, trust):
-    """Where there is a user, the user says whose it is: with another trust they go on with what they said."""
+async def test_a_session_of_a_user_is_not_continued_with_less_trust(store, trust):
+    """Others may read along where the trust is less than it was when the session began."""
+    continued = []
     for each in Trust:
         await store.begin(each.value, "me", trust=each)
+        with contextlib.suppress(SessionError):
+            continued.append((await store.begin(each.value, "me", trust=trust)).id)
 
-    assert [each.value for each in Trust] == [(await store.begin(each.value, "me", trust=trust)).id for each in Trust]
+    assert [each.value for each in Trust if trust.reaches(each)] == continued
+
+
+async def test_whether_a_caller_may_go_on_is_told_without_a_turn(store):
+    """A session of another caller is refused, the caller's own and one that is not stored are not."""
+    await store.begin("owner's", "owner", trust=Trust.FULL)
+    for user, trust in (("stranger", Trust.FULL), ("owner", Trust.PUBLIC), (None, Trust.INNER)):
+        with pytest.raises(SessionError):
+            await store.check("owner's", user, trust)
+
+    assert [None] * 3 == [
+        await store.check("owner's", "owner", Trust.FULL), await store.check("owner's", None, Trust.FULL),
+        await store.check("new", "stranger", Trust.PUBLIC),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("ids", [("", None), ("a\nb", None), (7, None), ("a", ""), ("a", "x" * 513)])

@@ -5,6 +5,8 @@ from datetime import datetime
 
 import attrs
 
+from beaver_hostspecs import Trust
+
 MOST_PROMPTS = 100
 """Prompts kept per session; the oldest make room."""
 
@@ -20,11 +22,13 @@ class Prompt:
         number: the number of its turn in the session, from 1.
         text: what the user said.
         when: when it was said.
+        trust: how far the user was trusted who said it.
     """
 
     number: int
     text: str = attrs.field(repr=False)
     when: datetime
+    trust: Trust
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -43,10 +47,10 @@ class Ledger:
         """Return how many turns of the session were counted."""
         return self._pages[session].turns if session in self._pages else 0
 
-    def last(self, session: str, limit: int) -> list[Prompt]:
-        """Return the session's last prompts, the newest first."""
+    def last(self, session: str, limit: int, trust: Trust) -> list[Prompt]:
+        """Return the session's last prompts that a user of this trust may see, the newest first."""
         prompts = self._pages[session].prompts if session in self._pages else ()
-        return list(reversed(prompts))[:limit]
+        return [each for each in reversed(prompts) if trust.reaches(each.trust)][:limit]
 
     def count(self, session: str) -> int:
         """Count a turn and return how many there are."""
@@ -57,15 +61,18 @@ class Ledger:
         page.turns += 1
         return page.turns
 
-    def keep(self, session: str, text: str, when: datetime) -> bool:
+    def keep(self, session: str, text: str, when: datetime, trust: Trust) -> bool:
         """Keep the prompt of the turn that was counted last; `False` if the session has it already."""
         page = self._pages[session]
         if any(prompt.text == text for prompt in page.prompts):
             return False
-        page.prompts.append(Prompt(number=page.turns, text=text, when=when))
+        page.prompts.append(Prompt(number=page.turns, text=text, when=when, trust=trust))
         return True
 
-    def forget(self, session: str) -> int:
-        """Forget a session and return how many prompts that were."""
-        page = self._pages.pop(session, None)
-        return len(page.prompts) if page else 0
+    def forget(self, session: str, trust: Trust) -> int:
+        """Forget what a user of this trust may see of a session; return how many prompts that were."""
+        page = self._pages.pop(session, _Page())
+        kept = [each for each in page.prompts if not trust.reaches(each.trust)]
+        if kept:
+            self._pages[session] = _Page(turns=page.turns, prompts=deque(kept, maxlen=MOST_PROMPTS))
+        return len(page.prompts) - len(kept)

@@ -71,7 +71,7 @@ class Tally:
     @hookimpl
     async def before_prompt(self, turn: Turn, report: Report) -> Contribution | None:
         """Recall the last prompts of the session, the newest first."""
-        prompts = self._ledger.last(turn.session, self._limit)
+        prompts = self._ledger.last(turn.session, self._limit, turn.trust)
         report.candidates((f"prompt-{prompt.number}", None) for prompt in prompts)
         if not prompts:
             return None
@@ -89,7 +89,7 @@ class Tally:
             report.decision("write", "refused", "the prompt repeats a recalled text")
             report.outcome(PLANE, OutcomeKind.GATED)
             return
-        kept = self._ledger.keep(turn.session, turn.prompt, turn.when)
+        kept = self._ledger.keep(turn.session, turn.prompt, turn.when, turn.trust)
         kind = OutcomeKind.STORED if kept else OutcomeKind.DUPLICATE
         report.outcome(PLANE, kind, turn_number=number, answer_characters=len(answer.text))
 
@@ -99,10 +99,10 @@ class Tally:
     async def _show(self, _words: tuple[str, ...], context: CommandContext, _report: Report) -> str:
         if context.session is None:
             return "No session is running."
-        kept = len(self._ledger.last(context.session, limit=self._ledger.turns(context.session)))
+        kept = len(self._ledger.last(context.session, self._ledger.turns(context.session), context.trust))
         return f"{self._ledger.turns(context.session)} turns, {kept} prompts kept."
 
     async def _forget(self, _words: tuple[str, ...], context: CommandContext, report: Report) -> str:
-        forgotten = 0 if context.session is None else self._ledger.forget(context.session)
+        forgotten = 0 if context.session is None else self._ledger.forget(context.session, context.trust)
         report.event("prompts_forgotten", count=forgotten)
         return f"{forgotten} prompts forgotten."

@@ -84,5 +84,9 @@ class Sight:
         )
 
     def own(self, now: datetime, *, lapsed: bool = False) -> Filters:
-        """Return what may be changed; what has lapsed may be forgotten, and no more than that."""
-        return attrs.evolve(self.filters(now), owners=(self.owner,), lapsed=lapsed)
+        """Return what may be changed; what has lapsed may be forgotten, and no more than that.
+
+        What belongs to no user belongs to all of them, so a caller without an id changes it at full trust only.
+        """
+        stores = self.stores if self.owner.user or self.trust is Trust.FULL else ()
+        return attrs.evolve(self.filters(now), owners=(self.owner,), stores=stores, lapsed=lapsed)
