@@ -11,6 +11,7 @@ import click
 from beaver_hooks.agent.errors import UnknownSession
 from beaver_hooks.agent.sessions.records import SearchHit, Session, SessionInfo
 from beaver_hooks.agent.sessions.store import SessionStore
+from beaver_hooks.cli import colours
 from beaver_hooks.cli.opening import common, configured, in_loop
 from beaver_hooks.cli.options import IDENTIFIER
 from beaver_hooks.cli.session_files import export_command, import_command
@@ -65,7 +66,7 @@ def show_command(session: str, *, hidden: bool, as_json: bool, config: Path | No
         return await store.show(await session_named(store, session), hidden=hidden)
 
     found = _answer(_folder(config), whole)
-    show(json.dumps(session_json(found, hidden=hidden)) if as_json else session_text(found))
+    show(json.dumps(session_json(found, hidden=hidden)) if as_json else session_text(found), paint=colours.role)
 
 
 @command.command(name="search")
@@ -93,7 +94,7 @@ def search_command(
     if as_json:
         show(json.dumps({"hits": [hit_json(each) for each in hits]}))
     elif hits:
-        show(hits_text(hits))
+        show(hits_text(hits), paint=colours.hit_role)
     else:
         show("Nothing that is stored has these words." if there else nothing_yet(folder))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from beaver_hooks.cli.colours import Paint, takes_colour
 from beaver_hooks.cli.streams import Unwritable
 from beaver_hostspecs.neutralising import neutralise
 
@@ -26,15 +27,21 @@ def harmless(text: str) -> str:
     return neutralise(text)
 
 
-def show(text: str = "", *, end: str = "\n", err: bool = False) -> None:
+def show(text: str = "", *, end: str = "\n", err: bool = False, paint: Paint | None = None) -> None:
     """Write to stdout (or stderr) at once: as it is for a program, harmless for a terminal.
+
+    Args:
+        text: what is written.
+        end: what ends it.
+        err: whether it goes to stderr.
+        paint: colours the text, where it goes to a terminal that takes colour.
 
     Raises:
         BrokenPipeError: whoever read stdout has enough.
         Unwritable: stdout cannot be written. That stderr cannot is said nowhere.
     """
     try:
-        _write(sys.stderr if err else sys.stdout, text, end)
+        _write(sys.stderr if err else sys.stdout, text, end, paint)
     except OSError as error:
         if not err:
             raise (error if isinstance(error, BrokenPipeError) else Unwritable(error)) from None
@@ -49,8 +56,10 @@ def agreed(*, yes: bool) -> bool:
     return click.confirm("Use it from now on?", err=True)
 
 
-def _write(stream: TextIO, text: str, end: str) -> None:
+def _write(stream: TextIO, text: str, end: str, paint: Paint | None) -> None:
     shown = harmless(text) if stream.isatty() else text
+    # Only now: what is harmless holds no escape sequence, and only ours are added.
+    shown = paint(shown) if paint is not None and takes_colour(stream) else shown
     stream.write(shown.encode(stream.encoding or "utf-8", "replace").decode(stream.encoding or "utf-8") + end)
     stream.flush()
 

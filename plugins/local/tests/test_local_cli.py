@@ -142,6 +142,18 @@ def database(tmp_path):
     return tmp_path / "state" / "plugins" / "local" / "memory.db"
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_results_are_whole(here, monkeypatch, terminal):
+    """Of what is found nothing is cut at 80 columns: it is wrapped on a terminal, and in a pipe each has one line."""
+    monkeypatch.setenv("COLUMNS", "80")
+    said = f"Billing is deployed from the branch stable {'and from nowhere else, whatever the wiki says ' * 12}."
+    here("add", said)
+    for shown in (here("list", terminal=terminal).out, here("search", "billing", terminal=terminal).out):
+        rows = shown.splitlines()[1:]
+        assert (said, terminal) == (" ".join(" ".join(rows).split())[-len(said) :], len(rows) > 1)
+        assert terminal == (max(map(len, rows)) <= 80)
+
+
 def test_what_is_added_is_recalled_by_a_run(beaver):
     """One process adds, another one answers with it, and without the plugin's name the same command runs."""
     added = beaver("memory", "add", STABLE)

@@ -103,7 +103,7 @@ def test_list(cli, stored):
 
     assert (
         "ID  LAST USED (UTC)   MESSAGES  TITLE\n"
-        "s2  2026-01-02 03:04  2         A long prompt about nothing in particular that …\n"
+        "s2  2026-01-02 03:04  2         A long prompt about nothing in particular that goes on and on for a while\n"
         "s1  2026-01-02 03:04  2         green tea\n"
     ) == ran.out
 
