@@ -29,9 +29,14 @@ OVERVIEW = "overview"
 
 @attrs.frozen
 class MemoryCommands:
-    """The commands, over what is loaded."""
+    """The commands, over what is loaded.
+
+    Attributes:
+        called: what the user says before the words of a command.
+    """
 
     _engine: EngineLoadResult
+    called: str = "/memory"
 
     async def run(self, words: Sequence[str], context: CommandContext) -> str:
         """Run a command; return the text to show.
@@ -49,7 +54,7 @@ class MemoryCommands:
         if self._engine.host.is_memory_off(session=context.session, user=context.user):
             raise NotAllowed(OFF_HERE)
         is_plugin = words[0] in self._engine.status and words[0] != HOST
-        plugin, *rest = words if is_plugin else (self._offering(words[0], context), *words)
+        plugin, *rest = words if is_plugin else (self._offering(words, context), *words)
         if not rest:
             return self.listing(plugin, context)
         self._ensure_in_service(plugin, context)
@@ -76,16 +81,16 @@ class MemoryCommands:
             text = f"Its overview cannot be shown ({type(error).__name__}); `beaver doctor` says more."
         return [f"  {line}".rstrip() for line in text.splitlines()]
 
-    def _offering(self, command: str, context: CommandContext) -> str:
-        """Return the one plugin that offers a command to a caller.
+    def _offering(self, words: Sequence[str], context: CommandContext) -> str:
+        """Return the one plugin that offers a caller the command that words begin with.
 
         Raises:
             NotOffered: there is none, or there are several.
         """
-        offered = self._engine.host.offered_commands(context)
+        command, offered = words[0], self._engine.host.offered_commands(context)
         found = [name for name, commands in offered.items() if any(each.name == command for each in commands)]
         if len(found) > 1:
-            ways = " or ".join(f"`{name} {command}`" for name in found)
+            ways = " or ".join(f"`{' '.join((self.called, name, *words))}`" for name in found)
             raise NotOffered(f"several plugins have a command `{command}`: say {ways}")
         if not found:
             names = [*offered, *(each.name for commands in offered.values() for each in commands), OFF, ON]

@@ -15,9 +15,14 @@ LEVELS = {"ok": "green", "warning": "yellow", "problem": "red"}
 ROLES = {"user": "cyan", "assistant": "green", "hidden": "magenta", "tool": "magenta"}
 
 
+def is_screen(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that understands escape sequences."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
 def takes_colour(stream: TextIO) -> bool:
     """Whether a stream is a terminal that shows colours, and its user wants them (https://no-color.org)."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return is_screen(stream) and not os.environ.get("NO_COLOR")
 
 
 def painter(pattern: str, colours: Mapping[str, str]) -> Paint:

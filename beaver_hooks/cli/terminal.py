@@ -4,7 +4,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
@@ -40,8 +40,20 @@ def show(text: str = "", *, end: str = "\n", err: bool = False, paint: Paint | N
         BrokenPipeError: whoever read stdout has enough.
         Unwritable: stdout cannot be written. That stderr cannot is said nowhere.
     """
+    stream = sys.stderr if err else sys.stdout
+    shown = harmless(text) if stream.isatty() else text
+    # Only now: what is harmless holds no escape sequence, and only ours are added.
+    shown = paint(shown) if paint is not None and takes_colour(stream) else shown
+    write(shown + end, err=err)
+
+
+def write(text: str, *, err: bool = False) -> None:
+    """Write what is fit for where it goes to stdout (or stderr) at once; see `show`."""
+    stream = sys.stderr if err else sys.stdout
+    encoding = stream.encoding or "utf-8"
     try:
-        _write(sys.stderr if err else sys.stdout, text, end, paint)
+        stream.write(text.encode(encoding, "replace").decode(encoding))
+        stream.flush()
     except OSError as error:
         if not err:
             raise (error if isinstance(error, BrokenPipeError) else Unwritable(error)) from None
@@ -54,14 +66,6 @@ def agreed(*, yes: bool) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise click.UsageError("Nobody can be asked without a terminal; review it, and repeat this with --yes.")
     return click.confirm("Use it from now on?", err=True)
-
-
-def _write(stream: TextIO, text: str, end: str, paint: Paint | None) -> None:
-    shown = harmless(text) if stream.isatty() else text
-    # Only now: what is harmless holds no escape sequence, and only ours are added.
-    shown = paint(shown) if paint is not None and takes_colour(stream) else shown
-    stream.write(shown.encode(stream.encoding or "utf-8", "replace").decode(stream.encoding or "utf-8") + end)
-    stream.flush()
 
 
 @contextmanager
@@ -110,13 +114,14 @@ class Pieces:
 
 
 @contextmanager
-def ended(over: Callable[[], None]) -> Iterator[Pieces]:
+def ended(over: Callable[[], None], make: Callable[[Callable[[], None]], Pieces] = Pieces) -> Iterator[Pieces]:
     """Give what shows an answer piece by piece; its line is ended with the block, whatever else is said then.
 
     Args:
         over: ends the waiting for the answer.
+        make: makes what shows it.
     """
-    pieces = Pieces(over)
+    pieces = make(over)
     try:
         yield pieces
     finally:

@@ -100,10 +100,11 @@ async def test_a_command_without_its_plugin(load):
 
 
 async def test_a_command_that_several_have(load):
-    """Where several plugins have a command the error names each way to say it."""
+    """Where several plugins have a command the error names each way to say it whole: nothing is left to be guessed."""
     commands = await load(p=RecordingPlugin(commands=[SAY]), q=RecordingPlugin(commands=[SAY]))
 
-    assert "several plugins have a command `say`: say `p say` or `q say`" == await refusal(commands, "say", "a")
+    expected = "several plugins have a command `say`: say `/memory p say a b` or `/memory q say a b`"
+    assert expected == await refusal(commands, "say", "a", "b")
     assert "did you mean `say`." in await refusal(commands, "saay")
 
 
