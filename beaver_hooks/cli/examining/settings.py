@@ -85,7 +85,7 @@ def _key(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Finding:
     variable = f"the environment variable {name}" if name else "its environment variable"
     if environment.get(key["env"]):
         return ok(subject, f"{variable} is set")
-    return problem(subject, f"{variable} is not set, so requests go without a credential", f"set {name or 'it'}")
+    return problem(subject, f"{variable} is not set, so the model cannot be asked", f"set {name or 'it'}")
 
 
 def _wrong(error: ConfigurationError) -> Finding:

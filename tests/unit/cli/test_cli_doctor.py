@@ -303,13 +303,13 @@ def test_health_of_a_plugin_while_the_configuration_is_wrong(cli, state, scratch
 
 
 @pytest.mark.parametrize(
-    ("category", "mend"),
+    ("category", "fix"),
     [
-        ("timeout", "see `beaver audit tail`, and mend what failed"),
+        ("timeout", "see `beaver audit tail`, and fix what failed"),
         ("blocked", "run what blocks the event loop in a thread (`asyncio.to_thread`)"),
     ],
 )
-def test_suspended_plugins(cli, state, category, mend):
+def test_suspended_plugins(cli, state, category, fix):
     """Until when a plugin is suspended, and that it comes back by itself, is told with what to do about it."""
     trail = Trail.open(state, on_state=lambda _: None)
     trail.put_health("tally", DEGRADED | {"suspension": SUSPENDED | {"category": category}})
@@ -320,7 +320,7 @@ def test_suspended_plugins(cli, state, category, mend):
         "degraded since 2026-01-02 03:04:05 UTC: before_prompt: timeout (3 in a row);"
         " before_prompt is suspended until 2026-01-02 03:04:35 UTC and then tried again"
     )
-    remedy = f"{mend}; it is tried again by itself, and a new version of it at once"
+    remedy = f"{fix}; it is tried again by itself, and a new version of it at once"
     (found,) = [each for each in ran.json["findings"] if each["subject"] == "plugin tally"]
     assert (1, {"subject": "plugin tally", "level": "problem", "text": text, "remedy": remedy}) == (ran.code, found)
 

@@ -324,7 +324,7 @@ async def test_a_required_plugin_that_cannot_be_loaded(site, configured, case):
 
     assert str(caught.value) == (
         f"the plugin `curated` is needed by the memory mode `hybrid`: {reason.replace('`odd`', '`curated`')}; "
-        "mend it, or reinstall it with: pip install beaver-hooks-curated"
+        "fix it, or reinstall it with: pip install beaver-hooks-curated"
     )
     assert "zebra" not in site.imported()
 
@@ -407,7 +407,7 @@ async def test_a_third_party_plugin_that_is_required(site, tmp_path):
 
     assert str(caught.value) == (
         "the plugin `odd` is needed: plugin `odd` could not be loaded: raised ValueError; "
-        "mend it, or reinstall its distribution"
+        "fix it, or reinstall its distribution"
     )
 
 

@@ -93,7 +93,7 @@ def _add_many(shell: Shell, given: dict[str, Any], user: str | None, *, as_json:
     refused = ask_long(shell, work, wrote=True)
     _tell(kept, as_json=as_json)
     if refused is not None:
-        raise click.UsageError(f"{refused} What stood before it is added; mend it, and add the file again.")
+        raise click.UsageError(f"{refused} What stood before it is added; fix it, and add the file again.")
 
 
 def _fields(
