@@ -210,6 +210,7 @@ class Loader:
             state_folder=self._folder(member.name),
             services=here.services,
             files=here.files,
+            reference_tokens=here.config.host.reference_tokens,
             report=HostReport(plugin=member.name, hook=OUTSIDE, recorder=self._recorder),
         )
 

@@ -120,6 +120,8 @@ class Setup:
         services: what the host offers.
         report: for what happens outside turns.
         files: whether what lies in a file may be believed.
+        reference_tokens: how many tokens of references the host shows of this plugin in a turn, provenance and fence
+            included, or `None` where it does not say. A turn's own `budget` may be less.
     """
 
     settings: Any
@@ -129,6 +131,7 @@ class Setup:
     services: Services = Services()
     report: Report
     files: FileTrust = BelieveAll()
+    reference_tokens: int | None = None
 
 
 class Caller(Protocol):
