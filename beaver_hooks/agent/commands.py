@@ -19,7 +19,8 @@ from beaver_hooks.agent.loading import EngineLoadResult
 from beaver_hooks.config.suggestions import did_you_mean
 from beaver_hooks.record.recorder import HOST
 from beaver_hooks.turns.admission import OFF as OFF_HERE
-from beaver_hostspecs import CommandContext, NotAllowed, NotOffered
+from beaver_hostspecs import CommandContext, NotAllowed, NotOffered, PluginError, PluginFailed
+from beaver_hostspecs.naming import type_name
 
 OFF, ON = "off", "on"
 EVERYWHERE = "`beaver memory on` switches it on again, with --user where the user has an id."
@@ -45,7 +46,7 @@ class MemoryCommands:
             NotOffered: there is no such command; says which there are.
             NotAllowed: memory is off, or the trust of the caller is not enough.
             AuditUnavailable: memory cannot be switched.
-            Exception: whatever a plugin's command raised.
+            PluginFailed: a plugin's command raised; names the plugin and the command.
         """
         if not words:
             return await self.overview(context)
@@ -58,7 +59,19 @@ class MemoryCommands:
         if not rest:
             return self.listing(plugin, context)
         self._ensure_in_service(plugin, context)
-        return await self._engine.host.run_command(plugin, rest[0], rest[1:], context)
+        return await self._run_command(plugin, rest, context)
+
+    async def _run_command(self, plugin: str, words: Sequence[str], context: CommandContext) -> str:
+        try:
+            return await self._engine.host.run_command(plugin, words[0], words[1:], context)
+        except (NotOffered, NotAllowed):
+            raise
+        except PluginError as error:
+            raise PluginFailed(f"`{plugin} {words[0]}`: {error}", plugin=plugin) from error
+        except Exception as error:
+            known = "`beaver audit tail` shows what is known of it"
+            text = f"`{plugin} {words[0]}` failed unexpectedly ({type_name(error)}); {known}"
+            raise PluginFailed(text, plugin=plugin) from error
 
     async def overview(self, context: CommandContext) -> str:
         """Return how every plugin is, what it has to show, and whether memory is on for the session."""

@@ -29,6 +29,12 @@ class Deadlines:
     stop: float | None = field(default=None, validator=_seconds)
 
 
+def _text_or_number(_: object, __: object, value: Any) -> None:
+    # A number is left to the host, which says what to write: of what `describe` raises it shows the type alone.
+    if not isinstance(value, str | int | float):
+        raise TypeError("`contract` must be a text")
+
+
 @attrs.frozen(kw_only=True)
 class PluginInfo:
     """What `describe` returns.
@@ -47,7 +53,7 @@ class PluginInfo:
     """
 
     version: str = field(validator=instance_of(str))
-    contract: str = field(validator=instance_of(str))
+    contract: str = field(validator=_text_or_number)
     summary: str = field(default="", validator=instance_of(str))
     settings: type | None = field(default=None, validator=optional(instance_of(type)))
     settings_path: str | None = field(default=None, validator=optional(instance_of(str)))

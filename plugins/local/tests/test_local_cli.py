@@ -252,7 +252,10 @@ def without_moments(line):
         ('{"title": "a", "owner": {"user": 7}}', "`owner` does not fit."),
         ('{"title": "a", "expires_at": 7}', "`expires_at` is no moment such as"),
         ("{}", "`title` is missing"),
-        ('{"title": "a", "colour": 1}', "it has 1 fields that a memory has not"),
+        ('{"title": "a", "colour": 1}', "unknown field `colour`. The fields are: agent, confidence, created_at, "),
+        ('{"title": "a", "b\\u001b": 1, "c": 2}', "unknown fields `b`, `c`. The fields are: "),
+        ('{"title": "a",}', "it is not JSON in UTF-8; there is a trailing comma."),
+        ('{"title": "a"},', "it is not JSON in UTF-8; there is a trailing comma."),
         ('{"title": "a", "importance": 7}', "`importance` does not fit."),
         ('{"title": "a", "tags": "x"}', "`tags` does not fit."),
         ('{"title": "a", "created_at": "soon"}', "`created_at` is no moment such as"),
@@ -261,7 +264,7 @@ def without_moments(line):
     ],
 )
 def test_a_wrong_line_is_named(line, said):
-    """What stood before it is given, and the error says which line, what is wrong, and nothing of what was sent."""
+    """What stood before it is given, and the error says which line, what is wrong, and no value of what was sent."""
     batches = []
     with pytest.raises(NotTaken) as caught:
         batches.extend(read_lines([b'{"title": "good"}', b"", line.encode(), b'{"title": "behind"}'], {}, None))
@@ -951,3 +954,18 @@ def test_what_was_ended_goes_no_further():
 
     with pytest.raises(Ended):
         bar(1, 2, "counting")
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_many_that_were_added_are_counted(tmp_path, monkeypatch, capsys, terminal):
+    """On a terminal the progress bar ends in how many there are now and how they are embedded at once."""
+    read, write = os.pipe()
+    os.write(write, b'{"title": "one"}\n{"title": "two"}\n{"title": "one"}\n')
+    os.close(write)
+    with os.fdopen(read) as typed:
+        monkeypatch.setattr(sys, "stdin", typed)
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+        code = _code(["add", "--json-lines"], HostShell(tmp_path, {"enabled": True, "embedding": {"provider": "none"}}))
+
+    said = "Added 2 memories; `beaver memory reindex` embeds them now.\n" if terminal else ""
+    assert (0, True) == (code, capsys.readouterr().err.endswith(said))

@@ -220,9 +220,9 @@ def test_failures_do_not_end_the_conversation(cli, install, configured):
 
     unexpected, lost = [line for line in ran.err.splitlines() if line.startswith("! ")]
     first, degraded, *rest = ran.out.removeprefix(greeting()).splitlines()
-    assert (1, NOTHING, [NOTHING, NOTHING, ""]) == (ran.code, first, rest)
+    assert (6, NOTHING, [NOTHING, NOTHING, ""]) == (ran.code, first, rest)
     assert (True, False) == (degraded.startswith("! flaky is degraded since "), "nobody" in ran.err + ran.out)
-    assert "! something unexpected happened (EOFError). `beaver audit tail` shows what is known of it." == unexpected
+    assert "! `flaky fail` failed unexpectedly (EOFError); `beaver audit tail` shows what is known of it." == unexpected
     assert lost.startswith("! The answer could not be stored, so the turn was dropped. ")
 
 

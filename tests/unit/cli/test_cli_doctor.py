@@ -158,6 +158,19 @@ def test_forged_chain(cli, state):
     assert [("audit chain", "record 1 is wrong (changed) after 0 good records")] == problems(ran)
 
 
+def test_a_file_in_a_folder_that_only_its_owner_can_enter(cli, state):
+    """Its own mode lets nobody read it, so there is no alarm; that of the folder does, for what is in it too."""
+    folder = state / "plugins" / "curated"
+    for path in (folder / "USER.md", state / "sessions.db"):
+        path.chmod(0o644)
+    shut = problems(cli("doctor", "--json"))
+    for path in (state, folder.parent, folder):
+        path.chmod(0o755)
+    open_ = f"others can read them: {state}, {folder.parent}, {state}/sessions.db and 2 more"
+
+    assert ([], [("files of the state folder", open_)]) == (shut, problems(cli("doctor", "--json")))
+
+
 def test_lost_key(cli, state):
     """A trail without its key cannot be verified, which is a problem; so is a key without its trail."""
     key = (state / "audit.key").read_bytes()
@@ -181,7 +194,7 @@ def test_loose_permissions(cli, state):
 
     assert [
         ("files of the state folder", f"others can change them: {memory}"),
-        ("files of the state folder", f"others can read them: {state}, {state}/audit.key, {memory}"),
+        ("files of the state folder", f"others can read them: {state}, {state}/audit.key"),
         ("audit chain", "not verified: others may read audit.key, so they could forge it"),
     ] == problems(ran)
     assert f"run: chmod -R go= {state}" in [each["remedy"] for each in ran.json["findings"]]

@@ -329,12 +329,15 @@ def test_a_plugin_that_is_out_of_service_is_no_unknown_one(cli, install, configu
 
 
 def test_a_command_that_raises_is_unexpected(cli, install, configured):
-    """What a plugin's command raises is named by its type, and its text is not shown."""
+    """What a plugin's command raises is named by its type with the plugin and the command; its text is not shown."""
     install("both", BOTH)
     configured()
     ran = cli("memory", "both", "ask")
 
-    assert (1, "", True, False) == (ran.code, ran.out, "(ValueError)" in ran.err, "nobody" in ran.err)
+    known = "`beaver audit tail` shows what is known of it"
+    assert (6, "") == (ran.code, ran.out)
+    assert ran.err.endswith(f"Error: `both ask` failed unexpectedly (ValueError); {known}.\n")
+    assert "nobody" not in ran.err
 
 
 # --- Without the plugin's name ----------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ def test_forget(cli, found):
 
 def test_asked(answering, found, capsys):
     """At a terminal a person is asked, and only a yes confirms it."""
-    assert (1, "Use it from now on? [y/N]: ") == answering("n\n", "trust")
+    assert (1, "Use it from now on? [y/N]: Nothing was changed.\n") == answering("n\n", "trust")
     assert is_trusted(found) is False
     assert (0, "Use it from now on? [y/N]: ") == answering("y\n", "trust")
     assert is_trusted(found) is True
