@@ -24,7 +24,6 @@ HELP = {
     "new": "begin a new session",
     "exit": "end (so does Ctrl-D)",
 }
-TROUBLED = ("degraded", "unavailable")
 
 Run = Callable[[list[str]], Awaitable[str]]
 """Runs a command with its words; returns what to show."""
@@ -102,8 +101,8 @@ class Conversation:
         return await commands[name](words)
 
     async def troubles(self) -> dict[str, str]:
-        """Return what is wrong with each memory that is not well, by the plugin's name."""
-        return {name: str(health) for name, health in self.engine.status.items() if health.state in TROUBLED}
+        """Return what is wrong with each memory that is in service and not well, by the plugin's name."""
+        return {name: str(health) for name, health in self.engine.status.items() if health.state == "degraded"}
 
     async def history(self, limit: int = 400) -> tuple[Message, ...]:
         """Return what was said in this session before, oldest first."""

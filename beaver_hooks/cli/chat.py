@@ -5,6 +5,7 @@ import io
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,7 +18,8 @@ from beaver_hooks.cli import colours, line_editor
 from beaver_hooks.cli.colours import is_screen
 from beaver_hooks.cli.failing import UNEXPECTED, exit_code, sentence
 from beaver_hooks.cli.markdown import MarkdownPieces
-from beaver_hooks.cli.opening import common, configured
+from beaver_hooks.cli.notices import tell_left_out
+from beaver_hooks.cli.opening import common, configured, logging_to_file
 from beaver_hooks.cli.options import IDENTIFIER, no_memory_option, trust_option
 from beaver_hooks.cli.session_texts import recap
 from beaver_hooks.cli.signals import Terminated
@@ -25,7 +27,9 @@ from beaver_hooks.cli.streams import Unwritable, unreadable
 from beaver_hooks.cli.terminal import CUT, Pieces, ended, show, waiting
 from beaver_hooks.cli.tool_lines import tool_line
 from beaver_hooks.cli.why import explanation
+from beaver_hooks.config import LoadedConfig
 from beaver_hooks.loop_thread import LoopThread
+from beaver_hooks.record.health import Health
 from beaver_hostspecs import BeaverError, NotOffered
 
 PROMPT = "you> "
@@ -71,22 +75,36 @@ def command(
     """
     if session is not None and again:
         raise click.UsageError("Give either --session or --continue.")
-    loaded, thread = configured(config), LoopThread()
+    loaded = configured(config)
+    wanted = {"user": user, "no_memory": no_memory, "skills": list(skills)}
+    with logging_to_file(loaded.state_folder):
+        code = _talk(loaded, session, again=again, trust=trust, wanted=wanted)
+    ctx.exit(code)
+
+
+def _talk(loaded: LoadedConfig, session: str | None, *, again: bool, trust: str | None, wanted: dict[str, Any]) -> int:
+    """Load the agent, and let the user talk to it; return the exit code.
+
+    Args:
+        loaded: the configuration.
+        session: the session, or `None`.
+        again: whether to go on with the session used last.
+        trust: how far the user is trusted, where that is less than configured.
+        wanted: the other fields of the conversation.
+    """
+    thread = LoopThread()
     engine: EngineLoadResult | None = None
     try:
         with waiting("Loading the plugins"):
             engine = thread.call(EngineLoader(loaded).load)
-        chosen = session or (thread.call(_newest, engine, user) if again else None) or new_session_id()
-        level = engine.trust(trust)
-        conversation = Conversation(
-            engine=engine, session=chosen, user=user, trust=level, no_memory=no_memory, skills=list(skills)
-        )
+        tell_left_out(thread.call(_status, engine), loaded.state_folder)
+        chosen = session or (thread.call(_newest, engine, wanted["user"]) if again else None) or new_session_id()
+        conversation = Conversation(engine=engine, session=chosen, trust=engine.trust(trust), **wanted)
         conversation.further = {"why": (WHY, partial(_why, conversation))}
-        code = _Terminal(thread, conversation).talk()
+        return _Terminal(thread, conversation).talk()
     finally:
         with waiting("Waiting for the plugins to keep what was said"):
             thread.end(_nothing if engine is None else engine.close)
-    ctx.exit(code)
 
 
 class _Terminal:
@@ -178,7 +196,7 @@ class _Terminal:
         now = self._thread.call(self._conversation.troubles)
         for name, text in now.items():
             if name not in self._troubles:
-                show(f"! {name} is {text}", paint=YELLOW)
+                show(f"! {name} is {text}. You can go on; `beaver doctor` says more.", paint=YELLOW)
         for name in self._troubles.keys() - now.keys():
             show(f"! {name} is well again")
         self._troubles = now
@@ -221,6 +239,10 @@ async def _why(conversation: Conversation, words: list[str]) -> str:
     if receipt is None:
         raise NotOffered("no receipt of the last turn is kept; `beaver doctor` says more")
     return explanation(turn, receipt, {}, engine.loaded.config)
+
+
+async def _status(engine: EngineLoadResult) -> dict[str, Health]:
+    return engine.status
 
 
 async def _nothing() -> None:

@@ -58,7 +58,7 @@ def state_folder(folder: Path) -> Finding:
 async def _open(loaded: LoadedConfig, wanted: frozenset[str]) -> tuple[list[Finding], int]:
     """Return how every plugin is, once all that can be are started, and the exit code if it is clear by now."""
     try:
-        async with opened(loaded) as engine:
+        async with opened(loaded, notices=False) as engine:
             return _plugins(engine, wanted), 0
     except ConfigurationError as error:
         return [from_error("configuration", error, "correct it there")], CONFIGURATION

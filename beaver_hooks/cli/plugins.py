@@ -152,7 +152,7 @@ def _has_switch(cls: type) -> bool:
 
 
 async def _show(loaded: LoadedConfig, *, as_json: bool) -> None:
-    async with opened(loaded) as engine:
+    async with opened(loaded, notices=False) as engine:
         plugins, host = listed(engine), engine.status[HOST]
     mode = loaded.config.mode
     if as_json:
