@@ -117,7 +117,7 @@ def rename_command(session: str, title: str, *, config: Path | None) -> None:
 
 @command.command(name="delete")
 @click.argument("sessions", metavar=f"{ID}...", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can be asked.")
+@click.option("--yes", is_flag=True, help="Do not ask; needed without a terminal.")
 @common
 def delete_command(sessions: tuple[str, ...], *, yes: bool, config: Path | None) -> None:
     """Delete sessions for good, with everything that was said in them.
@@ -172,7 +172,7 @@ def _ensure_meant(infos: list[SessionInfo], *, yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("Deleting is for good; say --yes where nobody can be asked.")
+        raise click.UsageError("Deleting is for good; say --yes where there is no terminal to ask at.")
     for each in infos:
         show(f"{each.id}  {counted(each.messages, 'message')}  {cut(each.title, 40)}", err=True)
     click.confirm(f"Delete {counted(len(infos), 'session')} for good?", abort=True, err=True)

@@ -64,7 +64,7 @@ def agreed(*, yes: bool) -> bool:
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("Nobody can be asked without a terminal; review it, and repeat this with --yes.")
+        raise click.UsageError("Without a terminal there is no way to ask you; review it, and repeat this with --yes.")
     return click.confirm("Use it from now on?", err=True)
 
 

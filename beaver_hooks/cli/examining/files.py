@@ -95,7 +95,7 @@ def examine(found: Iterable[Entry], *, what: str, root: Path) -> list[Finding]:
     if strays := [each.path for each in there if _is_stray(each)]:
         remedy = "remove them while nothing else runs; a start removes most of them"
         wrong.append(warning(subject, f"a killed process left temporary files: {_names(strays)}", remedy))
-    return wrong or [ok(subject, f"{counted(len(there), 'file')}, nobody else's to read or to change")]
+    return wrong or [ok(subject, f"{counted(len(there), 'file')}, private")]
 
 
 def free_space(folder: Path) -> Finding:

@@ -97,7 +97,7 @@ def _wrong(error: ConfigurationError) -> Finding:
 def _source(loaded: LoadedConfig) -> Finding:
     if loaded.path is None:
         return ok(SUBJECT, "there is no file, so the defaults are in effect; `beaver init` writes one")
-    who = "somebody named it" if loaded.trusted_by == "given" else "it was found here and has been confirmed"
+    who = "you named it" if loaded.trusted_by == "given" else "it was found here and has been confirmed"
     return ok(SUBJECT, f"{printable(str(loaded.path))}; {who}")
 
 

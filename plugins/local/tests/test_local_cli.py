@@ -439,7 +439,7 @@ def test_forget_shows_asks_and_erases(local, beaver, tmp_path):
     events = [json.loads(line) for line in beaver("audit", "tail", "--json").out.splitlines()]
 
     assert (0, True, True) == (dry.code, STABLE in dry.out, "Nothing was forgotten; without" in dry.out)
-    assert (2, True, 2) == (refused.code, "say --yes where nobody can be asked" in refused.err, len(kept))
+    assert (2, True, 2) == (refused.code, "say --yes where there is no terminal to ask at" in refused.err, len(kept))
     assert {"dry_run": False, "forgotten": [{"id": 1}]} == gone.json
     assert [] == [path.name for path in files if b"deployed from" in path.read_bytes()]
     assert [2] == [each["id"] for each in local("list", "--json").json["memories"]]

@@ -36,7 +36,7 @@ def test_all_is_well(cli, configured, monkeypatch):
     found = findings(ran)
 
     assert (0, True) == (ran.code, ran.json["ok"])
-    assert ("ok", f"{path}; somebody named it") == found["configuration"]
+    assert ("ok", f"{path}; you named it") == found["configuration"]
     assert ("ok", "curated, explicit") == found["memory mode"]
     assert ("ok", "offline; nothing is sent anywhere") == found["provider"]
     assert ("ok", "0 skills in 0 folders") == found["skills"]
@@ -178,7 +178,7 @@ def test_named_before_the_command(cli, scratch):
     """The configuration may be named before the command as well."""
     (scratch / "a.json").write_text("{}")
 
-    assert ("ok", f"{scratch}/a.json; somebody named it") == findings(
+    assert ("ok", f"{scratch}/a.json; you named it") == findings(
         cli("--config", scratch / "a.json", "check", "--json")
     )["configuration"]
 

@@ -289,7 +289,7 @@ def test_delete_needs_a_word(cli, stored):
     ran = cli("sessions", "delete", "s1")
 
     assert (2, ["s1"]) == (ran.code, ids(cli))
-    assert "say --yes where nobody can be asked" in ran.err
+    assert "say --yes where there is no terminal to ask at" in ran.err
 
 
 def test_delete(cli, stored):

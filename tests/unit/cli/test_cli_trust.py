@@ -103,7 +103,9 @@ def test_nobody_to_ask(cli, found):
     ran = cli("trust")
 
     assert 2 == ran.code
-    assert ran.err.endswith("Error: Nobody can be asked without a terminal; review it, and repeat this with --yes.\n")
+    assert ran.err.endswith(
+        "Error: Without a terminal there is no way to ask you; review it, and repeat this with --yes.\n"
+    )
     assert is_trusted(found) is False
 
 
