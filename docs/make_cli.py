@@ -26,7 +26,7 @@ VARIABLES = """\
 | variable | what it does |
 |---|---|
 | `BEAVER_CONFIG` | names the configuration file; naming it is trusting it |
-| `BEAVER_LOG_LEVEL` | how much goes to stderr: `debug`, `info`, `warning` (default), `error` or `critical`; `beaver chat` logs to `beaver.log` without it |
+| `BEAVER_LOG_LEVEL` | what is logged: `debug`, `info`, `warning` (default), `error` or `critical`; unset, `chat` logs to a file |
 | `NO_COLOR` | any value: no colour on a terminal either |
 | `XDG_STATE_HOME` | where confirmations of configurations are recorded, `~/.local/state` unless set |"""
 
