@@ -26,7 +26,7 @@ VARIABLES = """\
 | variable | what it does |
 |---|---|
 | `BEAVER_CONFIG` | names the configuration file; naming it is trusting it |
-| `BEAVER_LOG_LEVEL` | what is logged: `debug`, `info`, `warning` (default), `error` or `critical`; unset, `chat` logs to a file |
+| `BEAVER_LOG_LEVEL` | how much is logged to stderr: `debug`, `info`, `warning` (the default), `error` or `critical` |
 | `NO_COLOR` | any value: no colour on a terminal either |
 | `XDG_STATE_HOME` | where confirmations of configurations are recorded, `~/.local/state` unless set |"""
 
