@@ -27,7 +27,7 @@ VARIABLES = """\
 |---|---|
 | `BEAVER_CONFIG` | names the configuration file; naming it is trusting it |
 | `BEAVER_LOG_LEVEL` | how much is logged to stderr: `debug`, `info`, `warning` (the default), `error` or `critical` |
-| `NO_COLOR` | no colour on a terminal either |
+| `NO_COLOR` | any value: no colour on a terminal either |
 | `XDG_STATE_HOME` | where confirmations of configurations are recorded, `~/.local/state` unless set |"""
 
 
@@ -45,7 +45,10 @@ def _sections() -> Iterator[str]:
 
 
 def _of(command: click.Command, name: str, parent: click.Context, *, level: int) -> Iterator[str]:
-    context = click.Context(command, info_name=name, parent=parent, max_content_width=WIDTH, terminal_width=WIDTH)
+    # Not what happens to be installed and configured here.
+    context = click.Context(
+        command, info_name=name, parent=parent, max_content_width=WIDTH, terminal_width=WIDTH, resilient_parsing=True
+    )
     yield f"{'#' * level} {context.command_path}\n\n{_block(command.get_help(context))}"
     if isinstance(command, click.Group):
         for each in command.list_commands(context):

@@ -19,7 +19,8 @@ from beaver_hooks.agent.loading import EngineLoadResult
 from beaver_hooks.config.suggestions import did_you_mean
 from beaver_hooks.record.recorder import HOST
 from beaver_hooks.turns.admission import OFF as OFF_HERE
-from beaver_hostspecs import CommandContext, NotAllowed, NotOffered, Trust
+from beaver_hostspecs import CommandContext, NotAllowed, NotOffered, PluginError, PluginFailed, Trust
+from beaver_hostspecs.naming import type_name
 
 OFF, ON = "off", "on"
 EVERYWHERE = "`beaver memory on` switches it on again, with --user where the user has an id."
@@ -29,9 +30,14 @@ OVERVIEW = "overview"
 
 @attrs.frozen
 class MemoryCommands:
-    """The commands, over what is loaded."""
+    """The commands, over what is loaded.
+
+    Attributes:
+        called: what the user says before the words of a command.
+    """
 
     _engine: EngineLoadResult
+    called: str = "/memory"
 
     async def run(self, words: Sequence[str], context: CommandContext) -> str:
         """Run a command; return the text to show.
@@ -41,7 +47,7 @@ class MemoryCommands:
             NotAllowed: memory is off, or the trust of the caller is not enough.
             SessionError: the session is not this caller's.
             AuditUnavailable: memory cannot be switched.
-            Exception: whatever a plugin's command raised.
+            PluginFailed: a plugin's command raised; names the plugin and the command.
         """
         if not words:
             return await self.overview(context)
@@ -50,11 +56,23 @@ class MemoryCommands:
         if self._is_off(context):
             raise NotAllowed(OFF_HERE)
         is_plugin = words[0] in self._engine.status and words[0] != HOST
-        plugin, *rest = words if is_plugin else (self._offering(words[0], context), *words)
+        plugin, *rest = words if is_plugin else (self._offering(words, context), *words)
         if not rest:
             return self.listing(plugin, context)
         self._ensure_in_service(plugin, context)
-        return await self._engine.host.run_command(plugin, rest[0], rest[1:], context)
+        return await self._run_command(plugin, rest, context)
+
+    async def _run_command(self, plugin: str, words: Sequence[str], context: CommandContext) -> str:
+        try:
+            return await self._engine.host.run_command(plugin, words[0], words[1:], context)
+        except (NotOffered, NotAllowed):
+            raise
+        except PluginError as error:
+            raise PluginFailed(f"`{plugin} {words[0]}`: {error}", plugin=plugin) from error
+        except Exception as error:
+            known = "`beaver audit tail` shows what is known of it"
+            text = f"`{plugin} {words[0]}` failed unexpectedly ({type_name(error)}); {known}"
+            raise PluginFailed(text, plugin=plugin) from error
 
     async def overview(self, context: CommandContext) -> str:
         """Return how every plugin is, what it has to show, and whether memory is on for the session."""
@@ -77,16 +95,16 @@ class MemoryCommands:
             text = f"Its overview cannot be shown ({type(error).__name__}); `beaver doctor` says more."
         return [f"  {line}".rstrip() for line in text.splitlines()]
 
-    def _offering(self, command: str, context: CommandContext) -> str:
-        """Return the one plugin that offers a command to a caller.
+    def _offering(self, words: Sequence[str], context: CommandContext) -> str:
+        """Return the one plugin that offers a caller the command that words begin with.
 
         Raises:
             NotOffered: there is none, or there are several.
         """
-        offered = self._engine.host.offered_commands(context)
+        command, offered = words[0], self._engine.host.offered_commands(context)
         found = [name for name, commands in offered.items() if any(each.name == command for each in commands)]
         if len(found) > 1:
-            ways = " or ".join(f"`{name} {command}`" for name in found)
+            ways = " or ".join(f"`{' '.join((self.called, name, *words))}`" for name in found)
             raise NotOffered(f"several plugins have a command `{command}`: say {ways}")
         if not found:
             names = [*offered, *(each.name for commands in offered.values() for each in commands), OFF, ON]

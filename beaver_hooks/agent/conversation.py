@@ -1,17 +1,20 @@
 """A conversation as a person has it: prompts, and lines that begin with a slash. No terminal, no printing."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from types import MappingProxyType
 
 import attrs
 
 from beaver_hooks.agent.chat import OnDelta
-from beaver_hooks.agent.commands import MemoryCommands
+from beaver_hooks.agent.commands import OFF, ON, MemoryCommands
 from beaver_hooks.agent.loading import EngineLoadResult
 from beaver_hooks.agent.loop import AgentLoop
+from beaver_hooks.agent.providers.keyless import Keyless
 from beaver_hooks.agent.results import AgentRunResult
 from beaver_hooks.agent.sessions.texts import new_session_id
+from beaver_hooks.agent.tools import OnTool
 from beaver_hooks.config.suggestions import did_you_mean
-from beaver_hostspecs import CommandContext, NotOffered, Trust
+from beaver_hostspecs import CommandContext, Message, NotOffered, Trust
 
 HELP = {
     "help": "this list",
@@ -21,7 +24,11 @@ HELP = {
     "new": "begin a new session",
     "exit": "end (so does Ctrl-D)",
 }
-TROUBLED = ("degraded", "unavailable")
+
+Run = Callable[[list[str]], Awaitable[str]]
+"""Runs a command with its words; returns what to show."""
+
+NO_COMMANDS: Mapping[str, tuple[str, Run]] = MappingProxyType({})
 
 
 class Ended(Exception):
@@ -40,6 +47,7 @@ class Conversation:
         no_memory: whether this session, and each new one, starts with memory off.
         skills: the skills that the user has activated.
         last: what the newest prompt came to.
+        further: commands that the terminal adds: by name, what /help says of each, and what runs it.
     """
 
     engine: EngineLoadResult
@@ -49,15 +57,22 @@ class Conversation:
     no_memory: bool = False
     skills: list[str] = attrs.field(factory=list)
     last: AgentRunResult | None = None
+    further: Mapping[str, tuple[str, Run]] = NO_COMMANDS
 
     async def start(self) -> str:
         """Switch memory off where this conversation is to have none; return what to show of it."""
         return await MemoryCommands(self.engine).switch(self._context, on=False) if self.no_memory else ""
 
-    async def say(self, prompt: str, on_delta: OnDelta | None = None) -> AgentRunResult:
+    @property
+    def complaint(self) -> str:
+        """Why no prompt can be answered, known before the first one; empty where nothing is known against it."""
+        provider = self.engine.provider
+        return provider.complaint if isinstance(provider, Keyless) else ""
+
+    async def say(self, prompt: str, on_delta: OnDelta | None = None, on_tool: OnTool | None = None) -> AgentRunResult:
         """Return what the agent answers; see `AgentLoop.run`."""
         self.last = await AgentLoop(self.engine).run(
-            prompt, self.session, self.user, trust=self.trust, skills=self.skills, on_delta=on_delta
+            prompt, self.session, self.user, trust=self.trust, skills=self.skills, on_delta=on_delta, on_tool=on_tool
         )
         return self.last
 
@@ -70,7 +85,7 @@ class Conversation:
             BeaverError: it cannot be done.
         """
         name, *words = line.removeprefix("/").split() or ["help"]
-        commands: dict[str, Callable[[list[str]], Awaitable[str]]] = {
+        commands: dict[str, Run] = {
             "help": self._help,
             "memory": self._memory,
             "skill": self._skill,
@@ -78,6 +93,7 @@ class Conversation:
             "new": self._new,
             "exit": self._exit,
             "quit": self._exit,
+            **{each: run for each, (_, run) in self.further.items()},
         }
         if name not in commands:
             meant = did_you_mean(name, commands).replace("`", "`/", 1) or "; /help lists them"
@@ -85,17 +101,46 @@ class Conversation:
         return await commands[name](words)
 
     async def troubles(self) -> dict[str, str]:
-        """Return what is wrong with each memory that is not well, by the plugin's name."""
-        return {name: str(health) for name, health in self.engine.status.items() if health.state in TROUBLED}
+        """Return what is wrong with each memory that is in service and not well, by the plugin's name."""
+        return {name: str(health) for name, health in self.engine.status.items() if health.state == "degraded"}
 
-    async def prompts(self, limit: int = 200) -> list[str]:
-        """Return what the user said in this session before, oldest first."""
+    async def history(self, limit: int = 400) -> tuple[Message, ...]:
+        """Return what was said in this session before, oldest first."""
         await self.engine.sessions.check(self.session, self.user, self.trust)
-        resumed = await self.engine.sessions.resume(self.session, limit=limit)
-        return [message.text for message in resumed.history if message.role == "user"]
+        return (await self.engine.sessions.resume(self.session, limit=limit)).history
+
+    async def completions(self, line: str) -> list[str]:
+        """Return what the last word of a line that begins with a slash may become."""
+        *before, begun = line.split(" ")
+        if not line.startswith("/"):
+            return []
+        return sorted({each for each in self._next(before) if each.startswith(begun)})
+
+    def _next(self, before: list[str]) -> Iterable[str]:
+        """Return the words that may follow others."""
+        offered = self.engine.host.offered_commands(self._context)
+        names = {plugin: [each.name for each in commands] for plugin, commands in offered.items() if commands}
+        match before:
+            case []:
+                return [f"/{name}" for name in self._about]
+            case ["/memory"]:
+                return [OFF, ON, *names, *(name for each in names.values() for name in each)]
+            case ["/memory", plugin]:
+                return names.get(plugin, [])
+            case ["/skill"]:
+                return [OFF, *(skill.name for skill in self.engine.skills.list().skills)]
+            case ["/skill", "off"]:
+                return self.skills
+        return []
+
+    @property
+    def _about(self) -> dict[str, str]:
+        """What each command does, in the order of /help."""
+        further = {name: text for name, (text, _) in self.further.items()}
+        return {name: text for name, text in HELP.items() if name != "exit"} | further | {"exit": HELP["exit"]}
 
     async def _help(self, _words: list[str]) -> str:
-        return "\n".join(f"/{name:8} {text}" for name, text in HELP.items())
+        return "\n".join(f"/{name:8} {text}" for name, text in self._about.items())
 
     async def _memory(self, words: list[str]) -> str:
         return await MemoryCommands(self.engine).run(words, self._context)

@@ -219,7 +219,7 @@ def _store(folder: Path, clock: Clock, files: StateFiles) -> SessionStore:
     path = folder / DATABASE
     if os.path.lexists(path) and files.is_listed(path):
         raise StorageError(
-            f"Git's index lists {path}, so the conversations in it may be somebody else's. If they are yours, run "
+            f"Git's index lists {path}, so the conversations in it may be another person's. If they are yours, run "
             f"`git rm --cached {path}`; else move the file away."
         )
     return SessionStore.open(folder, clock=clock)

@@ -19,7 +19,7 @@ from beaver_hooks.agent.results import AgentRunResult, Status, summarise_calls
 from beaver_hooks.agent.sessions.records import Resumed
 from beaver_hooks.agent.sessions.texts import checked_id
 from beaver_hooks.agent.skills import ActiveSkill
-from beaver_hooks.agent.tools import ToolOutcome
+from beaver_hooks.agent.tools import OnTool, ToolOutcome
 from beaver_hooks.turns.ids import new_turn_id
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import Answer, AuditUnavailable, Message, Scope, Trust
@@ -63,6 +63,19 @@ class _Progress:
 
 
 @attrs.frozen(kw_only=True)
+class _Listener:
+    """Who hears of a run while it goes on: of pieces of the answer, and of tool calls."""
+
+    on_delta: OnDelta | None
+    on_tool: OnTool | None
+
+    def ran(self, outcome: ToolOutcome) -> None:
+        """Say what a tool call came to."""
+        if self.on_tool is not None:
+            self.on_tool(outcome)
+
+
+@attrs.frozen(kw_only=True)
 class _Final:
     """How a run ends."""
 
@@ -88,6 +101,7 @@ class AgentLoop:
         trust: Trust | str | None = None,
         skills: Iterable[str] = (),
         on_delta: OnDelta | None = None,
+        on_tool: OnTool | None = None,
     ) -> AgentRunResult:
         """Return what the agent answers. The exchange is stored and the turn committed by then, not yet learned from.
 
@@ -99,6 +113,7 @@ class AgentLoop:
             trust: how far the user is trusted with what memory holds: `agent.trust` unless this is less.
             skills: names of skills to activate, beside those of the configuration.
             on_delta: given the answer's text piece by piece, while it arrives.
+            on_tool: given what each tool call came to, before the model goes on with it.
 
         Raises:
             InvalidTurn: the prompt says nothing.
@@ -123,10 +138,10 @@ class AgentLoop:
                 prompt, session=session.id, id=turn_id, user=user_id, history=session.history, scope=scope or Scope(),
                 trust=level,
             ) as turn:  # fmt: skip
-                return await self._answer(turn, session, active, on_delta)
+                return await self._answer(turn, session, active, _Listener(on_delta=on_delta, on_tool=on_tool))
 
     async def _answer(
-        self, turn: OpenTurn, session: Resumed, active: Iterable[ActiveSkill], on_delta: OnDelta | None
+        self, turn: OpenTurn, session: Resumed, active: Iterable[ActiveSkill], listener: _Listener
     ) -> AgentRunResult:
         messages = ContextBuilder.build_messages(
             system_prompt=turn.system_prompt(self._engine.settings.system_prompt),
@@ -137,7 +152,7 @@ class AgentLoop:
             merge=self._engine.loaded.config.provider.merge_messages,
         )
         progress = _Progress(messages=list(messages))
-        final = await self._converse(turn, progress, on_delta)
+        final = await self._converse(turn, progress, listener)
         await uninterrupted(self._keep(turn, final.text))
         return AgentRunResult(
             text=final.text,
@@ -149,23 +164,24 @@ class AgentLoop:
             receipt_id=self._receipt_id(turn),
         )
 
-    async def _converse(self, turn: OpenTurn, progress: _Progress, on_delta: OnDelta | None) -> _Final:
+    async def _converse(self, turn: OpenTurn, progress: _Progress, listener: _Listener) -> _Final:
         """Ask the model and run its tools, until it has answered or asked too often."""
         rounds = left = self._engine.settings.max_tool_rounds
-        ask = partial(self._ask, progress, self._engine.tools.schemas(turn), on_delta)
+        ask = partial(self._ask, progress, self._engine.tools.schemas(turn), listener.on_delta)
         completion = await ask()
         while completion.tool_calls and left:
             outcomes = await self._engine.tools.run_all(completion.tool_calls, turn)
             progress.ran(outcomes)
             for outcome in outcomes:
+                listener.ran(outcome)
                 await turn.tool_result(**outcome.fields)
             completion, left = await ask(), left - 1
         if not completion.tool_calls:
             cut = completion.finish_reason in CUT
             return _Final(text=_said(completion), status="truncated" if cut else "completed")
         text = TOOL_LIMIT.format(rounds=rounds)
-        if on_delta is not None:
-            on_delta(text)
+        if listener.on_delta is not None:
+            listener.on_delta(text)
         return _Final(text=text, status="tool_limit")
 
     async def _ask(

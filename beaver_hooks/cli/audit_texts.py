@@ -13,10 +13,10 @@ SHORT_TURN = 13
 """Characters of a turn's id that are shown: a beginning is enough for every command."""
 
 MEANINGS = {
-    "changed": "its content is not what was written: somebody changed it in the database",
-    "forged": "it was not written with the key of this trail: somebody else wrote it, or the key was replaced",
-    "missing": "it is not there: somebody removed it, or the file is older than the trail was",
-    "reordered": "it is not where it was written: somebody moved records",
+    "changed": "its content is not what was written: it was changed in the database",
+    "forged": "it was not written with the key of this trail: another program wrote it, or the key was replaced",
+    "missing": "it is not there: it was removed, or the file is older than the trail was",
+    "reordered": "it is not where it was written: records were moved",
     "not the expected head": "it is another one than the head you expect: the trail was written anew or replaced",
 }
 

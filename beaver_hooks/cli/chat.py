@@ -3,7 +3,9 @@
 import contextlib
 import io
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,18 +13,37 @@ from beaver_hooks import __version__
 from beaver_hooks.agent.conversation import Conversation, Ended
 from beaver_hooks.agent.loading import EngineLoader, EngineLoadResult
 from beaver_hooks.agent.sessions.texts import new_session_id
+from beaver_hooks.agent.tools import ToolOutcome
+from beaver_hooks.cli import colours, line_editor
+from beaver_hooks.cli.colours import is_screen
 from beaver_hooks.cli.failing import UNEXPECTED, exit_code, sentence
-from beaver_hooks.cli.opening import common, configured
+from beaver_hooks.cli.markdown import MarkdownPieces
+from beaver_hooks.cli.notices import tell_left_out
+from beaver_hooks.cli.opening import common, configured, logging_to_file
 from beaver_hooks.cli.options import IDENTIFIER, no_memory_option, trust_option
+from beaver_hooks.cli.session_texts import recap
 from beaver_hooks.cli.signals import Terminated
 from beaver_hooks.cli.streams import Unwritable, unreadable
-from beaver_hooks.cli.terminal import CUT, ended, show, waiting
+from beaver_hooks.cli.terminal import CUT, Pieces, ended, show, waiting
+from beaver_hooks.cli.tool_lines import tool_line
+from beaver_hooks.cli.why import explanation
+from beaver_hooks.config import LoadedConfig
 from beaver_hooks.loop_thread import LoopThread
-from beaver_hostspecs import BeaverError
+from beaver_hooks.record.health import Health
+from beaver_hostspecs import BeaverError, NotOffered
 
 PROMPT = "you> "
 MORE = "...> "
 """What stands before the rest of a prompt whose line ended with a backslash."""
+
+RECALLED = 4
+"""Messages that a session is gone on with in sight."""
+
+PATIENCE = 5.0
+"""Seconds that `/why` waits for what the plugins still do about the last answer."""
+
+RED, YELLOW, DIM = colours.whole("red"), colours.whole("yellow"), colours.whole("bright_black")
+WHY = "what was recalled for your last prompt and kept of it, and why"
 
 
 @click.command(name="chat")
@@ -54,21 +75,36 @@ def command(
     """
     if session is not None and again:
         raise click.UsageError("Give either --session or --continue.")
-    loaded, thread = configured(config), LoopThread()
+    loaded = configured(config)
+    wanted = {"user": user, "no_memory": no_memory, "skills": list(skills)}
+    with logging_to_file(loaded.state_folder):
+        code = _talk(loaded, session, again=again, trust=trust, wanted=wanted)
+    ctx.exit(code)
+
+
+def _talk(loaded: LoadedConfig, session: str | None, *, again: bool, trust: str | None, wanted: dict[str, Any]) -> int:
+    """Load the agent, and let the user talk to it; return the exit code.
+
+    Args:
+        loaded: the configuration.
+        session: the session, or `None`.
+        again: whether to go on with the session used last.
+        trust: how far the user is trusted, where that is less than configured.
+        wanted: the other fields of the conversation.
+    """
+    thread = LoopThread()
     engine: EngineLoadResult | None = None
     try:
         with waiting("Loading the plugins"):
             engine = thread.call(EngineLoader(loaded).load)
-        chosen = session or (thread.call(_newest, engine, user) if again else None) or new_session_id()
-        level = engine.trust(trust)
-        conversation = Conversation(
-            engine=engine, session=chosen, user=user, trust=level, no_memory=no_memory, skills=list(skills)
-        )
-        code = _Terminal(thread, conversation).talk()
+        tell_left_out(thread.call(_status, engine), loaded.state_folder)
+        chosen = session or (thread.call(_newest, engine, wanted["user"]) if again else None) or new_session_id()
+        conversation = Conversation(engine=engine, session=chosen, trust=engine.trust(trust), **wanted)
+        conversation.further = {"why": (WHY, partial(_why, conversation))}
+        return _Terminal(thread, conversation).talk()
     finally:
         with waiting("Waiting for the plugins to keep what was said"):
             thread.end(_nothing if engine is None else engine.close)
-    ctx.exit(code)
 
 
 class _Terminal:
@@ -93,7 +129,7 @@ class _Terminal:
         if started:
             show(started)
         if self._interactive:
-            _offer(self._thread.call(self._conversation.prompts))
+            self._help_typing()
         with contextlib.suppress(Ended):
             while True:
                 self._take_turn()
@@ -127,17 +163,16 @@ class _Terminal:
 
     def _fail(self, error: Exception, text: str) -> None:
         self._failed = self._failed or exit_code(error)
-        show(f"! {text}", err=True)
+        show(f"! {text}", err=True, paint=RED)
 
     def _answer(self, line: str) -> None:
         if line.startswith("/") and not line.startswith("//"):
             show(self._thread.call(self._conversation.command, line))
             return
         prompt = line[1:] if line.startswith("//") else line
-        with waiting("Thinking") as over, ended(over) as pieces:
-            result = self._thread.call(self._conversation.say, prompt, pieces)
-        for call in result.tool_calls:
-            show(f"  [{call.name}: {call.outcome}]")
+        make = MarkdownPieces if is_screen(sys.stdout) else Pieces
+        with waiting("Thinking") as over, ended(over, make) as pieces:
+            result = self._thread.call(self._conversation.say, prompt, pieces, partial(_show_tool, pieces))
         if result.status == "truncated":
             show(f"! {CUT}")
 
@@ -145,13 +180,23 @@ class _Terminal:
         provider = self._conversation.engine.loaded.config.provider
         show(f"beaver {__version__}, model {provider.model or provider.kind}, session {self._conversation.session}")
         show("/help lists the commands, Ctrl-D ends.")
+        if complaint := self._conversation.complaint:
+            show(f"! {complaint}", err=True, paint=RED)
+
+    def _help_typing(self) -> None:
+        """Show a person how the session ended, and let the keys bring back and complete what is typed."""
+        history = self._thread.call(self._conversation.history)
+        if history:
+            show(recap(history[-RECALLED:], prompt=PROMPT), paint=DIM)
+        prompts = [message.text for message in history if message.role == "user"]
+        line_editor.set_up(prompts, partial(self._thread.call, self._conversation.completions))
 
     def _show_troubles(self) -> None:
         """Say what is wrong with a memory, once it is, and once it is no more."""
         now = self._thread.call(self._conversation.troubles)
         for name, text in now.items():
             if name not in self._troubles:
-                show(f"! {name} is {text}")
+                show(f"! {name} is {text}. You can go on; `beaver doctor` says more.", paint=YELLOW)
         for name in self._troubles.keys() - now.keys():
             show(f"! {name} is well again")
         self._troubles = now
@@ -170,19 +215,34 @@ def _input(prompt: str) -> str:
         raise unreadable(error) from error
 
 
-def _offer(prompts: list[str]) -> None:
-    """Let the arrow keys bring back what was said in this session before."""
-    with contextlib.suppress(ImportError):  # not every Python has it
-        import readline  # noqa: PLC0415 - only who types needs it
-
-        for prompt in prompts:
-            if "\n" not in prompt:
-                readline.add_history(prompt)
+def _show_tool(pieces: Pieces, outcome: ToolOutcome) -> None:
+    """Show what a tool call came to, in a line of its own between what the model says."""
+    pieces.over()
+    pieces.end()
+    show(tool_line(outcome), paint=DIM)
 
 
 async def _newest(engine: EngineLoadResult, user: str | None) -> str | None:
     sessions = await engine.sessions.list(1, user)
     return sessions[0].id if sessions else None
+
+
+async def _why(conversation: Conversation, words: list[str]) -> str:
+    """Explain the newest answer of a conversation by its receipt."""
+    if words:
+        raise NotOffered("/why takes nothing; `beaver why TURN` explains an earlier turn")
+    if conversation.last is None:
+        raise NotOffered("nothing was answered here yet; `beaver why` explains an earlier turn")
+    engine, turn = conversation.engine, conversation.last.turn_id
+    await engine.host.drain(PATIENCE)
+    receipt = await engine.host.receipt(turn)
+    if receipt is None:
+        raise NotOffered("no receipt of the last turn is kept; `beaver doctor` says more")
+    return explanation(turn, receipt, {}, engine.loaded.config)
+
+
+async def _status(engine: EngineLoadResult) -> dict[str, Health]:
+    return engine.status
 
 
 async def _nothing() -> None:

@@ -27,7 +27,8 @@ def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
 
     Opens the agent as `beaver run` would, with its plugins, and closes it again; the model is asked nothing. What it
     finds is ok, a warning or a problem, and says what to do. The exit code is 0, or 1 where there is a problem, or 3
-    where the configuration is wrong or nobody has confirmed it. Nobody is asked to confirm it here.
+    where the configuration is wrong, lacks a credential that it names, or waits to be confirmed. It is not asked about
+    here.
     """
     set_up_log()
     looked = settings.look(config)
@@ -35,9 +36,12 @@ def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
     code = CONFIGURATION
     if looked.loaded is not None:
         loaded = looked.loaded
-        findings += [*settings.provider(loaded), *_skills(loaded), state_folder(loaded.state_folder)]
+        provider = settings.provider(loaded)
+        findings += [*provider, *_skills(loaded), state_folder(loaded.state_folder)]
         opening, code = in_loop(_open(loaded, frozenset(looked.sections)))
         findings += opening
+        # A credential that is not there is the configuration's fault.
+        code = CONFIGURATION if exit_code(provider) else code
     report(findings, as_json=as_json)
     ctx.exit(code or exit_code(findings))
 
@@ -54,7 +58,7 @@ def state_folder(folder: Path) -> Finding:
 async def _open(loaded: LoadedConfig, wanted: frozenset[str]) -> tuple[list[Finding], int]:
     """Return how every plugin is, once all that can be are started, and the exit code if it is clear by now."""
     try:
-        async with opened(loaded) as engine:
+        async with opened(loaded, notices=False) as engine:
             return _plugins(engine, wanted), 0
     except ConfigurationError as error:
         return [from_error("configuration", error, "correct it there")], CONFIGURATION

@@ -40,9 +40,11 @@ def _run(given: list[str]) -> int:
     try:
         # Commands return nothing (see `Root.invoke`): a number is what one of them exited with.
         return int(beaver.main(given, prog_name="beaver", standalone_mode=False) or 0)
-    except (KeyboardInterrupt, click.Abort):
-        tell("Interrupted.")
-        return INTERRUPTED
+    except (KeyboardInterrupt, click.Abort) as error:
+        # Where a question was answered, and not interrupted, click raises it by itself.
+        declined = isinstance(error, click.Abort) and error.__context__ is None
+        tell("Nothing was changed." if declined else "Interrupted.")
+        return FOUND if declined else INTERRUPTED
     except click.ClickException as error:
         return _leave(error)
     except Exception as error:  # noqa: BLE001 - it is said, and --debug shows all of it

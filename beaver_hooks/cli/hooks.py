@@ -66,7 +66,7 @@ def command() -> None:
 @click.option("--config", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
               help="One configuration for every project, trusted by naming it.")  # fmt: skip
 @click.option("--trust", type=click.Choice([each.value for each in Trust]), default=Trust.FULL.value,
-              help="How far whoever types is trusted.", show_default=True)  # fmt: skip
+              help="How far the person who types is trusted.", show_default=True)  # fmt: skip
 @click.option("--user", metavar="ID", type=IDENTIFIER, help="Whose memory it is.")
 @click.option("--budget", metavar="TOKENS", type=click.IntRange(min=1),
               help="What memory may add per prompt.  [default: 2000]")  # fmt: skip

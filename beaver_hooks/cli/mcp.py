@@ -45,7 +45,7 @@ ELSEWHERE = ("mcp", "uvicorn")
 @click.option(
     "--trust",
     type=click.Choice([each.value for each in Trust]),
-    help="How far whoever connects is trusted.  [default: full; public with --http]",
+    help="How far a client that connects is trusted.  [default: full; public with --http]",
 )
 @common
 def command(

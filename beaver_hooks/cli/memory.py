@@ -1,20 +1,25 @@
 """`beaver memory`: how each memory is, and the commands of the plugins."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from beaver_hooks.agent.commands import MemoryCommands
 from beaver_hooks.agent.errors import UnknownSession
+from beaver_hooks.cli import colours
 from beaver_hooks.cli.app import COMMANDS, CONFIG, beaver, plugin_group
 from beaver_hooks.cli.opening import common, configured, in_loop, opened
 from beaver_hooks.cli.options import IDENTIFIER
 from beaver_hooks.cli.stored import has_sessions, nothing_yet, session_named
 from beaver_hooks.cli.terminal import show
-from beaver_hooks.config import LoadedConfig
+from beaver_hooks.config import Config, LoadedConfig, load_config
 from beaver_hooks.registry.catalog import installed
 from beaver_hooks.registry.modes import preset
-from beaver_hostspecs import CommandContext, PluginFailed, Trust
+from beaver_hostspecs import CommandContext, ConfigurationError, PluginFailed, Trust
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 FREE = {"ignore_unknown_options": True}
 """What looks like an option among the words of a plugin's command is the plugin's, unless it is one of ours."""
@@ -45,6 +50,23 @@ class Memory(click.Group):
         """Return a command of ours, or the group of a plugin of that name, which need not exist."""
         return super().get_command(ctx, cmd_name) or PluginCommands(cmd_name)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write our commands, then those of each plugin's group; without a configuration in effect, only ours."""
+        super().format_commands(ctx, formatter)
+        for plugin in () if ctx.resilient_parsing else _in_service(ctx):
+            group = _group(plugin)
+            names = group.list_commands(ctx) if group is not None else []
+            if group is not None and names:
+                with formatter.section(f"Commands of the plugin `{plugin}`"):
+                    formatter.write_dl([(name, _help(group, ctx, name)) for name in names])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """Complete our commands, the names of plugins, and the options. No plugin is imported."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only a shell that completes pays for it
+
+        plugins = (name for name in sorted({*installed(), *_groups(ctx)}) if name.startswith(incomplete))
+        return [*super().shell_complete(ctx, incomplete), *map(CompletionItem, plugins)]
+
 
 def _offering(ctx: click.Context, command: str) -> tuple[str, ...]:
     """Return the one plugin whose group has a command, or nothing where none has.
@@ -54,13 +76,31 @@ def _offering(ctx: click.Context, command: str) -> tuple[str, ...]:
     Raises:
         UsageError: several have it; says which.
     """
-    config = configured(ctx.params.get("config")).config
-    left_out = {*config.plugins.disabled, *preset(config.mode, explicit=config.explicit).blocked}
+    left_out = _left_out(configured(ctx.params.get("config")).config)
     found = [name for name in _groups(ctx) if name in installed() and name not in left_out and _has(ctx, name, command)]
     if len(found) > 1:
         ways = " or ".join(f"`beaver memory {name} {command}`" for name in found)
         raise click.UsageError(f"Several plugins have a command `{command}`: say {ways}.", ctx)
     return tuple(found)
+
+
+def _in_service(ctx: click.Context) -> list[str]:
+    """Return the plugins whose groups may be imported; nobody is asked about a configuration for it."""
+    named = ctx.params.get("config") or ctx.meta.get(CONFIG)
+    try:
+        left_out = _left_out(load_config(None if named is None else Path(named)).config)
+    except ConfigurationError:
+        return []
+    return [name for name in _groups(ctx) if name in installed() and name not in left_out]
+
+
+def _left_out(config: Config) -> set[str]:
+    return {*config.plugins.disabled, *preset(config.mode, explicit=config.explicit).blocked}
+
+
+def _help(group: click.Group, ctx: click.Context, name: str) -> str:
+    command = group.get_command(ctx, name)
+    return "" if command is None else command.get_short_help_str(limit=LONGEST)
 
 
 def _groups(ctx: click.Context) -> list[str]:
@@ -69,12 +109,18 @@ def _groups(ctx: click.Context) -> list[str]:
 
 
 def _has(ctx: click.Context, plugin: str, command: str) -> bool:
+    group = _group(plugin)
+    return group is not None and group.get_command(ctx, command) is not None
+
+
+def _group(plugin: str) -> click.Group | None:
+    """Return the command group of a plugin; one that cannot be imported is said and passed over."""
     try:
         group = plugin_group(plugin)
     except PluginFailed as error:
         show(f"Passed over: {error}.", err=True)
-        return False
-    return isinstance(group, click.Group) and group.get_command(ctx, command) is not None
+        return None
+    return group if isinstance(group, click.Group) else None
 
 
 class PluginCommands(click.Group):
@@ -173,7 +219,7 @@ async def _switched(loaded: LoadedConfig, name: str, given: str | None, user: st
         if given is not None and not exact:
             given = await session_named(engine.sessions, given)
         context = CommandContext(session=given, user=user, trust=Trust.FULL)
-        return await MemoryCommands(engine).run((name,), context)
+        return await MemoryCommands(engine, "beaver memory").run((name,), context)
 
 
 def _offered(plugin: str, name: str) -> click.Command:
@@ -196,15 +242,16 @@ def _offered(plugin: str, name: str) -> click.Command:
 
 def _run(words: tuple[str, ...], session: str | None, user: str | None, config: Path | None) -> None:
     context = CommandContext(session=session, user=user, trust=Trust.FULL)
-    show(in_loop(_answer(configured(config), words, context)))
+    # Only the overview is ours; a plugin chooses the words of its commands.
+    show(in_loop(_answer(configured(config), words, context)), paint=None if words else colours.state)
 
 
 async def _others(loaded: LoadedConfig, plugin: str, known: list[str]) -> str:
     """Return the commands that a plugin offers in conversations, but for those that its group has."""
     async with opened(loaded) as engine:
-        return MemoryCommands(engine).listing(plugin, CommandContext(trust=Trust.FULL), known)
+        return MemoryCommands(engine, "beaver memory").listing(plugin, CommandContext(trust=Trust.FULL), known)
 
 
 async def _answer(loaded: LoadedConfig, words: tuple[str, ...], context: CommandContext) -> str:
     async with opened(loaded) as engine:
-        return await MemoryCommands(engine).run(words, context)
+        return await MemoryCommands(engine, "beaver memory").run(words, context)

@@ -4,8 +4,8 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,6 +13,8 @@ import click
 
 import beaver_hooks
 from beaver_hooks.cli.app import CONFIG
+from beaver_hooks.cli.log_file import LogFile
+from beaver_hooks.cli.notices import is_news, tell_left_out
 from beaver_hooks.cli.terminal import harmless, waiting
 from beaver_hooks.config import Config, LoadedConfig, Summary, load_config
 from beaver_hostspecs import scrub
@@ -53,12 +55,19 @@ def _settings_classes(config: Config) -> dict[str, type]:
 
 
 @asynccontextmanager
-async def opened(loaded: LoadedConfig) -> "AsyncIterator[EngineLoadResult]":
-    """Give an open agent, and close it."""
+async def opened(loaded: LoadedConfig, *, notices: bool = True) -> "AsyncIterator[EngineLoadResult]":
+    """Give an open agent, and close it.
+
+    Args:
+        loaded: the configuration.
+        notices: whether to say which plugins are left out, where that is not what the command is about.
+    """
     from beaver_hooks.agent.loading import EngineLoader  # noqa: PLC0415 - `beaver mcp` answers before the agent is there
 
     with waiting("Loading the plugins"):
         engine = await EngineLoader(loaded).load()
+    if notices:
+        tell_left_out(engine.status, loaded.state_folder)
     try:
         yield engine
     finally:
@@ -77,11 +86,33 @@ def set_up_log() -> None:
     if level not in LEVELS:
         raise click.UsageError(f"BEAVER_LOG_LEVEL must be one of {', '.join(LEVELS)}.")
     handler = logging.StreamHandler()
+    if not asks_for_log():
+        handler.addFilter(is_news)
     handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
     logger = logging.getLogger(beaver_hooks.__name__)
     logger.handlers = [handler]
     logger.propagate = False
     logger.setLevel(level.upper())
+
+
+def asks_for_log() -> bool:
+    """Whether the user has said how much to log: then all of it goes to stderr."""
+    return bool(os.environ.get("BEAVER_LOG_LEVEL"))
+
+
+@contextmanager
+def logging_to_file(folder: Path) -> Iterator[None]:
+    """Log to a file in a state folder meanwhile, unless the user asks for the log on stderr."""
+    if asks_for_log():
+        yield
+        return
+    logger, file = logging.getLogger(beaver_hooks.__name__), LogFile(folder)
+    before, logger.handlers = logger.handlers, [file]
+    try:
+        yield
+    finally:
+        logger.handlers = before
+        file.close()
 
 
 def _confirm(summary: Summary) -> bool:

@@ -10,6 +10,7 @@ import attrs
 import click
 
 from beaver_hooks.agent.loading import EngineLoadResult
+from beaver_hooks.cli import colours
 from beaver_hooks.cli.app import CONFIG
 from beaver_hooks.cli.edits import dry_run, edited, target
 from beaver_hooks.cli.opening import common, configured, in_loop, opened
@@ -151,7 +152,7 @@ def _has_switch(cls: type) -> bool:
 
 
 async def _show(loaded: LoadedConfig, *, as_json: bool) -> None:
-    async with opened(loaded) as engine:
+    async with opened(loaded, notices=False) as engine:
         plugins, host = listed(engine), engine.status[HOST]
     mode = loaded.config.mode
     if as_json:
@@ -160,7 +161,7 @@ async def _show(loaded: LoadedConfig, *, as_json: bool) -> None:
         return
     show(f"Memory mode: {mode}")
     for each in plugins:
-        show("\n" + "\n".join(_lines(each)))
+        show("\n" + "\n".join(_lines(each)), paint=colours.listed_state)
     if host.state != "ok":
         show(f"\n{filled(f'The host itself is {host}', indent='  ')}")
 

@@ -18,7 +18,7 @@ DROPPED: Mapping[DropReason, str] = {
     DropReason.FAILED: "It failed before there was an answer.",
     DropReason.CANCELLED: "It was cancelled.",
     DropReason.BLOCKED: "A guardrail kept the answer from the user.",
-    DropReason.ABANDONED: "Nobody closed it: it was left idle, another turn took its place, or its host closed.",
+    DropReason.ABANDONED: "It was not closed: it was left idle, another turn took its place, or its host closed.",
 }
 
 LOST = (
@@ -35,7 +35,7 @@ OUTCOMES: Mapping[str, str] = {
     "deferred": "put off until later",
     "queued": "it waits, and is not kept yet",
     "skipped": "there was nothing to keep",
-    "unknown": "it was sent, and nobody can say whether it arrived",
+    "unknown": "it was sent, and it is not known whether it arrived",
     "failed": "it was not kept",
 }
 

@@ -12,6 +12,9 @@ from beaver_hostspecs import Message
 
 INDENT = "  "
 
+LAST_LINES = 8
+"""Lines of a message that are shown where a session is gone on with."""
+
 
 def list_text(infos: Sequence[SessionInfo]) -> str:
     """Return sessions as a table: the id first, as other commands want it."""
@@ -47,6 +50,16 @@ def session_json(session: Session, *, hidden: bool) -> dict[str, Any]:
     messages = [_message_json(each) for each in session.messages]
     events = {"events": [_event_json(each) for each in session.events]} if hidden else {}
     return {**info_json(session.info), "messages": messages, **events}
+
+
+def recap(messages: Iterable[Message], *, prompt: str) -> str:
+    """Return the end of a session: of each message the last lines, those of the user behind `prompt`."""
+    return "\n".join(f"{prompt if each.role == 'user' else ''}{_last_lines(each.text)}" for each in messages)
+
+
+def _last_lines(text: str) -> str:
+    lines = text.splitlines()
+    return "\n".join(lines if len(lines) <= LAST_LINES else ["[...]", *lines[-LAST_LINES:]])
 
 
 def hits_text(hits: Iterable[SearchHit]) -> str:

@@ -11,6 +11,7 @@ import click
 from beaver_hooks.agent.errors import UnknownSession
 from beaver_hooks.agent.sessions.records import SearchHit, Session, SessionInfo
 from beaver_hooks.agent.sessions.store import SessionStore
+from beaver_hooks.cli import colours
 from beaver_hooks.cli.opening import common, configured, in_loop
 from beaver_hooks.cli.options import IDENTIFIER
 from beaver_hooks.cli.session_files import export_command, import_command
@@ -65,7 +66,7 @@ def show_command(session: str, *, hidden: bool, as_json: bool, config: Path | No
         return await store.show(await session_named(store, session), hidden=hidden)
 
     found = _answer(_folder(config), whole)
-    show(json.dumps(session_json(found, hidden=hidden)) if as_json else session_text(found))
+    show(json.dumps(session_json(found, hidden=hidden)) if as_json else session_text(found), paint=colours.role)
 
 
 @command.command(name="search")
@@ -93,7 +94,7 @@ def search_command(
     if as_json:
         show(json.dumps({"hits": [hit_json(each) for each in hits]}))
     elif hits:
-        show(hits_text(hits))
+        show(hits_text(hits), paint=colours.hit_role)
     else:
         show("Nothing that is stored has these words." if there else nothing_yet(folder))
 
@@ -116,7 +117,7 @@ def rename_command(session: str, title: str, *, config: Path | None) -> None:
 
 @command.command(name="delete")
 @click.argument("sessions", metavar=f"{ID}...", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can be asked.")
+@click.option("--yes", is_flag=True, help="Do not ask; needed without a terminal.")
 @common
 def delete_command(sessions: tuple[str, ...], *, yes: bool, config: Path | None) -> None:
     """Delete sessions for good, with everything that was said in them.
@@ -171,7 +172,7 @@ def _ensure_meant(infos: list[SessionInfo], *, yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("Deleting is for good; say --yes where nobody can be asked.")
+        raise click.UsageError("Deleting is for good; say --yes where there is no terminal to ask at.")
     for each in infos:
         show(f"{each.id}  {counted(each.messages, 'message')}  {cut(each.title, 40)}", err=True)
     click.confirm(f"Delete {counted(len(infos), 'session')} for good?", abort=True, err=True)

@@ -4,10 +4,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
+from beaver_hooks.cli.colours import Paint, takes_colour
 from beaver_hooks.cli.streams import Unwritable
 from beaver_hostspecs.neutralising import neutralise
 
@@ -26,15 +27,33 @@ def harmless(text: str) -> str:
     return neutralise(text)
 
 
-def show(text: str = "", *, end: str = "\n", err: bool = False) -> None:
+def show(text: str = "", *, end: str = "\n", err: bool = False, paint: Paint | None = None) -> None:
     """Write to stdout (or stderr) at once: as it is for a program, harmless for a terminal.
+
+    Args:
+        text: what is written.
+        end: what ends it.
+        err: whether it goes to stderr.
+        paint: colours the text, where it goes to a terminal that takes colour.
 
     Raises:
         BrokenPipeError: whoever read stdout has enough.
         Unwritable: stdout cannot be written. That stderr cannot is said nowhere.
     """
+    stream = sys.stderr if err else sys.stdout
+    shown = harmless(text) if stream.isatty() else text
+    # Only now: what is harmless holds no escape sequence, and only ours are added.
+    shown = paint(shown) if paint is not None and takes_colour(stream) else shown
+    write(shown + end, err=err)
+
+
+def write(text: str, *, err: bool = False) -> None:
+    """Write what is fit for where it goes to stdout (or stderr) at once; see `show`."""
+    stream = sys.stderr if err else sys.stdout
+    encoding = stream.encoding or "utf-8"
     try:
-        _write(sys.stderr if err else sys.stdout, text, end)
+        stream.write(text.encode(encoding, "replace").decode(encoding))
+        stream.flush()
     except OSError as error:
         if not err:
             raise (error if isinstance(error, BrokenPipeError) else Unwritable(error)) from None
@@ -45,14 +64,8 @@ def agreed(*, yes: bool) -> bool:
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("Nobody can be asked without a terminal; review it, and repeat this with --yes.")
+        raise click.UsageError("Without a terminal there is no way to ask you; review it, and repeat this with --yes.")
     return click.confirm("Use it from now on?", err=True)
-
-
-def _write(stream: TextIO, text: str, end: str) -> None:
-    shown = harmless(text) if stream.isatty() else text
-    stream.write(shown.encode(stream.encoding or "utf-8", "replace").decode(stream.encoding or "utf-8") + end)
-    stream.flush()
 
 
 @contextmanager
@@ -101,13 +114,14 @@ class Pieces:
 
 
 @contextmanager
-def ended(over: Callable[[], None]) -> Iterator[Pieces]:
+def ended(over: Callable[[], None], make: Callable[[Callable[[], None]], Pieces] = Pieces) -> Iterator[Pieces]:
     """Give what shows an answer piece by piece; its line is ended with the block, whatever else is said then.
 
     Args:
         over: ends the waiting for the answer.
+        make: makes what shows it.
     """
-    pieces = Pieces(over)
+    pieces = make(over)
     try:
         yield pieces
     finally:

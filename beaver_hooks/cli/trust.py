@@ -64,7 +64,10 @@ def _review(path: Path, *, yes: bool, only_show: bool) -> int:
         return 0
     changed = "has changed since it was confirmed" if known else "is not confirmed"
     show(f"\nThis configuration {changed}.")
-    if only_show or not agreed(yes=yes):
+    if only_show:
+        return FOUND
+    if not agreed(yes=yes):
+        show("Nothing was changed.", err=True)
         return FOUND
     confirm(path, raw, os.environ, classes)
     show("It is confirmed from now on.")

@@ -32,7 +32,10 @@ def review(*, yes: bool, forget: bool, only_show: bool) -> int:
         show("No file waits to be confirmed.")
         return 0
     show(f"\n{counted(len(unbelieved), 'file')} may have come with a repository, and you have not confirmed this.")
-    if only_show or not agreed(yes=yes):
+    if only_show:
+        return FOUND
+    if not agreed(yes=yes):
+        show("Nothing was changed.", err=True)
         return FOUND
     for path, content in unbelieved.items():
         files.records.put(path, content)

@@ -44,10 +44,15 @@ def command(turn: str, *, as_json: bool, config: Path | None) -> None:
     with waiting("Looking for the receipt"):
         name, receipt = _newest(reader, folder) if turn == NEWEST else _named(reader, folder, turn)
         health = {} if as_json else reader.health()
-    show(json.dumps(dict(receipt)) if as_json else _text(name, receipt, health, loaded.config))
+    show(json.dumps(dict(receipt)) if as_json else explanation(name, receipt, health, loaded.config))
 
 
-def _text(name: str, receipt: Receipt, health: Mapping[str, Receipt], config: Config) -> str:
+def explanation(name: str, receipt: Receipt, health: Mapping[str, Receipt], config: Config) -> str:
+    """Return a receipt in words.
+
+    Raises:
+        AuditUnavailable: it is damaged, or of a newer version.
+    """
     try:
         read = read_receipt(receipt)
     except ValueError:

@@ -1,7 +1,8 @@
-"""How commands say things: counts, moments, lines that fit. Pure."""
+"""How commands say things: counts, moments, lines that fit."""
 
 import json
 import shutil
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -36,20 +37,22 @@ def table(rows: Sequence[Sequence[str]], *, widest: int = 32) -> str:
     """Return rows in columns, the first row being the heads.
 
     Args:
-        rows: the cells. The last column is cut so that a row fits on the terminal.
+        rows: the cells. On a terminal the last column is wrapped; in a pipe each row is one line, however long.
         widest: how wide a column may be; what is longer pushes the rest of its own row.
     """
     widths = [min(widest, max(map(len, column))) for column in zip(*rows, strict=True)][:-1]
-    lines = []
+    room, lines = terminal_width(), []
     for *cells, last in rows:
         line = "".join(cell.ljust(width) + "  " for cell, width in zip(cells, widths, strict=True))
-        lines.append((line + cut(last, max(LEAST_TEXT, terminal_width() - len(line)))).rstrip())
+        wrapped = [last] if room is None else textwrap.wrap(last, max(LEAST_TEXT, room - len(line)))
+        lines += [(line + first).rstrip() for first in wrapped[:1] or [""]]
+        lines += [" " * (sum(widths) + 2 * len(widths)) + each for each in wrapped[1:]]
     return "\n".join(lines)
 
 
-def terminal_width() -> int:
-    """Return the columns of the terminal; where there is none, those that suffice."""
-    return shutil.get_terminal_size((WIDTH, 24)).columns
+def terminal_width() -> int | None:
+    """Return the columns of the terminal that stdout is, or `None`."""
+    return shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else None
 
 
 def facts_text(facts: Mapping[str, object]) -> str:

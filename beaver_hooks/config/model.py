@@ -50,7 +50,7 @@ class HostSettings:
         default=3600.0, help="seconds after which a turn that nobody closed is dropped", validator=positive()
     )
     reference_tokens: int = setting(
-        default=2000, help="tokens of recalled text per plugin and turn", validator=at_least(0)
+        default=4500, help="tokens of recalled text per plugin and turn", validator=at_least(0)
     )
     blocked_after_seconds: float = setting(
         default=0.5,

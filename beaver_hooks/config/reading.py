@@ -23,6 +23,7 @@ MOST_BYTES = 1024 * 1024
 _MOST_DIGITS = 100
 
 # A string (closed or not, so that no quote is scanned twice) or a bracket.
+_TRAILING_COMMA = re.compile(r",\s*[}\]]")
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 
 
@@ -149,8 +150,11 @@ def _loads(text: str) -> object:
         return json.loads(text, object_pairs_hook=_object, parse_int=_integer)
     except json.JSONDecodeError as error:
         # Only numbers leave this block: the error itself holds the whole file.
-        line, column = error.lineno, error.colno
-    raise _fault(f"is not valid JSON (line {line}, column {column})")
+        line, column, at = error.lineno, error.colno, error.pos
+    # Some Pythons point to the comma, others behind it.
+    comma = at if text[at : at + 1] == "," else len(text[:at].rstrip()) - 1
+    why = "there is a trailing comma, " if _TRAILING_COMMA.match(text, max(0, comma)) else ""
+    raise _fault(f"is not valid JSON ({why}line {line}, column {column})")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Repeated:

@@ -69,8 +69,17 @@ UNCONFIRMED = "unconfirmed_file"
 """The category of a plugin that leaves out a file which git may have brought, until the user has confirmed it."""
 
 
+UNREADABLE = "unreadable_file"
+"""The category of a plugin that cannot read a file of the user's; its command `show` names the file and the remedy."""
+
+_MEANINGS = {
+    UNCONFIRMED: "review it with `beaver trust --files`",
+    UNREADABLE: "a file cannot be read, so it cannot be used",
+}
+
+
 def _explained(category: str) -> str:
-    return f"{category} (review it with `beaver trust --files`)" if category == UNCONFIRMED else category
+    return f"{category} ({_MEANINGS[category]})" if category in _MEANINGS else category
 
 
 MOST_SOURCES = 20

@@ -41,7 +41,8 @@ def _faults(info: PluginInfo) -> Iterator[str]:
     for field, kinds in KINDS.items():
         value = getattr(info, field, None)
         if type(value) not in kinds:
-            yield f"`{field}` of its PluginInfo is a {type_name(value)}; it must be a {kinds[0].__name__}"
+            remedy = ' (use a text: contract="1.0")' if field == "contract" else ""
+            yield f"`{field}` of its PluginInfo is a {type_name(value)}; it must be a {kinds[0].__name__}{remedy}"
     yield from _contract_faults(info.contract)
     yield from _rule_faults(info.rules)
     yield from _deadline_faults(info.deadlines)

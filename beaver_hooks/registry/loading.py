@@ -210,6 +210,7 @@ class Loader:
             state_folder=self._folder(member.name),
             services=here.services,
             files=here.files,
+            reference_tokens=here.config.host.reference_tokens,
             report=HostReport(plugin=member.name, hook=OUTSIDE, recorder=self._recorder),
         )
 
@@ -281,7 +282,7 @@ def _missing(name: str, plan: Plan, installed: Collection[str]) -> str:
 
 def _needed(name: str, plan: Plan, reason: str) -> str:
     command = install_command(name)
-    remedy = f"mend it, or reinstall it with: {command}" if command else "mend it, or reinstall its distribution"
+    remedy = f"fix it, or reinstall it with: {command}" if command else "fix it, or reinstall its distribution"
     return f"the plugin `{name}` is needed{_by(plan)}: {reason}; {remedy}"
 
 

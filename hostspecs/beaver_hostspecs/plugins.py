@@ -29,6 +29,12 @@ class Deadlines:
     stop: float | None = field(default=None, validator=_seconds)
 
 
+def _text_or_number(_: object, __: object, value: Any) -> None:
+    # A number is left to the host, which says what to write: of what `describe` raises it shows the type alone.
+    if not isinstance(value, str | int | float):
+        raise TypeError("`contract` must be a text")
+
+
 @attrs.frozen(kw_only=True)
 class PluginInfo:
     """What `describe` returns.
@@ -47,7 +53,7 @@ class PluginInfo:
     """
 
     version: str = field(validator=instance_of(str))
-    contract: str = field(validator=instance_of(str))
+    contract: str = field(validator=_text_or_number)
     summary: str = field(default="", validator=instance_of(str))
     settings: type | None = field(default=None, validator=optional(instance_of(type)))
     settings_path: str | None = field(default=None, validator=optional(instance_of(str)))
@@ -120,6 +126,8 @@ class Setup:
         services: what the host offers.
         report: for what happens outside turns.
         files: whether what lies in a file may be believed.
+        reference_tokens: how many tokens of references the host shows of this plugin in a turn, provenance and fence
+            included, or `None` where it does not say. A turn's own `budget` may be less.
     """
 
     settings: Any
@@ -129,6 +137,7 @@ class Setup:
     services: Services = Services()
     report: Report
     files: FileTrust = BelieveAll()
+    reference_tokens: int | None = None
 
 
 class Caller(Protocol):

@@ -47,7 +47,7 @@ def test_both_versions_are_required(fields):
     "overrides",
     [
         {"version": 1},
-        {"contract": 1.0},
+        {"contract": None},
         {"summary": None},
         {"settings": "a.name"},
         {"settings_path": 1},

@@ -32,10 +32,12 @@ class Keyless:
         on_delta: OnDelta | None = None,  # noqa: ARG002 - see above
     ) -> NoReturn:
         """Raise `ProviderError`."""
-        raise ProviderError(
-            f"provider.apiKey {self.problem}. Set it, or take apiKey out where no key is needed.",
-            category="unauthorised",
-        )
+        raise ProviderError(self.complaint, category="unauthorised")
+
+    @property
+    def complaint(self) -> str:
+        """What is wrong, and what to do about it."""
+        return f"provider.apiKey {self.problem}. Set it, or take apiKey out where no key is needed."
 
     async def close(self) -> None:
         """Nothing to close."""

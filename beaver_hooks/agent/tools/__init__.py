@@ -5,7 +5,7 @@ runs the calls, `session_search` is the one built-in tool.
 """
 
 from beaver_hooks.agent.tools.box import ToolBox
-from beaver_hooks.agent.tools.outcomes import BuiltInTool, ToolOutcome
+from beaver_hooks.agent.tools.outcomes import BuiltInTool, OnTool, ToolOutcome
 from beaver_hooks.agent.tools.session_search import SessionHit, SessionSearch, session_search_tool
 
-__all__ = ["BuiltInTool", "SessionHit", "SessionSearch", "ToolBox", "ToolOutcome", "session_search_tool"]
+__all__ = ["BuiltInTool", "OnTool", "SessionHit", "SessionSearch", "ToolBox", "ToolOutcome", "session_search_tool"]

@@ -90,3 +90,7 @@ class ToolOutcome:
             "external": self.external,
             "private": self.private,
         }
+
+
+OnTool = Callable[[ToolOutcome], None]
+"""Called with what each tool call came to, in the order of the calls."""

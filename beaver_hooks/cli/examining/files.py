@@ -32,11 +32,19 @@ _PRIVATE = frozenset({KEY_FILE, *(f"{name}{end}" for name in (TRAIL, SESSIONS) f
 
 @attrs.frozen(kw_only=True)
 class Entry:
-    """A file or folder, and whether it is nobody else's to read."""
+    """A file or folder.
+
+    Attributes:
+        path: where it is.
+        found: what is known of it.
+        private: whether only its owner may read it.
+        shut: whether it is in a folder that other users cannot enter, so that they cannot read it whatever its mode.
+    """
 
     path: Path
     found: os.stat_result
     private: bool
+    shut: bool = False
 
     @property
     def is_link(self) -> bool:
@@ -50,18 +58,21 @@ def entries(folder: Path, *, private: bool = False) -> Iterator[Entry]:
     No link is followed. What vanishes meanwhile is passed over, and so is what cannot be looked into.
     """
     yield from entry(folder, private=True)
+    shut = {folder: _is_shut(folder)}
     for where, folders, names in os.walk(folder):
         here = Path(where)
+        if here != folder:
+            shut[here] = shut[here.parent] or _is_shut(here)
         within = private or PLUGINS in here.relative_to(folder).parts[:1]
         for name in sorted((*folders, *names)):
             top = here == folder and (name in _PRIVATE or name == PLUGINS)
-            yield from entry(here / name, private=within or top)
+            yield from entry(here / name, private=within or top, shut=shut[here])
 
 
-def entry(path: Path, *, private: bool) -> Iterator[Entry]:
+def entry(path: Path, *, private: bool, shut: bool = False) -> Iterator[Entry]:
     """Yield one file, if it can be looked at."""
     try:
-        yield Entry(path=path, found=path.lstat(), private=private)
+        yield Entry(path=path, found=path.lstat(), private=private, shut=shut)
     except OSError:
         return
 
@@ -84,7 +95,7 @@ def examine(found: Iterable[Entry], *, what: str, root: Path) -> list[Finding]:
     if strays := [each.path for each in there if _is_stray(each)]:
         remedy = "remove them while nothing else runs; a start removes most of them"
         wrong.append(warning(subject, f"a killed process left temporary files: {_names(strays)}", remedy))
-    return wrong or [ok(subject, f"{counted(len(there), 'file')}, nobody else's to read or to change")]
+    return wrong or [ok(subject, f"{counted(len(there), 'file')}, private")]
 
 
 def free_space(folder: Path) -> Finding:
@@ -126,6 +137,14 @@ def folder_fault(folder: Path) -> Finding | None:
     return None
 
 
+def _is_shut(folder: Path) -> bool:
+    """Whether other users cannot enter a folder, and so reach nothing in it."""
+    try:
+        return os.name == "posix" and not stat.S_IMODE(folder.lstat().st_mode) & 0o011
+    except OSError:
+        return False
+
+
 def _is_foreign(entry: Entry) -> bool:
     """Whether it is somebody else's. What is only read may be the system's."""
     if not hasattr(os, "geteuid"):
@@ -143,7 +162,9 @@ def _is_changeable(entry: Entry) -> bool:
 
 
 def _is_readable(entry: Entry) -> bool:
-    return entry.private and _is_mode(entry, 0o055)
+    # In a folder that only its owner can enter, a file's own mode means nothing; of the key it is kept all the same.
+    reached = not (entry.shut and stat.S_ISREG(entry.found.st_mode)) or entry.path.name == KEY_FILE
+    return entry.private and reached and _is_mode(entry, 0o055)
 
 
 def _is_mode(entry: Entry, others: int) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from beaver_hooks.audit.reading import TrailReader
 from beaver_hooks.cli.absence import Absence
 from beaver_hooks.cli.examining.findings import Finding, Level, ok, warning
-from beaver_hooks.record.health import UNCONFIRMED, Health, from_json
+from beaver_hooks.record.health import UNCONFIRMED, UNREADABLE, Health, from_json
 from beaver_hooks.record.recorder import HOST
 from beaver_hooks.record.suspension import BLOCKED
 from beaver_hostspecs import AuditUnavailable
@@ -24,23 +24,26 @@ def examine(name: str, health: Health, *, wanted: bool, degraded: Level) -> Find
     """
     subject = HOST if name == HOST else f"plugin {name}"
     if health.state == "degraded":
-        return Finding(subject=subject, level=degraded, text=str(health), remedy=_remedy(health))
+        level = "problem" if UNREADABLE in health.faults.values() else degraded
+        return Finding(subject=subject, level=level, text=str(health), remedy=_remedy(name, health))
     if health.state == "unavailable":
-        remedy = f"mend what it says, or name `{name}` in `plugins.disabled`"
+        remedy = f"fix what it says, or name `{name}` in `plugins.disabled`"
         return Finding(subject=subject, level="problem" if wanted else "warning", text=str(health), remedy=remedy)
     return ok(subject, str(health))
 
 
-def _remedy(health: Health) -> str:
+def _remedy(name: str, health: Health) -> str:
     if UNCONFIRMED in health.faults.values():
         return "run: beaver trust --files"
+    if UNREADABLE in health.faults.values():
+        return f"`beaver memory {name} show` names the file and says what to do"
     if not health.suspension.active:
-        return "see `beaver audit tail`, and mend what failed; the next success clears it"
+        return "see `beaver audit tail`, and fix what failed; the next success clears it"
     if health.suspension.category == BLOCKED:
-        mend = "run what blocks the event loop in a thread (`asyncio.to_thread`)"
+        remedy = "run what blocks the event loop in a thread (`asyncio.to_thread`)"
     else:
-        mend = "see `beaver audit tail`, and mend what failed"
-    return f"{mend}; it is tried again by itself, and a new version of it at once"
+        remedy = "see `beaver audit tail`, and fix what failed"
+    return f"{remedy}; it is tried again by itself, and a new version of it at once"
 
 
 def kept(folder: Path, wanted: Collection[str], absence: Absence) -> list[Finding]:

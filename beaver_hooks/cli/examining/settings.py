@@ -85,7 +85,7 @@ def _key(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Finding:
     variable = f"the environment variable {name}" if name else "its environment variable"
     if environment.get(key["env"]):
         return ok(subject, f"{variable} is set")
-    return problem(subject, f"{variable} is not set, so requests go without a credential", f"set {name or 'it'}")
+    return problem(subject, f"{variable} is not set, so the model cannot be asked", f"set {name or 'it'}")
 
 
 def _wrong(error: ConfigurationError) -> Finding:
@@ -97,7 +97,7 @@ def _wrong(error: ConfigurationError) -> Finding:
 def _source(loaded: LoadedConfig) -> Finding:
     if loaded.path is None:
         return ok(SUBJECT, "there is no file, so the defaults are in effect; `beaver init` writes one")
-    who = "somebody named it" if loaded.trusted_by == "given" else "it was found here and has been confirmed"
+    who = "you named it" if loaded.trusted_by == "given" else "it was found here and has been confirmed"
     return ok(SUBJECT, f"{printable(str(loaded.path))}; {who}")
 
 

@@ -51,7 +51,7 @@ def test_damaged(path, content, problem):
         files.read(path, ALL)
 
     assert str(caught.value) == (
-        f"The memory file {path} {problem}. It was left as it is: mend it by hand or restore it from a backup, "
+        f"The memory file {path} {problem}. It was left as it is: fix it by hand or restore it from a backup, "
         "or move it away to start anew."
     )
     assert content == path.read_bytes()

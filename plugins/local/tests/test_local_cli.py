@@ -143,6 +143,18 @@ def database(tmp_path):
     return tmp_path / "state" / "plugins" / "local" / "memory.db"
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_results_are_whole(here, monkeypatch, terminal):
+    """Of what is found nothing is cut at 80 columns: it is wrapped on a terminal, and in a pipe each has one line."""
+    monkeypatch.setenv("COLUMNS", "80")
+    said = f"Billing is deployed from the branch stable {'and from nowhere else, whatever the wiki says ' * 12}."
+    here("add", said)
+    for shown in (here("list", terminal=terminal).out, here("search", "billing", terminal=terminal).out):
+        rows = shown.splitlines()[1:]
+        assert (said, terminal) == (" ".join(" ".join(rows).split())[-len(said) :], len(rows) > 1)
+        assert terminal == (max(map(len, rows)) <= 80)
+
+
 def test_what_is_added_is_recalled_by_a_run(beaver):
     """One process adds, another one answers with it, and without the plugin's name the same command runs."""
     added = beaver("memory", "add", STABLE)
@@ -241,7 +253,10 @@ def without_moments(line):
         ('{"title": "a", "owner": {"user": 7}}', "`owner` does not fit."),
         ('{"title": "a", "expires_at": 7}', "`expires_at` is no moment such as"),
         ("{}", "`title` is missing"),
-        ('{"title": "a", "colour": 1}', "it has 1 fields that a memory has not"),
+        ('{"title": "a", "colour": 1}', "unknown field `colour`. The fields are: agent, confidence, created_at, "),
+        ('{"title": "a", "b\\u001b": 1, "c": 2}', "unknown fields `b`, `c`. The fields are: "),
+        ('{"title": "a",}', "it is not JSON in UTF-8; there is a trailing comma."),
+        ('{"title": "a"},', "it is not JSON in UTF-8; there is a trailing comma."),
         ('{"title": "a", "importance": 7}', "`importance` does not fit."),
         ('{"title": "a", "tags": "x"}', "`tags` does not fit."),
         ('{"title": "a", "created_at": "soon"}', "`created_at` is no moment such as"),
@@ -250,7 +265,7 @@ def without_moments(line):
     ],
 )
 def test_a_wrong_line_is_named(line, said):
-    """What stood before it is given, and the error says which line, what is wrong, and nothing of what was sent."""
+    """What stood before it is given, and the error says which line, what is wrong, and no value of what was sent."""
     batches = []
     with pytest.raises(NotTaken) as caught:
         batches.extend(read_lines([b'{"title": "good"}', b"", line.encode(), b'{"title": "behind"}'], {}, None))
@@ -425,7 +440,7 @@ def test_forget_shows_asks_and_erases(local, beaver, tmp_path):
     events = [json.loads(line) for line in beaver("audit", "tail", "--json").out.splitlines()]
 
     assert (0, True, True) == (dry.code, STABLE in dry.out, "Nothing was forgotten; without" in dry.out)
-    assert (2, True, 2) == (refused.code, "say --yes where nobody can be asked" in refused.err, len(kept))
+    assert (2, True, 2) == (refused.code, "say --yes where there is no terminal to ask at" in refused.err, len(kept))
     assert {"dry_run": False, "forgotten": [{"id": 1}]} == gone.json
     assert [] == [path.name for path in files if b"deployed from" in path.read_bytes()]
     assert [2] == [each["id"] for each in local("list", "--json").json["memories"]]
@@ -940,3 +955,18 @@ def test_what_was_ended_goes_no_further():
 
     with pytest.raises(Ended):
         bar(1, 2, "counting")
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_many_that_were_added_are_counted(tmp_path, monkeypatch, capsys, terminal):
+    """On a terminal the progress bar ends in how many there are now and how they are embedded at once."""
+    read, write = os.pipe()
+    os.write(write, b'{"title": "one"}\n{"title": "two"}\n{"title": "one"}\n')
+    os.close(write)
+    with os.fdopen(read) as typed:
+        monkeypatch.setattr(sys, "stdin", typed)
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+        code = _code(["add", "--json-lines"], HostShell(tmp_path, {"enabled": True, "embedding": {"provider": "none"}}))
+
+    said = "Added 2 memories; `beaver memory reindex` embeds them now.\n" if terminal else ""
+    assert (0, True) == (code, capsys.readouterr().err.endswith(said))

@@ -284,7 +284,7 @@ async def test_public(memory, run):
     """The public is shown nothing, and told so."""
     add(memory)
 
-    assert ["Nothing of this memory may be shown to whoever speaks here."] * 2 == [
+    assert ["This memory shows nothing at the trust of this speaker."] * 2 == [
         await run("list", trust="public"),
         await run("search", "billing", trust="public"),
     ]

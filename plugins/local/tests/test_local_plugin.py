@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -21,9 +22,10 @@ from beaver_hooks_local.embedding.settings import EmbeddingSettings
 from beaver_hooks_local.errors import LocalError
 from beaver_hooks_local.hosting.scoping import Sight
 from beaver_hooks_local.plugin import OFF, RULE, Local, NotOpen
+from beaver_hooks_local.ranking.formulas import FORMULAS
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hostspecs import CommandContext, ConfigurationError, NotAllowed, PluginUnavailable, Setup, Trust
-from beaver_hostspecs.testing import RecordingReport, make_canary, make_turn
+from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_canary, make_turn
 
 STABLE = "Billing is deployed from the branch stable."
 QUESTION = "From which branch is billing deployed?"
@@ -514,3 +516,45 @@ async def test_many_turns_at_once(make_host):
         turns = await asyncio.gather(*(run_turn(host, session=f"s{number}") for number in range(100)))
 
     assert [True] * 100 == [STABLE in shown(turn) for turn in turns]
+
+
+@pytest.mark.parametrize("tokens", [None, 4500, 2000, 700, 350, 60])
+async def test_the_event_tells_what_the_model_got_of_the_index(make_host, tokens):
+    """The rows in the event are those in the message, whatever the host shows of references; nothing is cut behind it."""
+    events = Events()
+    settings = {} if tokens is None else {"reference_tokens": tokens}
+    host = make_host(sinks=[events], host=HostSettings(**settings), promptIndex={"limit": 500})
+    async with host:
+        for number in range(120):
+            title = (
+                f"Billing is deployed from the branch stable, as decided in meeting {number}, whatever the wiki says."
+            )
+            await write(host, title, narrative="A longer text. " * 20)
+        turn = await run_turn(host)
+    told = [each.facts for each in events.all if (each.turn, each.name) == (turn.id, "memory_prompt_index_injected")]
+    text = "".join(message.text for message in turn.references)
+    rows = len(re.findall(r"^\| \[\d+\] private", text, re.MULTILINE))
+
+    assert [rows] * (rows > 0) == [facts["rows"] for facts in told]
+    assert [] == [each for each in turn.receipt.plugins["local"].clipped if each.what == "references"]
+    # By default the list may take all that `promptIndex.maxTokens` lets it.
+    assert tokens not in {None, 4500} or told[0]["tokens"] > 2950
+
+
+async def test_the_formula_of_the_configuration_ranks(make_host):
+    """Each formula scores what a turn is given in a way of its own, through a host and its configuration."""
+    clock = FrozenClock()
+    async with make_host(Local(clock=clock)) as host:
+        await write(host)
+        await write(host, "The branch stable is protected.", pinned=True)
+        await write(host, "Deployments happen on Mondays, from the branch that billing uses.", type="decision")
+    scored = {}
+    for formula in FORMULAS:
+        async with make_host(
+            Local(clock=FrozenClock()), ranking={"formula": formula}, recall={"minimumScore": 0}
+        ) as host:
+            scored[formula] = (await run_turn(host)).receipt.plugins["local"].candidates
+
+    # `weighted` has the weights of seed 003.
+    assert scored.pop("seed-003") == scored["weighted"]
+    assert (len(FORMULAS) - 1, True) == (len({*scored.values()}), all(scored.values()))

@@ -14,12 +14,12 @@ NAMES = sorted(SCHEMAS)
 @pytest.mark.parametrize(
     ("tool", "expected"),
     [
-        ("memory_search", "after_ms before_ms file limit max_tokens people query stores types"),
+        ("memory_search", "after before file limit max_tokens people query stores types"),
         ("memory_timeline", "after anchor before"),
         ("memory_get", "ids"),
         (
             "memory_write",
-            "expires_at_ms facts narrative related_files related_people session_key source store tags title token_count type",
+            "expires facts narrative related_files related_people session_key source store tags title token_count type",
         ),
         ("memory_history", "observation_id"),
         ("memory_people", "query"),
@@ -32,7 +32,7 @@ def test_argument_sets(tool, expected):
 
     assert expected.split() == sorted(schema["properties"])
     assert (False, True) == (schema["additionalProperties"], bool(DESCRIPTIONS[tool]))
-    with pytest.raises(ArgumentError, match="unknown arguments; this tool takes: "):
+    with pytest.raises(ArgumentError, match=r"unknown arguments \(1\); this tool takes: "):
         checked({"no_such": "Canary"}, schema)
 
 
@@ -59,6 +59,15 @@ def test_schemas(tool):
         ("memory_timeline", {"anchor": 1, "before": 21}, "`before` must be from 0 to 20."),
         ("memory_write", {"title": ""}, "`title` must have 1 to 1000 characters."),
         ("memory_sessions", {"limit": 0}, "`limit` must be from 1 to 50."),
+        *(
+            (
+                "memory_search",
+                {"after": value},
+                "`after` must be an ISO date such as 2026-11-18 or 2026-11-18T09:30:00Z.",
+            )
+            for value in ("yesterday", "20261118", "2026-13-01", "2026-11-18T25:00", "0001-01-01T00:00+14:00")
+        ),
+        ("memory_search", {"after": 1794000000000}, "`after` must be a text."),
     ],
 )
 def test_refused(tool, arguments, problem):
@@ -74,6 +83,20 @@ def test_taken():
     given = {"query": "a\ud800\0", "limit": 3.0, "stores": ["shared"], "file": None}
 
     assert {"query": "a\ufffd\ufffd", "limit": 3, "stores": ("shared",)} == checked(given, SCHEMAS["memory_search"])
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("2026-11-18", "2026-11-18T00:00:00+00:00"),
+        ("2026-11-18T09:30", "2026-11-18T09:30:00+00:00"),
+        ("2026-11-18T09:30:00Z", "2026-11-18T09:30:00+00:00"),
+        ("2026-11-18 09:30:00+02:00", "2026-11-18T07:30:00+00:00"),
+    ],
+)
+def test_dates(given, expected):
+    """A model gives ISO dates, with a time or without; they are UTC unless they say otherwise."""
+    assert expected == checked({"before": given}, SCHEMAS["memory_search"])["before"].isoformat()
 
 
 values = st.recursive(

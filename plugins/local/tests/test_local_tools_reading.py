@@ -91,7 +91,7 @@ def test_search_filters(memory):
     """Store, type, people, file and time narrow what is found."""
     (fix,) = add(memory, "The build is mended.", type="fix", related_files=("src/a/b.py",), related_people=("Ann Lee",))
     (fact,) = add(memory, "The build is slow.", type="fact", store="shared", created_at=memory.clock.now())
-    today = int((memory.clock.now() - HOUR).timestamp() * 1000)
+    today = (memory.clock.now() - HOUR).isoformat()
 
     def found(**more):
         return ids(use(memory, "memory_search", query="build", **more))
@@ -102,8 +102,8 @@ def test_search_filters(memory):
         found(stores=["shared"]),
         found(people=["ann lee"]),
         found(file="src/a"),
-        found(after_ms=today),
-        found(before_ms=today),
+        found(after=today),
+        found(before=today),
         found(types=["fix"], stores=["shared"]),
     ]
 

@@ -132,8 +132,8 @@ def test_the_same_in_another_project_is_seen_there(memory):
 
 def test_what_is_said_again_stays_longer(memory):
     """What was to expire and is said again without an end is shown from then on."""
-    soon = int((memory.clock.now() + timedelta(hours=1)).timestamp() * 1000)
-    first = say(memory, title="The code is 4711.", expires_at_ms=soon)
+    soon = (memory.clock.now() + timedelta(hours=1)).isoformat()
+    first = say(memory, title="The code is 4711.", expires=soon)
     say(memory, title="The code is 4711.")
 
     assert stored(memory, first["id"]).expires_at is None
@@ -198,7 +198,7 @@ def test_known_secrets_are_refused(memory, field, tmp_path):
     [
         ({"title": " \t"}, "invalid"),
         ({"title": "\0 \ud800"}, "invalid"),
-        ({"title": "x", "expires_at_ms": 1}, "expired"),
+        ({"title": "x", "expires": "1970-01-02"}, "expired"),
     ],
 )
 def test_rejected(memory, arguments, reason):

@@ -8,7 +8,7 @@ import pytest
 from beaver_hooks.agent.commands import MemoryCommands
 from beaver_hooks.agent.loading import EngineLoader
 from beaver_hooks.config import Config, LoadedConfig, Memory, Plugins
-from beaver_hostspecs import Command, CommandContext, NotAllowed, NotOffered, Trust
+from beaver_hostspecs import Command, CommandContext, NotAllowed, NotOffered, PluginError, PluginFailed, Trust
 from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingPlugin
 
 IN_SESSION = CommandContext(session="s", user="u", trust=Trust.FULL)
@@ -26,8 +26,13 @@ async def fail(_words, _context, _report):
     raise ValueError("of the plugin")
 
 
+async def refuse(_words, _context, _report):
+    raise PluginError("say which one")
+
+
 SAY = Command(name="say", summary="say it", run=say)
 FAIL = Command(name="failing", summary="fail", run=fail)
+REFUSE = Command(name="refusing", summary="refuse", run=refuse)
 
 
 def overview(run):
@@ -100,10 +105,11 @@ async def test_a_command_without_its_plugin(load):
 
 
 async def test_a_command_that_several_have(load):
-    """Where several plugins have a command the error names each way to say it."""
+    """Where several plugins have a command the error names each way to say it whole: nothing is left to be guessed."""
     commands = await load(p=RecordingPlugin(commands=[SAY]), q=RecordingPlugin(commands=[SAY]))
 
-    assert "several plugins have a command `say`: say `p say` or `q say`" == await refusal(commands, "say", "a")
+    expected = "several plugins have a command `say`: say `/memory p say a b` or `/memory q say a b`"
+    assert expected == await refusal(commands, "say", "a", "b")
     assert "did you mean `say`." in await refusal(commands, "saay")
 
 
@@ -229,12 +235,20 @@ async def test_a_command_gets_the_rest_of_the_words(load):
     assert "a+--b+off s u full" == await commands.run(["p", "say", "a", "--b", "off"], IN_SESSION)
 
 
-async def test_what_a_command_raises_comes_out(load):
-    """An error of a plugin's command passes unchanged."""
-    commands = await load(p=RecordingPlugin(commands=[FAIL]))
+async def test_an_error_of_a_command_names_the_plugin(load):
+    """What the plugin says of its own error is shown; of any other error its type is. The cause is kept."""
+    commands = await load(p=RecordingPlugin(commands=[FAIL, REFUSE]))
+    said = []
+    for name in ("failing", "refusing"):
+        with pytest.raises(PluginFailed) as raised:
+            await commands.run(["p", name], IN_SESSION)
+        said.append((str(raised.value), type(raised.value.__cause__)))
 
-    with pytest.raises(ValueError, match="of the plugin"):
-        await commands.run(["p", "failing"], IN_SESSION)
+    known = "`beaver audit tail` shows what is known of it"
+    assert [
+        (f"`p failing` failed unexpectedly (ValueError); {known}", ValueError),
+        ("`p refusing`: say which one", PluginError),
+    ] == said
 
 
 async def test_unknown_names_are_refused(load):

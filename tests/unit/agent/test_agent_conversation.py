@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from beaver_hooks.agent.conversation import HELP, Conversation, Ended
 from beaver_hooks.agent.errors import SessionError, SkillError
 from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.agent.providers.keyless import Keyless
 from beaver_hooks.agent.providers.offline import NOTHING
 from beaver_hooks.config import Config, LoadedConfig, Memory, Plugins
 from beaver_hooks.config.agent import AgentSettings
@@ -68,13 +69,14 @@ async def test_what_is_said_is_answered_in_the_session(load):
 async def test_a_conversation_goes_on(load):
     """What was said before is known, and offered to be said again, oldest first, the answers left out."""
     talk = await load(clock=SystemClock())
-    nothing = await talk.prompts()
+    nothing = await talk.history()
     await talk.say("the map hangs in the hall")
     second = await talk.say("where hangs the map?")
 
-    assert [] == nothing
+    assert () == nothing
     assert "the map hangs in the hall" in second.text
-    assert ["the map hangs in the hall", "where hangs the map?"] == await talk.prompts()
+    said = [message.text for message in await talk.history() if message.role == "user"]
+    assert ["the map hangs in the hall", "where hangs the map?"] == said
 
 
 async def test_without_a_session_there_is_a_new_one(load):
@@ -92,6 +94,54 @@ async def test_help_lists_every_command(load, line):
     listed = [each.split()[0] for each in (await talk.command(line.strip())).splitlines()]
 
     assert [f"/{name}" for name in HELP] == listed
+
+
+async def test_a_terminal_adds_commands_of_its_own(load):
+    """They are listed before the last line of the help, run with their words, and completed."""
+    talk = await load()
+
+    async def shout(words):
+        return " ".join(words).upper()
+
+    talk.further = {"shout": ("say it louder", shout)}
+    lines = (await talk.command("/help")).splitlines()
+
+    assert ["/shout    say it louder", True] == [lines[-2], lines[-1].startswith("/exit ")]
+    assert ("A B", ["/shout"]) == (await talk.command("/shout a b"), await talk.completions("/sho"))
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("hello", []),
+        ("/", ["/exit", "/help", "/memory", "/new", "/session", "/skill"]),
+        ("/me", ["/memory"]),
+        ("/memory o", ["off", "on"]),
+        ("/memory p", ["p", "pending"]),
+        ("/memory p ", ["say"]),
+        ("/memory nope ", []),
+        ("/memory p say ", []),
+        ("/skill ", ["off", "one", "two"]),
+        ("/skill off ", ["two"]),
+        ("/nope ", []),
+    ],
+)
+async def test_commands_are_completed(load, folder, line, expected):
+    """The last word of a command is completed: commands, plugins, their commands, skills; of what is said nothing is."""
+    talk = await load(p=RecordingPlugin(commands=[SAY]))
+    await talk.command("/skill two")
+
+    assert expected == await talk.completions(line)
+
+
+async def test_a_missing_key_is_known_before_the_first_prompt(load):
+    """A model that cannot be asked is complained of at once, with the remedy; of any other nothing is said."""
+    talk = await load()
+    before = talk.complaint
+    talk.engine.provider = Keyless("names an environment variable that is not set")
+
+    said = "provider.apiKey names an environment variable that is not set. Set it, or take apiKey out where no key is needed."
+    assert ("", said) == (before, talk.complaint)
 
 
 @pytest.mark.parametrize("line", ["/exit", "/quit", "/exit now"])
@@ -189,7 +239,7 @@ async def test_the_session_can_be_gone_on_with(load):
 
     assert "s\nGo on with it later: beaver chat --session s" == shown
     assert re.fullmatch("A new session: session-[0-9a-f]{24}", begun)
-    assert (begun.split()[-1], []) == (talk.session, await talk.prompts())
+    assert (begun.split()[-1], []) == (talk.session, list(await talk.history()))
 
 
 async def test_skills_are_listed(load, folder):
@@ -290,7 +340,7 @@ async def test_a_stranger_in_the_owners_session_changes_and_reads_nothing(load):
     await owner.say("a prompt of the owner")
     await owner.command("/memory off")
     stranger = Conversation(engine=owner.engine, session="s", user="stranger", trust=Trust.PUBLIC)
-    for refused in (stranger.command("/memory on"), stranger.prompts()):
+    for refused in (stranger.command("/memory on"), stranger.history()):
         with pytest.raises(SessionError, match="belongs to another user"):
             await refused
 

@@ -4,6 +4,7 @@ import asyncio
 import builtins
 import contextlib
 import io
+import json
 import os
 import pty
 import readline
@@ -15,7 +16,8 @@ import attrs
 import pytest
 from integration.openai_server import chunk, event, events, serve, streamed
 
-from beaver_hooks import __version__
+from beaver_hooks import Host, __version__
+from beaver_hooks.agent.chat import Completion
 from beaver_hooks.agent.loading import EngineLoader
 from beaver_hooks.agent.providers.offline import NOTHING, OfflineProvider
 from beaver_hooks.cli.terminal import CUT
@@ -79,7 +81,7 @@ def test_a_piped_conversation(cli, configured):
     answers = ran.out.removeprefix(greeting()).splitlines()
 
     assert (0, "") == (ran.code, ran.err)
-    assert ["The tool memory answered: Entry added.", "  [memory: success]"] == answers[:2]
+    assert ['  [memory add user "I like tea": done]', "The tool memory answered: Entry added."] == answers[:2]
     assert "I like tea" in answers[2]
 
 
@@ -138,10 +140,11 @@ def test_trust(cli, configured):
     shown = cli("memory", "curated", "show").out
 
     said = "! the command `show` of `curated` is not for a caller of trust `public`.\n"
-    assert [(2, 2, True, 0)] * 3 == [
+    assert [(2, 1, True, 0)] * 3 == [
         (each.code, each.err.count("\n"), each.err.endswith(said), each.out.count("tea")) for each in ran
     ]
-    assert [1] * 3 == [each.err.count("memory_left_out plugin=curated trust=public") for each in ran]
+    log = (configured().parent / ".beaver" / "beaver.log").read_text()
+    assert 3 == log.count("memory_left_out plugin=curated trust=public")
     assert (True, False) == ("tea" in shown, "mate" in shown)
 
 
@@ -218,9 +221,9 @@ def test_failures_do_not_end_the_conversation(cli, install, configured):
 
     unexpected, lost = [line for line in ran.err.splitlines() if line.startswith("! ")]
     first, degraded, *rest = ran.out.removeprefix(greeting()).splitlines()
-    assert (1, NOTHING, [NOTHING, NOTHING, ""]) == (ran.code, first, rest)
+    assert (6, NOTHING, [NOTHING, NOTHING, ""]) == (ran.code, first, rest)
     assert (True, False) == (degraded.startswith("! flaky is degraded since "), "nobody" in ran.err + ran.out)
-    assert "! something unexpected happened (EOFError). `beaver audit tail` shows what is known of it." == unexpected
+    assert "! `flaky fail` failed unexpectedly (EOFError); `beaver audit tail` shows what is known of it." == unexpected
     assert lost.startswith("! The answer could not be stored, so the turn was dropped. ")
 
 
@@ -432,3 +435,123 @@ async def test_ctrl_c_takes_back_the_turn_and_keeps_the_session(configured):
 
     second = [each["content"] for each in server.requests[1].json["messages"] if each["role"] != "system"]
     assert (0, ["hello"], ["hello", "Good morning"]) == (code, second, await said(path))
+
+
+def typing(monkeypatch, *lines):
+    """Let these lines be typed, then Ctrl-D."""
+    left = iter(lines)
+
+    def typed(_prompt):
+        try:
+            return next(left)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr(builtins, "input", typed)
+    monkeypatch.setenv("TERM", "xterm")
+
+
+def test_an_answer_is_rendered_on_a_terminal(cli, configured, monkeypatch):
+    """There Markdown is shown as what it means; in a pipe it is as the model wrote it."""
+    configured()
+
+    async def marked(self, messages, *, tools=(), on_delta=None):
+        for piece in ("# Tea", "\n\n- gre", "en\n- **black**\n"):
+            on_delta(piece)
+        return Completion(text="# Tea\n\n- green\n- **black**\n")
+
+    monkeypatch.setattr(OfflineProvider, "complete", marked)
+    piped = cli("chat", "--session", "s", stdin="hello\n").out
+    typing(monkeypatch, "hello")
+    shown = cli("chat", "--session", "t", terminal=True).out
+
+    assert f"{greeting()}# Tea\n\n- green\n- **black**\n\n" == piped
+    assert (True, True, False) == (
+        " \u2022 \x1b[0mgreen" in shown, "\x1b[1mblack\x1b[0m" in shown, "**" in shown,
+    )  # fmt: skip
+
+
+def test_a_tool_stands_before_the_answer(cli, configured, monkeypatch):
+    """On a terminal too the line of a tool, with what it saved, comes before what the model makes of it."""
+    configured()
+    monkeypatch.setenv("NO_COLOR", "1")
+    typing(monkeypatch, "remember that I like tea")
+    shown = cli("chat", "--session", "s", terminal=True).out.removeprefix(greeting()).splitlines()
+
+    assert ['  [memory add user "I like tea": done]', "The tool memory answered: Entry added."] == [
+        each.rstrip() for each in shown[:2]
+    ]
+
+
+def test_why_explains_the_last_answer(cli, configured):
+    """`/why` shows the receipt of the newest turn as `beaver why` does, once its plugins are done with it."""
+    configured()
+    ran = cli("chat", "--session", "s", stdin="hello\n/why\n/help\n")
+    receipt = cli("why").out.partition("\n\nNow")[0]
+
+    assert (0, True, True) == (ran.code, receipt in ran.out, "/why      what was recalled" in ran.out)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/why", "! nothing was answered here yet; `beaver why` explains an earlier turn.\n"),
+        ("/why me", "! /why takes nothing; `beaver why TURN` explains an earlier turn.\n"),
+    ],
+)
+def test_why_without_an_answer(cli, configured, line, said):
+    """Where there is nothing to explain it says where to look."""
+    configured()
+
+    assert (2, said) == ((ran := cli("chat", stdin=line)).code, ran.err)
+
+
+def test_why_without_a_receipt(cli, configured, monkeypatch):
+    """Where the receipt was not kept it is said."""
+    configured()
+
+    async def none(_host, _turn):
+        return None
+
+    monkeypatch.setattr(Host, "receipt", none)
+
+    assert "! no receipt of the last turn is kept; `beaver doctor` says more.\n" == cli("chat", stdin="hi\n/why\n").err
+
+
+def test_going_on_shows_the_end_of_the_session(cli, configured, monkeypatch):
+    """On a terminal `-c` shows the last messages, of a long one its last lines; a program is shown none."""
+    configured()
+    monkeypatch.setenv("NO_COLOR", "1")
+    said = ["first", "second", "\\\n".join(map(str, range(1, 11)))]
+    cli("chat", "--session", "s", stdin="".join(f"{each}\n" for each in said))
+    typing(monkeypatch)
+    shown, piped = cli("chat", "-c", terminal=True).out, cli("chat", "-c").out
+
+    last = "\n".join(map(str, range(3, 11)))
+    assert f"{greeting()}you> second\n{NOTHING}\nyou> [...]\n{last}\n{NOTHING}\n\n" == shown
+    assert f"{greeting()}\n" == piped
+
+
+def test_a_missing_key_is_complained_of_at_the_start(cli, configured):
+    """Before anything is asked the conversation says that its key is not set, and how to go on."""
+    path = configured()
+    key = {"kind": "openai", "baseUrl": "http://127.0.0.1:1/v1", "model": "m", "apiKey": {"env": "NOT_SET_ANYWHERE"}}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"provider": key}))
+    ran = cli("chat", stdin="/exit\n")
+
+    assert (0, 1, True) == (ran.code, ran.err.count("\n"), "NOT_SET_ANYWHERE" in ran.err)
+    assert "! provider.apiKey " == ran.err[:18]
+
+
+async def test_tab_completes(configured):
+    """At a real terminal Tab completes a command, and a second one the command of a plugin."""
+    configured()
+    async with at_terminal("chat", "--session", "s") as (process, typist):
+        await typist.until("you> ")
+        typist.type("/mem\tcur\tsh\t\n")
+        await typist.until("/memory curated show")
+        await typist.until("you> ")
+        typist.type("\x04")
+        code = await asyncio.wait_for(process.wait(), 30)
+
+    assert 0 == code

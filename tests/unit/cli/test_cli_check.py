@@ -36,7 +36,7 @@ def test_all_is_well(cli, configured, monkeypatch):
     found = findings(ran)
 
     assert (0, True) == (ran.code, ran.json["ok"])
-    assert ("ok", f"{path}; somebody named it") == found["configuration"]
+    assert ("ok", f"{path}; you named it") == found["configuration"]
     assert ("ok", "curated, explicit") == found["memory mode"]
     assert ("ok", "offline; nothing is sent anywhere") == found["provider"]
     assert ("ok", "0 skills in 0 folders") == found["skills"]
@@ -80,6 +80,26 @@ def test_an_enabled_memory_that_the_mode_blocks(cli, configured, command, memory
     assert (expected if said else None) == found.get("memory.local.enabled")
 
 
+@pytest.mark.parametrize("name", ["MEMORY.md", "USER.md"])
+def test_a_memory_file_that_cannot_be_read(cli, configured, scratch, name):
+    """Bytes that are no text make every run fail: check says so before the first one, and a mended file is well."""
+    configured()
+    folder = scratch / ".beaver" / "plugins" / "curated"
+    folder.mkdir(parents=True)
+    (folder / name).write_bytes(b"Likes caf\xe9.\n")
+    ran = cli("check", "--json")
+    (level, text) = findings(ran)["plugin curated"]
+    remedy = next(each["remedy"] for each in ran.json["findings"] if each["subject"] == "plugin curated")
+    failed, shown = cli("run", "hello"), cli("memory", "curated", "show")
+    (folder / name).write_text("Likes café.\n", encoding="utf-8")
+    mended = cli("run", "hello"), cli("check")
+
+    assert (1, "problem", True) == (ran.code, level, "unreadable_file (a file cannot be read" in text)
+    assert "`beaver memory curated show` names the file and says what to do" == remedy
+    assert (6, True) == (failed.code, f"{folder / name} is not UTF-8" in shown.err)
+    assert [0, 0] == [each.code for each in mended]
+
+
 def test_defaults(cli, install):
     """Without a configuration the defaults are checked, and where to write one is said."""
     install("gateway", "", plugin=None)
@@ -100,14 +120,14 @@ def test_defaults(cli, install):
         (
             {"apiKey": {"env": "A_KEY"}},
             "",
-            1,
-            ("problem", "the environment variable A_KEY is not set, so requests go without a credential"),
+            3,
+            ("problem", "the environment variable A_KEY is not set, so the model cannot be asked"),
         ),
         (
             {"apiKey": {"env": "sk_canary"}},
             "",
-            1,
-            ("problem", "its environment variable is not set, so requests go without a credential"),
+            3,
+            ("problem", "its environment variable is not set, so the model cannot be asked"),
         ),
     ],
 )
@@ -158,7 +178,7 @@ def test_named_before_the_command(cli, scratch):
     """The configuration may be named before the command as well."""
     (scratch / "a.json").write_text("{}")
 
-    assert ("ok", f"{scratch}/a.json; somebody named it") == findings(
+    assert ("ok", f"{scratch}/a.json; you named it") == findings(
         cli("--config", scratch / "a.json", "check", "--json")
     )["configuration"]
 

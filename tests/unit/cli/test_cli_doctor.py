@@ -158,6 +158,19 @@ def test_forged_chain(cli, state):
     assert [("audit chain", "record 1 is wrong (changed) after 0 good records")] == problems(ran)
 
 
+def test_a_file_in_a_folder_that_only_its_owner_can_enter(cli, state):
+    """Its own mode lets nobody read it, so there is no alarm; that of the folder does, for what is in it too."""
+    folder = state / "plugins" / "curated"
+    for path in (folder / "USER.md", state / "sessions.db"):
+        path.chmod(0o644)
+    shut = problems(cli("doctor", "--json"))
+    for path in (state, folder.parent, folder):
+        path.chmod(0o755)
+    open_ = f"others can read them: {state}, {folder.parent}, {state}/sessions.db and 2 more"
+
+    assert ([], [("files of the state folder", open_)]) == (shut, problems(cli("doctor", "--json")))
+
+
 def test_lost_key(cli, state):
     """A trail without its key cannot be verified, which is a problem; so is a key without its trail."""
     key = (state / "audit.key").read_bytes()
@@ -181,7 +194,7 @@ def test_loose_permissions(cli, state):
 
     assert [
         ("files of the state folder", f"others can change them: {memory}"),
-        ("files of the state folder", f"others can read them: {state}, {state}/audit.key, {memory}"),
+        ("files of the state folder", f"others can read them: {state}, {state}/audit.key"),
         ("audit chain", "not verified: others may read audit.key, so they could forge it"),
     ] == problems(ran)
     assert f"run: chmod -R go= {state}" in [each["remedy"] for each in ran.json["findings"]]
@@ -303,13 +316,13 @@ def test_health_of_a_plugin_while_the_configuration_is_wrong(cli, state, scratch
 
 
 @pytest.mark.parametrize(
-    ("category", "mend"),
+    ("category", "fix"),
     [
-        ("timeout", "see `beaver audit tail`, and mend what failed"),
+        ("timeout", "see `beaver audit tail`, and fix what failed"),
         ("blocked", "run what blocks the event loop in a thread (`asyncio.to_thread`)"),
     ],
 )
-def test_suspended_plugins(cli, state, category, mend):
+def test_suspended_plugins(cli, state, category, fix):
     """Until when a plugin is suspended, and that it comes back by itself, is told with what to do about it."""
     trail = Trail.open(state, on_state=lambda _: None)
     trail.put_health("tally", DEGRADED | {"suspension": SUSPENDED | {"category": category}})
@@ -320,7 +333,7 @@ def test_suspended_plugins(cli, state, category, mend):
         "degraded since 2026-01-02 03:04:05 UTC: before_prompt: timeout (3 in a row);"
         " before_prompt is suspended until 2026-01-02 03:04:35 UTC and then tried again"
     )
-    remedy = f"{mend}; it is tried again by itself, and a new version of it at once"
+    remedy = f"{fix}; it is tried again by itself, and a new version of it at once"
     (found,) = [each for each in ran.json["findings"] if each["subject"] == "plugin tally"]
     assert (1, {"subject": "plugin tally", "level": "problem", "text": text, "remedy": remedy}) == (ran.code, found)
 

@@ -181,7 +181,7 @@ def test_on_a_terminal_it_asks_what_it_is_not_told(cli, path, typed, words, expe
 
 
 @pytest.mark.usefixtures("without_local")
-@pytest.mark.parametrize(("typed", "code", "kept"), [("n\n", 130, True), ("", 130, True), ("y\n\n", 0, False)])
+@pytest.mark.parametrize(("typed", "code", "kept"), [("n\n", 1, True), ("", 130, True), ("y\n\n", 0, False)])
 def test_on_a_terminal_it_asks_before_it_overwrites(cli, path, *, typed, code, kept):
     """Only a yes overwrites what is there."""
     cli("init")

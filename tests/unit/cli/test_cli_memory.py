@@ -329,12 +329,15 @@ def test_a_plugin_that_is_out_of_service_is_no_unknown_one(cli, install, configu
 
 
 def test_a_command_that_raises_is_unexpected(cli, install, configured):
-    """What a plugin's command raises is named by its type, and its text is not shown."""
+    """What a plugin's command raises is named by its type with the plugin and the command; its text is not shown."""
     install("both", BOTH)
     configured()
     ran = cli("memory", "both", "ask")
 
-    assert (1, "", True, False) == (ran.code, ran.out, "(ValueError)" in ran.err, "nobody" in ran.err)
+    known = "`beaver audit tail` shows what is known of it"
+    assert (6, "") == (ran.code, ran.out)
+    assert ran.err.endswith(f"Error: `both ask` failed unexpectedly (ValueError); {known}.\n")
+    assert "nobody" not in ran.err
 
 
 # --- Without the plugin's name ----------------------------------------------------------------------------------
@@ -432,16 +435,37 @@ def test_a_group_that_cannot_be_loaded_is_passed_over(cli, install, configured):
     assert ("nobody" in ran.err) is False
 
 
-def test_help_and_completion_load_no_plugin(cli, install, configured, scratch, monkeypatch):
-    """`beaver memory --help` imports none, and neither does a shell that completes a name that is nobody's."""
+def test_help_lists_the_commands_of_plugins(cli, install, configured, scratch):
+    """`beaver memory --help` has those of each plugin's group, but for plugins that are disabled: none is imported."""
     install("one", shared("one", "fetch"), group="group")
-    configured()
+    install("two", shared("two", "carry"), group="group")
+    install("three", "raise ValueError", plugin=None, group="group")
+    path = configured()
+    raw = json.loads(path.read_text())
+    raw["plugins"]["disabled"].append("two")
+    path.write_text(json.dumps(raw))
     helped = cli("memory", "--help")
-    monkeypatch.setenv("_BEAVER_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", "beaver memory fetch --")
-    monkeypatch.setenv("COMP_CWORD", "3")
-    with pytest.raises(SystemExit) as left:
-        cli()
+    path.write_text("{")
+    without = cli("memory", "--help")
 
-    assert (0, 0, False) == (helped.code, left.value.code, (scratch / "imported_one").exists())
+    listed = "Commands of the plugin `one`:\n  fetch  Do it.\n"
+    assert (0, True, False) == (helped.code, helped.out.endswith(listed), "two" in helped.out)
+    assert (0, True) == (without.code, helped.out.startswith(without.out))
     assert "may be left out where only one has" in " ".join(helped.out.split())
+    assert (True, False) == ((scratch / "imported_one").exists(), (scratch / "imported_two").exists())
+
+
+def test_completion_loads_no_plugin(cli, install, configured, monkeypatch, capsys):
+    """A shell that completes is given our commands and the names of plugins, and imports none."""
+    install("one", shared("one", "fetch"), group="group")
+    folder = configured().parent
+    monkeypatch.setenv("_BEAVER_COMPLETE", "bash_complete")
+    given = []
+    for typed in ("o", "fetch --"):
+        monkeypatch.setenv("COMP_WORDS", f"beaver memory {typed}")
+        monkeypatch.setenv("COMP_CWORD", str(2 + typed.count(" ")))
+        with pytest.raises(SystemExit, match="0"):
+            cli()
+        given.append([each.partition(",")[2] for each in capsys.readouterr().out.splitlines()])
+
+    assert ([["off", "on", "one"], ["--help"]], False) == (given, (folder / "imported_one").exists())

@@ -91,7 +91,7 @@ def test_forget(cli, found):
 
 def test_asked(answering, found, capsys):
     """At a terminal a person is asked, and only a yes confirms it."""
-    assert (1, "Use it from now on? [y/N]: ") == answering("n\n", "trust")
+    assert (1, "Use it from now on? [y/N]: Nothing was changed.\n") == answering("n\n", "trust")
     assert is_trusted(found) is False
     assert (0, "Use it from now on? [y/N]: ") == answering("y\n", "trust")
     assert is_trusted(found) is True
@@ -103,7 +103,9 @@ def test_nobody_to_ask(cli, found):
     ran = cli("trust")
 
     assert 2 == ran.code
-    assert ran.err.endswith("Error: Nobody can be asked without a terminal; review it, and repeat this with --yes.\n")
+    assert ran.err.endswith(
+        "Error: Without a terminal there is no way to ask you; review it, and repeat this with --yes.\n"
+    )
     assert is_trusted(found) is False
 
 

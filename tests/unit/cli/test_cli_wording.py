@@ -1,5 +1,6 @@
 """How commands say things."""
 
+import sys
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -25,13 +26,17 @@ def test_moments():
     assert "2026-01-02 03:04:05" == moment(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
 
 
-def test_a_table_fits_the_terminal(monkeypatch):
-    """Columns are aligned, the last one is cut, and a long cell pushes its own row only."""
+@pytest.mark.parametrize(
+    ("terminal", "last"), [(True, f"{'z' * 17}\n       {'z' * 17}\n       zzzzzz"), (False, "z" * 40)]
+)
+def test_a_table_is_wrapped_on_a_terminal_and_whole_in_a_pipe(monkeypatch, terminal, last):
+    """Columns are aligned, a long cell pushes its own row only, and of the last column nothing is lost."""
     monkeypatch.setenv("COLUMNS", "24")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
 
-    shown = table([("A", "B"), ("long-name", "x"), ("y", "z" * 40)], widest=5)
+    shown = table([("A", "B"), ("long-name", "x"), ("y", "z" * 40), ("e", "")], widest=5)
 
-    assert "A      B\nlong-name  x\ny      zzzzzzzzzzzzzzzz…" == shown
+    assert f"A      B\nlong-name  x\ny      {last}\ne" == shown
 
 
 @given(st.text(), st.integers(min_value=1, max_value=100))

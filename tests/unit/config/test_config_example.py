@@ -5,15 +5,27 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+import attrs
 import pytest
 
 from beaver_hooks import Host
+from beaver_hooks.config import Config, parse_config
+from beaver_hooks.config.agent import AgentSettings
+from beaver_hooks.config.kinds import key_of, settings_fields
+from beaver_hooks.config.model import HostSettings
+from beaver_hooks.config.provider import ProviderSettings
+from beaver_hooks.registry.settings_classes import settings_classes
 
 EXAMPLE = Path(__file__).parents[3] / "config.example.json"
 CURATED = """
-from beaver_hostspecs import hookimpl
+from beaver_hooks_curated import CuratedSettings
+from beaver_hostspecs import PluginInfo, hookimpl
 
 class Curated:
+    @hookimpl
+    def describe(self):
+        return PluginInfo(contract="1.0", version="1", settings=CuratedSettings, settings_path="memory.curated")
+
     @hookimpl
     async def before_prompt(self, turn):
         return None
@@ -22,9 +34,12 @@ class Curated:
 
 @pytest.fixture
 def _installed(tmp_path, monkeypatch):
-    """Two distributions and no others: a curated memory that remembers nothing, and the example plugin."""
+    """The plugins of the example: a curated memory that remembers nothing, and a gateway that must not be imported."""
     site = tmp_path / "site"
-    points = {"curated": "curated_for_the_example:Curated", "tally": "beaver_tally:Tally"}
+    points = {
+        "curated": "curated_for_the_example:Curated", "tally": "beaver_tally:Tally",
+        "local": "beaver_hooks_local:make_plugin", "gateway": "no_module_of_this_name:it_is_blocked",
+    }  # fmt: skip
     for name, value in points.items():
         info = site / f"example_{name}-1.0.dist-info"
         info.mkdir(parents=True)
@@ -51,6 +66,40 @@ async def recalled(config: Path) -> int:
         await turn.drop()
         assert [name for name, health in host.health().items() if health.state == "ok"] == ["curated", "host", "tally"]
     return count
+
+
+def test_the_example_has_every_section():
+    """Every setting of the host, the agent and the plugins of this repository is there, and fits."""
+    classes = settings_classes(Config())
+    config = parse_config(EXAMPLE.read_bytes(), environment={})
+    for path, cls in classes.items():
+        config.settings(cls, path, environment={"MEMORY_GATEWAY_KEY": "x"})
+    given = json.loads(EXAMPLE.read_bytes())
+
+    own = {key_of(each) for each in settings_fields(Config)} - {"$schema"}
+    assert {"memory.curated", "memory.gateway", "memory.local", "plugins.tally"} <= {*classes}
+    assert [] == [path for path in own if given.get(path) is None]
+    assert [] == [each for path, cls in classes.items() for each in missing(cls, at(given, path), path)]
+    sections = {"agent": AgentSettings, "host": HostSettings, "provider": ProviderSettings}
+    assert [] == [each for name, cls in sections.items() for each in missing(cls, given[name], name)]
+
+
+def at(given, path):
+    for name in path.split("."):
+        given = given[name]
+    return given
+
+
+def missing(cls, given, path):
+    """Return the settings that are not given, those of settings in settings too."""
+    found = []
+    for each in settings_fields(cls):
+        key = key_of(each)
+        if key not in given:
+            found.append(f"{path}.{key}")
+        elif isinstance(given[key], dict) and attrs.has(each.type):
+            found += missing(each.type, given[key], f"{path}.{key}")
+    return found
 
 
 @pytest.mark.usefixtures("_installed")

@@ -43,6 +43,7 @@ SCHEMA = Draft202012Validator(config_schema(SECTIONS))
 
 def base() -> dict[str, Any]:
     raw: dict[str, Any] = json.loads(EXAMPLE.read_bytes())
+    raw["memory"] = {"mode": raw["memory"]["mode"]}  # the rest is read by plugins
     store = {"url": "https://a.example", "weight": 0.5}
     raw["plugins"]["tally"] |= {
         "style": "long", "token": {"env": "TOKEN"}, "folder": "~/x", "stores": [store], "named": {"a": store},

@@ -27,6 +27,8 @@ def problem(call, argument) -> str:
         (b"", "the configuration is not valid JSON (line 1, column 1)"),
         ('{\n "a": canary-zq}', "the configuration is not valid JSON (line 2, column 7)"),
         ('{"a": "canary-zq', "the configuration is not valid JSON (line 1, column 7)"),
+        ('{"a": 1,\n }', "the configuration is not valid JSON (there is a trailing comma, line 2, column 2)"),
+        ('{"a": [1, ]}', "the configuration is not valid JSON (there is a trailing comma, line 1, column 11)"),
         ('"canary-zq"', "the configuration must be a JSON object"),
         (b'{"a": "canary-zq\xff"}', "the configuration is not UTF-8 text (byte 17)"),
         ("{}".encode("utf-16"), "the configuration is not UTF-8 text (byte 1)"),

@@ -12,8 +12,9 @@ import attrs
 import pytest
 from jsonschema import Draft202012Validator
 
-from beaver_hooks.config import HostSettings, config_schema, parse_config
+from beaver_hooks.config import Config, HostSettings, config_schema, parse_config
 from beaver_hooks.config.kinds import key_of, settings_fields
+from beaver_hooks.registry.settings_classes import settings_classes
 from beaver_hostspecs import Secret
 from beaver_hostspecs.settings import between, setting
 
@@ -97,7 +98,7 @@ def test_section():
 
 def test_schema_is_valid_and_takes_the_example():
     """The whole schema is a schema, and the complete example fits it."""
-    schema = config_schema({"plugins.tally": TallySettings})
+    schema = config_schema(settings_classes(Config()))
     Draft202012Validator.check_schema(schema)
 
     assert [error.message for error in Draft202012Validator(schema).iter_errors(json.loads(EXAMPLE.read_bytes()))] == []

@@ -45,7 +45,11 @@ FAULTS = [
     (CunningInfo(version="1", contract="1.0"), "hook `describe` returned CunningInfo; it must return a PluginInfo"),
     (object.__new__(PluginInfo), "`version` of its PluginInfo is a NoneType; it must be a str"),
     (described(version=Cunning("1")), "`version` of its PluginInfo is a Cunning; it must be a str"),
-    (described(contract=Cunning("1.0")), "`contract` of its PluginInfo is a Cunning; it must be a str"),
+    (
+        described(contract=Cunning("1.0")),
+        '`contract` of its PluginInfo is a Cunning; it must be a str (use a text: contract="1.0")',
+    ),
+    (described(contract=1.0), '`contract` of its PluginInfo is a float; it must be a str (use a text: contract="1.0")'),
     (described(settings_path=Cunning("a")), "`settings_path` of its PluginInfo is a Cunning; it must be a str"),
     (described(rules=[Cunning("a")]), "one of its rules is a Cunning; it must be a str"),
     (described(rules=["a"] * 11), "it has 11 rules; at most 10 fit in the system prompt"),

@@ -328,7 +328,7 @@ async def test_a_required_plugin_that_cannot_be_loaded(site, configured, case):
 
     assert str(caught.value) == (
         f"the plugin `curated` is needed by the memory mode `hybrid`: {reason.replace('`odd`', '`curated`')}; "
-        f"mend it, or reinstall it with: {install_command('beaver-hooks-curated')}"
+        f"fix it, or reinstall it with: {install_command('beaver-hooks-curated')}"
     )
     assert "zebra" not in site.imported()
 
@@ -411,7 +411,7 @@ async def test_a_third_party_plugin_that_is_required(site, tmp_path):
 
     assert str(caught.value) == (
         "the plugin `odd` is needed: plugin `odd` could not be loaded: raised ValueError; "
-        "mend it, or reinstall its distribution"
+        "fix it, or reinstall its distribution"
     )
 
 

@@ -318,6 +318,6 @@ def _refusal(path: Path, problem: str) -> str:
 
 def _advice(path: Path, problem: str) -> str:
     return (
-        f"The memory file {path} {problem}. It was left as it is: mend it by hand or restore it from a backup, "
+        f"The memory file {path} {problem}. It was left as it is: fix it by hand or restore it from a backup, "
         "or move it away to start anew."
     )

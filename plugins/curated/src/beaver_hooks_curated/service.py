@@ -134,6 +134,18 @@ class MemoryService:
                 continue  # whoever shows it says so
         return tuple(found)
 
+    def problems(self, user: str | None = None) -> tuple[str, ...]:
+        """Return what keeps files from being read, each with its remedy; a file that is not confirmed is none."""
+        found: list[str] = []
+        for target, store in self._stores(user, BOTH):
+            try:
+                store.check(target)
+            except MemoryUnconfirmed:
+                continue  # `unconfirmed` names it
+            except MemoryUnreadable as error:
+                found.append(str(error))
+        return tuple(found)
+
     def is_well(self, user: str | None = None) -> bool:
         """Whether all is confirmed, nothing was emptied by somebody else, and no text of theirs waits aside."""
         # A write asks nothing more of a memory of which nothing was left out.

@@ -131,7 +131,7 @@ class GatewayClient:
         """Add a completed turn; return how many messages that were.
 
         Raises:
-            GatewayUnknown: it was sent, and nobody can say whether it arrived.
+            GatewayUnknown: it was sent, and it is not known whether it arrived.
             GatewayError: it did not arrive.
         """
         sending = Sending() if sending is None else sending

@@ -50,7 +50,7 @@ _PROBLEMS = MappingProxyType(
         "encoded": ("the answer is compressed, which was not asked for", "Let the gateway answer uncompressed."),
         "invalid_json": ("the answer is not strict JSON", "Check that memory.gateway.baseUrl names a Memory Gateway."),
         "invalid_shape": ("the answer is not of the expected shape", "Check that memory.gateway.baseUrl names one."),
-        "unknown": ("nobody can say whether it arrived", "It is not sent again, so that nothing is kept twice."),
+        "unknown": ("it is not known whether it arrived", "It is not sent again, so that nothing is kept twice."),
     }
 )
 

@@ -214,6 +214,7 @@ class Local:
             trace=trace,
             troubles=self._troubles,
             report=self.setup.report,
+            reference_tokens=self.setup.reference_tokens,
         )
         run.memory = hosting.open_memory(self.settings, here)
 

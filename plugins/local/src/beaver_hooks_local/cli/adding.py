@@ -10,11 +10,14 @@ from beaver_hooks_local.cli.incoming import LONGEST_LINE, NotTaken, from_fields,
 from beaver_hooks_local.cli.options import MOMENT, STORES, WORD, Asked, debug_option, json_option
 from beaver_hooks_local.cli.piping import lines
 from beaver_hooks_local.cli.progress import Bar
-from beaver_hooks_local.cli.showing import say, say_json
+from beaver_hooks_local.cli.showing import counted, say, say_json
 from beaver_hooks_local.hosting.memory import LocalMemory
 from beaver_hooks_local.store.protocol import Kept
 from beaver_hooks_local.tools.writing import GLOBAL_TYPES
 from beaver_hostspecs import Shell
+
+EMBEDS = "`beaver memory reindex` embeds them now."
+"""What a person is told who has added many: else they are embedded bit by bit beside turns."""
 
 SOURCE = "user"
 """What says that a memory was written by hand."""
@@ -92,8 +95,10 @@ def _add_many(shell: Shell, given: dict[str, Any], user: str | None, *, as_json:
 
     refused = ask_long(shell, work, wrote=True)
     _tell(kept, as_json=as_json)
+    if sys.stderr.isatty() and (stored := sum(each.outcome == "stored" for each in kept)):
+        say(f"Added {counted(stored, 'memory')}; {EMBEDS}", err=True)
     if refused is not None:
-        raise click.UsageError(f"{refused} What stood before it is added; mend it, and add the file again.")
+        raise click.UsageError(f"{refused} What stood before it is added; fix it, and add the file again.")
 
 
 def _fields(

@@ -44,7 +44,7 @@ def pin(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool) 
 @debug_option
 @click.pass_obj
 def unpin(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool) -> None:
-    """Take `pin` back."""
+    """Unpin memories."""
     _pinned(shell, ids, Asked(user=user), pinned=False, as_json=as_json)
 
 
@@ -52,7 +52,7 @@ def unpin(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool
 @click.argument("ids", metavar="[ID]...", nargs=-1, type=ID)
 @own_option
 @click.option("--all", "everything", is_flag=True, help="All of theirs, however many there are.")
-@click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can be asked.")
+@click.option("--yes", is_flag=True, help="Do not ask; needed without a terminal.")
 @click.option("--dry-run", "dry", is_flag=True, help="Show what would be forgotten, and forget nothing.")
 @json_option
 @debug_option
@@ -137,7 +137,9 @@ def _ensure_meant(found: list[Memory], *, yes: bool) -> None:
     if yes or not found:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("Forgetting is for good; say --yes where nobody can be asked, or --dry-run to see it.")
+        raise click.UsageError(
+            "Forgetting is for good; say --yes where there is no terminal to ask at, or --dry-run to see it."
+        )
     say(_listed(found), err=True)
     click.confirm(f"Forget {counted(len(found), 'memory')} for good?", abort=True, err=True)
 

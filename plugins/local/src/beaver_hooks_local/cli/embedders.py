@@ -77,7 +77,7 @@ def install(shell: Shell, model: str, *, as_json: bool) -> None:
 
 @embedder.command()
 @model_argument
-@click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can be asked.")
+@click.option("--yes", is_flag=True, help="Do not ask; needed without a terminal.")
 @json_option
 @debug_option
 @click.pass_obj
@@ -144,7 +144,7 @@ def _ensure_meant(model: str, size: str, *, yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("It would have to be fetched again; say --yes where nobody can be asked.")
+        raise click.UsageError("It would have to be fetched again; say --yes where there is no terminal to ask at.")
     click.confirm(f"Remove {model} ({size})?", abort=True, err=True)
 
 

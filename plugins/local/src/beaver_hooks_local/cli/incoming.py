@@ -4,6 +4,7 @@ An error says which line and which field, and never what was sent.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -11,12 +12,18 @@ from typing import Any
 import attrs
 
 from beaver_hooks_local.records import Memory, NewMemory, Owner
-from beaver_hostspecs import holds_secret
+from beaver_hostspecs import holds_secret, scrub
+from beaver_hostspecs.neutralising import neutralise
 
 BATCH = 500
 """Memories that are stored at once."""
 
+LONGEST_NAME, MOST_NAMED = 40, 3
+"""How much is shown of unknown fields."""
+
 LONGEST_LINE = 16 * 1024 * 1024
+
+_TRAILING_COMMA = re.compile(rb",\s*(?:[}\]]|$)")
 
 _FIELDS = frozenset(attrs.fields_dict(NewMemory)) - {"owner"}
 _GIVEN_BY_STORE = frozenset(attrs.fields_dict(Memory)) - _FIELDS - {"owner"}
@@ -77,7 +84,9 @@ def _of_line(content: bytes, given: Mapping[str, Any], owner: Owner | None) -> l
     whose = _owner(fields.pop("owner", None)) if owner is None else owner
     fields.pop("owner", None)
     if unknown := fields.keys() - _FIELDS - _GIVEN_BY_STORE:
-        raise NotTaken(f"it has {len(unknown)} fields that a memory has not; `export` shows those that it has.")
+        named = ", ".join(f"`{scrub(neutralise(name))[:LONGEST_NAME]}`" for name in sorted(unknown)[:MOST_NAMED])
+        fields_there = ", ".join(sorted({*_FIELDS, "owner"}))
+        raise NotTaken(f"unknown field{'s' * (len(unknown) > 1)} {named}. The fields are: {fields_there}.")
     known = {name: _value(name, value) for name, value in fields.items() if name in _FIELDS and value is not None}
     return [from_fields({**given, **known}, whose)]
 
@@ -88,7 +97,8 @@ def _parsed(content: bytes) -> dict[str, Any]:
     try:
         parsed = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError):
-        raise NotTaken("it is not JSON in UTF-8.") from None
+        comma = _TRAILING_COMMA.search(content) is not None
+        raise NotTaken(f"it is not JSON in UTF-8{'; there is a trailing comma' if comma else ''}.") from None
     if not isinstance(parsed, dict):
         raise NotTaken("it is no JSON object.")
     return parsed

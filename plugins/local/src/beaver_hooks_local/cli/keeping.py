@@ -63,7 +63,7 @@ def reindex(shell: Shell, *, as_json: bool) -> None:
 @debug_option
 @click.pass_obj
 def stats(shell: Shell, *, as_json: bool) -> None:
-    """Say what there is, in numbers."""
+    """Show statistics."""
 
     async def work(plugin: Local) -> dict[str, Any]:
         identity = None

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
@@ -11,15 +12,12 @@ from typing import Any
 import attrs
 import click
 
-from beaver_hooks_local.injecting.references import heading
 from beaver_hooks_local.records import Memory
 from beaver_hostspecs.neutralising import neutralise
 
 WIDTH = 80
 LEAST = 24
 """Characters that the last column of a table has at least."""
-
-LONGEST = 400
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -76,8 +74,8 @@ HEADS = ["id", "when", "store", "type", "memory"]
 
 
 def title(memory: Memory) -> str:
-    """Return what a memory says in a line."""
-    return one_line(heading(memory, LONGEST))
+    """Return what a memory says in a line, however long."""
+    return one_line(memory.summary or memory.title)
 
 
 def one_line(text: str) -> str:
@@ -86,13 +84,18 @@ def one_line(text: str) -> str:
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows in columns, the first one being the heads; the last column is cut where it does not fit."""
+    """Return rows in columns, the first one being the heads.
+
+    On a terminal the last column is wrapped; in a pipe each row is one line, however long.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
-    room = max(LEAST, shutil.get_terminal_size((WIDTH, 24)).columns - sum(widths) - 2 * len(widths))
+    before = sum(widths) + 2 * len(widths)
+    room = max(LEAST, shutil.get_terminal_size((WIDTH, 24)).columns - before) if sys.stdout.isatty() else None
     lines = []
     for *cells, last in rows:
-        shown = last if len(last) <= room else f"{last[: room - 3]}..."
-        lines.append("  ".join([*(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)), shown]))
+        first, *more = [last] if room is None else textwrap.wrap(last, room) or [""]
+        lines.append("  ".join([*(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)), first]))
+        lines += [" " * before + each for each in more]
     return "\n".join(line.rstrip() for line in lines)
 
 

@@ -57,7 +57,7 @@ class EmbeddingSettings:
 
     provider: ProviderName = setting(
         default="auto",
-        help="who embeds; `auto` is an installed model, else the static one if its package is there, else nobody",
+        help="who embeds; `auto` is an installed model, else the static one if its package is there, else none",
     )
     model: str | None = setting(default=None, help="the model, by the provider's name for it", validator=_not_blank)
     dimensions: int | None = setting(

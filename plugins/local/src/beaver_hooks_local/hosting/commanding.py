@@ -124,7 +124,7 @@ def search(memory: LocalMemory, words: Words, context: CommandContext, _report: 
 
 
 _ELSEWHERE = "`beaver why` shows what the turns of others recalled."
-_NOTHING = "Nothing of this memory may be shown to whoever speaks here."
+_NOTHING = "This memory shows nothing at the trust of this speaker."
 
 
 def _listed(memory: LocalMemory, context: CommandContext, most: int) -> str:

@@ -44,6 +44,7 @@ class Surroundings:
         trace: is told of every step.
         troubles: what is wrong now.
         report: for what happens outside turns.
+        reference_tokens: what the host shows in a turn at most, or `None`.
     """
 
     state_folder: Path
@@ -52,6 +53,7 @@ class Surroundings:
     trace: Trace
     troubles: Troubles
     report: Report
+    reference_tokens: int | None = None
 
 
 class LocalMemory:
@@ -72,7 +74,9 @@ class LocalMemory:
     ) -> None:
         self.engine, self.settings = engine, settings
         self.clock, self.trace, self.troubles = here.clock, here.trace, here.troubles
-        self.recaller = Recaller(engine, settings, clock=here.clock, trace=here.trace, troubles=here.troubles)
+        self.recaller = Recaller(
+            engine, settings, clock=here.clock, trace=here.trace, troubles=here.troubles, most=here.reference_tokens
+        )
         self._folder, self._embedder = here.state_folder, embedder
         self._touched: set[int] = set()
         self._lock = threading.Lock()

@@ -13,7 +13,7 @@ from functools import cached_property
 import attrs
 from attrs import field
 
-from beaver_hooks_local.injecting.references import PROVENANCE, heading, in_line
+from beaver_hooks_local.injecting.references import heading, in_line
 from beaver_hooks_local.injecting.said import opening
 from beaver_hooks_local.query import Hit
 from beaver_hooks_local.records import Memory
@@ -29,6 +29,9 @@ SESSIONS = "Recent sessions:"
 MOST_SESSIONS = 5
 PAGE = 300
 """Tokens of a page, more or less."""
+
+_PROVENANCE = 20
+"""Tokens that a host spends on where a page comes from, at most: of a page it is always the same."""
 
 _CUT = "(the list is cut here)"
 
@@ -161,7 +164,7 @@ class _Pages:
             head = title if not shown or title != HEADING else MORE
             under = cost if shown else cost + _cost(head)
             begins = not self.lines or self._page + under > PAGE
-            spent = PROVENANCE + _cost(head) + cost if begins else under
+            spent = _PROVENANCE + _cost(head) + cost if begins else under
             if self.spent + spent > self._most:
                 break
             self._add(line, head if begins or not shown else None, spent, begins=begins)

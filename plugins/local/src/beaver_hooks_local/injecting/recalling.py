@@ -15,7 +15,7 @@ from beaver_hooks_local.gate.recall import Decision, Policy, Window, decide, ser
 from beaver_hooks_local.hosting.health import Troubles
 from beaver_hooks_local.hosting.scoping import Sight
 from beaver_hooks_local.injecting.indexing import SHOWN, Listing, Listings, lasts
-from beaver_hooks_local.injecting.references import Picked, pick
+from beaver_hooks_local.injecting.references import FRAME, Picked, pick
 from beaver_hooks_local.injecting.said import Conversation
 from beaver_hooks_local.query import Hit, Query
 from beaver_hooks_local.records import Owner
@@ -82,16 +82,25 @@ class Recaller:
         clock: where time comes from.
         trace: is told of every step.
         troubles: what is wrong now.
+        most: the tokens that the host shows of all references of a turn, or `None`.
     """
 
     def __init__(
-        self, engine: MemoryEngine, settings: LocalSettings, *, clock: Clock, trace: Trace, troubles: Troubles
+        self,
+        engine: MemoryEngine,
+        settings: LocalSettings,
+        *,
+        clock: Clock,
+        trace: Trace,
+        troubles: Troubles,
+        most: int | None = None,
     ) -> None:
         self._engine = engine
         self._settings = settings
         self._clock = clock
         self._trace = trace
         self._troubles = troubles
+        self._most = None if most is None else max(0, most - FRAME)
         self._policy = Policy(topic_turns=settings.recall.topic_turns)
         self._windows: Lately[Window] = Lately()
         self._answers: Answers[Found] = Answers(settings.recall.cache_seconds)
@@ -209,7 +218,8 @@ class Recaller:
         conversation = Conversation.of(turn)
         said = frozenset(hit.memory.id for hit in found.hits if conversation.holds(hit.memory))
         settings = self._settings.recall
-        room = settings.max_tokens if turn.budget is None else min(settings.max_tokens, turn.budget)
+        bounds = [bound for bound in (turn.budget, self._most) if bound is not None]
+        room = min([settings.max_tokens, *bounds])
         hits = [hit for hit in found.hits if hit.memory.id not in said]
         make = partial(pick, hits, limit=settings.top_k, max_tokens=room)
         picked = found.picked.once((said, room), make)
@@ -219,7 +229,7 @@ class Recaller:
         facts = {"found": len(found.hits), "said_already": len(said), "given": len(picked.hits)}
         self._trace("recalled", **facts, tokens=picked.tokens)
         given = tuple(hit.memory.id for hit in picked.hits)
-        left = None if turn.budget is None else turn.budget - picked.tokens
+        left = min(bounds) - picked.tokens if bounds else None
         index = self._listings.references(found.listing, {*given}, conversation, left, report)
         references = (*picked.references, *index)
         return Recall(decision=decision, references=references, hits=found.hits, given=given, said=said)

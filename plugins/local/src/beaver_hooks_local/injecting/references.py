@@ -14,6 +14,9 @@ from beaver_hostspecs.tokens import estimate_tokens
 PROVENANCE = 50
 """Tokens that a host spends on where a reference comes from, more or less."""
 
+FRAME = 100
+"""Tokens that a host spends on what stands around all references of a plugin, at most."""
+
 WHOLE = 400
 """Tokens up to which a memory is shown whole; of a longer one its best passage is."""
 

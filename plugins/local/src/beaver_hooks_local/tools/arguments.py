@@ -3,11 +3,14 @@
 An error says what is wanted and where, and never what was sent.
 """
 
+import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
 from beaver_hooks_local.store.texts import cleaned
+from beaver_hooks_local.tools.schemas import DATE
 
 
 class ArgumentError(ValueError):
@@ -23,7 +26,7 @@ def checked(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str
     known = schema["properties"]
     if unknown := [name for name in arguments if name not in known]:
         wanted = ", ".join(known)
-        raise ArgumentError(f"{len(unknown)} unknown arguments; this tool takes: {wanted}.")
+        raise ArgumentError(f"unknown arguments ({len(unknown)}); this tool takes: {wanted}.")
     given = {name: value for name, value in arguments.items() if value is not None}
     if missing := [name for name in schema["required"] if name not in given]:
         raise ArgumentError(f"`{missing[0]}` is missing.")
@@ -34,7 +37,7 @@ def _value(value: object, schema: Mapping[str, Any], where: str) -> Any:
     return _KINDS[schema["type"]](value, schema, where)
 
 
-def _text(value: object, schema: Mapping[str, Any], where: str) -> str:
+def _text(value: object, schema: Mapping[str, Any], where: str) -> str | datetime:
     if not isinstance(value, str):
         raise ArgumentError(f"{where} must be a text.")
     if "enum" in schema and value not in schema["enum"]:
@@ -42,7 +45,19 @@ def _text(value: object, schema: Mapping[str, Any], where: str) -> str:
     low, high = schema.get("minLength", 0), schema.get("maxLength", float("inf"))
     if not low <= len(value) <= high:
         raise ArgumentError(f"{where} must have {low} to {high} characters.")
-    return cleaned(value)
+    return _moment(value, where) if schema.get("pattern") == DATE else cleaned(value)
+
+
+def _moment(value: str, where: str) -> datetime:
+    """Return a moment, in UTC unless it says where; a date is its beginning."""
+    try:
+        found = datetime.fromisoformat(value) if re.match(DATE, value) else None
+        moment = found and (found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC))
+    except (ValueError, OverflowError):
+        moment = None
+    if moment is None:
+        raise ArgumentError(f"{where} must be an ISO date such as 2026-11-18 or 2026-11-18T09:30:00Z.")
+    return moment
 
 
 def _integer(value: object, schema: Mapping[str, Any], where: str) -> int:

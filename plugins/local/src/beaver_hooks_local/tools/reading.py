@@ -1,7 +1,6 @@
 """What the reading tools do: each sees what the turn that it runs in may see. Blocking."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from beaver_hooks_local.hosting.memory import LocalMemory
@@ -14,19 +13,13 @@ Answer = dict[str, Any]
 
 MOST_PEOPLE = 50
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def moment(milliseconds: int | None) -> datetime | None:
-    """Return a moment of a tool's arguments."""
-    return None if milliseconds is None else _EPOCH + timedelta(milliseconds=milliseconds)
-
 
 def search(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -> Answer:
     """Return rows of what says most about a query, or of the newest."""
     sight = Sight.of_turn(turn)
-    more = {name: arguments[name] for name in ("stores", "types", "people", "file") if name in arguments}
-    more |= {"after": moment(arguments.get("after_ms")), "before": moment(arguments.get("before_ms"))}
+    more = {
+        name: arguments[name] for name in ("stores", "types", "people", "file", "after", "before") if name in arguments
+    }
     text, filters = arguments.get("query", ""), sight.filters(memory.clock.now(), **more)
     limits = {"limit": arguments.get("limit", 10), "max_tokens": arguments.get("max_tokens")}
     answer = memory.search(text, filters, **limits)

@@ -12,14 +12,15 @@ from beaver_hooks_local.records import Store
 
 Schema = Mapping[str, Any]
 
-LATEST = 253_402_300_799_000
-"""The last millisecond that a `datetime` can show."""
+DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+"""How a moment begins: with an ISO date."""
 
+_DATES = "an ISO date such as 2026-11-18, or with a time such as 2026-11-18T09:30:00Z (UTC unless it says)"
 _IDS = {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
 _STORES = [store.value for store in Store]
 _WORD = {"type": "string", "minLength": 1, "maxLength": 200}
 _PATH = {"type": "string", "minLength": 1, "maxLength": 1_000}
-_MOMENT = {"type": "integer", "minimum": 0, "maximum": LATEST}
+_MOMENT = {"type": "string", "maxLength": 40, "pattern": DATE}
 
 
 def _words(description: str, most: int = 20) -> Schema:
@@ -59,8 +60,8 @@ SEARCH = _object(
         "types": _words("only these types, for example decision, preference, fact, fix, rule, task, event"),
         "people": _words("only memories about one of these people"),
         "file": {**_PATH, "description": "only memories about this path, or below it"},
-        "after_ms": {**_MOMENT, "description": "said at or after this moment, in milliseconds since 1970"},
-        "before_ms": {**_MOMENT, "description": "said before this moment, in milliseconds since 1970"},
+        "after": {**_MOMENT, "description": f"only what was said then or later; {_DATES}"},
+        "before": {**_MOMENT, "description": f"only what was said earlier; {_DATES}"},
         "limit": _count(50, 10, "how many results"),
         "max_tokens": {
             "type": "integer",
@@ -111,7 +112,7 @@ WRITE = _object(
         "related_people": _words("people whom it is about"),
         "source": {**_WORD, "description": "what it is from; agent unless given"},
         "token_count": {"type": "integer", "minimum": 0, "description": "ignored: it is counted here"},
-        "expires_at_ms": {**_MOMENT, "description": "from when on it is not to be shown, in milliseconds since 1970"},
+        "expires": {**_MOMENT, "description": f"from when on it is not to be shown; {_DATES}"},
         "session_key": {**_WORD, "description": "the session that it stems from; this one unless given"},
     },
     "title",

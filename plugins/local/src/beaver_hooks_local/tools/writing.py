@@ -10,7 +10,6 @@ from beaver_hooks_local.hosting.scoping import Sight
 from beaver_hooks_local.records import NewMemory, Store
 from beaver_hooks_local.store.protocol import Kept
 from beaver_hooks_local.tools.offering import PLANE
-from beaver_hooks_local.tools.reading import moment
 from beaver_hooks_local.trust import default_store
 from beaver_hostspecs import OutcomeKind, Report, Turn, holds_secret
 
@@ -72,9 +71,9 @@ def write(memory: LocalMemory, arguments: Mapping[str, Any], turn: Turn, report:
 def _new(memory: LocalMemory, arguments: Mapping[str, Any], sight: Sight) -> NewMemory:
     store = _store(arguments, sight)
     type_ = arguments.get("type", "discovery")
-    expires = moment(arguments.get("expires_at_ms"))
+    expires = arguments.get("expires")
     if expires is not None and expires <= memory.clock.now():
-        raise Refusal("expired", "expires_at_ms is in the past; give a later moment, or leave it out.")
+        raise Refusal("expired", "`expires` is in the past; give a later moment, or leave it out.")
     same = ("title", "narrative", "facts", "tags", "related_files", "related_people")
     try:
         return NewMemory(

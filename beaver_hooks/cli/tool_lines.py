@@ -1,0 +1,22 @@
+"""What a tool call came to, in one line of a conversation. Pure."""
+
+import json
+
+from beaver_hooks.agent.tools import ToolOutcome
+from beaver_hooks.agent.tools.rendering import one_line
+from beaver_hostspecs import thaw
+
+
+def tool_line(outcome: ToolOutcome) -> str:
+    """Return which tool was called, with what, and how it ended; of a private one not with what."""
+    given = "" if outcome.private else one_line(" ".join(map(_value, thaw(outcome.arguments).values())))
+    call = " ".join(filter(None, (outcome.call.name, given)))
+    ended = "done" if outcome.error is None else f"failed, {one_line(outcome.error)}"
+    return f"  [{call}: {ended}]"
+
+
+def _value(value: object) -> str:
+    """Return an argument as it is read: a word as it is, anything longer in quotes or as JSON."""
+    if isinstance(value, str) and value and not any(map(str.isspace, value)):
+        return value
+    return json.dumps(value, ensure_ascii=False)
