@@ -1,11 +1,14 @@
 """Who gets what of memory, in a real host with the real curated files and a memory that watches what it is asked."""
 
 import logging
+import time
 
 import pytest
 
 from beaver_hooks import Host
 from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.config import Config
+from beaver_hooks.config.model import HostSettings
 from beaver_hooks.record.receipts import Decision
 from beaver_hooks_curated import CuratedError
 from beaver_hostspecs import (
@@ -186,6 +189,29 @@ async def test_a_plugin_that_does_not_say_yes_allows_nothing(tmp_path, allows):
         faults = dict(host.health()["p"].faults)
     wanted = {"tool:look": "raised", "command:show": "raised"} if allows is raising else {}
     assert ([], wanted) == (plugin.ran, faults)
+
+
+async def test_a_plugin_that_does_not_answer_at_once_allows_nothing(tmp_path):
+    """A slow `allows` holds the event loop: its answer counts as no, health says why, and it is not asked again."""
+    asked = []
+
+    def slow(caller):
+        asked.append(caller)
+        time.sleep(0.3)
+        return True
+
+    plugin, seen = Offering(slow), []
+    config = Config(host=HostSettings(blocked_after_seconds=0.2))
+    async with Host({"p": plugin}, config=config, state_folder=tmp_path / "s", environment={}) as host:
+        for number in range(3):
+            async with host.turn("Hello.", session="s", trust="full") as turn:
+                seen.append(host.offered_tools(turn.turn)["p"])
+                with pytest.raises(NotAllowed):
+                    await host.run_tool(turn.id, "look", {})
+                await turn.commit(f"Answer {number}.")
+        faults = host.health()["p"].faults
+
+    assert ([()] * 3, 1, [], "blocked") == (seen, len(asked), plugin.ran, faults["tool:look"])
 
 
 async def off_and(tmp_path, **switched):
