@@ -115,6 +115,19 @@ async def test_what_trust_leaves_out_is_in_the_receipt_and_logged_once(folder, c
     assert ([expected] * 3, 1, True) == (decisions, len(said), "trust=full" in said[0])
 
 
+async def test_a_withheld_tool_of_a_plugin_that_reports_nothing_is_logged_once(tmp_path, caplog):
+    """The host itself names the remedy for a tool that trust leaves out."""
+    caplog.set_level(logging.WARNING)
+    plugin = Offering(lambda caller: caller.trust is Trust.FULL)
+    async with Host({"p": plugin}, state_folder=tmp_path / "s", environment={}) as host:
+        for number in range(2):
+            async with host.turn("Hello.", session="s", trust="public") as turn:
+                await turn.commit(f"Answer {number}.")
+    said = [record.getMessage() for record in caplog.records if "memory_left_out" in record.getMessage()]
+    decisions = (Decision(gate="trust", verdict="not_offered", reason="look"),)
+    assert (1, True, decisions) == (len(said), "plugin=p trust=public" in said[0], turn.receipt.plugins["p"].decisions)
+
+
 async def test_full_trust_leaves_nothing_out(folder, caplog):
     """The owner's turn has no such decision, and nothing is logged."""
     caplog.set_level(logging.WARNING)
