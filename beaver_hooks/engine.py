@@ -90,7 +90,11 @@ class Engine:
         self.record = open_books(options.state_folder, clock=options.clock, sinks=options.sinks, log=self._log)
         self.recorder = self.record.recorder
         self.calls = Calls(self.loop)
-        self.admission = Admission(switch=self._make_switch(options.state_folder), recorder=self.recorder)
+        self.admission = Admission(
+            switch=self._make_switch(options.state_folder),
+            recorder=self.recorder,
+            patience=options.config.host.blocked_after_seconds,
+        )
         self.suspensions = Suspensions(
             recorder=self.recorder,
             clock=options.clock,

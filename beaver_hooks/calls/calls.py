@@ -6,6 +6,8 @@ counted, and nobody waits for what it does about it.
 """
 
 import asyncio
+import math
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import Context
 from typing import Any, Literal
@@ -27,6 +29,8 @@ class Call:
         stopped: whether the host cancelled it.
         blocked: whether it was seen blocking the event loop.
         overran: whether it was seen blocking the event loop for longer than it may take in all.
+        held_up: whether something else was seen blocking the event loop while it ran.
+        stood_still: whether the watchdog came late while it ran: the whole process stood still.
         late: by how many seconds the event loop missed its deadline.
     """
 
@@ -39,6 +43,8 @@ class Call:
     stopped: bool = False
     blocked: bool = False
     overran: bool = False
+    held_up: bool = False
+    stood_still: bool = False
     late: float = 0.0
 
     @property
@@ -75,12 +81,17 @@ class _Escaped:
 
 
 class Calls:
-    """The hook calls that are running now, and those that were abandoned and have not ended yet."""
+    """The hook calls that are running now, and those that were abandoned and have not ended yet.
+
+    Attributes:
+        look_due: when the watchdog's next look is late, by the monotonic clock.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.running: dict[asyncio.Task[object], Call] = {}
         self.abandoned: set[asyncio.Task[object]] = set()
         self.abandoned_count = 0
+        self.look_due = math.inf
         self._loop = loop
 
     def begin(
@@ -138,6 +149,8 @@ class Calls:
             for call in calls:
                 if call.task in pending and call.deadline <= deadline:
                     call.late = late
+                    # A process that goes on again may come by here before the watchdog has looked.
+                    call.stood_still |= time.monotonic() > self.look_due
                     self.abandon(call)
                     pending.discard(call.task)
 

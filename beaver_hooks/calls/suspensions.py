@@ -55,7 +55,7 @@ class Suspensions:
         recorder: keeps the health, and tells what changes.
         clock: where time comes from.
         seconds: returns how long a plugin's hook may take.
-        patience: by how many seconds the event loop may miss a deadline before that is no plugin's fault.
+        patience: by how many seconds the event loop may miss a deadline before the cause is looked for elsewhere.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Suspensions:
     def failed(self, call: Call, category: Category, account: Account, *, probe: bool = False) -> None:
         """Heed that a call failed. Turns that fail side by side count once: they are not in a row."""
         member = call.implementation.member
-        if call.hook != HOOK or member.fail_closed or call.overran or self._stood_still(call, category):
+        if call.hook != HOOK or member.fail_closed or call.overran or self._is_excused(call, category):
             return
         if not probe and call.started < self._failed.get(member.name, call.started):
             return
@@ -126,9 +126,11 @@ class Suspensions:
         if known.failures or known.active:
             self._move(member, lifted, None, why=why)
 
-    def _stood_still(self, call: Call, category: Category) -> bool:
-        """Whether a call was late with everything else: the process stood still, or another plugin blocked it."""
-        return category == "timeout" and call.late > self._patience
+    def _is_excused(self, call: Call, category: Category) -> bool:
+        """Whether a timeout is not the plugin's: the process stood still, or something else blocked the event loop."""
+        if category != "timeout" or call.late <= self._patience:
+            return False
+        return call.stood_still or (call.held_up and not call.blocked)
 
     def _move(self, member: Member, change: Change, account: Account | None, *, why: str | None = None) -> None:
         known, now = self._recorder.health.suspend(member.name, change)

@@ -7,6 +7,7 @@ with many short steps is not blocked, however long it takes to get through them.
 
 import asyncio
 import gc
+import math
 import sys
 import threading
 import time
@@ -84,6 +85,7 @@ class Watchdog:
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
+        self._calls.look_due = math.inf
 
     def _watch(self) -> None:
         pause = self._patience / LOOKS
@@ -92,12 +94,20 @@ class Watchdog:
             now = time.monotonic()
             # A look that comes late shows that the whole process stood still, and says nothing about the step.
             passed, last = min(now - last, 2 * pause), now
+            self._note_look(now, due=now + 2 * pause)
             step = self._step() if self._overdue() else None
             if step is not block.step:
                 block = _Block(step)
             elif step is not None:
                 block.seconds += passed
                 self._judge(block)
+
+    def _note_look(self, now: float, *, due: float) -> None:
+        """Mark the calls that run while a look comes late, and keep when the next one is due."""
+        if now > self._calls.look_due:
+            for each in tuple(self._calls.running.values()):
+                each.stood_still = True
+        self._calls.look_due = due
 
     def _overdue(self) -> bool:
         """Whether the loop has not answered since the last look; if it has, it is asked again."""
@@ -145,8 +155,11 @@ class Watchdog:
             plugin = owner(_frame_of(self._loop_thread), self._packages())
             # What it does elsewhere is its own too: a call that runs meanwhile proves nothing.
             block.calls = tuple([each for each in tuple(self._calls.running.values()) if each.plugin == plugin])
-        for each in block.calls:
-            each.blocked = True
+        for each in tuple(self._calls.running.values()):
+            if each in block.calls:
+                each.blocked = True
+            elif each.plugin != plugin:
+                each.held_up = True
         if plugin is not None or self._calls.running:
             self._blame(call, plugin, block.seconds)
 

@@ -1,17 +1,21 @@
 """Which plugins are not in service, by what is installed and configured now: their last health is no news any more."""
 
 from collections.abc import Collection, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Self
 
 import attrs
 
 from beaver_hooks.config import Config
 from beaver_hooks.record.health import Health
+from beaver_hooks.record.health_book import NEVER
 from beaver_hooks.record.recorder import HOST
 from beaver_hooks.record.suspension import Suspension
 from beaver_hooks.registry.catalog import installed
 from beaver_hooks.registry.modes import preset
 from beaver_hooks.registry.plan import make_plan
+
+DAY = timedelta(days=1)
 
 
 @attrs.frozen(kw_only=True)
@@ -21,10 +25,12 @@ class Absence:
     Attributes:
         there: the names of the installed plugins.
         disabled: those that the configuration or the memory mode leaves out, each with the reason.
+        now: the time that the last day ends at.
     """
 
     there: Collection[str]
     disabled: Mapping[str, str]
+    now: datetime = attrs.field(factory=lambda: datetime.now(UTC))
 
     @classmethod
     def under(cls, config: Config | None) -> Self:
@@ -42,8 +48,20 @@ class Absence:
             return None
         if health.state == "disabled" and name in self.disabled:
             return str(health)
+        if self.is_recent(name, health):
+            return f"not installed as a distribution (last seen {_last_active(health):%Y-%m-%d %H:%M:%S} UTC: {health})"
         why = f"disabled: {self.disabled[name]}" if name in self.disabled else "not installed"
         if health.state in ("ok", "disabled"):
             return why
         # What is not called is not suspended either.
         return f"{why} (last seen {attrs.evolve(health, suspension=Suspension())})"
+
+    def is_recent(self, name: str, health: Health) -> bool:
+        """Whether a plugin without a distribution was active in the last day, as an object of a program."""
+        return name not in self.there and name not in self.disabled and self.now - _last_active(health) < DAY
+
+
+def _last_active(health: Health) -> datetime:
+    moments = (health.last_success, health.last_failure, health.suspension.moved)
+    # What was kept may lack a time zone.
+    return max((each.astimezone(UTC) for each in moments if each is not None and each.tzinfo), default=NEVER)

@@ -1,5 +1,6 @@
 """Decides what a caller may use: memory may be off for them, and a tool or command may want more trust."""
 
+import time
 from typing import TypeVar
 
 import attrs
@@ -16,10 +17,18 @@ OFF = "memory is off here; `/memory on` or `beaver memory on` switches it on aga
 
 @attrs.frozen(kw_only=True)
 class Admission:
-    """Who may use what."""
+    """Who may use what.
+
+    Attributes:
+        switch: for whom memory is off.
+        recorder: where a plugin that fails to answer is written down.
+        patience: how many seconds `allows` may take; it runs on the event loop, and nothing can interrupt it.
+    """
 
     switch: MemorySwitch
     recorder: Recorder
+    patience: float
+    _blocking: set[tuple[Member, str]] = attrs.field(factory=set, init=False)
 
     def is_off(self, caller: Caller) -> bool:
         """Whether memory is off for a caller."""
@@ -59,12 +68,20 @@ class Admission:
             raise NotAllowed(OFF)
 
     def _allows(self, member: Member, offer: Tool | Command, caller: Caller) -> bool:
-        """Ask the plugin; one that fails to answer allows nothing."""
+        """Ask the plugin; one that fails to answer allows nothing, and one that is slow is not asked again."""
+        hook = f"{'tool' if isinstance(offer, Tool) else 'command'}:{offer.name}"
+        if (member, hook) in self._blocking:
+            return False
+        began = time.monotonic()
         try:
-            return offer.allows(caller) is True
+            allowed = offer.allows(caller) is True
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - a plugin's code; it is written down
-            kind = "tool" if isinstance(offer, Tool) else "command"
-            self.recorder.failed(member.name, hook=f"{kind}:{offer.name}", category="raised", error=error)
+            self.recorder.failed(member.name, hook=hook, category="raised", error=error)
+            allowed = False
+        if time.monotonic() - began > self.patience:
+            self._blocking.add((member, hook))
+            self.recorder.failed(member.name, hook=hook, category="blocked")
             return False
+        return allowed

@@ -179,7 +179,9 @@ class Tool:
         parameters: the JSON Schema of its arguments.
         run: `async run(arguments, turn, report)`; what it returns goes to the model.
         allows: whether a caller may use it, by the caller and the plugin's settings alone: a host may keep the answer
-            for its next start. The host neither offers it to other callers nor runs it for them.
+            for its next start. The host neither offers it to other callers nor runs it for them. It is asked in each
+            turn, on the event loop, and must answer at once: no file, no network. A slow answer counts as no, and the
+            host does not ask again.
     """
 
     name: str = field(validator=instance_of(str))
@@ -237,7 +239,8 @@ class Command:
         name: the word the user types.
         summary: one line of help.
         run: `async run(words, context, report)`; what it returns is shown to the user.
-        allows: whether a caller may use it. The host neither offers it to other callers nor runs it for them.
+        allows: whether a caller may use it. The host neither offers it to other callers nor runs it for them. Like that
+            of a tool, it must answer at once.
     """
 
     name: str = field(validator=instance_of(str))

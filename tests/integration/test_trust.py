@@ -1,11 +1,14 @@
 """Who gets what of memory, in a real host with the real curated files and a memory that watches what it is asked."""
 
 import logging
+import time
 
 import pytest
 
 from beaver_hooks import Host
 from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.config import Config
+from beaver_hooks.config.model import HostSettings
 from beaver_hooks.record.receipts import Decision
 from beaver_hooks_curated import CuratedError
 from beaver_hostspecs import (
@@ -112,6 +115,19 @@ async def test_what_trust_leaves_out_is_in_the_receipt_and_logged_once(folder, c
     assert ([expected] * 3, 1, True) == (decisions, len(said), "trust=full" in said[0])
 
 
+async def test_a_withheld_tool_of_a_plugin_that_reports_nothing_is_logged_once(tmp_path, caplog):
+    """The host itself names the remedy for a tool that trust leaves out."""
+    caplog.set_level(logging.WARNING)
+    plugin = Offering(lambda caller: caller.trust is Trust.FULL)
+    async with Host({"p": plugin}, state_folder=tmp_path / "s", environment={}) as host:
+        for number in range(2):
+            async with host.turn("Hello.", session="s", trust="public") as turn:
+                await turn.commit(f"Answer {number}.")
+    said = [record.getMessage() for record in caplog.records if "memory_left_out" in record.getMessage()]
+    decisions = (Decision(gate="trust", verdict="not_offered", reason="look"),)
+    assert (1, True, decisions) == (len(said), "plugin=p trust=public" in said[0], turn.receipt.plugins["p"].decisions)
+
+
 async def test_full_trust_leaves_nothing_out(folder, caplog):
     """The owner's turn has no such decision, and nothing is logged."""
     caplog.set_level(logging.WARNING)
@@ -186,6 +202,29 @@ async def test_a_plugin_that_does_not_say_yes_allows_nothing(tmp_path, allows):
         faults = dict(host.health()["p"].faults)
     wanted = {"tool:look": "raised", "command:show": "raised"} if allows is raising else {}
     assert ([], wanted) == (plugin.ran, faults)
+
+
+async def test_a_plugin_that_does_not_answer_at_once_allows_nothing(tmp_path):
+    """A slow `allows` holds the event loop: its answer counts as no, health says why, and it is not asked again."""
+    asked = []
+
+    def slow(caller):
+        asked.append(caller)
+        time.sleep(0.3)
+        return True
+
+    plugin, seen = Offering(slow), []
+    config = Config(host=HostSettings(blocked_after_seconds=0.2))
+    async with Host({"p": plugin}, config=config, state_folder=tmp_path / "s", environment={}) as host:
+        for number in range(3):
+            async with host.turn("Hello.", session="s", trust="full") as turn:
+                seen.append(host.offered_tools(turn.turn)["p"])
+                with pytest.raises(NotAllowed):
+                    await host.run_tool(turn.id, "look", {})
+                await turn.commit(f"Answer {number}.")
+        faults = host.health()["p"].faults
+
+    assert ([()] * 3, 1, [], "blocked") == (seen, len(asked), plugin.ran, faults["tool:look"])
 
 
 async def off_and(tmp_path, **switched):

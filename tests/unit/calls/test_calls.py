@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import gc
+import math
 import subprocess
 import sys
 import textwrap
@@ -338,3 +339,14 @@ async def test_how_late_the_event_loop_was_for_a_deadline():
     await calls.settle([call])
 
     assert (True, "timeout") == (call.late >= 0.05, (await calls.settle([call]))[0].category)
+
+
+@pytest.mark.parametrize(("due", "expected"), [(math.inf, False), (0.0, True)])
+async def test_a_deadline_while_the_watchdog_is_late(due, expected):
+    """A call that is overdue knows that the process stood still, also before the watchdog has looked again."""
+    calls = Calls(asyncio.get_running_loop())
+    calls.look_due = due
+    call = begin(calls, asyncio.Event().wait, seconds=0.0)
+    await calls.settle([call])
+
+    assert expected == call.stood_still

@@ -90,7 +90,7 @@ async def test_a_blocking_call_is_named_while_it_blocks(calls, blamed, make_watc
     await asyncio.wait([call.task])
 
     assert ([(call, "p", True, False)], True) == (blamed.named, call.task.result())
-    assert (True, False) == (call.blocked, other.blocked)
+    assert ((True, False), (False, True)) == ((call.blocked, call.held_up), (other.blocked, other.held_up))
     other.task.cancel()
 
 
@@ -147,6 +147,24 @@ async def test_a_process_that_stood_still_blocks_nothing(calls, monkeypatch, *, 
     watchdog._watch()
 
     assert seconds == named
+
+
+@pytest.mark.parametrize(("looks", "late"), [([1.0] * 3, False), ([1.0, 2.0], False), ([1.0, 2.1, 1.0], True)])
+async def test_a_call_while_the_process_stood_still(calls, monkeypatch, *, looks, late):
+    """It is marked by a look that comes more than a look late."""
+    call, times = begin(calls, asyncio.Event().wait), itertools.accumulate(looks, initial=0.0)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    watchdog = Watchdog(
+        loop=asyncio.get_running_loop(), calls=calls, patience=4.0, blame=None, overran=None, packages=dict,
+        log=make_log(),
+    )  # fmt: skip
+    ends = iter([*[False] * len(looks), True])
+    monkeypatch.setattr(watchdog, "_stopping", SimpleNamespace(wait=lambda _: next(ends)))
+    monkeypatch.setattr(watchdog, "_overdue", lambda: False)
+    watchdog._watch()
+
+    assert late == call.stood_still
+    call.task.cancel()
 
 
 async def test_a_task_of_its_own_is_known_by_the_stack(calls, blamed, make_watchdog):

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import stat
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import apsw
@@ -303,6 +304,45 @@ def test_health_of_a_plugin_that_is_not_in_service(cli, state, configured, *, na
 
     seen = "degraded since 2026-01-02 03:04:05 UTC: before_prompt: timeout (3 in a row)"
     assert (0, ("ok", f"{why} (last seen {seen})")) == (ran.code, findings(ran)[f"plugin {name}"])
+
+
+@pytest.mark.parametrize(
+    ("body", "hours", "level", "seen"),
+    [
+        ({"state": "ok"}, 23, "ok", "ok"),
+        (DEGRADED, 23, "warning", "degraded since 2026-01-02 03:04:05 UTC: before_prompt: timeout (3 in a row)"),
+        (DEGRADED, 25, "ok", None),
+    ],
+)
+def test_health_of_a_plugin_that_a_program_registers(cli, state, configured, *, body, hours, level, seen):
+    """A plugin without a distribution that was active in the last day is told as it was last seen."""
+    configured()
+    at = datetime.now(UTC) - timedelta(hours=hours)
+    trail = Trail.open(state, on_state=lambda _: None)
+    trail.put_health("object", body | {"last_success": at.isoformat()})
+    trail.put_health("naive", body | {"last_success": "2026-01-02T03:04:05"})
+    trail.close()
+    found = findings(cli("doctor", "--json"))
+
+    if seen is None:
+        assert (level, True) == (found["plugin object"][0], found["plugin object"][1].startswith("not installed (last"))
+    else:
+        text = f"not installed as a distribution (last seen {at:%Y-%m-%d %H:%M:%S} UTC: {seen})"
+        assert (level, text) == found["plugin object"]
+    assert "ok" == found["plugin naive"][0]
+
+
+def test_health_of_a_suspended_plugin_that_a_program_registers(cli, state, configured):
+    """Its suspension counts as activity, and is a warning with a remedy."""
+    configured()
+    now = datetime.now(UTC)
+    trail = Trail.open(state, on_state=lambda _: None)
+    moved = {"until": (now + timedelta(seconds=30)).isoformat(), "moved": now.isoformat()}
+    trail.put_health("object", DEGRADED | {"suspension": SUSPENDED | moved})
+    trail.close()
+    level, text = findings(cli("doctor", "--json"))["plugin object"]
+
+    assert ("warning", True) == (level, "before_prompt is suspended until" in text)
 
 
 def test_health_of_a_plugin_while_the_configuration_is_wrong(cli, state, scratch):

@@ -304,6 +304,19 @@ async def test_rules_at_the_start(turns):
     assert "SessionStart" == outputs[0]["hookSpecificOutput"]["hookEventName"]
 
 
+@pytest.mark.parametrize(("off", "seen"), [({"session": "s"}, ["", RULE, RULE]), ({"user": "ann"}, ["", "", ""])])
+async def test_rules_while_memory_is_off(turns, off, seen):
+    """No rules are said where memory is off, for the session or for the user, and they are said once it is on again."""
+    turns.user = "ann"
+    await turns.host.switch_memory(on=False, user="ann", session=off.get("session"))
+    rules = [turns.rules(each) for each in ("s", "other", None)]
+    (output,) = await run(turns, event("SessionStart", source="startup"))
+    await turns.host.switch_memory(on=True, user="ann", session=off.get("session"))
+    (later,) = await run(turns, event("SessionStart", source="startup"))
+
+    assert (seen, "", RULE) == (rules, context(output), context(later))
+
+
 async def test_rules_elsewhere(turns):
     """Where the rules are in the system prompt, they are said nowhere else."""
     turns.rules_elsewhere = True
