@@ -6,7 +6,7 @@ from pathlib import Path
 from beaver_hooks_curated.access import BOTH, readable
 from beaver_hooks_curated.commands import CuratedCommands
 from beaver_hooks_curated.entries import Target
-from beaver_hooks_curated.reporting import UNCONFIRMED, tell_taken, tell_written
+from beaver_hooks_curated.reporting import UNCONFIRMED, UNREADABLE, tell_taken, tell_written
 from beaver_hooks_curated.service import MemoryService
 from beaver_hooks_curated.settings import PATH, CuratedSettings
 from beaver_hooks_curated.store import Written
@@ -60,8 +60,10 @@ class Curated:
 
     @hookimpl
     async def start(self) -> None:
-        """Sweep what killed processes left behind, and say where a file waits to be confirmed."""
+        """Sweep what killed processes left behind, and report files that cannot be read or wait to be confirmed."""
         await asyncio.to_thread(self.service.sweep)
+        if await asyncio.to_thread(self.service.problems):
+            self._report.degraded(UNREADABLE)
         if await asyncio.to_thread(self.service.unconfirmed):
             self._report.degraded(UNCONFIRMED)
 

@@ -16,6 +16,7 @@ NOT_KEPT = "curated_history_not_written"
 EMPTIED = "curated_emptied_outside"
 DISPLACED = "curated_edit_displaced"
 UNCONFIRMED = "unconfirmed_file"
+UNREADABLE = "curated_unreadable"
 
 
 def tell_written(written: Written, report: Report, *, well: bool = False) -> None:
