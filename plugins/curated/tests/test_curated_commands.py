@@ -47,6 +47,15 @@ async def test_show(service, run):
     ) == (await run("show")).replace("3% — ", "2% — ")
 
 
+async def test_show_many(service, run):
+    """Of a file with too many entries the first are shown, and how many more there are."""
+    service.folder.mkdir()
+    (service.folder / "USER.md").write_text("\n§\n".join(map(str, range(5000))))
+    lines = (await run("show")).splitlines()
+
+    assert ["1000. 999", "... and 4,000 more entries, in the file"] == lines[-2:]
+
+
 async def test_history(service, run, clock):
     """The history shows what came and went, the newest first, long entries cut."""
     assert "Nothing was changed yet." == await run("history")

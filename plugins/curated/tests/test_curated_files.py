@@ -40,10 +40,14 @@ def test_read(path):
 
 
 @pytest.mark.parametrize(
-    ("content", "problem"),
-    [(b"caf\xe9", "is not UTF-8"), (b"one\0two", "holds zero bytes"), (b"\0" * 9, "holds zero bytes")],
+    ("content", "problem", "remedy"),
+    [
+        (b"tea\ncaf\xe9", "is not UTF-8 (line 2)", "open it in an editor and save it as UTF-8"),
+        (b"one\0two", "holds zero bytes", "fix it by hand or restore it from a backup"),
+        (b"\0" * 9, "holds zero bytes", "fix it by hand or restore it from a backup"),
+    ],
 )
-def test_damaged(path, content, problem):
+def test_damaged(path, content, problem, remedy):
     """A damaged file is refused with its name and a remedy, and left as it is."""
     path.write_bytes(content)
 
@@ -51,8 +55,7 @@ def test_damaged(path, content, problem):
         files.read(path, ALL)
 
     assert str(caught.value) == (
-        f"The memory file {path} {problem}. It was left as it is: fix it by hand or restore it from a backup, "
-        "or move it away to start anew."
+        f"The memory file {path} {problem}. It was left as it is: {remedy}, or move it away to start anew."
     )
     assert content == path.read_bytes()
 

@@ -55,3 +55,26 @@ def test_no_locks(tmp_path, monkeypatch):
 
     with pytest.raises(MemoryLocked, match="no file locks"), locked(tmp_path, 0.01):
         pass
+
+
+def test_an_existing_lock_is_tightened(tmp_path):
+    """A lock file that others can read becomes private."""
+    (tmp_path / LOCK_FILE).touch(mode=0o644)
+    with locked(tmp_path, 0.01):
+        pass
+
+    assert 0o600 == (tmp_path / LOCK_FILE).stat().st_mode & 0o777
+
+
+def test_a_lock_of_another_user(tmp_path, monkeypatch):
+    """A lock file whose mode is not ours to change is used as it is."""
+    (tmp_path / LOCK_FILE).touch(mode=0o666)
+    monkeypatch.setattr(os, "fchmod", _forbidden)
+    with locked(tmp_path, 0.01):
+        note = json.loads((tmp_path / LOCK_FILE).read_text())
+
+    assert os.getpid() == note["pid"]
+
+
+def _forbidden(*_):
+    raise PermissionError(1, "Operation not permitted")

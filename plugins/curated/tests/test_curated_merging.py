@@ -1,9 +1,13 @@
 """Merging: nothing that anybody wrote is lost."""
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from beaver_hooks_curated.entries import Target
+from beaver_hooks_curated.history import OUTSIDE, Change
 from beaver_hooks_curated.merging import merge, restore
 
 ENTRIES = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=6).map(tuple)
@@ -34,13 +38,32 @@ def test_merge_loses_no_addition(base, ours, theirs):
     assert added | (set(base) & set(ours) & set(theirs)) == merged
 
 
-def test_restore_without_recent_changes():
-    """Where nothing was written for a while, a hand that deletes an entry deletes it."""
-    assert ("a",) == restore(("a", "b"), ("a",), [])
+def change(before, after, action="add", *, slipped=False):
+    when = datetime(2026, 1, 1, tzinfo=UTC)
+    return Change(when=when, target=Target.USER, action=action, before=before, after=after, slipped=slipped)
 
 
-def test_restore_what_was_not_seen():
-    """Changes made moments before are put back into a text that rests on the state before them."""
-    recent = [(("a",), ("a", "b")), (("a", "b"), ("b",))]
+ADDED, REMOVED = change(("a",), ("a", "b")), change(("a", "b"), ("b",), "remove")
+TYPED, CORRECTED = change((), ("nu",), OUTSIDE), change(("a", "b"), ("a", "c"), OUTSIDE)
 
-    assert ("x", "b") == restore(("b",), ("a", "x"), recent)
+
+@pytest.mark.parametrize(
+    ("found", "recent", "expected"),
+    [
+        (("a",), [], ("a",)),
+        (("a", "x"), [ADDED, REMOVED], ("x", "b")),
+        (("nuts", "tea"), [TYPED], ("nuts", "tea")),
+        (("peas",), [TYPED], ("peas",)),
+        (("peas",), [TYPED, change(("nu",), ("nu", "b"))], ("peas", "b")),
+        (("a", "x"), [change(("a",), ("a", "m"), OUTSIDE, slipped=True)], ("a", "x", "m")),
+        (("a", "x"), [ADDED, CORRECTED], ("a", "x")),
+        (("a", "bmore"), [ADDED], ("a", "bmore")),
+        (("b", "x"), [ADDED, REMOVED], ("b", "x")),
+        (("a", "b and tea"), [change(("a", "b and tea"), ("a", "b"), "replace")], ("a", "b")),
+        (("x",), [ADDED, change(("a", "b"), ("a", "b", "c"))], ("x", "b", "c")),
+        (("x", "c"), [ADDED, change(("a", "b"), ("a", "b", "c"))], ("x", "c")),
+    ],
+)
+def test_restore(found, recent, expected):
+    """Only changes of ours that the writer cannot have seen are made again, never those of a person."""
+    assert expected == restore(found, recent)

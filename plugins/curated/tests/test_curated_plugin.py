@@ -96,6 +96,16 @@ async def test_fail_closed(state):
             await host.open_turn("?", session="s", trust="full")
 
 
+async def test_unreadable_at_the_start(state):
+    """A file that cannot be read shows in the health before any turn."""
+    folder = state / "plugins" / "curated"
+    folder.mkdir(parents=True)
+    (folder / "MEMORY.md").write_bytes(b"caf\xe9")
+
+    async with Host(entry_points=["curated"], state_folder=state) as host:
+        assert "reported: curated_unreadable" in str(host.health()["curated"])
+
+
 async def test_modes(state, tmp_path, monkeypatch):
     """The tool is there in the modes `curated` and `hybrid`, with the settings of the file."""
     offered = []

@@ -18,6 +18,7 @@ from beaver_hooks_curated import (
     history,
 )
 from beaver_hooks_curated.errors import MemoryUnreadable
+from beaver_hooks_curated.locking import locked
 from beaver_hooks_curated.places import USERS, Places, user_folder
 from beaver_hooks_curated.staging import MOST
 from beaver_hostspecs import BelieveAll
@@ -357,7 +358,8 @@ def test_giants(service):
     assert None is fresh.history()[-1].facts()["added"]
     with pytest.raises(EditRefused, match="too large to be kept in the history"):
         fresh.undo()
-    fresh.change(USER, [Operation(action="replace", old_text="zzz", content="small")])
+    with pytest.raises(EditRefused, match="the user wrote it"):
+        fresh.change(USER, [Operation(action="replace", old_text="zzz", content="small")])
     assert (service.folder / ".USER.md.history.jsonl").stat().st_size < 100_000
     path.write_text("tiny")
     assert ("tiny",) == MemoryService(service.folder, CuratedSettings()).page(USER).entries
@@ -445,3 +447,105 @@ def test_archive_setting(make_service):
         entries(service),
         json.loads((service.folder / "ARCHIVE.jsonl").read_text())["entry"],
     )
+
+
+def test_shrinking_step_by_step(make_service):
+    """What a person made too long may shrink by the tool, and undo brings each step back."""
+    service = make_service(user_char_limit=20)
+    service.folder.mkdir()
+    grown = tuple(f"entry {number}" for number in range(9))
+    (service.folder / "USER.md").write_text("\n§\n".join(grown))
+    for entry in grown[:3]:
+        service.change(USER, [Operation(action="remove", old_text=entry)])
+    for _ in range(3):
+        service.undo()
+
+    assert grown == entries(service)
+
+
+def test_a_file_that_undo_could_not_bring_back(make_service):
+    """What the history cannot hold is not taken away by the tool; an addition takes nothing away."""
+    service = make_service(user_char_limit=1_000_000)
+    service.folder.mkdir()
+    path = service.folder / "USER.md"
+    path.write_text("\n§\n".join(str(number) * 200 for number in range(1000)))
+    before = path.read_text()
+
+    with pytest.raises(EditRefused, match="undo could not bring back"):
+        service.change(USER, [Operation(action="remove", old_text="7" * 200)])
+    assert before == path.read_text()
+
+
+def test_a_library_sweeps(service):
+    """What a killed writer left behind goes with the first snapshot, or the first write, without a host."""
+    service.folder.mkdir()
+    stray, other = service.folder / ".USER.md.aa.tmp", service.folder / ".other.tmp"
+    other.mkdir()
+    for use in (service.snapshot, lambda: add(MemoryService(service.folder, CuratedSettings()), "one")):
+        stray.write_text("stray")
+        use()
+        assert (False, True) == (stray.exists(), other.exists())
+
+
+def test_a_snapshot_does_not_wait_to_sweep(make_service):
+    """A snapshot does not fail for a lock that somebody holds: the first write sweeps."""
+    service = make_service(lock_seconds=0.01)
+    add(service, "one")
+    stray = service.folder / ".USER.md.aa.tmp"
+    stray.write_text("stray")
+    again = make_service(lock_seconds=0.01)
+    with locked(service.folder, 1):
+        again.snapshot()
+
+    assert stray.exists()
+    add(again, "two")
+    assert not stray.exists()
+
+
+def test_problems(make_service):
+    """Each file that cannot be read is named with its remedy, and the files of a user apart."""
+    service = make_service(per_user=True)
+    add(service, "one", MEMORY)
+    add(service, "likes tea", USER, "anna")
+    assert () == service.problems()
+    memory, user = service.folder / "MEMORY.md", service.folder_of(USER, "anna")
+    memory.write_bytes(b"one\n\xa7\ncaf\xe9")
+    (user / ".pending.json").write_text("{")
+    (user / ".USER.md.history.jsonl").unlink()
+    (user / ".USER.md.history.jsonl").symlink_to(memory)
+    not_text = (
+        f"The memory file {memory} is not UTF-8 (line 2). It was left as it is: open it in an editor and save it as "
+        "UTF-8, or move it away to start anew."
+    )
+
+    link = (
+        f"The memory file {user / '.USER.md.history.jsonl'} is a symbolic link. It was left as it is: fix it by hand "
+        "or restore it from a backup, or move it away to start anew."
+    )
+
+    assert (not_text,) == service.problems("ben")
+    assert (
+        (
+            not_text,
+            link,
+            f"The staged writes in {user / '.pending.json'} cannot be read. Move the file away to start anew.",
+        )
+        == service.problems()
+        == service.problems("anna")
+    )
+
+
+def test_what_waits_to_be_confirmed_is_no_problem(tmp_path):
+    """A file that the user has to confirm can be read."""
+    (tmp_path / "MEMORY.md").write_text("from elsewhere")
+    service = MemoryService(tmp_path, CuratedSettings(), trust=BelieveNothing())
+
+    assert ((), (tmp_path / "MEMORY.md",)) == (service.problems(), service.unconfirmed())
+
+
+class BelieveNothing(BelieveAll):
+    """Believes no file."""
+
+    def believes(self, path, content):
+        """Say no."""
+        return False

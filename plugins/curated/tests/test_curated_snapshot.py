@@ -1,5 +1,7 @@
 """The snapshot: the known format, the same bytes while nothing changes, nothing hostile in it."""
 
+import pytest
+
 from beaver_hooks_curated.entries import Page, Target, handle
 from beaver_hooks_curated.scanning import scan
 from beaver_hooks_curated.snapshot import MemorySnapshot, take
@@ -57,3 +59,25 @@ def test_far_too_long():
     assert "[100% — 6,000/100 chars] ⚠ OVER BUDGET" in block
     assert block.endswith("a" * 2800 + "\n[... 2,400 characters not shown ...]\n" + "b" * 800)
     assert ((Target.USER, 3638, 6000),) == taken.clipped
+
+
+@pytest.mark.parametrize("limit", [100, 1_000_000])
+def test_too_many_entries(limit):
+    """Of a file with too many entries the head and the tail are shown, and each shown entry is scanned once."""
+    scanned = []
+
+    def listen(entry):
+        scanned.append(entry)
+        return scan(entry)
+
+    entries = [f"entry {number}" for number in range(60_000)]
+    taken = take([page(Target.USER, *entries, limit=limit)], listen)
+
+    (block,) = taken.blocks
+    assert (
+        f"[... {60_000 - len(scanned):,} of 60,000 entries not shown; USER.md should hold at most 1,000 entries and "
+        f"{limit:,} characters ...]"
+    ) in block
+    assert (len({*scanned}), True) == (len(scanned), block.endswith("entry 59999"))
+    assert ((Target.USER, True),) == tuple((target, some < total) for target, some, total in taken.clipped)
+    assert len(scanned) <= 1000

@@ -106,6 +106,46 @@ def test_hand_that_has_not_seen(store, add, clock):
     assert "one\n§\nmine\n§\ntwo" == store.path(MEMORY).read_text()
 
 
+def test_correction_by_a_person(store, clock):
+    """What a person wrote and corrects a second later does not come back."""
+    by_hand(store, "Allergic to nu", clock)
+    store.adopt(MEMORY)
+    by_hand(store, "Allergic to nuts.\n§\nLikes tea.", clock, seconds=1)
+    store.adopt(MEMORY)
+
+    assert "Allergic to nuts.\n§\nLikes tea." == store.path(MEMORY).read_text()
+
+
+def test_appended_by_a_shell(store, add, clock):
+    """What is put after the last entry, a moment after a write, is a part of that entry and repeats nothing."""
+    add(store, "one")
+    add(store, "two")
+    by_hand(store, f"{store.path(MEMORY).read_text()} and more\n", clock, seconds=1)
+
+    assert ("one", "two and more") == store.adopt(MEMORY).page.entries
+
+
+def test_deletion_by_a_person_who_has_seen(store, add, clock):
+    """A person whose text has what was written last has seen all before it, and deletes what is not there."""
+    add(store, "one")
+    add(store, "two")
+    by_hand(store, "two", clock, seconds=1)
+
+    assert ("two",) == entries(store)
+
+
+@given(st.lists(st.lists(st.sampled_from(["nu", "nuts", "tea", "teapot"]), min_size=1, unique=True), max_size=5))
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_only_people_write(make_store, clock, tmp_path_factory, texts):
+    """As long as only people write, the file is what they wrote last, however quickly they follow each other."""
+    store = make_store(folder=tmp_path_factory.mktemp("people"))
+    for text in texts:
+        by_hand(store, "\n§\n".join(text), clock)
+        store.adopt(MEMORY)
+        clock.advance(0.5)
+        assert tuple(text) == entries(store)
+
+
 def test_emptied(store, add, clock):
     """A file that was emptied is empty, and the history says so and can bring it back."""
     add(store, "one")

@@ -8,7 +8,7 @@ from functools import partial
 import jsonschema
 import pytest
 
-from beaver_hooks_curated import MemoryLocked, MemoryTool, MemoryUnreadable, Operation, Target
+from beaver_hooks_curated import EditRefused, MemoryLocked, MemoryTool, MemoryUnreadable, Operation, Target
 from beaver_hooks_curated.answers import GIVE_UP, NOTE
 from beaver_hooks_curated.entries import handle
 from beaver_hooks_curated.tool import MOST_OPERATIONS, PARAMETERS, read_arguments
@@ -98,6 +98,59 @@ async def test_batch(tool):
     )
     plain = await call(tool, target="user", operations=[{"action": "add", "content": str(n)} for n in range(2)])
     assert "Applied 2 operations." == plain["message"]
+
+
+async def test_batch_of_one(tool):
+    """A list of one operation is a batch: it answers by number, and it does not empty the file."""
+    await fill(tool, "one", "two")
+    steps = [{"action": "remove", "old_text": "one"}]
+    answer = await call(tool, target="user", operations=steps)
+
+    assert ("Applied 1 operation.", {"1": "one"}, False) == (
+        answer["message"],
+        answer["removed_entries"],
+        "removed_entry" in answer,
+    )
+    refused = await call(tool, target="user", operations=[{"action": "remove", "old_text": "two"}])
+    assert "This batch would leave nothing; remove the last entry by itself." == refused["error"]
+    assert (await call(tool, target="user", action="remove", old_text="two"))["success"]
+
+
+async def test_batch_of_one_that_waits(make_service):
+    """A list of one operation is a batch when it is approved, too."""
+    service = make_service(approval=True)
+    service.change(Target.USER, [Operation(action="add", content=text) for text in ("one", "two")])
+    answer = await call(MemoryTool(service), target="user", operations=[{"action": "remove", "old_text": "one"}])
+    service.change(Target.USER, [Operation(action="remove", old_text="two")])
+
+    with pytest.raises(EditRefused, match="This batch would leave nothing"):
+        service.approve(answer["pending_id"])
+
+
+async def test_entry_that_a_person_made_too_long(tool, service):
+    """The tool leaves alone what a person wrote beyond the limit, and says who may change it."""
+    service.folder.mkdir()
+    path, text = service.folder / "USER.md", "likes tea " * 200 + "\n§\nshort"
+    path.write_text(text)
+    steps = ({"action": "replace", "content": "brief"}, {"action": "remove"})
+    answers = [await call(tool, target="user", old_text="likes tea", **step) for step in steps]
+
+    error = (
+        "This entry has 1,999 characters, the limit is 1,375: the user wrote it, and only the user changes it, in the "
+        "file. Nothing was written."
+    )
+    assert ([error, error], text) == ([answer["error"] for answer in answers], path.read_text())
+
+
+async def test_failure_in_a_file_of_many_entries(tool, service):
+    """An answer shows no more entries than a prompt does."""
+    service.folder.mkdir()
+    (service.folder / "USER.md").write_text("\n§\n".join(map(str, range(5000))))
+    answer = await call(tool, target="user", action="remove", old_text="none")
+
+    gap = "[... 4,400 of 5,000 entries not shown; USER.md should hold at most 1,000 entries and 1,375 characters ...]"
+    head, tail = map(str, range(485)), map(str, range(4885, 5000))
+    assert [*head, gap, *tail] == answer["current_entries"]
 
 
 async def test_batch_failure_shows_no_entries(tool):
@@ -311,10 +364,10 @@ async def test_cancelled_calls_are_told(tool, service, monkeypatch):
     for content, outcome in (("hello", OutcomeKind.STORED), ("", OutcomeKind.REJECTED)):
         report, begun, done, change = Listened(), threading.Event(), threading.Event(), service.change
 
-        def slow(*given, begun=begun, done=done, change=change):
+        def slow(*given, begun=begun, done=done, change=change, **options):
             begun.set()
             done.wait(10)
-            return change(*given)
+            return change(*given, **options)
 
         monkeypatch.setattr(service, "change", slow)
         running = asyncio.ensure_future(call(tool, action="add", target="user", content=content, report=report))

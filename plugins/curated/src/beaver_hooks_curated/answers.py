@@ -10,7 +10,7 @@ from typing import Any
 from beaver_hooks_curated.editing import Edit, Operation
 from beaver_hooks_curated.entries import Entries, Page, Target
 from beaver_hooks_curated.errors import EditRefused, MemoryUnconfirmed
-from beaver_hooks_curated.snapshot import Scan, shown_entry
+from beaver_hooks_curated.snapshot import Scan, shown_entries, shown_entry
 from beaver_hooks_curated.staging import Staged
 from beaver_hooks_curated.store import Written
 
@@ -25,8 +25,8 @@ _ECHOED = frozenset({"overflow", "no_match", "missing_old_text"})
 _PREVIEW = 80
 
 
-def success(written: Written, operations: Sequence[Operation], scan: Scan) -> Answer:
-    """Return the answer for an edit that was made."""
+def success(written: Written, operations: Sequence[Operation], scan: Scan, *, batch: bool) -> Answer:
+    """Return the answer for an edit that was made; that of a list of operations names each by its number."""
     edit, page = written.edit, written.page
     answer: Answer = {
         "success": True,
@@ -34,11 +34,11 @@ def success(written: Written, operations: Sequence[Operation], scan: Scan) -> An
         "target": page.target.value,
         "usage": page.usage,
         "entry_count": len(page.entries),
-        "message": _message(edit, operations),
+        "message": _message(edit, operations, batch=batch),
         "note": NOTE,
     }
-    answer.update(_old(page, "replaced", edit.replaced, scan, single=len(operations) == 1))
-    answer.update(_old(page, "removed", edit.removed, scan, single=len(operations) == 1))
+    answer.update(_old(page, "replaced", edit.replaced, scan, single=not batch))
+    answer.update(_old(page, "removed", edit.removed, scan, single=not batch))
     if edit.evicted:
         answer["evicted"] = len(edit.evicted)
         answer["evicted_entries"] = [_preview(page.target, page.entries, entry, scan) for entry in edit.evicted]
@@ -77,9 +77,7 @@ def failure(error: EditRefused, page: Page | None, scan: Scan, *, batch: bool) -
     if error.matches:
         answer["matches"] = [_preview(page.target, page.entries, entry, scan) for entry in error.matches]
     if error.kind in _ECHOED and not batch:
-        answer["current_entries"] = [
-            shown_entry(page.target, number, entry, scan) for number, entry in enumerate(page.entries, 1)
-        ]
+        answer["current_entries"] = shown_entries(page, scan)
     return answer
 
 
@@ -93,9 +91,9 @@ def terminal() -> Answer:
     return {"success": False, "done": True, "error": GIVE_UP}
 
 
-def _message(edit: Edit, operations: Sequence[Operation]) -> str:
-    if len(operations) > 1:
-        return f"Applied {len(operations)} operations" + (
+def _message(edit: Edit, operations: Sequence[Operation], *, batch: bool) -> str:
+    if batch:
+        return f"Applied {len(operations)} operation{'s' if len(operations) > 1 else ''}" + (
             f"; {edit.duplicates} added nothing new." if edit.duplicates else "."
         )
     if edit.duplicates and operations[0].action == "add":

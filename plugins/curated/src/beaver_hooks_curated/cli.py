@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from beaver_hooks_curated import aside
-from beaver_hooks_curated.entries import Target
+from beaver_hooks_curated.entries import MOST_ENTRIES, Target
 from beaver_hooks_curated.errors import CuratedError, EditNotTaken
 from beaver_hooks_curated.plugin import Curated
 from beaver_hooks_curated.scanning import clean
@@ -77,6 +77,6 @@ async def _take(plugin: Curated, target: Target, base: str, content: bytes, user
     except UnicodeDecodeError:
         raise EditNotTaken("What the editor saved is not UTF-8; nothing was written.") from None
     written = await asyncio.to_thread(plugin.take_edit, target, base, text, user)
-    hidden = [clean(entry) for entry in written.page.entries if plugin.service.scan(entry)]
+    hidden = [clean(entry) for entry in written.page.entries[:MOST_ENTRIES] if plugin.service.scan(entry)]
     warning = "".join(f"\nNot shown to the model, it looks like a threat: {entry[:100]}" for entry in hidden)
     return f"{written.page.target.file_name}: {written.page.usage}.{warning}"

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from beaver_hooks_curated.access import Targets, readable, writable
-from beaver_hooks_curated.entries import Page, Target, handle
+from beaver_hooks_curated.entries import MOST_ENTRIES, Page, Target, handle
 from beaver_hooks_curated.errors import EditRefused, MemoryUnconfirmed
 from beaver_hooks_curated.history import Change
 from beaver_hooks_curated.reporting import tell_outside, tell_written
@@ -128,10 +128,12 @@ class CuratedCommands:
 
     def _shown(self, page: Page) -> str:
         lines = [f"{page.target.file_name} [{page.usage}]"]
-        for number, entry in enumerate(page.entries, 1):
+        for number, entry in enumerate(page.entries[:MOST_ENTRIES], 1):
             found = self._service.scan(entry)
             mark = f" [not shown to the model: {', '.join(found)}; remove it with {handle(entry)}]" if found else ""
             lines.append(f"{number}.{mark} {clean(entry)}")
+        if (more := len(page.entries) - MOST_ENTRIES) > 0:
+            lines.append(f"... and {more:,} more entries, in the file")
         return "\n".join(lines if page.entries else [*lines, "(empty)"])
 
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 import attrs
 from attrs import field
 
-from beaver_hooks_curated.entries import DELIMITER, Entries, Page, handle, holds_delimiter, size
+from beaver_hooks_curated.entries import DELIMITER, MOST_ENTRIES, Entries, Page, handle, holds_delimiter, size
 from beaver_hooks_curated.errors import EditRefused
 from beaver_hooks_curated.scanning import clean, scan
 
@@ -62,21 +62,23 @@ def prepare(operations: Sequence[Operation]) -> tuple[Operation, ...]:
     return tuple(_named(number, len(operations), each, _prepared) for number, each in enumerate(operations, 1))
 
 
-def apply(page: Page, operations: Sequence[Operation], *, archive: bool = False) -> Edit:
+def apply(page: Page, operations: Sequence[Operation], *, archive: bool = False, batch: bool | None = None) -> Edit:
     """Return what the prepared operations make of the page. The limit is judged on the final state only.
 
     Args:
         page: what is there.
         operations: what to do, in order.
         archive: let the oldest entries make room instead of refusing.
+        batch: the operations came as a list; several always do.
 
     Raises:
-        EditRefused: an operation fits nothing or too much, the result does not fit, or a batch would leave nothing.
+        EditRefused: an operation fits nothing or too much, takes what only a person may, the result does not fit, or a
+            batch would leave nothing.
     """
-    bench = _Bench(list(page.entries))
+    bench = _Bench(page)
     for number, each in enumerate(operations, 1):
         _named(number, len(operations), each, partial(bench.do, number))
-    if len(operations) > 1 and page.entries and not bench.entries:
+    if (batch or len(operations) > 1) and page.entries and not bench.entries:
         raise EditRefused("This batch would leave nothing; remove the last entry by itself.", kind="emptied")
     evicted = _make_room(page, bench) if archive else ()
     _check_size(page, bench.entries)
@@ -109,8 +111,9 @@ def find(entries: Sequence[str], operation: Operation) -> int:
 class _Bench:
     """The entries while they are worked on."""
 
-    def __init__(self, entries: list[str]) -> None:
-        self.entries = entries
+    def __init__(self, page: Page) -> None:
+        self.entries = list(page.entries)
+        self.limit = page.limit
         self.fresh: set[str] = set()
         self.replaced: list[tuple[int, str]] = []
         self.removed: list[tuple[int, str]] = []
@@ -121,6 +124,7 @@ class _Bench:
             self._add(operation.content or "")
             return
         index = find(self.entries, operation)
+        self._check_author(self.entries[index], operation)
         if operation.action == "replace":
             self._replace(number, index, operation.content or "")
         else:
@@ -135,6 +139,15 @@ class _Bench:
             duplicates=self.duplicates,
             evicted=evicted,
         )
+
+    def _check_author(self, entry: str, operation: Operation) -> None:
+        """Leave alone what a person wrote beyond the limit; a hostile entry may go by its handle."""
+        if len(entry) > self.limit and (operation.old_text or "").strip() != handle(entry):
+            raise EditRefused(
+                f"This entry has {len(entry):,} characters, the limit is {self.limit:,}: the user wrote it, and only "
+                "the user changes it, in the file. Nothing was written.",
+                kind="hand_grown",
+            )
 
     def _add(self, content: str) -> None:
         if content in self.entries:
@@ -200,14 +213,19 @@ def _named(number: int, total: int, operation: Operation, step: Callable[[Operat
 
 def _make_room(page: Page, bench: _Bench) -> Entries:
     """Take the oldest entries out until what is new fits, with some headroom."""
-    if size(bench.entries) <= page.limit or size(bench.entries) <= page.size:
+    total, count = size(bench.entries), len(bench.entries)
+    too_long, too_many = total > max(page.limit, page.size), count > max(MOST_ENTRIES, len(page.entries))
+    if not too_long and not too_many:
         return ()
-    goal = page.limit - page.limit // HEADROOM
-    total, evicted = size(bench.entries), []
-    for entry in [each for each in bench.entries if each not in bench.fresh]:
-        if total <= goal:
+    goal = page.limit - page.limit // HEADROOM if too_long else total
+    goal_count = MOST_ENTRIES - MOST_ENTRIES // HEADROOM if too_many else count
+    evicted = []
+    # What a person wrote beyond the limit stays: it would not come back from the archive.
+    for entry in [each for each in bench.entries if each not in bench.fresh and len(each) <= page.limit]:
+        if total <= goal and count <= goal_count:
             break
         total -= len(entry) + len(DELIMITER)
+        count -= 1
         evicted.append(entry)
     leaving = set(evicted)
     bench.entries = [each for each in bench.entries if each not in leaving]
@@ -215,6 +233,12 @@ def _make_room(page: Page, bench: _Bench) -> Entries:
 
 
 def _check_size(page: Page, entries: Sequence[str]) -> None:
+    if len(entries) > max(MOST_ENTRIES, len(page.entries)):
+        raise EditRefused(
+            f"This would be {len(entries):,} entries of at most {MOST_ENTRIES:,}. Put several short ones into one, or "
+            "remove some, then add.",
+            kind="overflow",
+        )
     # A file that somebody made too long may shrink step by step.
     total = size(entries)
     if total <= page.limit or total < page.size or tuple(entries) == page.entries:

@@ -12,6 +12,8 @@ from enum import StrEnum
 import attrs
 
 DELIMITER = "\n§\n"
+MOST_ENTRIES = 1000
+"""Entries of one target that the tool may write, and that are shown of a file in which a person put more."""
 _SIGN = "§"
 _HANDLE_LENGTH = 8
 

@@ -57,8 +57,8 @@ class EditRefused(CuratedError):
     """An edit does not fit; nothing was written.
 
     Attributes:
-        kind: `invalid`, `trust`, `missing_old_text`, `no_match`, `ambiguous`, `overflow`, `threat`, `emptied`, `stale`
-            or `queue_full`.
+        kind: `invalid`, `trust`, `missing_old_text`, `no_match`, `ambiguous`, `overflow`, `threat`, `emptied`, `stale`,
+            `hand_grown` or `queue_full`.
         matches: the entries that an ambiguous `old_text` fits.
     """
 

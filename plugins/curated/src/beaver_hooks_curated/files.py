@@ -298,8 +298,11 @@ def _temporary(path: Path, content: bytes) -> Iterator[Path]:
 def _decoded(path: Path, content: bytes) -> str:
     try:
         text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise MemoryUnreadable(_advice(path, "is not UTF-8")) from None
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise MemoryUnreadable(
+            _advice(path, f"is not UTF-8 (line {line})", "open it in an editor and save it as UTF-8")
+        ) from None
     # What a disk leaves of a file that was never written is zeros.
     if "\0" in text:
         raise MemoryUnreadable(_advice(path, "holds zero bytes"))
@@ -316,8 +319,5 @@ def _refusal(path: Path, problem: str) -> str:
     return f"{path} cannot be written: the text holds {problem}. Take that out, and try again; nothing was written."
 
 
-def _advice(path: Path, problem: str) -> str:
-    return (
-        f"The memory file {path} {problem}. It was left as it is: fix it by hand or restore it from a backup, "
-        "or move it away to start anew."
-    )
+def _advice(path: Path, problem: str, remedy: str = "fix it by hand or restore it from a backup") -> str:
+    return f"The memory file {path} {problem}. It was left as it is: {remedy}, or move it away to start anew."

@@ -42,7 +42,7 @@ def sync_folder(folder: Path) -> None:
 
 def sweep(folder: Path) -> int:
     """Remove the temporary files that killed processes left in `folder`; return how many. Needs the lock."""
-    strays = list(folder.glob(".*.tmp"))
+    strays = [path for path in folder.glob(".*.tmp") if path.is_file() and not path.is_symlink()]
     for stray in strays:
         with explained(stray):
             stray.unlink(missing_ok=True)

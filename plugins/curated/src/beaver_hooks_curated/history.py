@@ -58,6 +58,7 @@ class Change:
         undoes: the id of the change that this one takes back, or that undo has passed over.
         before_sketch: stands for `before` where that was too large to be kept.
         after_sketch: stands for `after`, likewise.
+        slipped: a person wrote it while we did, so it was out of the file for a moment.
     """
 
     id: str = field(factory=lambda: secrets.token_hex(4))
@@ -69,6 +70,7 @@ class Change:
     undoes: str | None = None
     before_sketch: Sketch | None = None
     after_sketch: Sketch | None = None
+    slipped: bool = False
 
     @property
     def whole(self) -> bool:
@@ -91,12 +93,12 @@ class Change:
     @property
     def added(self) -> Entries:
         """What it brought."""
-        return tuple(entry for entry in self.after if entry not in self.before)
+        return _missing(self.after, self.before)
 
     @property
     def removed(self) -> Entries:
         """What it took away."""
-        return tuple(entry for entry in self.before if entry not in self.after)
+        return _missing(self.before, self.after)
 
     def facts(self) -> dict[str, Any]:
         """Return what may be said of it in an audit event: ids and sizes, no text."""
@@ -180,16 +182,22 @@ class History:
         self._known = None
 
 
+def _missing(entries: Entries, others: Entries) -> Entries:
+    known = frozenset(others)
+    return tuple(entry for entry in entries if entry not in known)
+
+
 def _slim(change: Change) -> Change:
     """Return the change as it is kept: sketches for states that are too large."""
-    if change.before_sketch is None and _is_large(change.before):
+    if change.before_sketch is None and is_large(change.before):
         change = attrs.evolve(change, before=(), before_sketch=Sketch.of(change.before))
-    if change.after_sketch is None and _is_large(change.after):
+    if change.after_sketch is None and is_large(change.after):
         change = attrs.evolve(change, after=(), after_sketch=Sketch.of(change.after))
     return change
 
 
-def _is_large(entries: Entries) -> bool:
+def is_large(entries: Entries) -> bool:
+    """Whether a state is too large to be kept."""
     # Escaped, a character takes six bytes at most: whoever is far below need not be measured.
     if size(entries) * 6 + len(entries) * 4 <= LONGEST_STATE:
         return False
@@ -205,6 +213,7 @@ def _line(change: Change) -> str:
         "before": attrs.asdict(change.before_sketch) if change.before_sketch else change.before,
         "after": attrs.asdict(change.after_sketch) if change.after_sketch else change.after,
         "undoes": change.undoes,
+        "slipped": change.slipped,
     }
     return json.dumps(plain, ensure_ascii=False)
 
@@ -225,6 +234,7 @@ def _parsed(line: str, target: Target) -> Change | None:
             undoes=None if plain.get("undoes") is None else str(plain["undoes"]),
             before_sketch=before_sketch,
             after_sketch=after_sketch,
+            slipped=plain.get("slipped") is True,
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

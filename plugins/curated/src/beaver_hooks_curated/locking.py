@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import stat
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from beaver_hooks_curated.errors import MemoryLocked, MemoryUnwritable
 LOCK_FILE = ".lock"
 _PAUSE, _LONGEST_PAUSE = 0.001, 0.02
 _LONGEST_NOTE = 500
+_PRIVATE = 0o600
 _NO_LINKS: int = getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -26,7 +28,8 @@ def locked(folder: Path, seconds: float) -> Iterator[None]:
     """
     path = folder / LOCK_FILE
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINKS, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINKS, _PRIVATE)
+        _tighten(descriptor)
     except OSError as error:
         raise MemoryUnwritable(
             f"{path} cannot be written ({error.strerror}); make the folder writable, and try again."
@@ -37,6 +40,14 @@ def locked(folder: Path, seconds: float) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _tighten(descriptor: int) -> None:
+    """Make a lock private that an older version, or another program, has made readable for others."""
+    # One that belongs to another user stays as it is: it holds a process id and a time.
+    if stat.S_IMODE(os.fstat(descriptor).st_mode) != _PRIVATE:
+        with contextlib.suppress(PermissionError):
+            os.fchmod(descriptor, _PRIVATE)
 
 
 def _wait(descriptor: int, folder: Path, seconds: float) -> None:

@@ -4,9 +4,10 @@ Nobody who edits a file by hand takes our lock. So what is found may rest on an 
 that was acknowledged. What came and went since then is known from the history.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from beaver_hooks_curated.entries import Entries, tidy
+from beaver_hooks_curated.history import OUTSIDE, Change
 
 
 def merge(base: Entries, ours: Entries, theirs: Entries) -> Entries:
@@ -19,15 +20,39 @@ def merge(base: Entries, ours: Entries, theirs: Entries) -> Entries:
     return tidy([*kept, *(entry for entry in ours if entry not in base)])
 
 
-def restore(known: Entries, found: Entries, recent: Iterable[tuple[Entries, Entries]]) -> Entries:
-    """Return what was found, with the changes that its writer cannot have seen.
+def restore(found: Entries, recent: Sequence[Change]) -> Entries:
+    """Return what a person wrote, with the changes of ours that the person cannot have seen.
+
+    A change that a person made is never made again: what they replaced stays replaced.
 
     Args:
-        known: the last state that was acknowledged.
-        found: what is in the file, written by somebody else.
-        recent: before and after of each change that was made moments before the file was written.
+        found: the entries in the file, written by a person.
+        recent: the changes that were made moments before the file was written, the oldest first.
     """
-    changes = list(recent)
-    if not changes:
-        return found
-    return merge(changes[0][0], known, found)
+    ours: dict[str, bool] = {}
+    for change in recent[_seen(found, recent) :]:
+        if change.action == OUTSIDE and not change.slipped:
+            for entry in (*change.added, *change.removed):
+                ours.pop(entry, None)
+        else:
+            ours |= {**dict.fromkeys(change.removed, False), **dict.fromkeys(change.added, True)}
+    kept = [entry for entry in found if ours.get(entry, True)]
+    return tidy([*kept, *(entry for entry, added in ours.items() if added)])
+
+
+def _seen(found: Entries, recent: Sequence[Change]) -> int:
+    """Return how many of the changes the writer has seen: the last of ours that is there, and all before it.
+
+    Text that is put after the last entry, as a shell does, or that corrects an entry makes a longer one of it. What a
+    person wrote says nothing: they know their own text.
+    """
+    for count in range(len(recent), 0, -1):
+        change = recent[count - 1]
+        if change.action != OUTSIDE and change.added and _shows(change, found):
+            return count
+    return 0
+
+
+def _shows(change: Change, found: Entries) -> bool:
+    known = frozenset(change.before)
+    return any(entry.startswith(change.added) for entry in found if entry not in known)

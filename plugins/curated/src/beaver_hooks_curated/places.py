@@ -45,6 +45,10 @@ class Places:
         """Return what waits there for approval."""
         return Queue(self.folder_of(target, user), self._trust)
 
+    def queue_of(self, store: MemoryStore) -> Queue:
+        """Return what waits for approval beside the files of a store."""
+        return Queue(store.folder, self._trust)
+
     def stores(self) -> tuple[MemoryStore, ...]:
         """Return every store that has a folder."""
         users = sorted((self.folder / USERS).glob("*/"))

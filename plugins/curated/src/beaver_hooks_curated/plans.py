@@ -7,6 +7,7 @@ import attrs
 from beaver_hooks_curated.editing import Edit, Operation, apply
 from beaver_hooks_curated.entries import Entries, Page, join, parse, size
 from beaver_hooks_curated.errors import EditRefused
+from beaver_hooks_curated.history import is_large
 from beaver_hooks_curated.merging import merge
 from beaver_hooks_curated.scanning import clean
 
@@ -16,9 +17,25 @@ def action(operations: Sequence[Operation]) -> str:
     return operations[0].action if len(operations) == 1 else "batch"
 
 
-def approved(page: Page, *, operations: Sequence[Operation], archive: bool, evicted: Entries) -> Edit:
+def undoable(page: Page, operations: Sequence[Operation], *, archive: bool, batch: bool | None) -> Edit:
+    """Return what the operations make of the page, or refuse to take away what undo could not bring back.
+
+    Raises:
+        EditRefused: see `apply`; or the file is so large that the history cannot hold it.
+    """
+    edit = apply(page, operations, archive=archive, batch=batch)
+    if is_large(page.entries) and not set(page.entries) <= set(edit.entries):
+        raise EditRefused(
+            "The file is so large that undo could not bring back what this takes away; the user has to shorten it by "
+            "hand. Nothing was written.",
+            kind="hand_grown",
+        )
+    return edit
+
+
+def approved(page: Page, *, operations: Sequence[Operation], archive: bool, evicted: Entries, batch: bool) -> Edit:
     """Return what was approved, or refuse to let other entries make room than those that were shown."""
-    edit = apply(page, operations, archive=archive)
+    edit = undoable(page, operations, archive=archive, batch=batch)
     if not set(edit.evicted) <= set(evicted):
         raise EditRefused("Other entries would have to make room now.", kind="stale")
     return edit

@@ -60,12 +60,12 @@ class Curated:
 
     @hookimpl
     async def start(self) -> None:
-        """Sweep what killed processes left behind; report a file that waits to be confirmed or cannot be read."""
+        """Sweep what killed processes left behind, and report files that cannot be read or wait to be confirmed."""
         await asyncio.to_thread(self.service.sweep)
+        if await asyncio.to_thread(self.service.problems):
+            self._report.degraded(UNREADABLE)
         if await asyncio.to_thread(self.service.unconfirmed):
             self._report.degraded(UNCONFIRMED)
-        elif await asyncio.to_thread(self.service.problems):
-            self._report.degraded(UNREADABLE)
 
     def take_edit(self, target: Target, base: str, text: str, user: str | None) -> Written:
         """Take what a person made of `base` in an editor, and write down that they did; see `MemoryService.edited`."""

@@ -35,7 +35,7 @@ _STRAY_SELECTORS, _STRAY_ZERO_WIDTH = 3, 7
 _WORDS = re.compile(r"\w+|[!?;\n|\u3002\uff01\uff1f]|\.(?=\s|$)")
 _SPACED = re.compile(r"(?<!\w)\w(?:[ ._*-]\w){5,60}(?!\w)")
 _LONGEST_STEM, _SHORTEST_STEM = 14, 2
-_MOST_KNOWN = 1000
+_MOST_KNOWN = 4000
 _MARKS = "\u0300-\u036f"
 
 

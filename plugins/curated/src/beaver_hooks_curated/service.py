@@ -1,5 +1,6 @@
 """Curated memory as the rest of the plugin uses it: snapshot, change, approval, undo. Blocking, without a host."""
 
+import contextlib
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -9,7 +10,7 @@ from attrs import field
 
 from beaver_hooks_curated import aside
 from beaver_hooks_curated.access import BOTH, Targets
-from beaver_hooks_curated.editing import Operation, apply, prepare
+from beaver_hooks_curated.editing import Operation, prepare
 from beaver_hooks_curated.entries import Page, Target, join, parse
 from beaver_hooks_curated.errors import (
     EditRefused,
@@ -21,12 +22,12 @@ from beaver_hooks_curated.errors import (
 )
 from beaver_hooks_curated.history import Change
 from beaver_hooks_curated.places import Places
-from beaver_hooks_curated.plans import action, approved, by_hand, pinned
+from beaver_hooks_curated.plans import action, approved, by_hand, pinned, undoable
 from beaver_hooks_curated.scanning import Scanner
 from beaver_hooks_curated.settings import CuratedSettings
 from beaver_hooks_curated.snapshot import MemorySnapshot, take
 from beaver_hooks_curated.staging import Staged
-from beaver_hooks_curated.store import MemoryStore, Written
+from beaver_hooks_curated.store import MemoryStore, Written, problem
 from beaver_hooks_curated.undoing import nothing_to_undo
 from beaver_hostspecs import BelieveAll, Clock, FileTrust, SystemClock
 
@@ -78,6 +79,7 @@ class MemoryService:
         self.scan = Scanner()
         self._clock = clock or SystemClock()
         self._left_out: set[Path] = set()
+        self._swept = False
         self._places = Places(folder, settings, self._clock, trust or BelieveAll())
 
     @property
@@ -86,7 +88,7 @@ class MemoryService:
         return self._places.folder
 
     def sweep(self) -> int:
-        """Remove temporary files that killed processes left behind; return how many."""
+        """Remove temporary files that killed processes left behind; return how many. Writes do it by themselves."""
         return sum(store.sweep() for store in self._places.stores())
 
     def page(self, target: Target, user: str | None = None) -> Page:
@@ -99,6 +101,7 @@ class MemoryService:
         Raises:
             MemoryUnreadable: a file is there and cannot be read. One that is not confirmed is left out.
         """
+        self._sweep_once()
         pages: list[Page] = []
         outside: list[Change] = []
         not_kept: list[Change] = []
@@ -135,16 +138,15 @@ class MemoryService:
         return tuple(found)
 
     def problems(self, user: str | None = None) -> tuple[str, ...]:
-        """Return what keeps files from being read, each with its remedy; a file that is not confirmed is none."""
-        found: list[str] = []
-        for target, store in self._stores(user, BOTH):
-            try:
-                store.check(target)
-            except MemoryUnconfirmed:
-                continue  # `unconfirmed` names it
-            except MemoryUnreadable as error:
-                found.append(str(error))
-        return tuple(found)
+        """Return a sentence for each file that cannot be read, with its remedy; without a user, of all users.
+
+        Files that wait to be confirmed are not among them: `unconfirmed` has those.
+        """
+        stores = (
+            self._places.stores() if user is None else dict.fromkeys(store for _, store in self._stores(user, BOTH))
+        )
+        said = [each for store in stores for target in Target for each in store.problems(target)]
+        return (*said, *(each for store in stores if (each := problem(self._places.queue_of(store).all))))
 
     def is_well(self, user: str | None = None) -> bool:
         """Whether all is confirmed, nothing was emptied by somebody else, and no text of theirs waits aside."""
@@ -152,22 +154,31 @@ class MemoryService:
         confirmed = not (self._left_out and self.unconfirmed(user))
         return confirmed and not self._emptied(user, BOTH) and not self._displaced(user, BOTH)
 
-    def change(self, target: Target, operations: Sequence[Operation], user: str | None = None) -> Written:
+    def change(
+        self, target: Target, operations: Sequence[Operation], user: str | None = None, *, batch: bool | None = None
+    ) -> Written:
         """Make an edit, all of it or nothing.
 
+        Args:
+            target: which memory.
+            operations: the steps, in order.
+            user: whose memory.
+            batch: the steps came as a list, which may not leave nothing; several always do.
+
         Raises:
-            EditRefused: it does not fit.
+            EditRefused: it does not fit, or undo could not take it back.
             CuratedError: a file cannot be read or written; see `MemoryStore.write`.
         """
         prepared = prepare(operations)
-        plan = partial(apply, operations=prepared, archive=self._archives)
+        plan = partial(undoable, operations=prepared, archive=self._archives, batch=batch)
         return self._places.store(target, user).write(target, plan, action=action(prepared))
 
     # --- Approval -----------------------------------------------------------------------------------------------
 
     def stage(
-        self, target: Target, operations: Sequence[Operation], user: str | None = None, *, echoes: bool = False
-    ) -> Staged:
+        self, target: Target, operations: Sequence[Operation], user: str | None = None, *, echoes: bool = False,
+        batch: bool | None = None,
+    ) -> Staged:  # fmt: skip
         """Let an edit wait for approval. It is checked and scanned now, and pinned to the entries it means.
 
         Raises:
@@ -176,13 +187,14 @@ class MemoryService:
         prepared = prepare(operations)
         store = self._places.store(target, user)
         page = store.read(target).page
-        edit = apply(page, prepared, archive=self._archives)
+        edit = undoable(page, prepared, archive=self._archives, batch=batch)
         staged = Staged(
             when=self._clock.now(),
             target=target,
             operations=pinned(edit, prepared),
             evicted=edit.evicted,
             echoes=echoes,
+            batch=bool(batch),
         )
         with store.locked():
             self._places.queue(target, user).put(staged)
@@ -204,7 +216,8 @@ class MemoryService:
         staged = self._waiting(staged_id, user, targets)
         try:
             prepared = prepare(staged.operations)
-            plan = partial(approved, operations=prepared, archive=self._archives, evicted=staged.evicted)
+            plan = partial(approved, operations=prepared, archive=self._archives, evicted=staged.evicted,
+                           batch=staged.batch)  # fmt: skip
             written = self._places.store(staged.target, user).write(staged.target, plan, action=action(prepared))
         except EditRefused as error:
             raise EditRefused(
@@ -277,6 +290,13 @@ class MemoryService:
         stores = self._places.stores() if user is None and targets == BOTH else tuple(own.values())
         outside = [change for store in stores for change in store.forget_history()]
         return Forgotten(folders=len(stores), outside=tuple(outside))
+
+    def _sweep_once(self) -> None:
+        """Sweep before the first snapshot; where that cannot be done now, the first write does it."""
+        if not self._swept:
+            self._swept = True
+            with contextlib.suppress(MemoryLocked, MemoryUnwritable):
+                self.sweep()
 
     @property
     def _archives(self) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import attrs
 from attrs import field
 
-from beaver_hooks_curated.entries import DELIMITER, Page, Target, handle
+from beaver_hooks_curated.entries import DELIMITER, MOST_ENTRIES, Entries, Page, Target, handle
 from beaver_hooks_curated.scanning import clean
 
 HEADERS = {Target.MEMORY: "MEMORY (your personal notes)", Target.USER: "USER PROFILE (who the user is)"}
@@ -23,7 +23,7 @@ class MemorySnapshot:
     Attributes:
         blocks: texts for the system prompt; a target without entries has none.
         blocked: how many entries were kept out because they look like a threat, per target.
-        clipped: shown and total characters of each target that is far too long.
+        clipped: shown and total characters of each target that is far too long, or has too many entries.
     """
 
     blocks: tuple[str, ...] = field(default=(), repr=False)
@@ -42,22 +42,29 @@ def take(pages: Sequence[Page], scan: Scan) -> MemorySnapshot:
     for page in pages:
         if not page.entries:
             continue
-        shown = [shown_entry(page.target, number, entry, scan) for number, entry in enumerate(page.entries, 1)]
-        count = sum(bool(scan(entry)) for entry in page.entries)
-        if count:
+        head, tail = _shown_numbers(page)
+        found = {number: scan(page.entries[number]) for number in (*head, *tail)}
+        if count := sum(map(bool, found.values())):
             blocked.append((page.target, count))
-        text = DELIMITER.join(shown)
-        cut = _cut(text, max(_ROOM * page.limit, _LEAST_ROOM))
-        if cut is not text:
-            clipped.append((page.target, len(cut), len(text)))
-        blocks.append(f"{_header(page)}\n{cut}")
+        shown = [_as_shown(page.target, number + 1, page.entries[number], found[number]) for number in found]
+        text, cut = _cut(page, shown[: len(head)], shown[len(head) :])
+        if cut:
+            clipped.append((page.target, len(text), page.size))
+        blocks.append(f"{_header(page)}\n{text}")
     return MemorySnapshot(blocks=tuple(blocks), blocked=tuple(blocked), clipped=tuple(clipped))
 
 
 def shown_entry(target: Target, number: int, entry: str, scan: Scan) -> str:
     """Return the entry as a model may see it: cleaned, or a marker in its place."""
-    found = scan(entry)
-    return blocked_marker(target, number, entry, found) if found else clean(entry)
+    return _as_shown(target, number, entry, scan(entry))
+
+
+def shown_entries(page: Page, scan: Scan) -> list[str]:
+    """Return the entries of a page as a model may see them, without the middle where there are too many."""
+    head, tail = _shown_numbers(page)
+    shown = [shown_entry(page.target, number + 1, page.entries[number], scan) for number in (*head, *tail)]
+    gap = [_gap(page, len(shown))] if len(shown) < len(page.entries) else []
+    return [*shown[: len(head)], *gap, *shown[len(head) :]]
 
 
 def blocked_marker(target: Target, number: int, entry: str, found: Sequence[str]) -> str:
@@ -74,9 +81,50 @@ def _header(page: Page) -> str:
     return f"{_RULE}\n{HEADERS[page.target]} [{page.usage}]{over}\n{_RULE}"
 
 
-def _cut(text: str, room: int) -> str:
-    """Return the head and the tail of a text that a hand has made far too long."""
+def _as_shown(target: Target, number: int, entry: str, found: Sequence[str]) -> str:
+    return blocked_marker(target, number, entry, found) if found else clean(entry)
+
+
+def _shown_numbers(page: Page) -> tuple[range, range]:
+    """Return the entries of which something is shown: at the head and at the tail. No others are scanned."""
+    total, room = len(page.entries), _room(page)
+    if total <= MOST_ENTRIES and page.size <= room:
+        return range(total), range(0)
+    head = _filling(page.entries, _HEAD * room, _HEAD * MOST_ENTRIES)
+    tail = _filling(page.entries[: head - 1 : -1], _TAIL * room, _TAIL * MOST_ENTRIES)
+    return range(head), range(total - tail, total)
+
+
+def _filling(entries: Entries, characters: float, most: float) -> int:
+    """Return how many entries, the last of them perhaps in part, fill that many characters."""
+    used = count = 0
+    for entry in entries:
+        if used >= characters or count >= most:
+            break
+        used += len(entry) + len(DELIMITER)
+        count += 1
+    return count
+
+
+def _cut(page: Page, head: Sequence[str], tail: Sequence[str]) -> tuple[str, bool]:
+    """Return the text of a block, and whether something is missing of a file that a person has made far too long."""
+    room, shown = _room(page), len(head) + len(tail)
+    text = DELIMITER.join((*head, *tail))
+    front, back = int(room * _HEAD), int(room * _TAIL)
+    if shown < len(page.entries):
+        return f"{DELIMITER.join(head)[:front]}\n{_gap(page, shown)}\n{DELIMITER.join(tail)[-back:]}", True
     if len(text) <= room:
-        return text
-    head, tail = int(room * _HEAD), int(room * _TAIL)
-    return f"{text[:head]}\n[... {len(text) - head - tail:,} characters not shown ...]\n{text[-tail:]}"
+        return text, False
+    return f"{text[:front]}\n[... {len(text) - front - back:,} characters not shown ...]\n{text[-back:]}", True
+
+
+def _gap(page: Page, shown: int) -> str:
+    total = len(page.entries)
+    return (
+        f"[... {total - shown:,} of {total:,} entries not shown; {page.target.file_name} should hold at most "
+        f"{MOST_ENTRIES:,} entries and {page.limit:,} characters ...]"
+    )
+
+
+def _room(page: Page) -> int:
+    return max(_ROOM * page.limit, _LEAST_ROOM)

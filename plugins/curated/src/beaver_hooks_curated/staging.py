@@ -30,6 +30,7 @@ class Staged:
         operations: what it does; each `old_text` is the exact entry that was meant when it was staged.
         evicted: the entries that may make room for it, and no others.
         echoes: the content repeats what was recalled for the turn that asked for it.
+        batch: the operations came as a list, which may not leave nothing.
     """
 
     id: str = field(factory=lambda: secrets.token_hex(3))
@@ -38,6 +39,7 @@ class Staged:
     operations: tuple[Operation, ...] = field(repr=False)
     evicted: Entries = field(default=(), repr=False)
     echoes: bool = False
+    batch: bool = False
 
 
 class Queue:
@@ -98,6 +100,7 @@ def _staged(plain: dict[str, Any]) -> Staged:
         operations=tuple(_operation(each) for each in plain["operations"]),
         evicted=tuple(map(_text, plain.get("evicted", ()))),
         echoes=bool(plain.get("echoes", False)),
+        batch=bool(plain.get("batch", False)),
     )
 
 

@@ -5,8 +5,8 @@ last. A crash in between leaves the old file, and a history whose last line neve
 """
 
 import json
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import attrs
 from beaver_hooks_curated import aside, files, folders
 from beaver_hooks_curated.editing import Edit
 from beaver_hooks_curated.entries import Entries, Page, Target, join, parse
-from beaver_hooks_curated.errors import EditRefused
+from beaver_hooks_curated.errors import EditRefused, MemoryUnconfirmed, MemoryUnreadable
 from beaver_hooks_curated.history import OUTSIDE, UNDO, Change, History
 from beaver_hooks_curated.locking import locked
 from beaver_hooks_curated.merging import restore
@@ -85,6 +85,7 @@ class MemoryStore:
         self._limits = dict(limits)
         self._lock_seconds = lock_seconds
         self._clock = clock
+        self._swept = False
         self._histories = {target: History(folder, target, trust) for target in Target}
 
     def path(self, target: Target) -> Path:
@@ -110,6 +111,11 @@ class MemoryStore:
         """
         files.read(self.path(target), self._trust)
         self._histories[target].changes()
+
+    def problems(self, target: Target) -> tuple[str, ...]:
+        """Return what is wrong with each file of a target that cannot be read, and the remedy."""
+        reads = (partial(files.read, self.path(target), self._trust), self._histories[target].changes)
+        return tuple(said for read in reads if (said := problem(read)))
 
     def write(self, target: Target, plan: Plan, *, action: str) -> Written:
         """Make the edit that `plan` says for the state found under the lock, durably.
@@ -179,13 +185,18 @@ class MemoryStore:
         """Remove what killed processes left behind; return how many files that were."""
         if not any(self.folder.glob(".*.tmp")):
             return 0
-        with self.locked():
+        with locked(self.folder, self._lock_seconds):
             return folders.sweep(self.folder)
 
-    def locked(self) -> AbstractContextManager[None]:
-        """Hold the folder's lock; the folder is made if need be."""
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder's lock; the folder is made if need be, and the first time it is swept."""
         folders.make_folder(self.folder)
-        return locked(self.folder, self._lock_seconds)
+        with locked(self.folder, self._lock_seconds):
+            if not self._swept:
+                folders.sweep(self.folder)
+                self._swept = True
+            yield
 
     # --- Under the lock -----------------------------------------------------------------------------------------
 
@@ -225,13 +236,13 @@ class MemoryStore:
         return entries, merged, attrs.evolve(change, before_sketch=last.after_sketch if last else None)
 
     def _restored(self, target: Target, found: files.Found) -> Entries:
-        """Return what somebody else has written, with the changes that they cannot have seen."""
+        """Return what a person has written, with the changes of ours that the person cannot have seen."""
         changes, entries = self._histories[target].changes(), parse(found.text)
-        recent = [(each.before, each.after) for each in changes if each.when.timestamp() > found.written - UNSEEN]
-        # Who leaves nothing means it: nobody saves an empty text over a memory that they were editing.
-        if not recent or not entries or not all(each.whole for each in changes[-len(recent) :]):
+        recent = [each for each in changes if each.when.timestamp() > found.written - UNSEEN]
+        # An empty text is meant: an editor does not save one over a memory that it had opened.
+        if not entries or not all(each.whole for each in recent):
             return entries
-        return restore(changes[-1].after, entries, recent)
+        return restore(entries, recent)
 
     def _put(self, target: Target, on_disk: Entries, after: Entries) -> tuple[tuple[Change, ...], tuple[Path, ...]]:
         """Put the entries into the file; what somebody wrote there in the meantime is merged and put again.
@@ -251,7 +262,7 @@ class MemoryStore:
             merged = self._restored(target, old)
             if merged == after:
                 break
-            slipped.append(self._change(target, OUTSIDE, after, merged))
+            slipped.append(attrs.evolve(self._change(target, OUTSIDE, after, merged), slipped=True))
             self._histories[target].append(slipped[-1:])
             on_disk, after = after, merged
         aside.take_in(displaced, target)
@@ -275,6 +286,17 @@ class MemoryStore:
 
     def _page(self, target: Target, entries: Entries) -> Page:
         return Page(target=target, entries=entries, limit=self._limits[target])
+
+
+def problem(read: Callable[[], object]) -> str | None:
+    """Return why something cannot be read, or `None`. What waits to be confirmed can be read."""
+    try:
+        read()
+    except MemoryUnconfirmed:
+        return None
+    except MemoryUnreadable as error:
+        return str(error)
+    return None
 
 
 def _never_came(last: Change, entries: Entries, found: files.Found) -> bool:

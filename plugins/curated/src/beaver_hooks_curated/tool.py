@@ -24,7 +24,7 @@ MOST_FAILURES = 3
 """Failed tries in one turn after which the answer is to stop."""
 MOST_OPERATIONS = 100
 _MOST_TURNS = 1000
-_COUNTED = frozenset({"overflow", "no_match", "ambiguous", "missing_old_text", "emptied", "stale"})
+_COUNTED = frozenset({"overflow", "no_match", "ambiguous", "missing_old_text", "emptied", "stale", "hand_grown"})
 
 DESCRIPTION = (
     "Keep short facts that will matter in later sessions. target=user: who the user is, preferences, how to work with "
@@ -82,12 +82,13 @@ class MemoryTool:
         except EditRefused as error:
             _tell_failure(target, error, report)
             return answers.failure(error, None, self._service.scan, batch=False)
+        batch = bool(arguments.get("operations"))
         echoes = any(turn.was_injected(operation.content) for operation in operations if operation.content)
-        call = partial(self._do, target, operations, turn.user, report, echoes=echoes)
+        call = partial(self._do, target, operations, turn.user, report, echoes=echoes, batch=batch)
         try:
             answer = await asyncio.to_thread(call)
         except EditRefused as error:
-            return await self._refused(target, error, turn, batch=bool(arguments.get("operations")))
+            return await self._refused(target, error, turn, batch=batch)
         except MemoryUnconfirmed as error:
             return answers.unconfirmed(error)
         if "staged" not in answer:
@@ -108,21 +109,22 @@ class MemoryTool:
             raise EditRefused(f"The user of this turn may change {names}; nothing was written.", kind="trust")
 
     def _do(
-        self, target: Target, operations: Sequence[Operation], user: str | None, report: Report, *, echoes: bool
-    ) -> answers.Answer:
+        self, target: Target, operations: Sequence[Operation], user: str | None, report: Report, *, echoes: bool,
+        batch: bool,
+    ) -> answers.Answer:  # fmt: skip
         """Do it and say so, in a thread: when the write is done, whoever waited may be gone."""
         service = self._service
         try:
             if service.settings.approval:
-                waiting = service.stage(target, operations, user, echoes=echoes)
+                waiting = service.stage(target, operations, user, echoes=echoes, batch=batch)
                 _tell_waiting(waiting, report)
                 return answers.staged(waiting, service.scan)
-            written = attrs.evolve(service.change(target, operations, user), echoes=echoes)
+            written = attrs.evolve(service.change(target, operations, user, batch=batch), echoes=echoes)
         except CuratedError as error:
             _tell_failure(target, error, report)
             raise
         _tell(written, report, well=written.change is not None and service.is_well(user))
-        return answers.success(written, operations, service.scan)
+        return answers.success(written, operations, service.scan, batch=batch)
 
     async def _refused(self, target: Target, error: EditRefused, turn: Turn, *, batch: bool) -> answers.Answer:
         if self._is_hopeless(turn, error):
