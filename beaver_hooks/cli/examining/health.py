@@ -63,5 +63,5 @@ def _kept(name: str, body: Mapping[str, Any], absence: Absence, *, wanted: bool)
         return warning(f"plugin {name}", "what was kept of its health cannot be read", "the next start begins anew")
     gone = absence.text(name, health)
     if gone and health.state == "degraded" and absence.is_recent(name, health):
-        return warning(f"plugin {name}", gone, _remedy(health))
+        return warning(f"plugin {name}", gone, _remedy(name, health))
     return ok(f"plugin {name}", gone) if gone else examine(name, health, wanted=wanted, degraded="problem")

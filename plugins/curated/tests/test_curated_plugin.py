@@ -103,7 +103,7 @@ async def test_unreadable_at_the_start(state):
     (folder / "MEMORY.md").write_bytes(b"caf\xe9")
 
     async with Host(entry_points=["curated"], state_folder=state) as host:
-        assert "reported: curated_unreadable" in str(host.health()["curated"])
+        assert "reported: unreadable_file" in str(host.health()["curated"])
 
 
 async def test_modes(state, tmp_path, monkeypatch):
