@@ -288,6 +288,13 @@ async def test_conversations_that_were_brought(project):
     await project.asked()
 
 
+async def test_while_a_commit_is_edited(project):
+    """Git's lock alone refuses no conversations, and no file of the user's own waits to be confirmed for it."""
+    (project.here / ".git" / "index.lock").touch()
+
+    await project.asked()
+
+
 async def test_a_key_in_the_index(project):
     """The doctor says that a trail whose key git lists proves nothing."""
     await project.git("add", "-f", ".beaver/audit.key")

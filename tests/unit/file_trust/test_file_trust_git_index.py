@@ -228,7 +228,7 @@ def test_a_git_that_hangs(state, tmp_path, monkeypatch):
 
 
 def test_while_git_changes_files(indexes, state, root):
-    """While git holds its lock, what was written lately may be git's: it writes files first, and its index last."""
+    """While git holds its lock, a file written lately may be git's, as git writes its index last: it cannot be told."""
     (root / ".git" / "index.lock").touch()
     during = answers(indexes, state)
     long_ago = (root / ".git" / "index.lock").stat().st_mtime - UNDER_WAY - 1
