@@ -379,15 +379,21 @@ def test_files_and_the_doctor(cli, brought, tmp_path):
 
 
 def test_what_git_should_not_list(cli, brought, scratch):
-    """The doctor names databases and a key that git lists, each with the command that takes it out."""
-    for name in ("host.db", "audit.key"):
-        (scratch / ".beaver" / name).touch()
+    """The doctor names databases with what SQLite keeps beside them, a key and a switch that git lists, with a remedy."""
+    key, switch = scratch / ".beaver" / "audit.key", scratch / ".beaver" / "memory-off.json"
+    databases = [scratch / ".beaver" / name for name in ("host.db", "plugins/local/memory.db", "sessions.db")]
+    databases = sorted(Path(f"{each}{end}") for each in databases for end in ("", "-journal", "-shm", "-wal"))
+    (scratch / ".beaver" / "plugins" / "local").mkdir()
+    for path in (key, switch, *databases):
+        path.write_text("x")
     subprocess.run(["git", "add", "-f", ".beaver"], cwd=scratch, check=True)
+    for path in databases[-4:]:  # the conversations are asked about by name, as a run does
+        path.unlink()
     cli("trust", "--files", "--yes")
     found = [each for each in cli("doctor", "--json").json["findings"] if each["subject"] == "files in git's index"]
 
-    key, database = scratch / ".beaver" / "audit.key", scratch / ".beaver" / "host.db"
+    why = {key: "everybody with the repository can forge the audit trail", switch: "a pull can switch memory on or off"}
     assert [
-        (f"it lists {key}: everybody with the repository can forge the audit trail", f"run: git rm --cached {key}"),
-        (f"it lists {database}: a pull can replace it", f"run: git rm --cached {database}"),
+        (f"it lists {path}: {why.get(path, 'a pull can replace it')}", f"run: git rm --cached {path}")
+        for path in sorted([key, switch, *databases])
     ] == [(each["text"], each["remedy"]) for each in found]
