@@ -336,7 +336,7 @@ def brought(scratch):
 
 
 def test_files(cli, brought):
-    """They are shown without what a terminal would obey, confirmed as they are shown, and doubted again."""
+    """They are shown with escapes for what a terminal would obey, confirmed as they are shown, and doubted again."""
     ran = [cli("trust", "--files", *words) for words in (("--show",), ("--yes",), (), ("--forget",), ("--show",))]
 
     assert [1, 0, 0, 0, 1] == [each.code for each in ran]
@@ -346,6 +346,29 @@ def test_files(cli, brought):
     assert ["No file waits to be confirmed.\n", "The confirmation of 1 file is taken back.\n"] == [
         each.out for each in ran[2:4]
     ]
+
+
+HIDDEN = {
+    "tag": "\U000e0041", "zero width": "\u200b", "bidi": "\u202e", "joiner": "\u200d", "selector": "\ufe0f",
+    "selector of the supplement": "\U000e0100", "Hangul filler": "\u3164", "grapheme joiner": "\u034f",
+    "line separator": "\u2028", "carriage return": "\r", "next line": "\x85", "escape": "\x1b", "private": "\ue000",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("character", HIDDEN.values(), ids=HIDDEN)
+def test_files_with_what_a_terminal_does_not_show(cli, brought, character):
+    """What is confirmed is shown whole: a character that a terminal does not show is shown as an escape."""
+    brought.write_bytes(f"one{character}two\tthree é\n".encode())
+    escape = character.encode("unicode_escape").decode()
+
+    assert f"\n+one{escape}two\tthree é\n" in cli("trust", "--files", "--show").out
+
+
+def test_files_that_are_no_text(cli, brought):
+    """A byte that is no UTF-8 is shown as an escape."""
+    brought.write_bytes(b"one\xff\n")
+
+    assert "\n+one\\xff\n" in cli("trust", "--files", "--show").out
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1)])
