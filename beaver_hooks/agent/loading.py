@@ -11,10 +11,9 @@ from typing import Any, Self
 import attrs
 
 from beaver_hooks.agent.chat import Provider
-from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.agent.finishing import uninterrupted
 from beaver_hooks.agent.providers.keyless import provider_of
-from beaver_hooks.agent.sessions.connecting import DATABASE
+from beaver_hooks.agent.sessions.connecting import refuse_listed
 from beaver_hooks.agent.sessions.events import SessionEvents
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hooks.agent.skills import SkillLibrary
@@ -211,17 +210,7 @@ async def _keep_off(store: SessionStore, host: Host) -> None:
 
 
 def _store(folder: Path, clock: Clock, files: StateFiles) -> SessionStore:
-    """Open the conversations. What a resumed one says counts as said by the user, so none may come with a repository.
-
-    Raises:
-        StorageError: git's index lists them, or they cannot be opened.
-    """
-    path = folder / DATABASE
-    if os.path.lexists(path) and files.is_listed(path):
-        raise StorageError(
-            f"Git's index lists {path}, so the conversations in it may be another person's. If they are yours, run "
-            f"`git rm --cached {path}`; else move the file away."
-        )
+    refuse_listed(folder, files)
     return SessionStore.open(folder, clock=clock)
 
 

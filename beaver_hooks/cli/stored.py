@@ -1,17 +1,20 @@
 """Opens what a state folder holds, for commands that need no plugin. Looking at a folder makes nothing in it."""
 
+import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from beaver_hooks.agent.errors import SessionError, UnknownSession
 from beaver_hooks.agent.sessions.connecting import DATABASE as SESSIONS
+from beaver_hooks.agent.sessions.connecting import refuse_listed
 from beaver_hooks.agent.sessions.store import MOST_ROWS, SessionStore
 from beaver_hooks.audit.chain import identifier_key, identify
 from beaver_hooks.audit.database import DATABASE as TRAIL
 from beaver_hooks.audit.key import KEY_FILE, read_key
 from beaver_hooks.cli.wording import counted
 from beaver_hooks.config.paths import printable
+from beaver_hooks.file_trust import StateFiles
 from beaver_hooks.turns.ids import is_ours
 from beaver_hostspecs import AuditUnavailable
 
@@ -48,6 +51,7 @@ def is_there(path: Path) -> bool:
 @asynccontextmanager
 async def sessions_in(folder: Path) -> AsyncIterator[SessionStore]:
     """Give the store of sessions in a folder, open, and close it."""
+    refuse_listed(folder, StateFiles(folder, os.environ))
     store = SessionStore.open(folder)
     try:
         yield store

@@ -27,6 +27,11 @@ def harmless(text: str) -> str:
     return neutralise(text)
 
 
+def escaped(text: str) -> str:
+    """Return `text` with each character that a terminal does not show as an escape; tabs and line feeds stay."""
+    return "".join(each if each in "\t\n" or _is_shown(each) else _escape(each) for each in text)
+
+
 def show(text: str = "", *, end: str = "\n", err: bool = False, paint: Paint | None = None) -> None:
     """Write to stdout (or stderr) at once: as it is for a program, harmless for a terminal.
 
@@ -126,6 +131,15 @@ def ended(over: Callable[[], None], make: Callable[[Callable[[], None]], Pieces]
         yield pieces
     finally:
         pieces.end()
+
+
+def _is_shown(character: str) -> bool:
+    # Variation selectors and fillers are printable for Python.
+    return character.isprintable() and (character.isascii() or neutralise(character) == character)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
 
 
 def _nothing() -> None:

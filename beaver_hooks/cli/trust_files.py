@@ -7,7 +7,7 @@ from pathlib import Path
 from beaver_hooks.cli.codes import CONFIGURATION, FOUND
 from beaver_hooks.cli.examining import settings
 from beaver_hooks.cli.examining.findings import report
-from beaver_hooks.cli.terminal import agreed, harmless, show
+from beaver_hooks.cli.terminal import agreed, escaped, show
 from beaver_hooks.cli.wording import counted
 from beaver_hooks.config.paths import printable
 from beaver_hooks.file_trust import StateFiles
@@ -52,8 +52,8 @@ def _forget(files: StateFiles, folders: tuple[Path, ...]) -> int:
 
 
 def _difference(path: Path, before: bytes, after: bytes) -> str:
-    """Return what a content adds to the last one that was believed. Whoever wrote it chose every character of it."""
+    """Return what a content adds to the last one that was believed, with every character of it to be seen."""
     name = printable(str(path))
-    known, now = (harmless(each.decode("utf-8", "replace")).splitlines() for each in (before, after))
+    known, now = (escaped(each.decode("utf-8", "backslashreplace")).splitlines() for each in (before, after))
     compared = difflib.unified_diff(known, now, f"{name} (as you know it)", f"{name} (now)", lineterm="")
     return scrub("".join(f"{each}\n" for each in compared))

@@ -64,7 +64,7 @@ class GitIndexes:
         self._places: dict[Path, tuple[float, Path, tuple[Path, ...]]] = {}
 
     def lists(self, path: Path) -> bool | None:
-        """Whether an index lists a file; `None` where that cannot be told."""
+        """Whether an index lists a file; `None` where git cannot be asked, or may be writing the file now."""
         folder, roots = self._place(path.parent)
         # The file itself may be a link, as git would list it.
         answers = {self._answer(root, folder / path.name) for root in roots}
@@ -89,7 +89,9 @@ class GitIndexes:
         names = self._names(root, scope)
         if names is None:
             return None
-        return _folded(real) in names or _is_under_way(self._folder(root)[1], real)
+        if _folded(real) in names:
+            return True
+        return None if _is_under_way(self._folder(root)[1], real) else False
 
     def _names(self, root: Path, scope: Path) -> frozenset[str] | None:
         """Return what the index of one repository lists in a folder, or `None` where that cannot be told."""

@@ -13,10 +13,13 @@ from beaver_hooks.file_trust.records import FileRecords, digest
 from beaver_hooks.log import make_log
 from beaver_hostspecs import ConfigurationError
 
-OWN = frozenset({".gitignore", "config.json", "audit.key", "mcp.token"})
+OWN = frozenset({".gitignore", "config.json", "audit.key", "mcp.token", "memory-off.json"})
 """Files that are no text for a model, or that are confirmed in a way of their own."""
 
-UNREAD = (".db", ".db-wal", ".db-shm", ".lock", "ARCHIVE.jsonl")
+DATABASES = (".db", ".db-wal", ".db-shm", ".db-journal")
+"""How a database ends, and what SQLite keeps beside it."""
+
+UNREAD = (*DATABASES, ".lock", "ARCHIVE.jsonl")
 """How files end that grow or change all the time, so that no hash says anything of them."""
 
 

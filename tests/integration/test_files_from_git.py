@@ -288,6 +288,41 @@ async def test_conversations_that_were_brought(project):
     await project.asked()
 
 
+async def test_a_log_of_conversations_that_was_brought(project):
+    """A write-ahead log that a pull brings is never replayed into the conversations that are there."""
+    before = await project.beaver("sessions", "list", "--json")
+    here, log = project.here / ".beaver" / "sessions.db", project.there / ".beaver" / "sessions.db-wal"
+    log.parent.mkdir()
+    code = (
+        "import apsw, os, shutil, sys\n"
+        "db = apsw.Connection(sys.argv[1])\n"
+        "db.execute('pragma journal_mode=wal'); db.execute('pragma wal_autocheckpoint=0')\n"
+        "db.execute('delete from messages'); db.execute('delete from sessions')\n"
+        "shutil.copy(sys.argv[1] + '-wal', sys.argv[2])\n"
+        "os._exit(0)\n"
+    )
+    copy = project.here.parent / "copy.db"
+    copy.write_bytes(here.read_bytes())
+    await project._run(sys.executable, "-P", "-c", code, copy, log)
+    await project.git("add", "-f", log, cwd=project.there)
+    await project.bring("README", "Another text.\n")
+    refused = [
+        await project.beaver("run", "Hi.", code=5), await project.beaver("sessions", "list", code=5),
+        await project.beaver("doctor", code=1),
+    ]  # fmt: skip
+    await project.git("rm", "-q", "-f", ".beaver/sessions.db-wal")
+
+    assert [True] * 3 == [f"git rm --cached {here}-wal" in each for each in refused]
+    assert before == await project.beaver("sessions", "list", "--json")
+
+
+async def test_while_a_commit_is_edited(project):
+    """Git's lock alone refuses no conversations, and no file of the user's own waits to be confirmed for it."""
+    (project.here / ".git" / "index.lock").touch()
+
+    await project.asked()
+
+
 async def test_a_key_in_the_index(project):
     """The doctor says that a trail whose key git lists proves nothing."""
     await project.git("add", "-f", ".beaver/audit.key")

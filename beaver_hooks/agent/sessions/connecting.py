@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 
 from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.audit.connection import DatabaseError, connect, faults, immediate, migrations, prepare_writing, sqlite
+from beaver_hooks.file_trust import StateFiles
 from beaver_hooks.files import create_once, sweep
 
 if TYPE_CHECKING:
     import apsw
 
 DATABASE = "sessions.db"
+FILES = tuple(f"{DATABASE}{end}" for end in ("", "-wal", "-shm", "-journal"))
+"""The database, and what SQLite keeps beside it: it changes the database by a log that it finds there."""
+
 PACKAGE = "beaver_hooks.agent.sessions"
 
 _REMEDIES = {
@@ -29,6 +33,22 @@ _REMEDIES = {
     "closed": "is closed; open the store again",
     "forked": "belongs to the process that opened it; open another store in this one",
 }
+
+
+def refuse_listed(folder: Path, files: StateFiles) -> None:
+    """Refuse conversations that may have come with a repository: what a resumed one says counts as said by the user.
+
+    Asks by name, as a file that git lists and that is not there may have been replayed into the database already.
+
+    Raises:
+        StorageError: git's index lists a file of theirs for certain.
+    """
+    listed = next((path for name in FILES if files.is_listed(path := folder / name)), None)
+    if listed is not None:
+        raise StorageError(
+            f"Git's index lists {listed}, so the conversations in {DATABASE} may be another person's. If they are"
+            f" yours, run `git rm --cached {listed}`; else run `git rm -f {listed}`, which deletes the file."
+        )
 
 
 def storage_error(folder: Path, category: str) -> StorageError:

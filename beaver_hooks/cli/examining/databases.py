@@ -1,6 +1,7 @@
 """Whether the databases of a state folder are sound, and the audit trail's chain whole."""
 
 import contextlib
+import os
 import shlex
 import stat
 from collections.abc import Callable, Iterable
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.agent.sessions import reading
 from beaver_hooks.agent.sessions.connecting import DATABASE as SESSIONS
-from beaver_hooks.agent.sessions.connecting import PACKAGE, storage_error
+from beaver_hooks.agent.sessions.connecting import PACKAGE, refuse_listed, storage_error
 from beaver_hooks.audit.connection import DatabaseError, connect, faults, migrations
 from beaver_hooks.audit.database import DATABASE as TRAIL
 from beaver_hooks.audit.key import KEY_FILE
@@ -19,6 +20,7 @@ from beaver_hooks.cli.examining.findings import Finding, from_error, ok, problem
 from beaver_hooks.cli.stored import is_there
 from beaver_hooks.cli.wording import counted
 from beaver_hooks.config.paths import printable
+from beaver_hooks.file_trust import StateFiles
 from beaver_hostspecs import AuditUnavailable
 
 if TYPE_CHECKING:
@@ -94,8 +96,9 @@ def _sessions_integrity(folder: Path) -> list[str]:
     """Return what SQLite finds wrong with the sessions.
 
     Raises:
-        StorageError: they cannot be read.
+        StorageError: they cannot be read, or must not be: closing a database writes into it what its log holds.
     """
+    refuse_listed(folder, StateFiles(folder, os.environ))
     try:
         with faults(), contextlib.closing(connect(folder / SESSIONS, _prepare)) as connection:
             connection.execute("SELECT count(*) FROM sessions").fetchall()

@@ -1,17 +1,26 @@
 """What git's index lists of what is kept: a pull can change it, and everybody with the repository has it."""
 
+import os
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from beaver_hooks.agent.sessions.connecting import FILES as SESSIONS
 from beaver_hooks.audit.key import KEY_FILE
 from beaver_hooks.cli.examining.findings import Finding, from_error, ok, problem
 from beaver_hooks.cli.wording import counted
 from beaver_hooks.config.paths import printable
 from beaver_hooks.file_trust import StateFiles
+from beaver_hooks.file_trust.state_files import DATABASES
+from beaver_hooks.turns.switch import FILE as SWITCH
 from beaver_hostspecs import ConfigurationError
 
 SUBJECT = "files in git's index"
+
+_WHY = {
+    KEY_FILE: "everybody with the repository can forge the audit trail",
+    SWITCH: "a pull can switch memory on or off",
+}
 
 
 def examine(folder: Path, further: Iterable[Path], environment: Mapping[str, str]) -> list[Finding]:
@@ -24,7 +33,7 @@ def examine(folder: Path, further: Iterable[Path], environment: Mapping[str, str
     """
     files = StateFiles(folder, environment)
     listed = files.listed()
-    found = [_wrong(path) for path in listed if path.suffix == ".db" or path.name == KEY_FILE]
+    found = [_wrong(path) for path in sorted({*filter(_is_wrong, listed), *_conversations(folder, files)})]
     try:
         unbelieved = files.unbelieved(folder, *further)
     except ConfigurationError as error:
@@ -35,9 +44,16 @@ def examine(folder: Path, further: Iterable[Path], environment: Mapping[str, str
     return found or [ok(SUBJECT, f"{counted(len(listed), 'file')}, as you know them" if listed else "none")]
 
 
+def _is_wrong(path: Path) -> bool:
+    return path.name in _WHY or path.name.endswith(DATABASES)
+
+
+def _conversations(folder: Path, files: StateFiles) -> list[Path]:
+    """Return the files of the conversations that are listed: those that are not there are refused too."""
+    real = Path(os.path.realpath(folder))
+    return [real / name for name in SESSIONS if files.is_listed(real / name)]
+
+
 def _wrong(path: Path) -> Finding:
-    why = (
-        "everybody with the repository can forge the audit trail" if path.name == KEY_FILE else "a pull can replace it"
-    )
-    text = f"it lists {printable(str(path))}: {why}"
+    text = f"it lists {printable(str(path))}: {_WHY.get(path.name, 'a pull can replace it')}"
     return problem(SUBJECT, text, f"run: git rm --cached {shlex.quote(printable(str(path)))}")

@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -346,13 +347,18 @@ async def test_a_state_folder_that_cannot_be_used(case, harm, sentence):
     assert [] == case.left_open()
 
 
-async def test_conversations_that_git_lists(case):
+@pytest.mark.parametrize("there", [True, False], ids=["on disk", "in the index alone"])
+@pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal"])
+async def test_conversations_that_git_lists(case, end, there):
     """Conversations that a repository may have brought are refused, with what to do about them; nothing stays open."""
     case.state.mkdir()
-    (case.state / DATABASE).touch()
+    path = case.state / f"{DATABASE}{end}"
+    path.touch()
     for words in (["init", "-q"], ["add", "-f", case.state]):
         await asyncio.to_thread(subprocess.run, ["git", *words], cwd=case.folder, check=True)
-    with pytest.raises(StorageError, match="git rm --cached"):
+    if not there:
+        path.unlink()
+    with pytest.raises(StorageError, match=f"`git rm --cached {re.escape(str(path))}`"):
         await case.load()
 
     assert [] == case.left_open()

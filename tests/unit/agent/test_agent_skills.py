@@ -289,6 +289,19 @@ def test_a_skill_that_is_not_believed(folder):
     assert {("real", content), ("linked", content)} == asked
 
 
+def test_a_skill_that_leads_to_a_file_that_is_not_believed(folder):
+    """A link that may be believed is not enough: the file that it leads to has to be, too."""
+    write(folder, "linked")
+    path, target = folder / "linked" / "SKILL.md", folder / "target.md"
+    path.rename(target)
+    path.symlink_to(target)
+
+    said = fault(read_skill, path, folder, lambda asked, _: asked != target)
+
+    assert said.startswith(f"{path} may have come with a repository and is not confirmed")
+    assert "review" == read_skill(path, folder, lambda *_: True).name
+
+
 def test_the_activation_names_the_skill():
     """It says what it is, and where it ends."""
     assert (

@@ -338,7 +338,7 @@ def brought(scratch):
 
 
 def test_files(cli, brought):
-    """They are shown without what a terminal would obey, confirmed as they are shown, and doubted again."""
+    """They are shown with escapes for what a terminal would obey, confirmed as they are shown, and doubted again."""
     ran = [cli("trust", "--files", *words) for words in (("--show",), ("--yes",), (), ("--forget",), ("--show",))]
 
     assert [1, 0, 0, 0, 1] == [each.code for each in ran]
@@ -348,6 +348,29 @@ def test_files(cli, brought):
     assert ["No file waits to be confirmed.\n", "The confirmation of 1 file is taken back.\n"] == [
         each.out for each in ran[2:4]
     ]
+
+
+HIDDEN = {
+    "tag": "\U000e0041", "zero width": "\u200b", "bidi": "\u202e", "joiner": "\u200d", "selector": "\ufe0f",
+    "selector of the supplement": "\U000e0100", "Hangul filler": "\u3164", "grapheme joiner": "\u034f",
+    "line separator": "\u2028", "carriage return": "\r", "next line": "\x85", "escape": "\x1b", "private": "\ue000",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("character", HIDDEN.values(), ids=HIDDEN)
+def test_files_with_what_a_terminal_does_not_show(cli, brought, character):
+    """What is confirmed is shown whole: a character that a terminal does not show is shown as an escape."""
+    brought.write_bytes(f"one{character}two\tthree é\n".encode())
+    escape = character.encode("unicode_escape").decode()
+
+    assert f"\n+one{escape}two\tthree é\n" in cli("trust", "--files", "--show").out
+
+
+def test_files_that_are_no_text(cli, brought):
+    """A byte that is no UTF-8 is shown as an escape."""
+    brought.write_bytes(b"one\xff\n")
+
+    assert "\n+one\\xff\n" in cli("trust", "--files", "--show").out
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1)])
@@ -381,15 +404,21 @@ def test_files_and_the_doctor(cli, brought, tmp_path):
 
 
 def test_what_git_should_not_list(cli, brought, scratch):
-    """The doctor names databases and a key that git lists, each with the command that takes it out."""
-    for name in ("host.db", "audit.key"):
-        (scratch / ".beaver" / name).touch()
+    """The doctor names databases with what SQLite keeps beside them, a key and a switch that git lists, with a remedy."""
+    key, switch = scratch / ".beaver" / "audit.key", scratch / ".beaver" / "memory-off.json"
+    databases = [scratch / ".beaver" / name for name in ("host.db", "plugins/local/memory.db", "sessions.db")]
+    databases = sorted(Path(f"{each}{end}") for each in databases for end in ("", "-journal", "-shm", "-wal"))
+    (scratch / ".beaver" / "plugins" / "local").mkdir()
+    for path in (key, switch, *databases):
+        path.write_text("x")
     subprocess.run(["git", "add", "-f", ".beaver"], cwd=scratch, check=True)
+    for path in databases[-4:]:  # the conversations are asked about by name, as a run does
+        path.unlink()
     cli("trust", "--files", "--yes")
     found = [each for each in cli("doctor", "--json").json["findings"] if each["subject"] == "files in git's index"]
 
-    key, database = scratch / ".beaver" / "audit.key", scratch / ".beaver" / "host.db"
+    why = {key: "everybody with the repository can forge the audit trail", switch: "a pull can switch memory on or off"}
     assert [
-        (f"it lists {key}: everybody with the repository can forge the audit trail", f"run: git rm --cached {key}"),
-        (f"it lists {database}: a pull can replace it", f"run: git rm --cached {database}"),
+        (f"it lists {path}: {why.get(path, 'a pull can replace it')}", f"run: git rm --cached {path}")
+        for path in sorted([key, switch, *databases])
     ] == [(each["text"], each["remedy"]) for each in found]

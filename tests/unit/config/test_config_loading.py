@@ -91,7 +91,7 @@ def test_defaults_without_a_file(tmp_path, environment):
     ("text", "expected"),
     [
         ('{"host": {"queuelimit": 5}}', "host.queuelimit: is not a setting; did you mean `queueLimit`?"),
-        ("{,}", "the configuration is not valid JSON (line 1, column 2)"),
+        ("{,}", "the configuration is not valid JSON (there is a trailing comma, line 1, column 2)"),
     ],
 )
 def test_errors_name_the_file(cwd, config, environment, text, expected):

@@ -192,7 +192,7 @@ def test_without_git(state, tmp_path, monkeypatch):
     assert [None] * 3 == answers(GitIndexes(state, {"PATH": str(tmp_path)}), state)
 
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "git").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    (tmp_path / "git").write_text(f"#!/bin/sh\n: > {tmp_path}/ran\n")  # a built-in, as the PATH has no other program
     (tmp_path / "git").chmod(0o755)
     assert [None] * 3 == answers(GitIndexes(state, {"PATH": "."}), state)
     assert not (tmp_path / "ran").exists()
@@ -228,7 +228,7 @@ def test_a_git_that_hangs(state, tmp_path, monkeypatch):
 
 
 def test_while_git_changes_files(indexes, state, root):
-    """While git holds its lock, what was written lately may be git's: it writes files first, and its index last."""
+    """While git holds its lock, a file written lately may be git's, as git writes its index last: it cannot be told."""
     (root / ".git" / "index.lock").touch()
     during = answers(indexes, state)
     long_ago = (root / ".git" / "index.lock").stat().st_mtime - UNDER_WAY - 1
@@ -236,7 +236,7 @@ def test_while_git_changes_files(indexes, state, root):
     old = answers(indexes, state)
     (root / ".git" / "index.lock").unlink()
 
-    assert [[True, True, False], [True, False, False], [True, False, False]] == [during, old, answers(indexes, state)]
+    assert [[True, None, False], [True, False, False], [True, False, False]] == [during, old, answers(indexes, state)]
 
 
 def test_a_scope_that_is_not_there(tmp_path):
