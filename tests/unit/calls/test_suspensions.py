@@ -13,6 +13,7 @@ from beaver_hooks.calls.suspensions import Suspensions
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
 from beaver_hooks.log import make_log
+from beaver_hooks.record import opening
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.health_book import HealthBook
 from beaver_hooks.record.receipts import Decision
@@ -407,8 +408,9 @@ async def test_turns_in_a_row_of_several_processes(make_host, clock):
     assert ("before_prompt is suspended until 2026-01-02 12:00:30 UTC and then tried again", "ok") == (before, after)
 
 
-async def test_processes_at_the_same_time(make_host, clock):
+async def test_processes_at_the_same_time(make_host, clock, monkeypatch):
     """A host that is open already hears of a suspension at its own first failure, and of a probe when its own is due."""
+    monkeypatch.setattr(opening, "GLANCE", 30.0)  # on a slow disk the other host may hold the lock for long
     one, two = Moody("raises"), Moody("raises")
     async with make_host(one) as first, make_host(two) as second:
         await turns(first, 3)
