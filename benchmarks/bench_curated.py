@@ -1,29 +1,40 @@
-"""What curated memory costs: a snapshot, a write through the tool, and the scan of hostile text.
+"""What curated memory costs (a snapshot, a write through the tool, the scan of hostile text), and what the scan finds.
 
 Floor of the write: the same bytes into a temporary file, fsync, rename, fsync of the folder, in the same run and the
 same folder, alternating. The write is the whole call in a host, through `host.run_tool`: lock, merge, history, file,
 audit event, receipt. What was written is asserted to be in the file, in the history and in the audit trail.
+
+The rules of the scan were written on half A of the corpus `wider` and on the corpus `tuning`; half B was kept from
+them. A text is in half A if the first byte of its SHA-256 is even.
 """
 
 import asyncio
+import hashlib
+import json
 import os
+import random
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 
 from beaver_hooks import Host
 from beaver_hooks.audit.memory import MemorySink
-from beaver_hooks_curated import Curated, MemoryService, Operation, Target
+from beaver_hooks_curated import Curated, CuratedSettings, MemoryService, Operation, Target
 from beaver_hooks_curated.scanning import LONGEST, scan
 
 SNAPSHOT_TARGET = 0.001
 WRITE_TARGET = 3.0
 SCAN_TARGET = 0.020
+RECALL_TARGET = 0.85
+MANY_TARGET = 0.5
+MANY = 60_000
 ROUNDS = 60
+CORPORA = Path(__file__).parents[1] / "plugins" / "curated" / "tests" / "data"
 HOSTILE = {
     "one letter": "a",
     "verbs": "ignore all the ",
@@ -37,6 +48,12 @@ HOSTILE = {
     "images": "<img src=",
     "ligatures": "\ufdfa",
     "squares": "\u3300",
+    "lines": "ignore\n",
+    "leetspeak": "1gn0r3 4ll th3 ",
+    "look-alikes": "ign\u043ere \u0430ll ",
+    "letters apart": "a.b.c.d-",
+    "broken words": "a-\nb",
+    "emphasis": "**a**__b__",
 }
 
 
@@ -94,7 +111,7 @@ async def compare(folder: Path) -> tuple[float, float, float]:
         snapshot = best(plugin.service.snapshot, 200)
         content = (plugin.service.folder / "MEMORY.md").read_bytes()
         writes, floors = [], []
-        async with host.turn("bench", session="bench") as turn:
+        async with host.turn("bench", session="bench", trust="full") as turn:
             for number in range(ROUNDS):
                 writes.append(await write(host, turn.turn.id, number))
                 floors.append(floor(plugin.service.folder, content))
@@ -103,19 +120,67 @@ async def compare(folder: Path) -> tuple[float, float, float]:
     return snapshot, statistics.median(writes), statistics.median(floors)
 
 
+def many_words() -> str:
+    """Return words that are each there once."""
+    dice = random.Random(1)
+    return " ".join("".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(LONGEST // 7))
+
+
+def vocabulary() -> str:
+    """Return the scan's own words in no order: more than a text that is not made for it can cost."""
+    classes = json.loads(files("beaver_hooks_curated").joinpath("threats.json").read_text("utf-8"))["classes"]
+    dice, stems = random.Random(1), [stem.removeprefix("=") for stem in " ".join(classes.values()).split()]
+    text = " ".join(dice.choice(stems) + dice.choice(("", ".", "")) for _ in range(LONGEST // 4))
+    return text.encode()[:LONGEST].decode("utf-8", "ignore")
+
+
+def corpus(name: str, half: str) -> list[str]:
+    """Return the texts of a corpus, or of one half of it."""
+    texts = [json.loads(line)["text"] for line in (CORPORA / f"{name}.jsonl").read_text("utf-8").splitlines()]
+    return [text for text in texts if not half or "AB"[hashlib.sha256(text.encode()).digest()[0] % 2] == half]
+
+
+def recall() -> bool:
+    """Print what the scan finds, and return whether the half that was kept from it falls short."""
+    short = False
+    for prefix, half in (("", ""), ("tuning_", ""), ("wider_", "A"), ("wider_", "B")):
+        hostile, legitimate = (corpus(prefix + name, half) for name in ("hostile", "legitimate"))
+        found, alarms = (sum(bool(scan(text)) for text in texts) for texts in (hostile, legitimate))
+        share = found / len(hostile)
+        name = f"{prefix.rstrip('_') or 'first'} {half}".strip()
+        print(
+            f"corpus {name}: {found} of {len(hostile)} found ({share:.1%}), {alarms} of {len(legitimate)} false alarms"
+        )
+        if half == "B":
+            short = share < RECALL_TARGET or alarms > 0
+    return short
+
+
+def many_entries(folder: Path) -> float:
+    """Return the seconds of the first snapshot of a file with very many entries."""
+    folder.mkdir()
+    (folder / "MEMORY.md").write_text("\n\u00a7\n".join(f"entry {number}" for number in range(MANY)))
+    service = MemoryService(folder, CuratedSettings(memory_char_limit=1_000_000))
+    return best(service.snapshot, 1)
+
+
 def main() -> int:
     """Measure, print, and return 1 if a target is missed."""
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         snapshot, written, bare = asyncio.run(compare(Path(folder) / "state"))
+        many = many_entries(Path(folder) / "many")
     print(f"snapshot and render, full files: {snapshot * 1e3:.3f} ms (target {SNAPSHOT_TARGET * 1e3:.0f})")
     print(f"tool write: {written * 1e3:.2f} ms, synced rename: {bare * 1e3:.2f} ms")
     print(f"ratio: {written / bare:.2f} (target {WRITE_TARGET})")
     missed = snapshot > SNAPSHOT_TARGET or written > WRITE_TARGET * bare
-    for name, unit in HOSTILE.items():
-        text = (unit * LONGEST).encode()[:LONGEST].decode("utf-8", "ignore")
+    print(f"first snapshot of {MANY:,} entries: {many:.2f} s (target {MANY_TARGET})")
+    missed = recall() or many > MANY_TARGET or missed
+    texts = {name: (unit * LONGEST).encode()[:LONGEST].decode("utf-8", "ignore") for name, unit in HOSTILE.items()}
+    for name, text in {**texts, "many words": many_words()}.items():
         seconds = best(partial(scan, text))
         print(f"scan of 64 KB, {name}: {seconds * 1e3:.1f} ms (target {SCAN_TARGET * 1e3:.0f})")
         missed = missed or seconds > SCAN_TARGET
+    print(f"scan of 64 KB, its own vocabulary: {best(partial(scan, vocabulary())) * 1e3:.1f} ms (no target)")
     return int(missed)
 
 

@@ -1,19 +1,16 @@
 """Looks for what must not stand in a system prompt: instructions that pose as memories.
 
-A net for the common cases, not a proof: it knows words and shapes, no meanings. It is linear in the text: words are
-looked up one by one, each becomes the letter of its class, and the patterns run over the short string of letters,
-with bounded gaps. Languages without blanks between words are searched for phrases.
+A net for the common cases, not a proof: it knows words and shapes, no meanings. It is linear in the text: each word
+becomes the sign of its classes, and the orders of the `lexicon` run over the short string of signs, with bounded gaps.
+They run twice, over the text as it stands and over its flat view: see `views`.
 """
 
-import json
 import re
 import unicodedata
 from collections import OrderedDict
-from functools import cache
-from importlib.resources import files
 
-import attrs
-
+from beaver_hooks_curated import views
+from beaver_hooks_curated.lexicon import lexicon
 from beaver_hostspecs import holds_secret
 from beaver_hostspecs.neutralising import neutralise
 
@@ -32,22 +29,7 @@ _SOUTH_EAST = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
 _WORD_SPACE = re.compile(f"(?<={_SOUTH_EAST})\u200b(?={_SOUTH_EAST})")
 _STRAY_SELECTORS, _STRAY_ZERO_WIDTH = 3, 7
 """More than that is no leftover of a paste: it carries something."""
-_WORDS = re.compile(r"\w+|[!?;\n|\u3002\uff01\uff1f]|\.(?=\s|$)")
-_SPACED = re.compile(r"(?<!\w)\w(?:[ ._*-]\w){5,60}(?!\w)")
-_LONGEST_STEM, _SHORTEST_STEM = 14, 2
 _MOST_KNOWN = 4000
-_MARKS = "\u0300-\u036f"
-
-
-@attrs.frozen(kw_only=True)
-class _Tools:
-    """The compiled patterns. Made once, at first use, so that importing costs nothing."""
-
-    words: tuple[tuple[str, re.Pattern[str]], ...]
-    shapes: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...]
-    phrases: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...]
-    stems: dict[str, str]
-    harmless: re.Pattern[str]
 
 
 def clean(text: str) -> str:
@@ -64,11 +46,9 @@ def scan(text: str) -> tuple[str, ...]:
     found = set(_invisible(lines, kept))
     if holds_secret(text):
         found.add("known_secret")
-    plain = _plain(kept)
+    plain = views.plain(kept)
     found.update(_shaped(plain))
-    found.update(_worded(plain))
-    if spaced := _SPACED.sub(_closed, plain):
-        found.update(_worded(spaced) if spaced != plain else ())
+    found.update(_ordered(plain))
     return tuple(sorted(found))
 
 
@@ -129,102 +109,18 @@ def _lost(pattern: re.Pattern[str], before: str, after: str) -> int:
     return len(pattern.findall(before)) - len(pattern.findall(after))
 
 
-def _plain(text: str) -> str:
-    """Return the text as a reader takes it: without compatibility forms, case, accents and look-alikes."""
-    folded = _fold(text)
-    return folded if folded.isascii() else folded.translate(_look_alikes(folded))
+def _shaped(plain: str) -> set[str]:
+    characters = frozenset(plain)
+    shapes = lexicon().shapes
+    return {each.name for each in shapes if each.may_be_in(plain, characters) and each.pattern.search(plain)}
 
 
-def _fold(text: str) -> str:
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    if folded.isascii():
-        return folded
-    # Accents off Latin and Greek letters only: in other scripts marks are vowels. The dotless i has none to lose.
-    apart = unicodedata.normalize("NFKD", folded).replace("\u0131", "i")
-    return unicodedata.normalize("NFC", _marks().sub("", apart))
-
-
-@cache
-def _marks() -> re.Pattern[str]:
-    return re.compile(f"(?<=[a-z\u03b1-\u03c9])[{_MARKS}]+")
-
-
-@cache
-def _tables() -> dict[int, int]:
-    pairs = zip("аеорсухіјѕԁһοαενρτικ", "aeopcyxijsdhoaevptik", strict=True)
-    return {ord(alike): ord(latin) for alike, latin in pairs}
-
-
-def _look_alikes(text: str) -> dict[int, int]:
-    """Return the table of letters to read as Latin ones: none in a text that is mostly not Latin."""
-    latin = sum("a" <= char <= "z" for char in text)
-    letters = sum(char.isalpha() for char in text)
-    return _tables() if latin * 2 > letters else {}
-
-
-def _closed(match: re.Match[str]) -> str:
-    """Return s p a c e d letters as words: pairs of blanks are gone by now, so all of it is one word."""
-    return re.sub(r"[ ._*-]", "", match[0])
-
-
-def _shaped(plain: str) -> list[str]:
-    found = []
-    for name, needles, pattern in (*_tools().shapes, *_tools().phrases):
-        if any(needle in plain for needle in needles) and pattern.search(plain):
-            found.append(name)
-    return found
-
-
-def _worded(plain: str) -> list[str]:
-    # The names of settings are words, too.
-    classes = _classes(_tools().harmless.sub("", plain.replace("_", " ")))
-    return [name for name, pattern in _tools().words if pattern.search(classes)]
-
-
-def _classes(plain: str) -> str:
-    """Return one letter per word: its class, `.` for a word without one, `|` where a sentence ends."""
-    known: dict[str, str] = {}
-    stems = _tools().stems
-    letters = []
-    for word in _WORDS.findall(plain):
-        letter = known.get(word)
-        if letter is None:
-            letter = known[word] = _class_of(word, stems)
-        letters.append(letter)
-    return "".join(letters)
-
-
-def _class_of(word: str, stems: dict[str, str]) -> str:
-    if not word[0].isalnum() and word != "_":
-        return "|"
-    if exact := stems.get("=" + word):
-        return exact
-    for length in range(min(len(word), _LONGEST_STEM), _SHORTEST_STEM - 1, -1):
-        if letter := stems.get(word[:length]):
-            return letter
-    return "."
-
-
-@cache
-def _tools() -> _Tools:
-    """Read `threats.json`: word classes, patterns over them, shapes and phrases, each with its threat's name.
-
-    What is `harmless` is taken out before words are looked up.
-
-    A stem fits every word that begins with it, one after `=` that word alone. A shape is only searched for where one of
-    its plain texts is found. A phrase is one of its first texts near one of its second.
-    """
-    data = json.loads(files(__package__).joinpath("threats.json").read_text("utf-8"))
-    return _Tools(
-        words=tuple((name, re.compile(pattern)) for name, pattern in data["words"]),
-        shapes=tuple((name, tuple(needles), re.compile(pattern)) for name, needles, pattern in data["shapes"]),
-        phrases=tuple((name, *_near(one, other)) for name, one, other in data["phrases"]),
-        harmless=re.compile("|".join(data["harmless"])),
-        stems={_fold(word): letter for letter, words in data["stems"] for word in words.split()},
-    )
-
-
-def _near(one: list[str], other: list[str]) -> tuple[tuple[str, ...], re.Pattern[str]]:
-    needles = tuple(map(_fold, one))
-    first, second = ("|".join(re.escape(_fold(each)) for each in texts) for texts in (one, other))
-    return needles, re.compile(f"(?:{first}).{{0,24}}(?:{second})|(?:{second}).{{0,40}}(?:{first})")
+def _ordered(plain: str) -> set[str]:
+    """Name the orders in a plain text: as its lines stand, and flat."""
+    words, characters = lexicon(), frozenset(plain)
+    for each in words.names:
+        if each.may_be_in(plain, characters):
+            plain = each.pattern.sub(f" {each.name} ", plain)
+    found = words.ordered(plain)
+    flat = views.flat(plain)
+    return found if flat is None else found | words.ordered(flat, in_letters=True)
