@@ -470,6 +470,20 @@ async def test_the_rules_are_the_instructions(make_host):
         assert None is asking.instructions
 
 
+async def test_the_rules_are_for_those_who_may_use_the_tools(make_host):
+    """A client is told no rules of a plugin whose tools it may not use, and none at all while memory is off."""
+    closed = Tool(name="closed", description="", parameters={}, run=nothing, allows=lambda caller: False)
+    plugins = {"p": plugin(closed, rules=["Of the closed."]), "q": plugin(tool(), rules=["Of the open."])}
+    async with make_host(plugins) as host:
+        async with client(host) as asking:
+            said = [asking.instructions]
+        await host.switch_memory(on=False)
+        async with client(host) as asking:
+            said.append(asking.instructions)
+
+    assert ["Of the open.", None] == said
+
+
 @ERAS
 async def test_a_host_that_was_closed_says_so(make_host, mode):
     """One sentence, and the connection goes on."""

@@ -57,11 +57,13 @@ class MemoryServer:
     def server(self) -> Server[str]:
         """The SDK's server, for one more connection: its instructions are the rules of the plugins as of now.
 
-        A plugin that offers the client nothing has no rules there.
+        There are none while memory is off, and none of a plugin that has tools and offers the client no one of them.
         """
         caller = self._identity.context(self._identity.session)
-        offered = self._host.offered_tools(caller)
-        rules = [rule for name, info in self._host.plugins.items() if offered[name] for rule in info.rules]
+        off = self._host.is_memory_off(session=caller.session, user=caller.user)
+        offered, tools = self._host.offered_tools(caller), self._host.tools
+        there = [info for name, info in self._host.plugins.items() if not off and (offered[name] or not tools[name])]
+        rules = [rule for info in there for rule in info.rules]
         self._server.instructions = clean("\n\n".join(rules)) or None
         return self._server
 
