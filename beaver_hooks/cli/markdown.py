@@ -74,5 +74,5 @@ def rendered(text: str) -> str:
     width = shutil.get_terminal_size((WIDTH, 24)).columns
     screen = io.StringIO()
     Console(file=screen, force_terminal=True, legacy_windows=False, width=width).print(markdown)
-    # It pads lines to the full width, which whoever copies them would get too.
+    # rich pads each line to the full width; a copied line would keep the blanks.
     return _PADDING.sub("", screen.getvalue()).strip("\n") + "\n"

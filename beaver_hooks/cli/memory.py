@@ -85,7 +85,7 @@ def _offering(ctx: click.Context, command: str) -> tuple[str, ...]:
 
 
 def _in_service(ctx: click.Context) -> list[str]:
-    """Return the plugins whose groups may be imported; nobody is asked about a configuration for it."""
+    """Return the plugins whose groups may be imported, without a question about the configuration."""
     named = ctx.params.get("config") or ctx.meta.get(CONFIG)
     try:
         left_out = _left_out(load_config(None if named is None else Path(named)).config)

@@ -48,7 +48,7 @@ def configured(config: Path | None) -> LoadedConfig:
 
 
 def _settings_classes(config: Config) -> dict[str, type]:
-    # Only a file that nobody has confirmed asks for them.
+    # Imported late: only an unconfirmed configuration needs the classes.
     from beaver_hooks.registry.settings_classes import settings_classes  # noqa: PLC0415
 
     return settings_classes(config)

@@ -4,8 +4,8 @@ Run by its path, as `python -I -S client.py [--seconds=N] [--start] [OPTION...]`
 next to nothing, because a user waits for it. It exits with 0 whatever happens, and writes nothing to stdout but a whole
 answer: Claude Code takes another exit code for trouble, and any other text for something that the model should read.
 
-Other programs run the entries of Claude Code's settings files, too, and cannot use what is printed here. An event of
-theirs is handed to nobody; a file beside the socket keeps which programs they are, for `beaver hooks status`.
+Other programs run the entries of Claude Code's settings files, too, and cannot use what is printed here. Their
+events are dropped; a file beside the socket keeps which programs they are, for `beaver hooks status`.
 
 `--seconds` is the time within which it is over, `--start` starts a resident process where none answers. Every other
 option is the resident's (see `resident`); among them `--config` says for whom it is.

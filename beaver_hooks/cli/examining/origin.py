@@ -1,4 +1,4 @@
-"""What git's index lists of what is kept: a pull can change it, and everybody with the repository has it."""
+"""Lists the state files in git's index: a pull can change them, and each clone of the repository holds them."""
 
 import os
 import shlex
