@@ -61,6 +61,7 @@ class Options:
         plugins: plugin objects to register, by name.
         fail_closed: which of those are fail-closed.
         state_folder: where state is kept.
+        person_folder: where plugins keep what belongs to the person.
         sinks: further audit sinks.
         boundary: returns a turn's random boundary.
     """
@@ -72,6 +73,7 @@ class Options:
     plugins: Mapping[str, object]
     fail_closed: Collection[str]
     state_folder: Path
+    person_folder: Path
     services: Services
     environment: Mapping[str, str]
     sinks: tuple[AuditSink, ...]
@@ -291,6 +293,7 @@ class Engine:
                 mode=options.mode,
                 explicit=options.config.explicit,
                 state_folder=options.state_folder,
+                person_folder=options.person_folder,
                 services=options.services,
                 files=StateFiles(options.state_folder, options.environment),
             ),

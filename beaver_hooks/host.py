@@ -55,6 +55,8 @@ class Host:
         config: settings; the defaults if `None`.
         state_folder: where state is kept: the nearest `.beaver` at or above the working directory unless given, else
             the one in the home directory.
+        person_folder: where plugins keep what belongs to the person and not to the project: `.beaver` in the home
+            directory unless given, or `state_folder` where only that is given.
         services: what the host lends to plugins.
         sinks: further places for audit events.
         clock: where time comes from.
@@ -73,6 +75,7 @@ class Host:
         fail_closed: Collection[str] = (),
         config: Config | None = None,
         state_folder: Path | str | None = None,
+        person_folder: Path | str | None = None,
         services: Services | None = None,
         sinks: Iterable[AuditSink] = (),
         clock: Clock | None = None,
@@ -81,8 +84,8 @@ class Host:
     ) -> None:
         self._options = make_options(
             plugins=plugins, entry_points=entry_points, fail_closed=fail_closed, config=config,
-            state_folder=state_folder, services=services, sinks=sinks, clock=clock, boundary=boundary,
-            environment=environment,
+            state_folder=state_folder, person_folder=person_folder, services=services, sinks=sinks, clock=clock,
+            boundary=boundary, environment=environment,
         )  # fmt: skip
         self._engine: Engine | None = None
         self._home: Home | None = None
@@ -119,10 +122,12 @@ class Host:
             ConfigurationError: a setting is wrong, or nobody has confirmed the file.
         """
         found = None if path is None else as_path("path", path)
+        environment = None if environment is None else as_mapping("environment", environment)
         loaded = load_config(found, environment=environment, confirm=confirm)
         return cls(
-            plugins, entry_points=None, config=loaded.config, state_folder=loaded.state_folder, services=services,
-            sinks=sinks, clock=clock, boundary=boundary, environment=environment,
+            plugins, entry_points=None, config=loaded.config, state_folder=loaded.state_folder,
+            person_folder=loaded.person_folder, services=services, sinks=sinks, clock=clock, boundary=boundary,
+            environment=environment,
         )  # fmt: skip
 
     async def __aenter__(self) -> Self:

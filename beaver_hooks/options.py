@@ -12,7 +12,7 @@ import attrs
 
 from beaver_hooks.audit.events import AuditSink
 from beaver_hooks.config import Config
-from beaver_hooks.config.finding import find_folder
+from beaver_hooks.config.finding import find_folder, person_folder
 from beaver_hooks.engine import Options
 from beaver_hooks.registry.modes import Preset, preset_of, with_choices
 from beaver_hostspecs import Clock, CommandContext, HostMisused, Services, SystemClock
@@ -30,6 +30,7 @@ def make_options(
     fail_closed: Collection[str],
     config: Config | None,
     state_folder: Path | str | None,
+    person_folder: Path | str | None,
     services: Services | None,
     sinks: Iterable[AuditSink],
     clock: Clock | None,
@@ -42,6 +43,7 @@ def make_options(
         HostMisused: an argument cannot work.
     """
     plugins = _plugins(plugins)
+    state = _state_folder(state_folder)
     discover = None if entry_points is None else _names("entry_points", entry_points)
     closed = _names("fail_closed", fail_closed)
     if discover is not None:
@@ -54,7 +56,8 @@ def make_options(
         mode=config.mode if discover is None else None,
         plugins=plugins,
         fail_closed=closed,
-        state_folder=_state_folder(state_folder),
+        state_folder=state,
+        person_folder=_person_folder(person_folder, None if state_folder is None else state),
         services=Services() if services is None else _a(Services, "services", services),
         environment=os.environ if environment is None else _a(Mapping, "environment", environment),
         sinks=_sinks(sinks),
@@ -65,6 +68,12 @@ def make_options(
 
 def _state_folder(given: object) -> Path:
     return find_folder(os.environ, Path.cwd()) if given is None else as_path("state_folder", given)
+
+
+def _person_folder(given: object, named: Path | None) -> Path:
+    if given is not None:
+        return as_path("person_folder", given)
+    return person_folder(os.environ) if named is None else named
 
 
 def as_path(name: str, value: object) -> Path:

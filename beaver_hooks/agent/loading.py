@@ -168,6 +168,7 @@ class EngineLoader:
             entry_points=None,
             config=loaded.config,
             state_folder=loaded.state_folder,
+            person_folder=loaded.person_folder,
             sinks=[events, *self.sinks],
             clock=self.clock,
             environment=self.environment,

@@ -113,7 +113,12 @@ async def _http(loaded: LoadedConfig, identity: "Identity", place: "HttpPlace") 
 def _host(loaded: LoadedConfig) -> "Host":
     from beaver_hooks.host import Host  # noqa: PLC0415 - importing it takes a while
 
-    return Host(entry_points=None, config=loaded.config, state_folder=loaded.state_folder)
+    return Host(
+        entry_points=None,
+        config=loaded.config,
+        state_folder=loaded.state_folder,
+        person_folder=loaded.person_folder,
+    )
 
 
 def _check_extra() -> None:

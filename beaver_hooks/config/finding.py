@@ -59,6 +59,14 @@ def find_folder(environment: Mapping[str, str], cwd: Path) -> Path:
     return home / FOLDER
 
 
+def person_folder(environment: Mapping[str, str]) -> Path:
+    """Return the state folder of the user, for what belongs to the person and not to a project.
+
+    It may be a link: a project cannot have put it there.
+    """
+    return Path(os.path.realpath(home_folder(environment) / FOLDER))
+
+
 def home_folder(environment: Mapping[str, str]) -> Path:
     """Return the home directory of the user."""
     return Path(environment.get("HOME") or Path.home())

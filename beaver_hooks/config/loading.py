@@ -9,7 +9,7 @@ from typing import Any, Literal, NoReturn
 import attrs
 
 from beaver_hooks.config.entries import Classes
-from beaver_hooks.config.finding import FOLDER, Found, find_config, find_folder
+from beaver_hooks.config.finding import FOLDER, Found, find_config, find_folder, person_folder
 from beaver_hooks.config.model import Config
 from beaver_hooks.config.paths import printable
 from beaver_hooks.config.reading import build_config, read_json
@@ -32,12 +32,15 @@ class LoadedConfig:
         trusted_by: `given` by the caller or the environment, `confirmed` by a person, `None` for the
             defaults.
         state_folder: where the host keeps its state, absolute.
+        person_folder: where it keeps what belongs to the person and not to the project, absolute; `state_folder` where
+            the configuration names one.
     """
 
     config: Config
     path: Path | None
     trusted_by: Literal["given", "confirmed"] | None
     state_folder: Path
+    person_folder: Path = attrs.field(default=attrs.Factory(lambda loaded: loaded.state_folder, takes_self=True))
 
 
 def load_config(
@@ -67,7 +70,13 @@ def load_config(
     cwd = Path.cwd() if cwd is None else cwd.absolute()
     found = find_config(explicit, environment, cwd)
     if found is None:
-        return LoadedConfig(config=Config(), path=None, trusted_by=None, state_folder=find_folder(environment, cwd))
+        return LoadedConfig(
+            config=Config(),
+            path=None,
+            trusted_by=None,
+            state_folder=find_folder(environment, cwd),
+            person_folder=person_folder(environment),
+        )
     if not found.given:
         refuse_link(found.path)
     # What is confirmed and what takes effect come from the same bytes: the file may change at any time.
@@ -76,11 +85,13 @@ def load_config(
     if not found.given:
         known = partial(classes, config) if classes is not None else dict
         _ensure_trust(raw, found, environment, confirm, known)
+    folder = _state_folder(config, found.path)
     return LoadedConfig(
         config=config,
         path=found.path,
         trusted_by="given" if found.given else "confirmed",
-        state_folder=_state_folder(config, found.path),
+        state_folder=folder,
+        person_folder=person_folder(environment) if config.host.state_folder is None else folder,
     )
 
 

@@ -57,6 +57,7 @@ class Surroundings:
     mode: str | None
     explicit: bool
     state_folder: Path
+    person_folder: Path
     services: Services
     files: FileTrust
 
@@ -203,23 +204,26 @@ class Loader:
 
     def _setup(self, member: Member) -> Setup:
         here = self._surroundings
+        state = self._folder(here.state_folder, member.name)
+        # One folder that cannot be used is reported once.
+        person = state if here.person_folder == here.state_folder else self._folder(here.person_folder, member.name)
         return Setup(
             settings=self._settings(member.name, member.info),
             mode=here.mode,
             explicit=here.explicit,
-            state_folder=self._folder(member.name),
+            state_folder=state,
+            person_folder=person,
             services=here.services,
             files=here.files,
             reference_tokens=here.config.host.reference_tokens,
             report=HostReport(plugin=member.name, hook=OUTSIDE, recorder=self._recorder),
         )
 
-    def _folder(self, name: str) -> Path:
-        state = self._surroundings.state_folder.absolute()
+    def _folder(self, state: Path, name: str) -> Path:
         try:
             return plugin_folder(state, name)
         except AuditUnavailable as error:
-            wanted = state / "plugins" / name
+            wanted = state.absolute() / "plugins" / name
             if not isinstance(error.__cause__, OSError) and not any(each.is_file() for each in wanted.parents):
                 # A link, or open to anybody: what is written there would go astray.
                 raise PluginUnavailable(str(error), plugin=name) from error

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import attrs
-from attrs import field
+from attrs import Factory, field
 from attrs.validators import gt, instance_of, optional
 
 from beaver_hostspecs.freezing import freeze, texts, thaw
@@ -122,7 +122,9 @@ class Setup:
         settings: an instance of the plugin's settings class, already checked; `None` when it declared none.
         mode: the memory mode, or `None` for a host that has none.
         explicit: whether the configuration names the mode.
-        state_folder: the plugin's own folder, which is there already; nobody else writes to it.
+        state_folder: the plugin's own folder for the project, which exists; only this plugin writes to it.
+        person_folder: the plugin's own folder for what belongs to the person and is shared by that person's projects.
+            Where projects are not told apart it is `state_folder`, which it is unless given.
         services: what the host offers.
         report: for what happens outside turns.
         files: whether what lies in a file may be believed.
@@ -134,6 +136,9 @@ class Setup:
     mode: str | None = None
     explicit: bool = False
     state_folder: Path = field(validator=instance_of(Path))
+    person_folder: Path = field(
+        default=Factory(lambda setup: setup.state_folder, takes_self=True), validator=instance_of(Path)
+    )
     services: Services = Services()
     report: Report
     files: FileTrust = BelieveAll()

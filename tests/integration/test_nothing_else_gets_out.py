@@ -30,7 +30,9 @@ from beaver_hostspecs.testing.clocks import NOON
 WORDS = "what nobody but the user may read"
 """Content: no error may show it. It is no secret, so that no scrubber hides that it was shown."""
 
-NAMING = frozenset({"name", "plugin", "plugins", "entry_points", "fail_closed", "path", "state_folder"})
+NAMING = frozenset(
+    {"name", "plugin", "plugins", "entry_points", "fail_closed", "path", "state_folder", "person_folder"}
+)
 """Arguments whose value an error may name, unless it is a secret."""
 
 CALLER_S_OWN = frozenset({"call", "reach", "within"})
@@ -117,7 +119,7 @@ SYNC_TURN = {name: arguments for name, arguments in OPEN_TURN.items() if name !=
 FIELDS = frozenset({"turn", "recall", "account", "members", "opened"})
 """What an open turn holds and does not do."""
 
-MADE_WITH = ("plugins", "entry_points", "fail_closed", "config", "state_folder", "services", "sinks", "clock",
+MADE_WITH = ("plugins", "entry_points", "fail_closed", "config", "state_folder", "person_folder", "services", "sinks", "clock",
              "boundary", "environment")  # fmt: skip
 
 
@@ -394,6 +396,7 @@ def test_no_value_lets_another_error_out_of_a_sync_turn(make_host, canary, name,
         {"config": {"host": {}}},
         {"config": "config.json"},
         {"state_folder": 7},
+        {"person_folder": 7},
         {"services": {}},
         {"sinks": 7},
         {"sinks": [object()]},

@@ -41,6 +41,7 @@ def _text():
             "`config` takes a `Config`; `Host.from_config(path)` reads a file; it was given a dict",
         ),
         ({"state_folder": 7}, "`state_folder` takes a path; it was given a int"),
+        ({"person_folder": 7}, "`person_folder` takes a path; it was given a int"),
         ({"services": {}}, "`services` takes a `Services`; it was given a dict"),
         ({"sinks": [object()]}, "`sinks` takes audit sinks, each with `append(event)`; it was given a object"),
         ({"sinks": 7}, "`sinks` takes audit sinks, for example a list of them; it was given a int"),
@@ -79,6 +80,7 @@ def test_what_is_given_is_taken(tmp_path):
         entry_points=iter(["q"]),
         fail_closed=["q"],
         state_folder=str(tmp_path),
+        person_folder=None,
         sinks=iter([]),
         **given,
     )
@@ -92,4 +94,5 @@ def test_what_is_given_is_taken(tmp_path):
         options.preset.required,
         options.preset.fail_closed,
     )
-    assert (None, tmp_path, ()) == (options.mode, options.state_folder, options.sinks)
+    assert (None, tmp_path, tmp_path) == (options.mode, options.state_folder, options.person_folder)
+    assert () == options.sinks

@@ -210,7 +210,12 @@ async def run(given: Options, place: Place) -> None:
         if merely_found(loaded, os.environ, named=given.config is not None):
             check_folder(loaded.state_folder, os.environ)
             keep_folder(loaded.state_folder, os.environ)
-        host = Host(entry_points=None, config=loaded.config, state_folder=loaded.state_folder)
+        host = Host(
+            entry_points=None,
+            config=loaded.config,
+            state_folder=loaded.state_folder,
+            person_folder=loaded.person_folder,
+        )
         await host.open()
         return ClaudeCodeTurns(host=host, trust=given.trust, user=given.user, budget=given.budget)
 

@@ -5,8 +5,10 @@ import os
 import pytest
 
 from beaver_hooks import Host
+from beaver_hooks.audit.memory import MemorySink
 from beaver_hooks.config import load_config
 from beaver_hooks.config.finding import find_config, find_folder
+from beaver_hostspecs import hookimpl
 
 
 @pytest.fixture
@@ -94,3 +96,62 @@ async def test_a_host_keeps_its_state_there_too(home, monkeypatch):
     assert (True, False, False) == (
         (home / "project" / ".beaver" / "host.db").exists(), (sub / ".beaver").exists(), (home / ".beaver").exists(),
     )  # fmt: skip
+
+
+class Configured:
+    """Remembers its folders, relative to the folder above the home directory."""
+
+    def __init__(self, root):
+        self.root = root
+
+    @hookimpl
+    def configure(self, setup):
+        self.folders = [str(each.relative_to(self.root)) for each in (setup.state_folder, setup.person_folder)]
+
+
+@pytest.mark.parametrize(
+    ("named", "folders"),
+    [
+        ({}, ["home/project/.beaver/plugins/odd", "home/.beaver/plugins/odd"]),
+        ({"state_folder": "state"}, ["home/state/plugins/odd"] * 2),
+        ({"person_folder": "person"}, ["home/project/.beaver/plugins/odd", "home/person/plugins/odd"]),
+        ({"state_folder": "state", "person_folder": "person"}, ["home/state/plugins/odd", "home/person/plugins/odd"]),
+    ],
+)
+async def test_what_belongs_to_the_person_is_in_the_home_directory(home, monkeypatch, named, folders):
+    """A plugin gets a folder of the project and one of the person; a host with a named state folder has one for both."""
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(make(home, "project/.beaver").parent)
+    plugin = Configured(home.parent)
+    async with Host({"odd": plugin}, **{name: home / folder for name, folder in named.items()}):
+        assert folders == plugin.folders
+
+
+@pytest.mark.parametrize(
+    ("config", "folder"), [("{}", "home/.beaver"), ('{"host": {"stateFolder": "state"}}', "home/project/.beaver/state")]
+)
+def test_a_configuration_may_name_one_folder_for_all(home, config, folder):
+    """What belongs to the person is in the home directory, unless the configuration names where state is."""
+    path = make(home, "project/.beaver") / "config.json"
+    path.write_text(config)
+    loaded = load_config(path, environment={"HOME": str(home)})
+    assert folder == str(loaded.person_folder.relative_to(home.parent))
+
+
+def test_the_folder_of_the_person_may_be_a_link(home):
+    """A home directory with links into another folder is the person's own doing, and is followed."""
+    kept = make(home, "dotfiles/beaver")
+    (home / ".beaver").symlink_to(kept)
+    loaded = load_config(environment={"HOME": str(home)}, cwd=make(home, "project/.beaver").parent)
+    assert kept == loaded.person_folder
+
+
+async def test_an_unusable_folder_of_the_person_is_reported(home, monkeypatch):
+    """A plugin whose folder in the home directory cannot be made is in service all the same; an event says so."""
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(make(home, "project/.beaver").parent)
+    (home / ".beaver").write_text("in the way")
+    sink = MemorySink()
+    async with Host({"odd": Configured(home.parent)}, sinks=[sink]) as host:
+        assert "ok" == host.health()["odd"].state
+    assert ["odd"] == [event.plugin for event in sink.named("plugin_folder_unusable")]
