@@ -552,6 +552,16 @@ def test_a_closed_store_makes_nothing(tmp_path):
     assert not (tmp_path / "person.db").exists()
 
 
+def test_a_check_names_the_database(tmp_path):
+    """What is wrong with the database of the person is said with its path."""
+    with joint(tmp_path) as engine:
+        engine.add(map(said, range(4)))
+        with contextlib.closing(sqlite3.connect(tmp_path / "person" / "memory.db")) as connection:
+            connection.execute("UPDATE owners SET live = live + 1")
+            connection.commit()
+        assert [f"{tmp_path / 'person' / 'memory.db'}: 1 owners are counted wrongly."] == engine.store.check()
+
+
 def test_a_folder_that_cannot_be_looked_into(tmp_path, monkeypatch):
     """A database that may be there and cannot be looked for is a fault, and not an absence."""
     monkeypatch.setattr(os, "lstat", refused)

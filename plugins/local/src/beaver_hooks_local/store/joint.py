@@ -72,8 +72,8 @@ class JointStore:
 
     def remember(self, items: Sequence[Analysed], *, now: datetime, mention: bool) -> list[Kept]:
         """Store memories that are not there yet, each where it belongs or is; return what became of each, in order."""
-        there = self._project.knows(items, now=now)
-        to_person = [_is_personal(item) and not known for item, known in zip(items, there, strict=True)]
+        known = iter(self._project.knows([item for item in items if _is_personal(item)], now=now))
+        to_person = [_is_personal(item) and not next(known) for item in items]
         theirs = [item for item, personal in zip(items, to_person, strict=True) if personal]
         kept = iter(self._write(lambda store: store.remember(theirs, now=now, mention=mention)) if theirs else ())
         others = [item for item, personal in zip(items, to_person, strict=True) if not personal]
@@ -222,7 +222,7 @@ class JointStore:
 
     def check(self) -> list[str]:
         """Return what is wrong with either, one sentence each; nothing if both are whole."""
-        return [*self._project.check(), *(f"{self._personal.path}: {each}" for each in self._problems_of_person())]
+        return [*self._project.check(), *self._problems_of_person()]
 
     def _write(self, work: Callable[[SqliteStore], list[T]]) -> list[T]:
         """Return what `work` returns of the database of the person, which is made if need be.
@@ -246,7 +246,7 @@ class JointStore:
     def _problems_of_person(self) -> list[str]:
         try:
             store = self._personal.there()
-            return [] if store is None else store.check()
+            return [] if store is None else [f"{self._personal.path}: {each}" for each in store.check()]
         except StoreError as error:
             return [str(error)]
 
