@@ -29,6 +29,10 @@ class PluginShell:
         """Return the plugin's own state folder, whether it is in service or not."""
         return plugin_folder(configured(None).state_folder, self.name)
 
+    def person_folder(self) -> Path:
+        """Return the plugin's own folder for what belongs to the person."""
+        return plugin_folder(configured(None).person_folder, self.name)
+
     async def _call(self, loaded: LoadedConfig, function: Callable[[Any], Awaitable[T]]) -> T:
         async with opened(loaded) as engine:
             return await function(in_service(engine, self.name))

@@ -232,6 +232,13 @@ class Shell(Protocol):
             AuditUnavailable: it cannot be made.
         """
 
+    def person_folder(self) -> Path:
+        """Return the plugin's own folder for what belongs to the person, likewise; see `Setup.person_folder`.
+
+        Raises:
+            AuditUnavailable: it cannot be made.
+        """
+
 
 RunCommand = Callable[[tuple[str, ...], CommandContext, Report], Awaitable[str]]
 

@@ -96,6 +96,8 @@ class HostShell:
     def folder(self):
         return plugin_folder(self.folder_of_state, "local")
 
+    person_folder = folder
+
     async def _call(self, function):
         config = Config(memory=MemorySection(sections={"local": self.section}))
         plugin = make_plugin()

@@ -105,7 +105,12 @@ def test_the_commands_run(tmp_path):
     folder = tmp_path / "work"
     folder.mkdir()
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "COV"))}
-    environment = {**kept, "PATH": f"{tmp_path}:{kept['PATH']}", "XDG_STATE_HOME": str(tmp_path / "xdg")}
+    environment = {
+        **kept,
+        "PATH": f"{tmp_path}:{kept['PATH']}",
+        "XDG_STATE_HOME": str(tmp_path / "xdg"),
+        "HOME": str(tmp_path),
+    }
     blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines() if "beaver " in line]
     outs = []

@@ -142,7 +142,9 @@ def test_the_vectors_of_large_blocks_stay_in_the_file(tmp_path, monkeypatch):
         monkeypatch.setattr(room, "STAYING", 20)
     with opened(tmp_path) as engine:
         assert expected == answers(engine)
-        data = [part.vectors.data for part in engine._shelf.current([ANN], model_of(engine._embedder))[0].parts]
+        data = [
+            part.vectors.data for part in engine._own_layer._shelf.current([ANN], model_of(engine._embedder))[0].parts
+        ]
         assert [(FileRows, 40)] == [(type(each), len(each)) for each in data]
         path.unlink()
         assert expected == answers(engine)
@@ -152,10 +154,10 @@ def test_the_vectors_of_large_blocks_stay_in_the_file(tmp_path, monkeypatch):
         changed = answers(engine)
         engine.reindex()
         assert changed == answers(engine)
-        (part,) = engine._shelf.current([ANN], model_of(engine._embedder))[0].parts
+        (part,) = engine._own_layer._shelf.current([ANN], model_of(engine._embedder))[0].parts
         assert FileRows is type(part.vectors.data)
         stored = engine.store.vectors(ANN, Letters.identity.key, 0, limit=99)
-        written = parts_of.with_vectors(engine._shelf.current([ANN], model_of(engine._embedder))[0], stored)
+        written = parts_of.with_vectors(engine._own_layer._shelf.current([ANN], model_of(engine._embedder))[0], stored)
         assert np.ndarray is type(written.parts[0].vectors.data)
         assert part.vectors.data.whole().tolist() == written.parts[0].vectors.data.tolist()
     assert changed == truth(tmp_path)
@@ -424,7 +426,7 @@ def test_many_owners(tmp_path, monkeypatch):
         for owner in owners:
             engine.add(memories(3, owner=owner))
         assert [3] * 5 == [len(answers(engine, owner)[0]) for owner in owners for _ in (1,)]
-        assert 2 == len(engine._shelf.owners())
+        assert 2 == len(engine._own_layer._shelf.owners())
         assert 3 == len(answers(engine, owners[0])[0])
 
 

@@ -20,7 +20,7 @@ from beaver_hooks_local.index.building import build
 from beaver_hooks_local.index.owner_index import OwnerIndex
 from beaver_hooks_local.index.parts import Model
 from beaver_hooks_local.index.terms import Analyser, passages
-from beaver_hooks_local.ranking.candidates import CARRIED, gather
+from beaver_hooks_local.ranking.candidates import CARRIED, Source, gather
 from beaver_hooks_local.records import NewMemory, Owner
 from beaver_hooks_local.store.protocol import IndexRow
 from beaver_hooks_local.store.sqlite import SqliteStore
@@ -33,6 +33,10 @@ SEEN = Filters(now=NOW + timedelta(days=1))
 
 WIDE = 5
 """Few enough for long memories to take the places of others."""
+
+
+def source(index):
+    return Source(state=index.current(), filters=SEEN)
 
 
 def vector(text):
@@ -88,7 +92,7 @@ def answers(state, filters=SEEN):
         ("", vector("x")),
     ):
         query = None if asked is None else asked.astype("f4")
-        each = gather([state], Analyser().query(text), query, filters, wide=WIDE)
+        each = gather([Source(state=state, filters=filters)], Analyser().query(text), query, wide=WIDE)
         cosine = None if each.cosine is None else np.round(each.cosine, 6).tolist()
         signals = (each.lexical.tolist(), cosine, each.embedded.tolist(), each.earlier.tolist(), each.later.tolist())
         found.append(({name: each.columns[name].tolist() for name in CARRIED}, signals))
@@ -198,7 +202,7 @@ def test_an_older_store_is_noticed():
         later = index.current()
         found.forget(1)
         index._state = parts_of.attrs.evolve(later, version=later.version + 100)
-        assert [1] == gather([index.current()], Analyser().query("tea bike"), None, SEEN).columns["ids"].tolist()
+        assert [1] == gather([source(index)], Analyser().query("tea bike"), None).columns["ids"].tolist()
     assert [("index_rebuilt", {"why": "older_store"})] == told
 
 
@@ -297,7 +301,7 @@ def test_a_memory_that_is_pinned_keeps_its_vector():
         index.current()
         found.change(0, pinned=True)
         found.change(1, title="boat")
-        found_now = gather([index.current()], [], vector("tea").astype("f4"), SEEN)
+        found_now = gather([source(index)], [], vector("tea").astype("f4"))
         assert ([1], [pytest.approx(1, abs=0.01)]) == (found_now.columns["ids"].tolist(), found_now.cosine.tolist())
 
 
@@ -309,7 +313,7 @@ def test_a_memory_that_gets_other_labels_keeps_its_vector():
         index = OwnerIndex(found.store, Owner(), MODEL)
         index.current()
         found.change(0, tags=("green",))
-        found_now = gather([index.current()], [], vector("tea").astype("f4"), SEEN)
+        found_now = gather([source(index)], [], vector("tea").astype("f4"))
         assert (1, pytest.approx(1, abs=0.01), [True, True]) == (
             found_now.columns["ids"][found_now.cosine.argmax()], found_now.cosine.max(), found_now.embedded.tolist()
         )  # fmt: skip

@@ -288,7 +288,7 @@ def test_an_extension_that_cannot_be_loaded(tmp_path, libraries, which):
         filled(engine, said(20))
         wanted = [asked(engine, text) for text in QUERIES]
     with opened(tmp_path, told, libraries[which]) as engine:
-        engine._nearest.begin()
+        engine._own_layer._nearest.begin()
         engine.embed()
         found = [asked(engine, text) for text in QUERIES]
 
@@ -300,7 +300,7 @@ def test_a_library_that_is_another_extension(tmp_path, monkeypatch):
     monkeypatch.setattr(extension, "_load", lambda *_: None)
     told = Told()
     with opened(tmp_path, told, lambda: "x") as engine:
-        engine._nearest.begin()
+        engine._own_layer._nearest.begin()
 
     assert ["not_loadable"] == told
 
@@ -310,7 +310,7 @@ def test_a_package_without_its_library(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sqlite_vec", SimpleNamespace())
     told = Told()
     with opened(tmp_path, told) as engine:
-        engine._nearest.begin()
+        engine._own_layer._nearest.begin()
 
     assert ["not_installed"] == told
 
@@ -514,7 +514,7 @@ def test_the_health_recovers(tmp_path, monkeypatch):
     monkeypatch.setattr(VecTables, "ensure", ensure)
     memory = open_memory(CHOSEN, here)
     troubles = here.troubles.now
-    memory.engine._nearest.begin()
+    memory.engine._own_layer._nearest.begin()
     memory.close()
 
     assert (("sqlite_vec_locked",), (), 1) == (troubles, here.troubles.now, here.report.recoveries)

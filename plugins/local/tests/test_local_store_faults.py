@@ -13,12 +13,14 @@ from pathlib import Path
 import apsw
 import pytest
 
-from beaver_hooks_local.errors import REMEDIES, LocalError, StoreError
+from beaver_hooks_local.errors import REMEDIES, LocalError, PersonalStoreError, StoreError
 from beaver_hooks_local.records import Owner
 from beaver_hooks_local.store import migrating
 from beaver_hooks_local.store.cases.kit import NOW, looking, new, titles
 from beaver_hooks_local.store.connecting import Connector
+from beaver_hooks_local.store.joint import JointStore
 from beaver_hooks_local.store.lending import MOST_READERS
+from beaver_hooks_local.store.personal import PersonalStore
 from beaver_hooks_local.store.sqlite import SqliteStore
 from beaver_hostspecs import BeaverError
 
@@ -307,6 +309,25 @@ def test_a_folder_that_may_not_be_written(unprivileged):
     with nobody():
         assert "cannot_open" == refusal(path, lambda: SqliteStore.open(path))
     assert [] == list(folder.iterdir())
+
+
+@pytest.mark.parametrize("made_before", [False, True])
+def test_a_home_directory_that_may_only_be_read(unprivileged, tmp_path, made_before):
+    """The project's memories go on beside a database of the person that can be neither made nor written."""
+    folder, nobody = unprivileged
+    path = folder / "memory.db"
+    if made_before:
+        with contextlib.closing(SqliteStore.open(path)) as store:
+            store.add([new("of the person")], now=NOW)
+        path.chmod(0o444)
+    folder.chmod(0o555)
+    personal = PersonalStore(path)
+    with nobody(), contextlib.closing(JointStore(SqliteStore.open(tmp_path / "project.db"), personal)) as store:
+        store.add([new("of the project", scope="project")], now=NOW)
+        with pytest.raises(PersonalStoreError, match="nothing was stored"):
+            store.add([new("refused"), new("with it", scope="project")], now=NOW)
+        assert ["of the project"] == titles(store.recent(looking(), limit=9))
+    assert (None if not made_before else "read_only") == (personal.trouble and personal.trouble.category)
 
 
 def test_a_disk_that_is_full(store, path):

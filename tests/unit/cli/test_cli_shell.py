@@ -78,6 +78,17 @@ def test_the_folder_of_a_plugin_that_is_not_in_service(install, configured, scra
     assert (scratch / ".beaver" / "plugins" / "lent", 0o700) == (folder, stat.S_IMODE(folder.stat().st_mode))
 
 
+def test_the_folder_that_all_projects_share(install, configured, monkeypatch, tmp_path):
+    """The plugin's folder for what belongs to the person is in the home directory, and private."""
+    install("lent", PLUGIN, plugin="Absent")
+    configured(host={})
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with click.Context(beaver):
+        folder = PluginShell("lent").person_folder()
+
+    assert (tmp_path / ".beaver" / "plugins" / "lent", 0o700) == (folder, stat.S_IMODE(folder.stat().st_mode))
+
+
 async def never(_plugin):
     """Fail the test: this plugin is in service."""
     raise AssertionError

@@ -1,8 +1,10 @@
 """The memory engine: adds, searches and forgets, without any host. Thread-safe; each method blocks until it is done."""
 
+import contextlib
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
@@ -11,30 +13,28 @@ from beaver_hooks_local.embedding.breaker import AT_ONCE, Breaker
 from beaver_hooks_local.embedding.errors import EmbeddingError
 from beaver_hooks_local.embedding.protocol import Embedder
 from beaver_hooks_local.embedding.scales import scale_of
+from beaver_hooks_local.errors import StoreError
 from beaver_hooks_local.filters import Filters
-from beaver_hooks_local.index.nearest import Find, Nearest
+from beaver_hooks_local.index.nearest import Nearest
 from beaver_hooks_local.index.owner_index import Progress
-from beaver_hooks_local.index.parts import Model
-from beaver_hooks_local.index.shelf import IndexShelf
-from beaver_hooks_local.index.terms import Analyser, passages
+from beaver_hooks_local.index.terms import Analyser
+from beaver_hooks_local.layers import BATCH, Layer, Personal, Trace
 from beaver_hooks_local.query import Answer, Query
 from beaver_hooks_local.ranking.candidates import gather, width
 from beaver_hooks_local.ranking.choosing import SPARE, Choice, best_of, hits
 from beaver_hooks_local.ranking.fitting import fit, measured
 from beaver_hooks_local.ranking.formulas import FORMULAS, Weights
 from beaver_hooks_local.records import Memory, NewMemory, Owner
-from beaver_hooks_local.serving import Serving, model_of, passage_vectors, query_vector
-from beaver_hooks_local.store.protocol import Change, Kept, MemoryStore
+from beaver_hooks_local.serving import Serving, model_of, query_vector
+from beaver_hooks_local.store.joint import JointStore
+from beaver_hooks_local.store.protocol import Change, Kept, MemoryStore, SingleStore
 from beaver_hooks_local.store.sqlite import SqliteStore
 from beaver_hostspecs import Clock, SystemClock
-
-BATCH = 32
-"""Texts that are embedded at once."""
 
 DATABASE = "memory.db"
 INDEXES = "index"
 
-Trace = Callable[..., None]
+T = TypeVar("T")
 
 
 class MemoryEngine:
@@ -42,6 +42,7 @@ class MemoryEngine:
 
     Args:
         store: where they are kept.
+        personal: where those that hold everywhere are kept, if that is another database.
         embedder: what turns texts into vectors; `None` for finding them by their words alone.
         previous: the embedder before this one, if the model has changed: it answers until `embed` has embedded with the
             new one as much as it had.
@@ -55,8 +56,9 @@ class MemoryEngine:
 
     def __init__(
         self,
-        store: MemoryStore,
+        store: SingleStore,
         *,
+        personal: Personal | None = None,
         embedder: Embedder | None = None,
         previous: Embedder | None = None,
         at_once: int = AT_ONCE,
@@ -66,18 +68,20 @@ class MemoryEngine:
         clock: Clock | None = None,
         trace: Trace | None = None,
     ) -> None:
-        self.store = store
+        self._personal = personal
+        self.store: MemoryStore = store if personal is None else JointStore(store, personal.store)
         self._weights = Weights() if weights is None else weights
         self._clock = SystemClock() if clock is None else clock
         self._trace = _nothing if trace is None else trace
         self._analyser = Analyser()
-        self._writer = Writer(store, self._analyser)
-        self._nearest = nearest
-        self._shelf = IndexShelf(store, indexes, self._trace)
+        self._writer = Writer(self.store, self._analyser)
+        self._own_layer = Layer(store, indexes, nearest, self._trace)
+        self._personal_layer: Layer | None = None
+        self._lock = threading.Lock()
         self._embedder, before = (
             None if each is None else Breaker(each, self._clock, at_once=at_once) for each in (embedder, previous)
         )
-        self._serving = Serving(store, self._embedder, before, self._clock, self._take_over)
+        self._serving = Serving(self.store, self._embedder, before, self._clock, self._take_over)
 
     @classmethod
     def open(cls, folder: Path | str, **options: Any) -> Self:
@@ -94,7 +98,9 @@ class MemoryEngine:
 
     def close(self) -> None:
         """Save the indexes, and close the store and the embedder. Closing again does nothing."""
-        self._shelf.close()
+        self._own_layer.close()
+        if self._personal_layer is not None:
+            self._personal_layer.close()
         self.store.close()
         self._serving.close()
 
@@ -122,15 +128,14 @@ class MemoryEngine:
         """
         if self._embedder is None:
             return 0
-        done, whose = 0, self.store.owners() if owners is None else list(owners)
-        for owner in whose:
-            while done < limit and (found := self._embed_some(self._embedder, owner, min(BATCH, limit - done))):
-                done += found
+        done, layers = 0, self._layers()
+        for layer in layers:
+            done += layer.embed(self._embedder, limit - done, owners)
         self._serving.look()
         model = model_of(self._serving.embedder())
-        if self._nearest is not None and model is not None:
-            for owner in whose:
-                self._nearest.catch_up(owner, model)
+        if model is not None:
+            for layer in layers:
+                layer.catch_up(model, owners)
         return done
 
     def probe(self) -> bool:
@@ -149,10 +154,27 @@ class MemoryEngine:
 
     def forget(self, ids: Sequence[int], filters: Filters) -> list[int]:
         """Erase memories that may be seen, from all files; return their ids."""
-        gone = self.store.forget(ids, filters, now=self._clock.now())
-        if gone:
-            self._shelf.forget(filters.owners, model_of(self._serving.embedder()))
+        try:
+            gone = self.store.forget(ids, filters, now=self._clock.now())
+        except StoreError:
+            # One of two databases may have forgotten its part.
+            with contextlib.suppress(StoreError):
+                self._erase(ids, filters)
+            raise
+        self._erase(gone, filters)
         return gone
+
+    def move(self, ids: Sequence[int], filters: Filters) -> dict[int, int]:
+        """Move memories of a project that hold everywhere to the person; return their new ids by the old ones.
+
+        Their history begins anew. Nothing is moved where there is one database for all.
+        """
+        if not isinstance(self.store, JointStore):
+            return {}
+        items = [self._writer.analysed(memory) for memory in self.store.get(ids, filters)]
+        moved = self.store.move(items, filters, now=self._clock.now())
+        self._erase(list(moved), filters)
+        return moved
 
     def reindex(self, *, owners: Iterable[Owner] | None = None, progress: Progress | None = None) -> int:
         """Make the indexes anew from the store, and save them; return how many memories they have.
@@ -161,8 +183,8 @@ class MemoryEngine:
             owners: whose; everybody's unless given.
             progress: told how many memories of an owner are done, of how many.
         """
-        whose = self.store.owners() if owners is None else owners
-        return self._shelf.rebuild(whose, model_of(self._serving.embedder()), progress)
+        model = model_of(self._serving.embedder())
+        return sum(layer.rebuild(owners, model, progress) for layer in self._layers())
 
     # --- Reading ------------------------------------------------------------------------------------------------
 
@@ -177,9 +199,8 @@ class MemoryEngine:
         if not terms and vector is None:
             return self._newest(query, trouble)
         model = model_of(embedder)
-        states = self._shelf.current(query.filters.owners, model)
-        finders = self._finders(query.filters.owners, model) if vector is not None else []
-        found = gather(states, terms, vector, query.filters, finders=finders, wide=width(query.limit))
+        sources = self._each(lambda layer: layer.sources(query.filters, model, by_vectors=vector is not None))
+        found = gather([source for each in sources for source in each], terms, vector, wide=width(query.limit))
         names = np.array(self._analyser.names(query.text), "u8")
         scale = scale_of(None if embedder is None else embedder.identity)
         ranked = FORMULAS[query.formula](found, names, query.filters.now.timestamp(), self._weights, scale)
@@ -209,10 +230,10 @@ class MemoryEngine:
         """Return what there is, in numbers."""
         return self.store.stats()
 
-    def _finders(self, owners: Iterable[Owner], model: Model | None) -> list[Find | None]:
-        if self._nearest is None or model is None:
-            return []
-        return [self._nearest.finder(owner, model) for owner in owners]
+    def versions(self, owners: Sequence[Owner]) -> tuple[int, ...]:
+        """Return what is other numbers after each write to the memories of owners."""
+        each = self._each(lambda layer: layer.store.versions(owners))
+        return tuple(version for versions in each for version, _ in versions)
 
     def _newest(self, query: Query, trouble: str | None) -> Answer:
         if query.minimum_score > 0:
@@ -231,26 +252,42 @@ class MemoryEngine:
             self._trace("embedding_failed", provider=error.provider, category=error.category, length=len(text))
             return None, error.category
 
-    def _embed_some(self, embedder: Embedder, owner: Owner, limit: int) -> int:
-        found = self.store.unembedded(owner, embedder.identity.key, limit=limit)
-        if not found:
-            return 0
-        cut = [passages(text) for _, text in found]
-        vectors = passage_vectors(embedder, [passage for each in cut for passage in each]).astype("<f2")
-        rows, place = [], 0
-        for (id_, _), each in zip(found, cut, strict=True):
-            rows.append((id_, vectors[place : place + len(each)].tobytes()))
-            place += len(each)
-        # A text may have been changed while it was embedded: its memory waits for another vector then.
-        self.store.put_vectors(owner, embedder.identity.key, rows, texts=dict(found))
-        return len(rows)
-
     def _take_over(self, old: Embedder, new: Embedder) -> None:
         model, gone = model_of(new), model_of(old)
-        self._shelf.current(self._shelf.owners(), model)
-        if gone is not None:
-            self._shelf.drop(gone)
+        self._each(lambda layer: layer.take_over(model, gone))
         self._trace("model_switched", provider=new.identity.provider, dimensions=new.identity.dimensions)
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether memories that hold everywhere lie in a database of their own."""
+        return self._personal is not None
+
+    @property
+    def personal_trouble(self) -> StoreError | None:
+        """Why the memories of the person are left out, if they are."""
+        return None if self._personal is None else self._personal.store.trouble
+
+    def _erase(self, ids: Sequence[int], filters: Filters) -> None:
+        for layer in self._layers() if ids else ():
+            layer.erase(ids, filters.owners, model_of(self._serving.embedder()))
+
+    # --- The databases ------------------------------------------------------------------------------------------
+
+    def _layers(self) -> list[Layer]:
+        return self._each(lambda layer: layer)
+
+    def _each(self, work: Callable[[Layer], T]) -> list[T]:
+        """Return what `work` returns of each database; that of the person is left out where it cannot be read."""
+        found = [work(self._own_layer)]
+        if self._personal is not None:
+            found += self._personal.store.attempt(lambda store: [work(self._layer_of_person(store))]) or []
+        return found
+
+    def _layer_of_person(self, store: SqliteStore) -> Layer:
+        with self._lock:
+            if self._personal_layer is None and self._personal is not None:
+                self._personal_layer = self._personal.layer(store, self._trace)
+        return cast("Layer", self._personal_layer)
 
 
 def _listed(memories: NewMemory | Iterable[NewMemory]) -> list[NewMemory]:

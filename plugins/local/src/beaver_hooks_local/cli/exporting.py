@@ -77,13 +77,9 @@ def _lines(memory: LocalMemory, which: Asked, write: Write, bar: Bar) -> int:
 
 def _pages(memory: LocalMemory, filters: Filters, owner: Owner) -> Iterator[list[Memory]]:
     """Give the memories of an owner page by page, each once, though others write meanwhile."""
-    given: set[int] = set()
-    after = 0
-    while rows := memory.engine.store.changed(owner, after, limit=PAGE):
-        after = rows[-1].version
-        ids = [each.id for each in rows if not each.gone and each.id not in given]
-        given.update(ids)
-        yield memory.engine.get(ids, filters)
+    ids = memory.engine.store.ids(owner)
+    for begin in range(0, len(ids), PAGE):
+        yield memory.engine.get(ids[begin : begin + PAGE], filters)
 
 
 def _ensure_free(path: Path, *, force: bool) -> None:

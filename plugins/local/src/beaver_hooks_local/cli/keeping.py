@@ -13,7 +13,7 @@ from beaver_hooks_local.cli.options import debug_option, json_option
 from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.cli.showing import counted, plain, say, say_json
 from beaver_hooks_local.embedding.errors import EmbedderMissing
-from beaver_hooks_local.embedding.making import make_embedder
+from beaver_hooks_local.embedding.making import make_embedder, model_folder
 from beaver_hooks_local.embedding.protocol import Identity
 from beaver_hooks_local.errors import StoreError
 from beaver_hooks_local.hosting.memory import EMBEDDER, LocalMemory
@@ -142,8 +142,9 @@ def _identity(plugin: Local) -> Identity | None:
     Raises:
         EmbeddingError: they cannot be had.
     """
-    folder = plugin.setup.state_folder
-    embedder = make_embedder(plugin.settings.embedding, state_folder=folder, environment=os.environ)
+    settings, setup = plugin.settings.embedding, plugin.setup
+    folder = model_folder(settings, (setup.person_folder, setup.state_folder))
+    embedder = make_embedder(settings, state_folder=folder, environment=os.environ)
     if embedder is None:
         return None
     embedder.close()

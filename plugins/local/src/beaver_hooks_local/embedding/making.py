@@ -1,7 +1,7 @@
 """Makes the embedder that the settings ask for. What a provider needs is imported when it is chosen, and not before."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from beaver_hooks_local.embedding import fastembed, onnx, static
 from beaver_hooks_local.embedding.checking import CheckedEmbedder
 from beaver_hooks_local.embedding.errors import failure
 from beaver_hooks_local.embedding.known import KNOWN, KnownModel
-from beaver_hooks_local.embedding.models import check_model, is_there
+from beaver_hooks_local.embedding.models import check_model, folder_of, is_there
 from beaver_hooks_local.embedding.protocol import Embedder, Encoder, Identity, Trace, silent
 from beaver_hooks_local.embedding.settings import PATH, EmbeddingSettings
 from beaver_hooks_local.embedding.wire import WIRES
@@ -36,7 +36,7 @@ def make_embedder(
 
     Args:
         settings: what is asked for.
-        state_folder: where the plugin keeps its state, installed models among it.
+        state_folder: where installed models are; see `model_folder`.
         environment: where credentials are.
         trace: is told what the embedder does, in counts and lengths.
         models: what can be installed.
@@ -55,6 +55,11 @@ def make_embedder(
     }
     encoder, identity = made.get(provider, lambda: _remote(provider, settings, environment, trace))()
     return CheckedEmbedder(encoder, _prefixed(identity, settings), trace=trace)
+
+
+def model_folder(settings: EmbeddingSettings, folders: Sequence[Path]) -> Path:
+    """Return which of some state folders has the model that the settings ask for."""
+    return folder_of(settings.model or ONNX_MODEL, folders)
 
 
 def onnx_identity(known: KnownModel) -> Identity:

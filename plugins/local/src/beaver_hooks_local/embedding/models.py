@@ -1,13 +1,14 @@
 """The embedding models that can be installed, and those that are.
 
-A model is a folder `models/<name>` below the state folder with two files and a `manifest.json` that says what they
-must be. It is there whole or not at all. Nothing here touches the network.
+A model is a folder `models/<name>` below a state folder, mostly that of the person, with two files and a
+`manifest.json` that says what they must be. It is there whole or not at all. Nothing here touches the network.
 """
 
+import contextlib
 import hashlib
 import json
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,14 +84,24 @@ def known_model(name: str, models: Mapping[str, KnownModel] = KNOWN) -> KnownMod
     )
 
 
-def list_models(state_folder: Path, *, models: Mapping[str, KnownModel] = KNOWN) -> list[Listed]:
-    """Return every model that can be installed, and whether it is."""
-    return [_listed(state_folder, name, models) for name in sorted(models)]
+def list_models(*folders: Path, models: Mapping[str, KnownModel] = KNOWN) -> list[Listed]:
+    """Return every model that can be installed, and whether it is, in one of the folders."""
+    return [_listed(folder_of(name, folders, models=models), name, models) for name in sorted(models)]
 
 
 def is_there(name: str, state_folder: Path) -> bool:
     """Whether there is something in the place of a model, whole or not."""
     return (state_folder / FOLDER / name).is_dir()
+
+
+def folder_of(name: str, folders: Sequence[Path], *, models: Mapping[str, KnownModel] = KNOWN) -> Path:
+    """Return the first folder that has a model whole; without one the first that has it at all, else the first one."""
+    there = [folder for folder in folders if is_there(name, folder)] if name in models else []
+    for folder in there:
+        with contextlib.suppress(EmbedderMissing):
+            check_model(name, folder, models=models)
+            return folder
+    return (*there, *folders)[0]
 
 
 def check_model(

@@ -8,7 +8,7 @@ network is asked for an earlier model only where the settings name that provider
 import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import attrs
 
 from beaver_hooks_local.embedding.caching import CachedQueries
 from beaver_hooks_local.embedding.errors import EmbeddingError
-from beaver_hooks_local.embedding.making import make_embedder
+from beaver_hooks_local.embedding.making import make_embedder, model_folder
 from beaver_hooks_local.embedding.protocol import Embedder, Trace
 from beaver_hooks_local.embedding.settings import REMOTE, EmbeddingSettings
 from beaver_hostspecs import BeaverError
@@ -46,20 +46,32 @@ class Embedders:
 
 
 def make_embedders(
-    settings: EmbeddingSettings, state_folder: Path, environment: Mapping[str, str], trace: Trace
+    settings: EmbeddingSettings,
+    state_folder: Path,
+    environment: Mapping[str, str],
+    trace: Trace,
+    *,
+    folders: Sequence[Path] = (),
 ) -> Embedders:
     """Return the embedders; neither network nor model is touched.
+
+    Args:
+        settings: what is asked for.
+        state_folder: where what was chosen is kept.
+        environment: where credentials are.
+        trace: is told what the embedders do.
+        folders: where models are looked for, in this order; `state_folder` unless given.
 
     Raises:
         ConfigurationError: the settings do not fit.
     """
     try:
-        current = make_embedder(settings, state_folder=state_folder, environment=environment, trace=trace)
+        current = _made(settings, folders or (state_folder,), environment, trace)
     except EmbeddingError as error:
         return Embedders(trouble=error)
     if current is None:
         return Embedders()
-    previous = _previous(settings, state_folder, environment, trace)
+    previous = _previous(settings, state_folder, folders or (state_folder,), environment, trace)
     if previous is not None and previous.identity.key == current.identity.key:
         previous.close()
         previous = None
@@ -91,18 +103,29 @@ def remember(settings: EmbeddingSettings, embedder: Embedder, state_folder: Path
 
 
 def _previous(
-    settings: EmbeddingSettings, state_folder: Path, environment: Mapping[str, str], trace: Trace
+    settings: EmbeddingSettings,
+    state_folder: Path,
+    folders: Sequence[Path],
+    environment: Mapping[str, str],
+    trace: Trace,
 ) -> Embedder | None:
     """Return what was chosen before, as far as it can be had: without it words alone find until all is embedded."""
     try:
         known = json.loads((state_folder / RECORD).read_text("utf-8"))
         before = _before(settings, {name: known[name] for name in _KEPT if known.get(name) is not None})
-        return make_embedder(before, state_folder=state_folder, environment=environment, trace=trace)
+        return _made(before, folders, environment, trace)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, AttributeError, BeaverError) as error:
         trace("previous_embedder_unavailable", error=type(error).__name__)
         return None
+
+
+def _made(
+    settings: EmbeddingSettings, folders: Sequence[Path], environment: Mapping[str, str], trace: Trace
+) -> Embedder | None:
+    folder = model_folder(settings, folders)
+    return make_embedder(settings, state_folder=folder, environment=environment, trace=trace)
 
 
 def _before(settings: EmbeddingSettings, known: Mapping[str, Any]) -> EmbeddingSettings:

@@ -1,5 +1,6 @@
 """The local memory as the plugin uses it: an open engine, recall, and what is done beside turns. Blocking."""
 
+import os
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -7,15 +8,18 @@ from pathlib import Path
 import attrs
 
 from beaver_hooks_local.embedding.protocol import Embedder, Trace
-from beaver_hooks_local.engine import BATCH, DATABASE, INDEXES, MemoryEngine
+from beaver_hooks_local.engine import DATABASE, INDEXES, MemoryEngine
+from beaver_hooks_local.errors import StoreError
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.hosting.embedders import Embedders, make_embedders, remember
 from beaver_hooks_local.hosting.health import Troubles
 from beaver_hooks_local.hosting.working import THREADS
 from beaver_hooks_local.index.nearest import TableSearch
 from beaver_hooks_local.injecting.recalling import Recaller
+from beaver_hooks_local.layers import BATCH, Personal
 from beaver_hooks_local.query import Answer, Query
 from beaver_hooks_local.settings import LocalSettings
+from beaver_hooks_local.store.personal import PersonalStore
 from beaver_hooks_local.store.sqlite import SqliteStore
 from beaver_hostspecs import Clock, Report
 
@@ -32,19 +36,23 @@ EMBEDDER = "embedder"
 SQLITE_VEC = "sqlite_vec"
 """The trouble of the extension that is asked for and cannot be used."""
 
+PERSONAL = "personal_memory"
+"""The trouble of the person's database beside that of a project: without it the project's memories are all there is."""
+
 
 @attrs.frozen(kw_only=True)
 class Surroundings:
     """Where a memory is open.
 
     Attributes:
-        state_folder: the plugin's own folder.
+        state_folder: the plugin's own folder for the project.
         environment: where credentials are.
         clock: where time comes from.
         trace: is told of every step.
         troubles: what is wrong now.
         report: for what happens outside turns.
         reference_tokens: what the host shows in a turn at most, or `None`.
+        person_folder: the plugin's own folder for what belongs to the person; `state_folder` unless given.
     """
 
     state_folder: Path
@@ -54,6 +62,12 @@ class Surroundings:
     troubles: Troubles
     report: Report
     reference_tokens: int | None = None
+    person_folder: Path = attrs.field(default=attrs.Factory(lambda here: here.state_folder, takes_self=True))
+
+    @property
+    def model_folders(self) -> tuple[Path, ...]:
+        """Where embedding models are looked for: with the person, then where an earlier version installed them."""
+        return self.person_folder, self.state_folder
 
 
 class LocalMemory:
@@ -137,13 +151,16 @@ def open_memory(settings: LocalSettings, here: Surroundings) -> LocalMemory:
         ConfigurationError: the settings of the embedder do not fit.
     """
     here.trace("initializing_memory_store", given=settings.database_path is not None)
-    embedders = make_embedders(settings.embedding, here.state_folder, here.environment, here.trace)
+    embedders = make_embedders(
+        settings.embedding, here.state_folder, here.environment, here.trace, folders=here.model_folders
+    )
     _tell(embedders, here)
     path = settings.database_path or here.state_folder / DATABASE
     try:
         store = SqliteStore.open(path)
         engine = MemoryEngine(
             store,
+            personal=_personal(settings, here),
             embedder=embedders.current,
             previous=embedders.previous,
             at_once=THREADS // 2,
@@ -163,6 +180,24 @@ def open_memory(settings: LocalSettings, here: Surroundings) -> LocalMemory:
 def indexes_of(database: Path) -> Path:
     """Return the folder of a database's indexes: beside it, and another one for another database."""
     return database.parent / (INDEXES if database.name == DATABASE else f"{database.name}-{INDEXES}")
+
+
+def _personal(settings: LocalSettings, here: Surroundings) -> Personal | None:
+    """Return where memories of the person are kept, unless that is the one database there is."""
+    path = here.person_folder / DATABASE
+    if settings.database_path is not None or os.path.realpath(path) == os.path.realpath(here.state_folder / DATABASE):
+        return None
+
+    def told(error: StoreError | None) -> None:
+        if error is None:
+            here.troubles.ended(PERSONAL, here.report)
+            return
+        here.trace("personal_memory_unavailable", category=error.category)
+        here.report.event("memory_personal_unavailable", category=error.category, remedy=str(error))
+        here.troubles.began(PERSONAL, error.category, here.report)
+
+    store = PersonalStore(path, told=told, clock=here.clock)
+    return Personal(store=store, indexes=indexes_of(path), nearest=lambda each: _nearest(settings, each, here))
 
 
 def _nearest(settings: LocalSettings, store: SqliteStore, here: Surroundings) -> TableSearch | None:

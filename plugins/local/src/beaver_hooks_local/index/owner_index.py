@@ -11,7 +11,7 @@ import numpy as np
 from beaver_hooks_local.index import parts as parts_of
 from beaver_hooks_local.index.parts import Model, Part, State
 from beaver_hooks_local.records import Owner
-from beaver_hooks_local.store.protocol import MemoryStore
+from beaver_hooks_local.store.protocol import SingleStore
 
 PAGE = 20_000
 """Rows that are read from the store at once."""
@@ -39,7 +39,7 @@ class OwnerIndex:
     """
 
     def __init__(
-        self, store: MemoryStore, owner: Owner, model: Model | None = None, trace: Callable[..., None] | None = None
+        self, store: SingleStore, owner: Owner, model: Model | None = None, trace: Callable[..., None] | None = None
     ) -> None:
         self._store = store
         self._owner = owner

@@ -21,7 +21,7 @@ from beaver_hooks_local.index.owner_index import OwnerIndex, Progress
 from beaver_hooks_local.index.parts import Model, State
 from beaver_hooks_local.index.vectors import STAYING
 from beaver_hooks_local.records import Owner
-from beaver_hooks_local.store.protocol import MemoryStore
+from beaver_hooks_local.store.protocol import SingleStore
 from beaver_hostspecs import BeaverError
 
 MOST_OWNERS = 256
@@ -63,7 +63,7 @@ class IndexShelf:
         trace: told what went on: `trace(event, **facts)`.
     """
 
-    def __init__(self, store: MemoryStore, folder: Path | None, trace: Callable[..., None]) -> None:
+    def __init__(self, store: SingleStore, folder: Path | None, trace: Callable[..., None]) -> None:
         self._store = store
         self._folder = folder
         self._trace = trace

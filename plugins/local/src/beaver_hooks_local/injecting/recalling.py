@@ -169,7 +169,7 @@ class Recaller:
         return read(turn.prompt, self._engine.terms(turn.prompt), by_tool=bool(by_tool))
 
     def _version(self, sight: Sight) -> tuple[int, ...]:
-        return tuple(version for version, _ in self._engine.store.versions(sight.owners))
+        return self._engine.versions(sight.owners)
 
     # --- The look -----------------------------------------------------------------------------------------------
 

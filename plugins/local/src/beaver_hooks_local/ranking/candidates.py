@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import zip_longest
 
 import attrs
 import numpy as np
@@ -47,6 +46,23 @@ _EMPTY = {
 
 
 @attrs.frozen(kw_only=True, eq=False)
+class Source:
+    """An index that is searched.
+
+    Attributes:
+        state: the index.
+        filters: what may be seen of it.
+        finder: what finds by vectors, where that is not the index itself.
+        shift: what is added to the ids of its memories, to tell them from those of another database.
+    """
+
+    state: State
+    filters: Filters
+    finder: Find | None = None
+    shift: int = 0
+
+
+@attrs.frozen(kw_only=True, eq=False)
 class Candidates:
     """Units that may be what is looked for, in order of their memories.
 
@@ -79,32 +95,25 @@ def width(limit: int) -> int:
 
 
 def gather(
-    states: Sequence[State],
-    terms: Sequence[int],
-    query: np.ndarray | None,
-    filters: Filters,
-    *,
-    finders: Sequence[Find | None] = (),
-    wide: int = WIDE,
+    sources: Sequence[Source], terms: Sequence[int], query: np.ndarray | None, *, wide: int = WIDE
 ) -> Candidates:
     """Return what is found by terms, by vectors, and beside what is found.
 
     Args:
-        states: the indexes to search.
+        sources: what is searched.
         terms: the query's terms.
         query: the query's vector, if there is one.
-        filters: what may be seen.
-        finders: what finds by vectors in each state, where that is not the index itself.
         wide: units that each channel brings.
     """
-    linked = [Links(state, [masks.seen(part, filters) for part in state.parts]) for state in states]
-    places = [
-        (links, number, finder) for links, finder in zip_longest(linked, finders) for number in range(len(links.seen))
+    linked = [
+        (Links(source.state, [masks.seen(part, source.filters) for part in source.state.parts]), source)
+        for source in sources
     ]
+    places = [(links, number, source) for links, source in linked for number in range(len(links.seen))]
     weighed = lexical.weigh(terms, [links.seen[number] for links, number, _ in places])
     looks = [
-        _Look(links, number, each, query, finder=finder, wide=wide)
-        for (links, number, finder), each in zip(places, weighed, strict=True)
+        _Look(links, number, each, query, source=source, wide=wide)
+        for (links, number, source), each in zip(places, weighed, strict=True)
     ]
     near = zip(
         _best(looks, [(look.words.units, look.words.scores) for look in looks], wide),
@@ -126,10 +135,11 @@ class _Look:
         terms: lexical.Terms,
         query: np.ndarray | None,
         *,
-        finder: Find | None,
+        source: Source,
         wide: int,
     ) -> None:
         self.links = links
+        self.shift = source.shift
         self.number = number
         self.part = links.state.parts[number]
         self.terms = terms
@@ -137,7 +147,7 @@ class _Look:
         self.allowed = links.seen[number].allowed
         self.chosen: list[np.ndarray] = []
         self.words = self._best(self._by_words, wide)
-        self.nearest = self._best(partial(self._by_vectors, finder), wide)
+        self.nearest = self._best(partial(self._by_vectors, source.finder), wide)
 
     def _best(self, find: Callable[[int], Found], wide: int) -> Found:
         block = self.part.block
@@ -170,11 +180,17 @@ class _Look:
             return vectors_of.score(self.part.vectors, self.query, units)
         return np.where(self.part.vectors.present[units], every[units], 0.0)
 
+    def ids(self, units: np.ndarray) -> np.ndarray:
+        """Return the memories of units."""
+        ids: np.ndarray = self.part.block.columns["ids"][units] + self.shift
+        return ids
+
     def signals(self, units: np.ndarray) -> dict[str, np.ndarray]:
         """Return what is known of units, by name."""
         columns, vectors = self.part.block.columns, self.part.vectors
         return {
             **{name: columns[name][units] for name in CARRIED},
+            "ids": self.ids(units),
             "lexical": self.lexical_of(units),
             "cosine": self.cosines_of(units),
             "embedded": np.zeros(len(units), bool) if vectors is None else vectors.present[units],
@@ -197,16 +213,16 @@ def _best(looks: Sequence[_Look], found: Sequence[tuple[np.ndarray, np.ndarray]]
         return [found[0][0][:NEAR]]
     whose = np.repeat(np.arange(len(looks)), [len(units) for units, _ in found])
     units, scores = (np.concatenate([np.empty(0), *(each[which] for each in found)]) for which in (0, 1))
-    ids = _column(looks, found, "ids")
-    order = np.lexsort((-_column(looks, found, "passages").astype("i8"), -ids, -scores))[:wide]
+    ids = np.concatenate([np.empty(0, "i8"), *(look.ids(of) for look, (of, _) in zip(looks, found, strict=True))])
+    order = np.lexsort((-_passages(looks, found), -ids, -scores))[:wide]
     near = order[:NEAR]
     for number, look in enumerate(looks):
         look.chosen.append(units[order[whose[order] == number]].astype("i8"))
     return [units[near[whose[near] == number]].astype("i8") for number in range(len(looks))]
 
 
-def _column(looks: Sequence[_Look], found: Sequence[tuple[np.ndarray, np.ndarray]], name: str) -> np.ndarray:
-    each = [look.part.block.columns[name][units] for look, (units, _) in zip(looks, found, strict=True)]
+def _passages(looks: Sequence[_Look], found: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    each = [look.part.block.columns["passages"][units] for look, (units, _) in zip(looks, found, strict=True)]
     return np.concatenate([np.empty(0, "i8"), *each])
 
 

@@ -5,6 +5,7 @@ moves some of them to another page: they would outlive what was forgotten. Each 
 way from the log into the database. Nobody reads that part of a page: the file format leaves it undefined.
 """
 
+import os
 import secrets
 
 import apsw
@@ -35,6 +36,10 @@ class ClearingFiles(apsw.VFS):
     def __init__(self) -> None:
         self.name = f"beaver-{secrets.token_hex(8)}"
         super().__init__(self.name, "")
+
+    def xFullPathname(self, name: str) -> str:  # noqa: N802 - SQLite's name
+        """Return the path without links: that of the system tells of them in a way that is taken for a failure."""
+        return os.path.realpath(name)
 
     def xOpen(  # noqa: N802 - SQLite's name
         self, name: str | apsw.URIFilename | None, flags: list[int]

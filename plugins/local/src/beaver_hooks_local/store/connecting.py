@@ -22,7 +22,10 @@ from beaver_hooks_local.store.migrating import immediate, migrations, sweep
 from beaver_hooks_local.store.opening import make_unless_there_is_a_log, prepare
 from beaver_hooks_local.store.owning import OwnerBook
 
-_BUSY_MILLISECONDS = {"reader": 30_000, "writer": 30_000, "cleaner": 200}
+PATIENCE = 30.0
+"""Seconds that others who lock the file are waited for."""
+
+_CLEANER_PATIENCE = 0.2
 _CACHE_KIB = {"reader": 8_192, "writer": 32_768, "cleaner": 1_024}
 _LOG_PAGES = 1_000
 
@@ -36,10 +39,12 @@ class Connector:
     Args:
         path: the database; its folder must exist.
         scripts: the migrations, oldest first; the store's own unless given.
+        patience: how many seconds opening and reading wait for others who lock the file; writing always waits long.
     """
 
-    def __init__(self, path: Path, scripts: Sequence[str] | None = None) -> None:
+    def __init__(self, path: Path, scripts: Sequence[str] | None = None, *, patience: float = PATIENCE) -> None:
         self._path = path
+        self._patience = patience
         self._scripts = migrations() if scripts is None else tuple(scripts)
         self._files = ClearingFiles()
         self._pid = os.getpid()
@@ -140,6 +145,7 @@ class Connector:
         except BaseException:
             connection.close()
             raise
+        _wait(connection, PATIENCE)
         self._writer, self._inode, self.identity = connection, inode, identity
         self._cleaner = self._connection("cleaner")
         # It may be an older copy, in which owners have other numbers.
@@ -149,7 +155,7 @@ class Connector:
         # Never SQLITE_OPEN_CREATE: a file that vanished is noticed, not replaced.
         files = self._files.name if kind == "cleaner" else None
         connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=files)
-        connection.set_busy_timeout(_BUSY_MILLISECONDS[kind])
+        _wait(connection, _CLEANER_PATIENCE if kind == "cleaner" else self._patience)
         connection.pragma("cache_size", -_CACHE_KIB[kind])
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         if kind != "cleaner":
@@ -229,3 +235,7 @@ class Connector:
             found = self._path.stat()
             return found.st_dev, found.st_ino
         return 0, 0
+
+
+def _wait(connection: apsw.Connection, seconds: float) -> None:
+    connection.set_busy_timeout(int(seconds * 1_000))

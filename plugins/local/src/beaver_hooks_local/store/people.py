@@ -1,6 +1,6 @@
 """People and sessions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import apsw
 
@@ -34,12 +34,21 @@ def people(
     """Return people that visible memories are related to, most mentioned first."""
     which, wanted = conditions(filters), folded(query)
     sql = _PEOPLE.format(cut=len(PERSON) + 1, conditions=which.sql)
-    found: dict[str, Person] = {}
+    found: list[Person] = []
     for owner in owners:
         for key, name, aliases, count, last in connection.execute(sql, (owner, PERSON, _UNTIL, *which.params)):
             person = Person(name=name, aliases=unpacked(aliases), mention_count=count, last_mentioned=moment(last))
             if wanted in key or any(wanted in folded(alias) for alias in person.aliases):
-                found[key] = _together(found[key], person) if key in found else person
+                found.append(person)
+    return ranked(found, limit)
+
+
+def ranked(people: Iterable[Person], limit: int) -> list[Person]:
+    """Return people with those of one name together, most mentioned first."""
+    found: dict[str, Person] = {}
+    for person in people:
+        key = folded(person.name)
+        found[key] = _together(found[key], person) if key in found else person
     ordered = sorted(found.values(), key=lambda person: (-person.mention_count, person.name))
     return ordered[: bounded(limit)]
 

@@ -4,9 +4,12 @@ A store keeps records and knows no ranking. All methods may be called from sever
 when it is durable. Every change of a memory gives it a new `version`, greater than all before it in the store: an index
 asks for what has changed since the last version that it has seen, so it can always catch up, and several processes may
 write at once.
+
+`MemoryStore` is what those ask who read and write memories. `SingleStore` is one database: an index is made of it, and
+`joint.JointStore` of two.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
@@ -14,7 +17,7 @@ import attrs
 from attrs import field
 
 from beaver_hooks_local.filters import Filters
-from beaver_hooks_local.records import Memory, NewMemory, Owner
+from beaver_hooks_local.records import Memory, NewMemory, Owner, Scope
 
 
 @attrs.frozen(kw_only=True)
@@ -140,10 +143,6 @@ class SessionSummary:
 class MemoryStore(Protocol):
     """Keeps memories."""
 
-    @property
-    def identity(self) -> str:
-        """A random name of this store, made once: caches that carry another one are not of this store."""
-
     def add(self, items: Sequence[Analysed], *, now: datetime) -> list[int]:
         """Store memories in one transaction; return their ids, in order."""
 
@@ -188,16 +187,56 @@ class MemoryStore(Protocol):
     def summarise(self, owner: Owner, summary: SessionSummary) -> None:
         """Store the summary of an agent's session in place of an earlier one."""
 
-    def versions(self, owners: Sequence[Owner], model: str | None = None) -> list[tuple[int, int]]:
-        """Return `last_version` and, with a model, `last_vector` of each owner: the cheap question before a search.
-
-        All of them are of one moment. Without a model the second number is 0.
-        """
-
     def settle(self, analyser: int, analyse: Callable[[Memory], Analysed]) -> None:
         """See to it that all terms are of one analyser: those of an older one are made anew, a newer one is refused.
 
         A store that has no analyser yet takes the terms that it is given.
+        """
+
+    def count(self, owner: Owner) -> int:
+        """Return how many memories of an owner are not forgotten."""
+
+    def ids(self, owner: Owner, scopes: Collection[Scope] = ()) -> list[int]:
+        """Return the ids of an owner's memories, in the order of their last change; with `scopes` of those alone."""
+
+    def owners(self) -> list[Owner]:
+        """Return whose memories there are."""
+
+    def pending(self, owner: Owner | None, model: str) -> int:
+        """Return how many live memories have no embedding by `model`: an owner's, or everybody's."""
+
+    def drop_vectors(self, model: str) -> int:
+        """Delete all embeddings by a model; return how many there were."""
+
+    def stats(self) -> Mapping[str, Any]:
+        """Return what there is, in numbers: memories by store and type, embeddings by model, bytes on disk."""
+
+    def check(self) -> list[str]:
+        """Return what is wrong with the store, one sentence each; nothing if it is whole."""
+
+    def close(self) -> None:
+        """Close it. Closing again does nothing."""
+
+
+class SingleStore(MemoryStore, Protocol):
+    """One database of memories."""
+
+    @property
+    def identity(self) -> str:
+        """A random name of this store, made once: caches that carry another one are not of this store."""
+
+    def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
+        """Return which memories `remember` would find there already."""
+
+    def neighbours(
+        self, at: datetime, id_: int, filters: Filters, *, before: int, after: int
+    ) -> tuple[list[Memory], list[Memory]]:
+        """Return the memories before and after a moment and an id, the nearest first."""
+
+    def versions(self, owners: Sequence[Owner], model: str | None = None) -> list[tuple[int, int]]:
+        """Return `last_version` and, with a model, `last_vector` of each owner: the cheap question before a search.
+
+        All of them are of one moment. Without a model the second number is 0.
         """
 
     def last_version(self, owner: Owner) -> int:
@@ -206,17 +245,8 @@ class MemoryStore(Protocol):
     def changed(self, owner: Owner, after: int, *, limit: int) -> list[IndexRow]:
         """Return the rows that have a version above `after`, in order of versions, at most `limit`."""
 
-    def count(self, owner: Owner) -> int:
-        """Return how many memories of an owner are not forgotten."""
-
-    def owners(self) -> list[Owner]:
-        """Return whose memories there are."""
-
     def unembedded(self, owner: Owner, model: str, *, limit: int) -> list[tuple[int, str]]:
         """Return ids and texts of live memories that have no embedding by `model`, newest first."""
-
-    def pending(self, owner: Owner | None, model: str) -> int:
-        """Return how many live memories have no embedding by `model`: an owner's, or everybody's."""
 
     def put_vectors(
         self, owner: Owner, model: str, vectors: Sequence[tuple[int, bytes]], *, texts: Mapping[int, str] | None = None
@@ -235,15 +265,3 @@ class MemoryStore(Protocol):
 
     def last_vector(self, owner: Owner, model: str) -> int:
         """Return the version of the newest embedding by `model`, 0 if there is none."""
-
-    def drop_vectors(self, model: str) -> int:
-        """Delete all embeddings by a model; return how many there were."""
-
-    def stats(self) -> Mapping[str, Any]:
-        """Return what there is, in numbers: memories by store and type, embeddings by model, bytes on disk."""
-
-    def check(self) -> list[str]:
-        """Return what is wrong with the store, one sentence each; nothing if it is whole."""
-
-    def close(self) -> None:
-        """Close it. Closing again does nothing."""

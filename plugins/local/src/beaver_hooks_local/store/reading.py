@@ -69,10 +69,24 @@ def timeline(
     if not found:
         return []
     at = connection.execute("SELECT created_at FROM observations WHERE id = ?", (anchor,)).get
-    which = conditions(filters)
-    earlier = _walk(connection, owners, which, bounded(before), ("<", at, anchor))
-    later = _walk(connection, owners, which, bounded(after), (">", at, anchor))
+    earlier, later = neighbours(connection, owners, (at, anchor), filters, before=before, after=after)
     return [*reversed(earlier), found[anchor], *later]
+
+
+def neighbours(
+    connection: apsw.Connection,
+    owners: Mapping[int, Owner],
+    place: tuple[int, int],
+    filters: Filters,
+    *,
+    before: int,
+    after: int,
+) -> tuple[list[Memory], list[Memory]]:
+    """Return the memories before and after a moment and an id, the nearest first."""
+    which = conditions(filters)
+    at, id_ = place[0], min(max(place[1], 0), LARGEST)
+    earlier = _walk(connection, owners, which, bounded(before), ("<", at, id_))
+    return earlier, _walk(connection, owners, which, bounded(after), (">", at, id_))
 
 
 def history(connection: apsw.Connection, memory: Memory, stores: Collection[Store]) -> list[Change]:

@@ -41,6 +41,12 @@ def remember(connection: apsw.Connection, book: OwnerBook, item: Analysed, now: 
     return Kept(id=id_, outcome="duplicate", mentions=mentions)
 
 
+def is_there(connection: apsw.Connection, book: OwnerBook, item: Analysed, now: datetime) -> bool:
+    """Return whether `remember` would find a memory."""
+    owner = book.number(connection, item.memory.owner)
+    return owner is not None and connection.execute(_SAME, _key(item.memory, owner, now)).fetchone() is not None
+
+
 def _key(new: NewMemory, owner: int, now: datetime) -> dict[str, object]:
     texts = ("title", "narrative", "agent", "scope", "project", "session")
     return {

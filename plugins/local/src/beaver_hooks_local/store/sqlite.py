@@ -1,7 +1,8 @@
 """The store in one SQLite file, for any number of threads and processes of one machine."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import apsw
 
 from beaver_hooks_local.errors import StoreError
 from beaver_hooks_local.filters import Filters
-from beaver_hooks_local.records import Memory, Owner
+from beaver_hooks_local.records import Memory, Owner, Scope
 from beaver_hooks_local.store import (
     changing,
     checking,
@@ -22,7 +23,7 @@ from beaver_hooks_local.store import (
     sqlite_vec,
     writing,
 )
-from beaver_hooks_local.store.connecting import Connector
+from beaver_hooks_local.store.connecting import PATIENCE, Connector
 from beaver_hooks_local.store.migrating import drop_backups
 from beaver_hooks_local.store.protocol import Analysed, Change, IndexRow, Kept, Person, SessionSummary, VectorRow
 from beaver_hooks_local.store.rows import INDEXED, index_row_of
@@ -34,6 +35,10 @@ from beaver_hooks_local.store.texts import micros
 _CHANGED = (
     f"SELECT {INDEXED} FROM observations AS o INDEXED BY observations_by_version"  # noqa: S608 - our own columns
     " WHERE o.owner = ? AND o.version > ? ORDER BY o.version LIMIT ?"
+)
+_IDS = (
+    "SELECT id FROM observations INDEXED BY observations_by_version WHERE owner = ?1 AND deleted_at IS NULL"
+    " AND (?2 = '[]' OR scope IN (SELECT value FROM json_each(?2))) ORDER BY version"
 )
 _LAST = "SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE owner = ?"
 
@@ -51,15 +56,24 @@ class SqliteStore:
         self._standing = Standing()
 
     @classmethod
-    def open(cls, path: Path) -> "SqliteStore":
+    def open(cls, path: Path, *, patience: float = PATIENCE) -> "SqliteStore":
         """Open the store in a file, and make the file if it is missing; its folder must exist.
+
+        Args:
+            path: the file.
+            patience: how many seconds opening and reading wait for others who lock it.
 
         Raises:
             StoreError: it cannot be used; says why and what to do. Nothing that exists is replaced.
         """
-        connector = Connector(path)
+        connector = Connector(path, patience=patience)
         connector.open()
         return cls(connector)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._connector.path
 
     @property
     def identity(self) -> str:
@@ -89,6 +103,11 @@ class SqliteStore:
             book = self._connector.owners
             return [remembering.remember(connection, book, item, now, mention=mention) for item in items]
 
+    def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
+        """Return which memories `remember` would find there already."""
+        with self._connector.reading() as connection:
+            return [remembering.is_there(connection, self._connector.owners, item, now) for item in items]
+
     def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
         """Return the memories among `ids` that may be seen, in the order of `ids`, each once."""
         with self._seen(filters) as (connection, owners):
@@ -104,6 +123,13 @@ class SqliteStore:
         """Return a memory with its neighbours in time, oldest first; nothing if the anchor may not be seen."""
         with self._seen(filters) as (connection, owners):
             return reading.timeline(connection, owners, anchor, filters, before=before, after=after)
+
+    def neighbours(
+        self, at: datetime, id_: int, filters: Filters, *, before: int, after: int
+    ) -> tuple[list[Memory], list[Memory]]:
+        """Return the memories before and after a moment and an id, the nearest first."""
+        with self._seen(filters) as (connection, owners):
+            return reading.neighbours(connection, owners, (micros(at), id_), filters, before=before, after=after)
 
     def fts(self, filters: Filters, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
         """Return ids and scores of visible memories that hold one of the terms, best first.
@@ -211,6 +237,12 @@ class SqliteStore:
         """Return how many memories of an owner are not forgotten."""
         with self._owned(owner) as (connection, number):
             return connection.execute("SELECT live FROM owners WHERE id = ?", (number,)).get or 0
+
+    def ids(self, owner: Owner, scopes: Collection[Scope] = ()) -> list[int]:
+        """Return the ids of an owner's memories, in the order of their last change; with `scopes` of those alone."""
+        with self._owned(owner) as (connection, number):
+            rows: list[tuple[Any, ...]] = connection.execute(_IDS, (number, json.dumps([*scopes]))).fetchall()
+        return [id_ for (id_,) in rows]
 
     def owners(self) -> list[Owner]:
         """Return whose memories there are."""

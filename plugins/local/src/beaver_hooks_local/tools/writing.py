@@ -5,6 +5,7 @@ from typing import Any
 
 import attrs
 
+from beaver_hooks_local.errors import PersonalStoreError
 from beaver_hooks_local.hosting.memory import LocalMemory
 from beaver_hooks_local.hosting.scoping import Sight
 from beaver_hooks_local.records import NewMemory, Store
@@ -60,12 +61,19 @@ def write(memory: LocalMemory, arguments: Mapping[str, Any], turn: Turn, report:
         new = _new(memory, arguments, sight)
         for gate in GATES:
             gate(new, turn)
+        (kept,) = _remembered(memory, new)
     except Refusal as refusal:
         report.outcome(PLANE, OutcomeKind.REJECTED, reason=refusal.reason)
         memory.trace("memory_write", outcome="rejected", reason=refusal.reason)
         return {"outcome": "rejected", "reason": refusal.sentence}
-    (kept,) = memory.engine.remember(new)
     return _mentioned(memory, kept, report) if kept.outcome == "duplicate" else _stored(memory, kept, new, turn, report)
+
+
+def _remembered(memory: LocalMemory, new: NewMemory) -> list[Kept]:
+    try:
+        return memory.engine.remember(new)
+    except PersonalStoreError as error:
+        raise Refusal("personal_memory", str(error)) from error
 
 
 def _new(memory: LocalMemory, arguments: Mapping[str, Any], sight: Sight) -> NewMemory:

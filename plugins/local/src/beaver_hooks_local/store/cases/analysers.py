@@ -3,7 +3,7 @@
 from beaver_hooks_local.errors import StoreError
 from beaver_hooks_local.records import NewMemory, Owner
 from beaver_hooks_local.store.cases.kit import NOW, OpenStore, agree, looking, new, raises, using
-from beaver_hooks_local.store.protocol import Analysed, MemoryStore
+from beaver_hooks_local.store.protocol import Analysed, SingleStore
 
 MANY = 2_500
 
@@ -13,7 +13,7 @@ def analysed_by(version: int) -> Analysed:
     return Analysed(memory=NewMemory(title="any"), terms=b"by %d" % version, length=version)
 
 
-def terms_of(store: MemoryStore, owner: Owner) -> set[tuple[bytes, int]]:
+def terms_of(store: SingleStore, owner: Owner) -> set[tuple[bytes, int]]:
     """Return the terms that an owner's memories have."""
     return {(row.terms, row.length) for row in store.changed(owner, 0, limit=MANY) if not row.gone}
 

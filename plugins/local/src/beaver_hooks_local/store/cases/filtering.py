@@ -8,7 +8,7 @@ from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.records import Memory, Owner, Store
 from beaver_hooks_local.store.cases.kit import NOW, OpenStore, agree, as_stored, looking, new, using
 from beaver_hooks_local.store.cases.reference import may_be_seen
-from beaver_hooks_local.store.protocol import Analysed, MemoryStore
+from beaver_hooks_local.store.protocol import Analysed, SingleStore
 
 ANN, BOB, OTHER = Owner(user="ann"), Owner(user="bob"), Owner(tenant="other", user="ann")
 NOBODY = Owner(user="nobody")
@@ -91,7 +91,7 @@ def filters_alone_and_in_pairs(open_store: OpenStore) -> None:
             _agree_on(store, everything, Filters(**fields), f"{one} and {other}")
 
 
-def _agree_on(store: MemoryStore, everything: list[Memory], filters: Filters, about: str) -> None:
+def _agree_on(store: SingleStore, everything: list[Memory], filters: Filters, about: str) -> None:
     wanted = [memory for memory in everything if may_be_seen(memory, filters)]
     wanted.sort(key=lambda memory: (memory.created_at, memory.id), reverse=True)
     agree(wanted, store.recent(filters, limit=_MANY), f"recent with {about}")

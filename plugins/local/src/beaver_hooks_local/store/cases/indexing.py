@@ -7,7 +7,7 @@ from datetime import timedelta
 from beaver_hooks_local.records import Owner
 from beaver_hooks_local.store.cases.kit import NOW, OpenStore, agree, holds, looking, new, using
 from beaver_hooks_local.store.cases.memories import FULL
-from beaver_hooks_local.store.protocol import Analysed, IndexRow, MemoryStore
+from beaver_hooks_local.store.protocol import Analysed, IndexRow, SingleStore
 
 ME = Owner()
 
@@ -89,7 +89,7 @@ def versions_across_writers(open_store: OpenStore) -> None:
         agree({row.id: row.version for row in rows}, seen, "what was seen while others wrote")
 
 
-def _caught_up(reader: MemoryStore, done: Callable[[], bool]) -> dict[int, int]:
+def _caught_up(reader: SingleStore, done: Callable[[], bool]) -> dict[int, int]:
     """Follow the changes until all is done and seen; return the last version seen of each memory."""
     version = 0
     seen: dict[int, int] = {}

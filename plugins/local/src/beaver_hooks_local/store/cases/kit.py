@@ -10,12 +10,12 @@ import attrs
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.records import Memory, NewMemory
 from beaver_hooks_local.store.hashing import hash_of
-from beaver_hooks_local.store.protocol import Analysed, MemoryStore
+from beaver_hooks_local.store.protocol import Analysed, SingleStore
 from beaver_hostspecs.tokens import estimate_tokens
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _LONGEST = 2_000
-OpenStore = Callable[[], MemoryStore]
+OpenStore = Callable[[], SingleStore]
 Check = Callable[[OpenStore], None]
 
 
@@ -44,7 +44,7 @@ def case_of(check: Check) -> StoreCase:
 
 
 @contextlib.contextmanager
-def using(open_store: OpenStore) -> Iterator[MemoryStore]:
+def using(open_store: OpenStore) -> Iterator[SingleStore]:
     """Open a store for a block."""
     store = open_store()
     try:

@@ -6,14 +6,14 @@ from typing import Any
 
 from beaver_hooks_local.records import Owner
 from beaver_hooks_local.store.cases.kit import NOW, OpenStore, agree, holds, looking, new, titles, using
-from beaver_hooks_local.store.protocol import Change, Kept, MemoryStore
+from beaver_hooks_local.store.protocol import Change, Kept, SingleStore
 
 LATER = NOW + timedelta(minutes=5)
 _HOUR = timedelta(hours=1)
 _THREADS, _TIMES = 4, 10
 
 
-def _said(store: MemoryStore, title: str = "same", /, *, mention: bool = True, **fields: Any) -> Kept:
+def _said(store: SingleStore, title: str = "same", /, *, mention: bool = True, **fields: Any) -> Kept:
     (kept,) = store.remember([new(title, **fields)], now=LATER, mention=mention)
     return kept
 

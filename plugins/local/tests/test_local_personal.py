@@ -1,0 +1,673 @@
+"""What holds everywhere lies with the person: two projects and a home directory, hosts with real folders."""
+
+import contextlib
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from beaver_hooks import Host
+from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.config import Config
+from beaver_hooks.config.model import Memory as MemorySection
+from beaver_hooks_local import make_plugin
+from beaver_hooks_local.embedding.protocol import Identity
+from beaver_hooks_local.engine import MemoryEngine
+from beaver_hooks_local.errors import PersonalStoreError, StoreError
+from beaver_hooks_local.filters import Filters
+from beaver_hooks_local.index.nearest import TableSearch
+from beaver_hooks_local.index.terms import Analyser
+from beaver_hooks_local.layers import Personal
+from beaver_hooks_local.query import Query
+from beaver_hooks_local.records import NewMemory, Owner
+from beaver_hooks_local.store import personal as personal_module
+from beaver_hooks_local.store.joint import PERSONAL_IDS
+from beaver_hooks_local.store.personal import REST_SECONDS, PersonalStore
+from beaver_hooks_local.store.protocol import Analysed
+from beaver_hooks_local.store.sqlite import SqliteStore
+from beaver_hostspecs import CommandContext, Scope
+from beaver_hostspecs.testing import FrozenClock
+
+ANN = Owner(user="ann")
+TEA = "Ann drinks green tea in the morning."
+BRANCH = "Billing is deployed from the branch stable."
+NOW = datetime(2026, 11, 19, 12, tzinfo=UTC)
+FIRST = PERSONAL_IDS + 1
+"""The id of the first memory of the person."""
+
+
+@pytest.fixture
+def own_home(tmp_path, monkeypatch):
+    """A home directory with two projects, each with a `.beaver`."""
+    folder = tmp_path / "home"
+    for project in ("one", "two"):
+        (folder / project / ".beaver").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def host(own_home, monkeypatch):
+    """Return what makes a host in a folder of the home directory."""
+
+    def make(place, sinks=(), clock=None, **section):
+        monkeypatch.chdir(own_home / place)
+        section = {"enabled": True, "embedding": {"provider": "none"}, **section}
+        config = Config(memory=MemorySection(sections={"local": section}))
+        return Host({"local": make_plugin()}, config=config, sinks=sinks, clock=clock)
+
+    return make
+
+
+def database(folder):
+    return folder / ".beaver" / "plugins" / "local" / "memory.db"
+
+
+def made(path):
+    """Return the path of a database whose folder is there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+async def tool(host, name, project="one", user="ann", trust="full", **arguments):
+    scope = Scope(project=project) if project else Scope()
+    async with host.turn("Do it.", session="s", user=user, trust=trust, scope=scope) as turn:
+        answer = await host.run_tool(turn.id, name, arguments)
+        await turn.commit("Done.")
+    await host.drain()
+    return json.loads(answer) if isinstance(answer, str) else answer
+
+
+async def titles(host, query="", **more):
+    found = await tool(host, "memory_search", query=query, **more)
+    return [row["title"] for row in found["results"]]
+
+
+async def status(host):
+    return await commanded(host, "status")
+
+
+async def commanded(host, name, *words):
+    return await host.run_command("local", name, words, CommandContext(session="s", user="ann", trust="full"))
+
+
+# --- Where memories lie -------------------------------------------------------------------------------------------------
+
+
+async def test_what_holds_everywhere_is_found_in_every_project(host):
+    """A preference said in one project is searched, recalled and read in another one, and at home under its own id."""
+    async with host("one") as one:
+        written = await tool(one, "memory_write", title=TEA, type="preference")
+    async with host("two") as two:
+        found = await titles(two, "what does Ann drink", project="two")
+        whole = await tool(two, "memory_get", project="two", ids=[FIRST])
+        async with two.turn("What tea does Ann drink?", session="s", user="ann", trust="full") as turn:
+            recalled = [reference.text for reference in turn.references]
+            await turn.commit("Green.")
+    async with host(".") as outside:
+        at_home = await tool(outside, "memory_get", project="", ids=[1])
+    assert {"outcome": "stored", "id": FIRST, "store": "private"} == written
+    assert ([TEA], TEA, TEA) == (found, whole["observations"][0]["title"], at_home["observations"][0]["title"])
+    assert any(TEA in content for content in recalled)
+
+
+async def test_what_belongs_to_a_project_stays_there(host, own_home):
+    """What is said about a project is in its database alone, which needs no other one."""
+    async with host("one") as one:
+        written = await tool(one, "memory_write", title=BRANCH)
+        found = await titles(one, "stable")
+    async with host("two") as two:
+        elsewhere = await titles(two, "stable", project="two")
+    assert (1, [BRANCH], [], False) == (written["id"], found, elsewhere, database(own_home).exists())
+
+
+async def test_reading_makes_no_database(host, own_home):
+    """Whatever is read, asked for or changed in a project: the database of the person is made by what is written to it."""
+    async with host("one") as one:
+        await tool(one, "memory_search", query="tea")
+        await tool(one, "memory_get", ids=[1, FIRST])
+        await tool(one, "memory_timeline", anchor=FIRST)
+        await tool(one, "memory_history", observation_id=FIRST)
+        await tool(one, "memory_people")
+        await status(one)
+        async with one.turn("What tea does Ann drink?", session="s", user="ann", trust="full") as turn:
+            await turn.commit("Green.")
+    assert ([], True) == ([*database(own_home).parent.iterdir()], database(own_home / "one").exists())
+
+
+async def test_what_was_said_outside_of_projects_is_not_seen_in_one(host):
+    """Of what is in the home directory, a project sees what holds everywhere, and neither counts nor forgets the rest."""
+    async with host(".") as outside:
+        await tool(outside, "memory_write", project="errands", title="The shop opens at nine.", related_people=["Bob"])
+        await tool(outside, "memory_write", project="errands", title=TEA, type="preference", related_people=["Ann"])
+    async with host("one") as one:
+        seen = await titles(one, project="")
+        people = [each["name"] for each in (await tool(one, "memory_people", project=""))["people"]]
+        hidden = await tool(one, "memory_get", project="", ids=[FIRST])
+        counted = await status(one)
+    assert ([TEA], ["Ann"], 0, "memories: 1") == (seen, people, hidden["count"], counted.splitlines()[0])
+
+
+async def test_commands_of_a_conversation_take_ids_of_the_person(host, own_home):
+    """What holds everywhere is listed, pinned and forgotten in a conversation of any project, and leaves no trace."""
+    async with host("one") as one:
+        await tool(one, "memory_write", title=TEA, type="preference")
+        await tool(one, "memory_write", title=BRANCH)
+    async with host("two") as two:
+        pinned = await commanded(two, "pin", str(FIRST))
+        listed = await commanded(two, "recent")
+        forgot = await commanded(two, "forget", str(FIRST), "yes")
+        left = await commanded(two, "recent")
+    assert (f"{FIRST} is pinned: {TEA}", f"{FIRST} is forgotten") == (pinned, forgot[: len(f"{FIRST} is forgotten")])
+    assert ([f"[{FIRST}]"], "Nothing is remembered yet.") == ([line.split()[0] for line in listed.splitlines()], left)
+    assert [] == holding(database(own_home).parent, "green tea")
+
+
+async def test_the_prompt_index_lists_both(host):
+    """The list of recent memories beside a recall has those of the project and those of the person."""
+    async with host("one") as one:
+        await tool(one, "memory_write", title=TEA, type="preference")
+        await tool(one, "memory_write", title=BRANCH)
+        async with one.turn("Where does the owl nest?", session="s", user="ann", trust="full") as turn:
+            shown = " ".join(reference.text for reference in turn.references)
+            await turn.commit("In the garden.")
+    assert [True, True] == [f"[{id_}] private" in shown for id_ in (FIRST, 1)]
+
+
+async def test_users_and_trust_are_as_ever(host):
+    """Nobody else's memories of the person are seen, and of one's own those that the trust allows."""
+    async with host("one") as one:
+        for store in ("private", "shared"):
+            await tool(one, "memory_write", title=f"Ann's {store} tea.", type="preference", store=store)
+    async with host("two") as two:
+        seen = [await titles(two, "tea", user=user, trust=trust) for user, trust in (
+            ("ann", "full"), ("ann", "inner"), ("ann", "familiar"), ("bob", "full"),
+        )]  # fmt: skip
+        gone = await tool(two, "memory_get", user="bob", ids=[FIRST, FIRST + 1])
+    both = ["Ann's private tea.", "Ann's shared tea."]
+    assert ([both, both[1:], [], []], 0) == ([sorted(each) for each in seen], gone["count"])
+
+
+async def test_one_database_where_one_is_named(host, own_home, tmp_path):
+    """A configured `databasePath` holds all, and so does a named state folder: ids are as they are there."""
+    path = tmp_path / "own.db"
+    async with host("one", databasePath=str(path)) as one:
+        first = await tool(one, "memory_write", title=TEA, type="preference")
+    config = Config(memory=MemorySection(sections={"local": {"enabled": True, "embedding": {"provider": "none"}}}))
+    async with Host({"local": make_plugin()}, config=config, state_folder=tmp_path / "state") as named:
+        second = await tool(named, "memory_write", title=TEA, type="preference")
+    assert ([1, 1], False) == ([first["id"], second["id"]], database(own_home).exists())
+
+
+async def test_two_names_of_one_folder(host, own_home, monkeypatch, tmp_path):
+    """Where the folder of the project is that of the person by another name, there is one database."""
+    (tmp_path / "link").symlink_to(own_home)
+    monkeypatch.setenv("HOME", str(tmp_path / "link"))
+    async with host("../link") as linked:
+        written = await tool(linked, "memory_write", title=TEA, type="preference")
+        found = await tool(linked, "memory_search", query="tea")
+    assert (1, 1) == (written["id"], found["count"])
+
+
+# --- What an earlier version has left ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def earlier(own_home):
+    """A project's database as earlier versions made it: what holds everywhere lies in it, too."""
+    folder = database(own_home / "one").parent
+    folder.mkdir(parents=True)
+    with MemoryEngine.open(folder) as engine:
+        engine.add([
+            NewMemory(title=TEA, owner=ANN, scope="global"),
+            NewMemory(title=BRANCH, owner=ANN, scope="project", project="one"),
+            NewMemory(title="The office is in Bern.", owner=Owner(), scope="global"),
+        ])  # fmt: skip
+    return folder
+
+
+async def test_a_folder_of_the_earlier_version_opens(host, own_home, earlier):
+    """All of it is found under its ids, and nothing is moved by itself."""
+    async with host("one") as one:
+        found = await tool(one, "memory_get", ids=[1, 2, 3])
+        searched = await titles(one, "tea office branch")
+    assert ([TEA, BRANCH, "The office is in Bern."], {TEA, BRANCH, "The office is in Bern."}, False) == (
+        [each["title"] for each in found["observations"]], {*searched}, database(own_home).exists(),
+    )  # fmt: skip
+
+
+async def test_the_same_said_again_is_what_an_earlier_version_left(host, own_home, earlier):
+    """It is one more mention of that, and in another project a memory of the person; in both it is shown once."""
+    async with host("one") as one:
+        again = await tool(one, "memory_write", title=TEA, type="discovery", project="")
+    async with host("two") as two:
+        other = await tool(two, "memory_write", title=TEA, type="discovery", project="")
+    async with host("one") as one:
+        third = await tool(one, "memory_write", title=TEA, type="discovery", project="")
+        found = await titles(one, "tea")
+    assert [("duplicate", 1, 2), ("stored", FIRST, None), ("duplicate", 1, 3)] == [
+        (each["outcome"], each["id"], each.get("mentions")) for each in (again, other, third)
+    ]
+    assert [TEA] == found
+
+
+async def test_what_an_earlier_version_left_is_changed_and_forgotten_there(host, earlier):
+    """Its ids go on naming it: it is pinned, followed and erased in the project's database."""
+    async with host("one") as one:
+        pinned = await commanded(one, "pin", "1")
+        history = await tool(one, "memory_history", observation_id=1)
+        forgot = await commanded(one, "forget", "1", "yes")
+    assert ("1 is pinned", ["ADD", "PIN"]) == (pinned[:11], [each["event"] for each in history["history"]])
+    assert ("1 is forgotten", []) == (forgot[:14], holding(earlier, "green tea"))
+
+
+# --- Every operation over both -------------------------------------------------------------------------------------------
+
+
+def holding(folder, text):
+    """Return the files below a folder that hold a text, but for what SQLite shares."""
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.endswith("-shm")]
+    needles = (text.encode(), text.lower().encode(), Analyser().query(text)[0].to_bytes(8, "little"))
+    return [path.name for path in paths if any(each in path.read_bytes() for each in needles)]
+
+
+class Letters:
+    """An embedder: one dimension for each letter."""
+
+    def __init__(self, model="letters"):
+        self.identity = Identity(provider="test", model=model, dimensions=26)
+
+    def embed_query(self, text):
+        return self.embed_passages([text])[0]
+
+    def embed_passages(self, texts):
+        rows = np.array([[text.lower().count(chr(97 + place)) + 0.01 for place in range(26)] for text in texts], "f4")
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    def close(self):
+        """Nothing is open."""
+
+
+KEY = Letters().identity.key
+TITLES = [f"{word} {each} was said about the {other}" for each, (word, other) in enumerate(
+    zip(["tea", "rain", "billing", "stable"] * 12, ["branch", "garden", "kitchen"] * 16, strict=True)
+)]  # fmt: skip
+
+
+def said(number):
+    """Return a memory: every second one holds everywhere, and no session has both kinds."""
+    scope = "global" if number % 2 else "project"
+    created = NOW - timedelta(minutes=number)
+    return NewMemory(title=TITLES[number], owner=ANN, scope=scope, session=f"s{number % 4}", created_at=created)
+
+
+@contextlib.contextmanager
+def joint(folder, clock=None, **options):
+    """Open an engine over two databases."""
+    clock = clock or FrozenClock(NOW)
+    options = {"embedder": Letters(), **options}
+    store = PersonalStore(made(folder / "person" / "memory.db"), clock=clock)
+    personal = Personal(store=store, indexes=folder / "person" / "index", nearest=options.pop("tables", None))
+    with MemoryEngine.open(folder / "project", personal=personal, clock=clock, **options) as engine:
+        yield engine
+
+
+def seen(**more):
+    return Filters(owners=(ANN,), now=NOW, **more)
+
+
+def answers(engine, **more):
+    """Return what is found, with scores."""
+    texts = ["tea in the garden", "billing", "rain kitchen stable", ""]
+    found = [engine.search(Query(text=text, filters=seen(**more), limit=99)) for text in texts]
+    return [sorted((-round(hit.score, 5), hit.memory.title) for hit in each.hits) for each in found]
+
+
+@pytest.mark.parametrize("embedder", [None, Letters()], ids=["words", "vectors"])
+@pytest.mark.parametrize("narrowed", [{}, {"scopes": ("project",)}, {"scopes": ("global",)}, {"types": ("none",)}])
+def test_two_databases_rank_as_one(tmp_path, embedder, narrowed):
+    """A search finds in both at once what it finds in one database with all memories, with the same scores."""
+    with MemoryEngine.open(tmp_path / "all", embedder=embedder, clock=FrozenClock(NOW)) as engine:
+        engine.add(map(said, range(48)))
+        engine.embed(limit=100)
+        expected = answers(engine, **narrowed)
+    with joint(tmp_path, embedder=embedder) as engine:
+        ids = engine.add(map(said, range(48)))
+        embedded = engine.embed(limit=100)
+        assert expected == answers(engine, **narrowed)
+        assert [number % 2 == 1 for number in range(48)] == [id_ > PERSONAL_IDS for id_ in ids]
+        assert (48 if embedder else 0) == embedded
+    with joint(tmp_path, embedder=embedder) as engine:
+        assert expected == answers(engine, **narrowed)
+
+
+def test_what_is_done_beside_searching_is_done_in_both(tmp_path):
+    """Memories are embedded, indexed, counted, listed, checked and noted as recalled wherever they lie."""
+    with joint(tmp_path) as engine:
+        ids = engine.remember(map(said, range(4)))
+        ids = [each.id for each in ids]
+        assert (3, 1, 0) == (engine.embed(limit=3), engine.embed(limit=3), engine.embed(limit=3))
+        engine.store.touch(ids, now=NOW)
+        stats = engine.stats()
+        assert [NOW] * 4 == [each.last_accessed_at for each in engine.get(ids, seen())]
+        assert (4, sorted(ids), [ANN]) == (
+            engine.store.count(ANN), sorted(engine.store.ids(ANN)), engine.store.owners(),
+        )  # fmt: skip
+        assert (4, [4], {"project": 2, "person": 2}, 1) == (
+            stats["memories"], [*stats["embeddings"].values()], stats["databases"], stats["owners"],
+        )  # fmt: skip
+        assert (4, [], 4) == (engine.reindex(), engine.store.check(), engine.store.drop_vectors(KEY))
+        assert 4 == engine.store.pending(None, KEY)
+    indexes = [[*(tmp_path / each / "index").glob("*.index")] for each in ("project", "person")]
+    assert [1, 1] == [len(each) for each in indexes]
+
+
+def test_a_new_model_takes_over_in_both(tmp_path):
+    """Queries go to the model before until both databases are embedded with the new one."""
+    with joint(tmp_path) as engine:
+        engine.add(map(said, range(8)))
+        engine.embed(limit=100)
+    told = []
+    with joint(
+        tmp_path, embedder=Letters("new"), previous=Letters(), trace=lambda name, **_: told.append(name)
+    ) as engine:
+        engine.search(Query(text="tea", filters=seen()))
+        engine.embed(limit=4)
+        before = "model_switched" in told
+        engine.embed(limit=4)
+        answered = engine.search(Query(text="tea", filters=seen()))
+    assert (False, True, None, 8) == (before, "model_switched" in told, answered.keyword_only, answered.total)
+
+
+def test_the_tables_of_sqlite_vec_are_in_both(tmp_path):
+    """Where sqlite-vec finds the nearest vectors, it does so in each database."""
+    pytest.importorskip("sqlite_vec")
+    troubles = []
+
+    def tables(store):
+        return TableSearch(store.vec_tables(), troubles.append)
+
+    with joint(tmp_path) as engine:
+        engine.add(map(said, range(48)))
+        engine.embed(limit=100)
+        expected = answers(engine)
+    with SqliteStore.open(tmp_path / "project" / "memory.db") and joint(tmp_path, tables=tables) as engine:
+        engine.embed()
+        assert (expected, []) == (answers(engine), troubles)
+    with contextlib.closing(sqlite3.connect(tmp_path / "person" / "memory.db")) as connection:
+        rows = connection.execute("SELECT count(*) FROM observations_vec_marks").fetchone()
+    assert (1,) == rows
+
+
+def test_forgetting_leaves_nothing_in_either(tmp_path):
+    """What is forgotten is in no file of both folders, indexes included."""
+    secrets = [NewMemory(title=f"The zebra {scope}.", owner=ANN, scope=scope) for scope in ("global", "project")]
+    with joint(tmp_path) as engine:
+        engine.add(map(said, range(8)))
+        ids = engine.add(secrets)
+        engine.embed(limit=100)
+        engine.reindex()
+        before = holding(tmp_path, "zebra")
+        assert ids == engine.forget(ids, seen())
+        found = engine.search(Query(text="zebra", filters=seen()))
+    assert (4, [], []) == (
+        len(before), holding(tmp_path, "zebra"), [hit for hit in found.hits if "zebra" in hit.memory.title],
+    )  # fmt: skip
+
+
+def test_a_forgetting_that_fails_half_way(tmp_path):
+    """Where one database cannot forget, that is said, and no index keeps what the other one has forgotten."""
+    with joint(tmp_path) as engine:
+        ids = engine.add(
+            [NewMemory(title=f"The zebra {scope}.", owner=ANN, scope=scope) for scope in ("global", "project")]
+        )
+        engine.reindex()
+        (tmp_path / "project" / "memory.db").rename(tmp_path / "project" / "away.db")
+        with pytest.raises(StoreError, match="vanished"):
+            engine.forget(ids, seen())
+    assert [] == holding(tmp_path / "person", "zebra")
+
+
+def test_memories_of_the_person_are_changed_there(tmp_path):
+    """What one holds everywhere says may change, and where it holds may not."""
+    with joint(tmp_path) as engine:
+        (id_,) = engine.add(said(1))
+        changed = engine.change(id_, seen(), event="UPDATE", title="The owl", pinned=True)
+        assert (id_, "The owl", True) == (changed.id, changed.title, changed.pinned)
+        assert [id_] == [hit.memory.id for hit in engine.search(Query(text="owl", filters=seen())).hits]
+        assert ["ADD", "UPDATE"] == [each.event for each in engine.history(id_, seen())]
+        with pytest.raises(ValueError, match="holds everywhere"):
+            engine.change(id_, seen(), event="UPDATE", scope="project")
+        hidden = seen(scopes=("project",))
+        assert (None, [], [], []) == (
+            engine.change(id_, hidden, event="PIN", pinned=False), engine.get([id_], hidden),
+            engine.forget([id_], hidden), engine.history(id_, hidden),
+        )  # fmt: skip
+
+
+# --- Faults -------------------------------------------------------------------------------------------------------------
+
+
+def newer(path):
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("INSERT INTO schema_version VALUES (99, 0)")
+        connection.commit()
+
+
+def damaged(path):
+    path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+
+
+def emptied(path):
+    for each in path.parent.glob("memory.db*"):
+        each.unlink()
+    path.touch()
+
+
+def a_folder(path):
+    for each in path.parent.glob("memory.db*"):
+        each.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "category"),
+    [(newer, "newer"), (damaged, "corrupt"), (emptied, "emptied"), (a_folder, "cannot_open")],
+)
+async def test_an_unusable_database_of_the_person_costs_its_memories_alone(host, own_home, spoil, category):
+    """A project's memories go on; an event, health and the refusal of a write say why, and nothing is put elsewhere."""
+    async with host("one") as one:
+        await tool(one, "memory_write", title=TEA, type="preference")
+        await tool(one, "memory_write", title=BRANCH)
+    spoil(database(own_home))
+    sink = MemorySink()
+    async with host("one", sinks=[sink]) as one:
+        refused = await tool(one, "memory_write", title="Ann likes owls.", type="preference")
+        kept = await tool(one, "memory_write", title="Owls nest in the garden.")
+        found = await titles(one, "tea stable owls")
+        health = one.health()["local"]
+    assert ({BRANCH, "Owls nest in the garden."}, "stored") == ({*found}, kept["outcome"])
+    assert ("rejected", True) == (refused["outcome"], "nothing was stored" in refused["reason"])
+    assert ("degraded", f"personal_memory_{category}") == (health.state, health.category)
+    told = [dict(event.facts) for event in sink.named("memory_personal_unavailable")]
+    assert ([category], True) == ([each["category"] for each in told], str(database(own_home)) in told[0]["remedy"])
+
+
+async def test_a_home_directory_in_which_nothing_can_be_kept(host, own_home):
+    """Where the person has no folder, a project's memory works, and refuses what it would keep there."""
+    (own_home / ".beaver").write_text("in the way")
+    async with host("one") as one:
+        refused = await tool(one, "memory_write", title=TEA, type="preference")
+        kept = await tool(one, "memory_write", title=BRANCH)
+        found = await titles(one, "stable tea")
+    assert ("rejected", "stored", [BRANCH]) == (refused["outcome"], kept["outcome"], found)
+
+
+def test_a_database_that_is_well_again(tmp_path):
+    """What could not be read is left alone for a while, and is there again afterwards; both is told once."""
+    clock, told = FrozenClock(NOW), []
+    path = made(tmp_path / "person.db")
+    with contextlib.closing(SqliteStore.open(path)):
+        pass
+    whole = path.read_bytes()
+    damaged(path)
+    store = PersonalStore(path, told=lambda error: told.append(error and error.category), clock=clock)
+    asked = [store.attempt(SqliteStore.owners) for _ in range(2)]
+    path.write_bytes(whole)
+    asked.append(store.attempt(SqliteStore.owners))
+    clock.advance(REST_SECONDS)
+    asked += [store.attempt(SqliteStore.owners) for _ in range(2)]
+    store.close()
+    assert ([None, None, None, [], []], ["corrupt", None]) == (asked, told)
+    with pytest.raises(StoreError, match="is closed"):
+        store.there().owners()
+
+
+def test_terms_of_a_newer_version(tmp_path):
+    """A database of the person that a newer version has analysed is left alone by this one, and by no mistake searched."""
+    with joint(tmp_path) as engine:
+        engine.add(map(said, range(4)))
+    with contextlib.closing(SqliteStore.open(tmp_path / "person" / "memory.db")) as store:
+        store.settle(999, lambda memory: Analysed(memory=memory, terms=b"", length=0))
+    with joint(tmp_path) as engine:
+        found = engine.search(Query(text="tea billing rain", filters=seen()))
+        trouble = engine.personal_trouble
+        with pytest.raises(PersonalStoreError, match="newer version"):
+            engine.add(said(5))
+    assert ({TITLES[0], TITLES[2]}, "newer") == ({hit.memory.title for hit in found.hits}, trouble.category)
+
+
+def test_a_closed_store_makes_nothing(tmp_path):
+    """After closing nothing is opened or made any more."""
+    store = PersonalStore(tmp_path / "person.db")
+    store.close()
+    with pytest.raises(StoreError, match="is closed"):
+        store.made()
+    assert not (tmp_path / "person.db").exists()
+
+
+def test_a_check_names_the_database(tmp_path):
+    """What is wrong with the database of the person is said with its path."""
+    with joint(tmp_path) as engine:
+        engine.add(map(said, range(4)))
+        with contextlib.closing(sqlite3.connect(tmp_path / "person" / "memory.db")) as connection:
+            connection.execute("UPDATE owners SET live = live + 1")
+            connection.commit()
+        assert [f"{tmp_path / 'person' / 'memory.db'}: 1 owners are counted wrongly."] == engine.store.check()
+
+
+def test_a_folder_that_cannot_be_looked_into(tmp_path, monkeypatch):
+    """A database that may be there and cannot be looked for is a fault, and not an absence."""
+    monkeypatch.setattr(os, "lstat", refused)
+    store = PersonalStore(tmp_path / "person.db")
+    assert (None, "cannot_open") == (store.attempt(SqliteStore.owners), store.trouble.category)
+
+
+def refused(_path):
+    raise PermissionError(13, "Permission denied")
+
+
+LOCKING = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+connection.execute("BEGIN EXCLUSIVE")
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_database_that_another_process_locks(tmp_path, monkeypatch):
+    """While another program holds the person's database, the project's memories are found."""
+    monkeypatch.setattr(personal_module, "PATIENCE", 0.1)
+    with joint(tmp_path) as engine:
+        engine.add(map(said, range(4)))
+    path = tmp_path / "person" / "memory.db"
+    with subprocess.Popen(
+        [sys.executable, "-c", LOCKING, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert "locked" == other.stdout.readline().strip()
+        with joint(tmp_path) as engine:
+            found = engine.search(Query(text="tea billing", filters=seen()))
+            trouble = engine.personal_trouble
+        other.stdin.close()
+    assert ({TITLES[0], TITLES[2]}, "locked") == ({hit.memory.title for hit in found.hits}, trouble.category)
+
+
+# --- Processes ------------------------------------------------------------------------------------------------------------
+
+WRITER = """
+import sys
+from pathlib import Path
+from beaver_hooks_local.engine import MemoryEngine
+from beaver_hooks_local.index.terms import Analyser
+from beaver_hooks_local.layers import Personal
+from beaver_hooks_local.records import NewMemory, Owner
+from beaver_hooks_local.store.personal import PersonalStore
+
+folder, name = Path(sys.argv[1]), sys.argv[2]
+personal = Personal(store=PersonalStore(folder / "memory.db"), indexes=folder / "index")
+with MemoryEngine.open(folder / name, personal=personal) as engine:
+    for number in range(25):
+        engine.remember(NewMemory(title=f"{name} {number}", owner=Owner(user="ann")))
+        engine.remember(NewMemory(title=f"both {number}", owner=Owner(user="ann")))
+        engine.remember(NewMemory(title=f"{name} in the project {number}", owner=Owner(user="ann"), scope="project"))
+"""
+
+
+def test_two_projects_write_at_once(tmp_path):
+    """Two processes, each in its own project, write to one database of the person: all of it is there, and once."""
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, tmp_path, name]) for name in ("one", "two")]
+    assert [0, 0] == [each.wait(timeout=60) for each in writers]
+    with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as store:
+        found = store.recent(seen(), limit=500)
+        assert [] == store.check()
+    wanted = sorted(f"{name} {number}" for name in ("one", "two", "both") for number in range(25))
+    assert (wanted, {1, 2}) == (sorted(each.title for each in found), {each.mention_count for each in found})
+    for name in ("one", "two"):
+        with contextlib.closing(SqliteStore.open(tmp_path / name / "memory.db")) as store:
+            assert 25 == store.count(ANN)
+
+
+# --- Moving -------------------------------------------------------------------------------------------------------------
+
+
+def test_moving_that_is_interrupted_is_done_again(tmp_path, monkeypatch):
+    """A memory is with the person before it leaves the project: moved again it is there once, with its mentions."""
+    with MemoryEngine.open(tmp_path / "project", clock=FrozenClock(NOW)) as engine:
+        for _ in range(3):
+            engine.remember(NewMemory(title=TEA, owner=ANN, narrative="From the can."))
+        assert ({}, False) == (engine.move([1], seen()), engine.is_joint)
+    with joint(tmp_path) as engine:
+        with monkeypatch.context() as patch:
+            patch.setattr(SqliteStore, "forget", unwritable)
+            with pytest.raises(StoreError, match="disk is full"):
+                engine.move([1], seen())
+        between = [each.id for each in engine.store.recent(seen(), limit=9)]
+        moved = engine.move([1, FIRST, 7], seen())
+        found = engine.store.recent(seen(), limit=9)
+    assert ([FIRST, 1], {1: FIRST}) == (between, moved)
+    assert [(FIRST, TEA, "From the can.", 3)] == [
+        (each.id, each.title, each.narrative, each.mention_count) for each in found
+    ]
+
+
+def unwritable(*_, **__):
+    raise StoreError(Path("memory.db"), "disk_full")
+
+
+def test_moving_to_where_nothing_can_be_kept(tmp_path):
+    """What cannot be kept with the person stays with the project."""
+    with MemoryEngine.open(tmp_path / "project", clock=FrozenClock(NOW)) as engine:
+        engine.add(NewMemory(title=TEA, owner=ANN))
+    with joint(tmp_path) as engine:
+        (tmp_path / "person" / "memory.db").touch()
+        with pytest.raises(PersonalStoreError, match="is an empty file"):
+            engine.move([1], seen())
+        assert [1] == [each.id for each in engine.store.recent(seen(), limit=9)]

@@ -1,0 +1,233 @@
+"""`beaver memory` in two projects of one person, each command a process of its own."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import attrs
+import pytest
+
+from beaver_hooks_local.embedding.known import KNOWN
+from beaver_hooks_local.embedding.models import MANIFEST, folder_of, list_models, manifest_of
+from beaver_hooks_local.engine import MemoryEngine
+from beaver_hooks_local.records import NewMemory, Owner
+from beaver_hooks_local.store.joint import PERSONAL_IDS
+
+WHEELS = Path(os.environ.get("BEAVER_MODEL_WHEELS", Path(__file__).parents[3] / "build" / "model-wheels"))
+"""Where `make models` has put the wheels of the real model."""
+
+TEA = "Ann drinks green tea."
+BRANCH = "Billing is deployed from the branch stable."
+FIRST = PERSONAL_IDS + 1
+E5 = "e5-small"
+
+
+@attrs.frozen(kw_only=True)
+class Ran:
+    """What a process came to."""
+
+    out: str
+    err: str
+    code: int
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def own_home(tmp_path):
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def beaver(own_home):
+    """Return what runs `beaver memory` in one of two projects, whose configuration turns the local memory on."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "COV", "PIP_"))}
+
+    def run(project, *words, stdin="", provider="none", **environment):
+        folder = own_home / project / ".beaver"
+        folder.mkdir(parents=True, exist_ok=True)
+        local = {"enabled": True, "embedding": {"provider": provider}}
+        (folder / "config.json").write_text(json.dumps({"memory": {"mode": "curated", "local": local}}))
+        surroundings = {
+            "HOME": str(own_home), "XDG_STATE_HOME": str(own_home / "xdg"), "COLUMNS": "120",
+            "BEAVER_CONFIG": str(folder / "config.json"),
+        }  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-m", "beaver_hooks.cli", "memory", *map(str, words)],
+            cwd=folder.parent, env=kept | surroundings | environment, input=stdin.encode(), capture_output=True,
+            timeout=120, check=False,
+        )  # fmt: skip
+        return Ran(out=done.stdout.decode(), err=done.stderr.decode(), code=done.returncode)
+
+    return run
+
+
+def plugin_folder(folder):
+    return folder / ".beaver" / "plugins" / "local"
+
+
+@pytest.fixture
+def earlier(own_home):
+    """The project `one` as an earlier version left it: what holds everywhere lies in its database."""
+    with MemoryEngine.open(plugin_folder(own_home / "one")) as engine:
+        engine.add([
+            NewMemory(title=TEA, pinned=True), NewMemory(title=BRANCH, scope="project", project="one"),
+            NewMemory(title="Bob drinks coffee.", owner=Owner(user="bob")),
+        ])  # fmt: skip
+        engine.remember(NewMemory(title=TEA))
+
+
+def titles(ran):
+    return [each["title"] for each in ran.json["memories"]]
+
+
+def test_what_is_added_in_one_project_is_found_in_the_other(beaver):
+    """A memory without a project is listed, searched, shown, pinned, exported and forgotten in each project."""
+    added = beaver("one", "add", TEA)
+    own = beaver("one", "add", BRANCH, "--project", "one")
+    listed = beaver("two", "list", "--json")
+    found = beaver("two", "search", "tea", "--json")
+    pinned = beaver("two", "pin", FIRST)
+    shown = beaver("one", "show", FIRST, "--json")
+    exported = beaver("one", "export")
+    forgotten = beaver("two", "forget", FIRST, "--yes")
+    assert (f"{FIRST}\n", "1\n") == (added.out, own.out)
+    assert ([TEA], [TEA], 0) == (titles(listed), [each["title"] for each in found.json["hits"]], pinned.code)
+    assert [(True, ["ADD", "PIN"])] == [
+        (each["pinned"], [change["event"] for change in each["history"]]) for each in shown.json["memories"]
+    ]
+    assert [BRANCH, TEA] == [json.loads(line)["title"] for line in exported.out.splitlines()]
+    assert (0, [BRANCH]) == (forgotten.code, titles(beaver("one", "list", "--json")))
+
+
+def test_a_file_of_both_kinds_is_added_where_each_belongs(beaver):
+    """Lines of JSON are routed one by one; added again, and in another project, what holds everywhere is there."""
+    lines = "".join(f"{json.dumps(each)}\n" for each in (
+        {"title": TEA}, {"title": BRANCH, "scope": "project"}, {"title": "Tea is at four.", "scope": "global"},
+    ))  # fmt: skip
+    first, again, other = (beaver(name, "add", "--json-lines", "--json", stdin=lines) for name in ("one", "one", "two"))
+    ids = [FIRST, 1, FIRST + 1]
+    assert [
+        [(id_, "stored") for id_ in ids], [(id_, "duplicate") for id_ in ids],
+        [(FIRST, "duplicate"), (1, "stored"), (FIRST + 1, "duplicate")],
+    ] == [[(each["id"], each["outcome"]) for each in ran.json["memories"]] for ran in (first, again, other)]  # fmt: skip
+
+
+def test_numbers_indexes_and_checks_are_of_both(beaver):
+    """`stats`, `reindex` and `check` are about both databases."""
+    beaver("one", "add", TEA)
+    beaver("one", "add", BRANCH, "--project", "one")
+    stats, indexed, checked = (beaver("one", name, "--json").json for name in ("stats", "reindex", "check"))
+    assert (2, {"project": 1, "person": 1}) == (stats["memories"], stats["databases"])
+    assert ({"embedded": 0, "indexed": 2}, {"ok": True, "problems": []}) == (indexed, checked)
+
+
+def test_a_damaged_database_of_the_person(beaver, own_home):
+    """The project's memories are listed with a line that says what is left out; `check` names the file."""
+    beaver("one", "add", TEA)
+    beaver("one", "add", BRANCH, "--project", "one")
+    path = plugin_folder(own_home) / "memory.db"
+    path.write_bytes(b"This is no database, and somebody may need it. " * 100)
+    listed, refused, checked = beaver("one", "list", "--json"), beaver("one", "add", "Owls."), beaver("one", "check")
+    said = (
+        f"The memory store {path} is damaged; move it (with its -wal and -shm files) away, or restore it from a backup."
+    )
+    left_out = f"{said} Until then, memories that hold in all of your projects are left out."
+    assert ([BRANCH], True) == (titles(listed), left_out in listed.err)
+    assert (6, True) == (refused.code, f"{said} Memories of scope `global` are kept there" in refused.err)
+    assert (1, f"{said}\n") == (checked.code, checked.out)
+    assert [BRANCH] == titles(beaver("one", "list", "--json"))
+
+
+def test_what_an_earlier_version_left_is_moved_on_command(beaver, own_home, earlier):
+    """It is listed first, then moved with its mentions, users and marks, and found in the other project."""
+    listed = beaver("one", "move-global", "--dry-run")
+    before = titles(beaver("two", "list", "--json"))
+    moved = beaver("one", "move-global")
+    again = beaver("one", "move-global", "--json")
+    (tea,) = beaver("two", "list", "--json").json["memories"]
+    bobs = titles(beaver("two", "list", "--user", "bob", "--json"))
+    assert (
+        f"[1] {TEA}\n[3] Bob drinks coffee.\nNothing was moved; without --dry-run 2 memories would be.\n" == listed.out
+    )
+    assert ([], (TEA, 2, True), {TEA, "Bob drinks coffee."}) == (
+        before, (tea["title"], tea["mention_count"], tea["pinned"]), {*bobs},
+    )  # fmt: skip
+    assert f"[1] is [{FIRST}] now: {TEA}" == moved.out.splitlines()[0]
+    assert ({"dry_run": False, "moved": []}, 0) == (again.json, again.code)
+    assert [BRANCH] == [each["title"] for each in beaver("one", "list", "--json").json["memories"] if each["id"] == 2]
+    files = [each for each in plugin_folder(own_home / "one").rglob("*") if each.is_file()]
+    assert [] == [each.name for each in files if b"green tea" in each.read_bytes()]
+
+
+def test_one_users_memories_are_moved(beaver, earlier):
+    """With --user only theirs are moved; where there is one database, nothing is."""
+    moved = beaver("one", "move-global", "--user", "bob", "--json").json["moved"]
+    nothing = beaver(".", "move-global")
+    assert [(3, FIRST)] == [(each["id"], each["moved_to"]) for each in moved]
+    assert (0, True) == (nothing.code, nothing.out.startswith("There is nothing to move"))
+
+
+# --- Models -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not WHEELS.is_dir(), reason="the wheels of e5-small are not here; `make models` fetches them")
+def test_a_model_is_installed_once_for_all_projects(beaver, own_home):
+    """Installed in one project it serves the other one; where an earlier version put it into a project, it is found."""
+    pip = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(WHEELS)}
+    installed = beaver("one", "embedder", "install", "--json", **pip)
+    place = plugin_folder(own_home) / "models" / E5
+    assert (str(place), False) == (installed.json["folder"], (plugin_folder(own_home / "one") / "models").exists())
+    assert f"onnx {E5}, 384 dimensions" == beaver("two", "stats", "--json", provider="auto").json["embedder"]
+
+    (plugin_folder(own_home / "one") / "models").mkdir(parents=True)
+    shutil.move(place, plugin_folder(own_home / "one") / "models" / E5)
+    found = [beaver(name, "embedder", "check", "--json") for name in ("one", "two")]
+    assert ([0, 6], f"onnx {E5}, 384 dimensions") == (
+        [each.code for each in found], beaver("one", "stats", "--json", provider="auto").json["embedder"],
+    )  # fmt: skip
+    removed = beaver("one", "embedder", "remove", "--yes", "--json")
+    assert ({"model": E5, "removed": True}, 6) == (removed.json, beaver("one", "embedder", "check").code)
+
+
+def model(folder, *, whole):
+    """Put the files of a model into a folder, of the right sizes and without any content."""
+    known, place = KNOWN[E5], folder / "models" / E5
+    place.mkdir(parents=True)
+    for piece in known.pieces if whole else ():
+        with (place / piece.name).open("wb") as file:
+            file.truncate(piece.size)
+    (place / MANIFEST).write_text(json.dumps(manifest_of(known)))
+
+
+@pytest.mark.parametrize(
+    ("person", "project", "chosen"),
+    [
+        (None, None, "person"), (True, True, "person"), (None, True, "project"), (True, None, "person"),
+        (False, True, "project"), (False, None, "person"), (None, False, "project"), (False, False, "person"),
+    ],
+)  # fmt: skip
+def test_which_folder_a_model_is_taken_from(tmp_path, person, project, chosen):
+    """A whole one before a broken one, and the person's before the project's, so that projects share one file."""
+    for name, whole in (("person", person), ("project", project)):
+        if whole is not None:
+            model(tmp_path / name, whole=whole)
+    folders = tmp_path / "person", tmp_path / "project"
+    (listed,) = list_models(*folders)
+    assert chosen == folder_of(E5, folders).name
+    assert (person is not None or project is not None, True in (person, project)) == (
+        listed.installed, listed.installed and not listed.problem,
+    )  # fmt: skip
+
+
+def test_models_where_the_person_has_no_folder(beaver, own_home):
+    """What is in a project is listed where the home directory holds something else in its place."""
+    own_home.mkdir()
+    (own_home / ".beaver").write_text("in the way")
+    listed, refused = beaver("one", "embedder", "list"), beaver("one", "embedder", "install")
+    assert (0, True, True) == (listed.code, "not installed" in listed.out, refused.code != 0)
