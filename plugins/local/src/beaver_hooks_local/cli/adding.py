@@ -13,7 +13,6 @@ from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.cli.showing import counted, say, say_json
 from beaver_hooks_local.hosting.memory import LocalMemory
 from beaver_hooks_local.store.protocol import Kept
-from beaver_hooks_local.tools.writing import GLOBAL_TYPES
 from beaver_hostspecs import Shell
 
 EMBEDS = "`beaver memory reindex` embeds them now."
@@ -33,7 +32,12 @@ SOURCE = "user"
 @click.option("--file", "files", metavar="PATH", type=WORD, multiple=True, help="What it is about; may be repeated.")
 @click.option("--store", type=STORES, help="Who may see it; private unless given.")
 @click.option("--user", metavar="ID", type=WORD, help="Whose memory it is; everybody's unless given.")
-@click.option("--project", metavar="NAME", type=WORD, help="It holds in this project; everywhere unless given.")
+@click.option("--project", metavar="NAME", type=WORD, help="The name of the project that it holds in.")
+@click.option(
+    "--scope",
+    type=click.Choice(["project", "global"]),
+    help="Whether it holds in this project or in all of yours; a preference holds in all, the rest in this one.",
+)
 @click.option("--session", metavar="ID", type=WORD, help="The session that it stems from.")
 @click.option("--when", "created_at", type=MOMENT, help="When it was said; now unless given.")
 @click.option("--expires", "expires_at", type=MOMENT, help="From when on it is not to be shown.")
@@ -67,7 +71,7 @@ def _add_one(shell: Shell, fields: dict[str, Any], user: str | None, *, as_json:
     def work(memory: LocalMemory) -> Kept | NotTaken:
         # Not before the memory is open are the credentials of its configuration known, which are refused.
         try:
-            new = from_fields(fields, Asked(user=user).sight.owner)
+            new = from_fields(fields, Asked(user=user).sight.owner, memory.default_scope)
         except NotTaken as error:
             return error
         return memory.engine.remember(new)[0]
@@ -87,7 +91,7 @@ def _add_many(shell: Shell, given: dict[str, Any], user: str | None, *, as_json:
     def work(memory: LocalMemory, bar: Bar) -> NotTaken | None:
         try:
             incoming = lines(sys.stdin.fileno(), LONGEST_LINE, lambda: bar(len(kept), None, "adding"))
-            for batch in read_lines(incoming, given, owner):
+            for batch in read_lines(incoming, given, owner, memory.default_scope):
                 kept.extend(memory.engine.remember(batch, mention=False))
         except NotTaken as error:
             return error
@@ -105,8 +109,7 @@ def _fields(
     *, type_: str | None, people: tuple[str, ...], files: tuple[str, ...], project: str | None, **rest: Any
 ) -> dict[str, Any]:
     """Return the options by the names of a memory's fields."""
-    fields = {**rest, "type": type_, "related_people": people, "related_files": files, "project": project}
-    return fields | ({"scope": "project"} if project and type_ not in GLOBAL_TYPES else {})
+    return {**rest, "type": type_, "related_people": people, "related_files": files, "project": project}
 
 
 def _said(words: tuple[str, ...]) -> dict[str, Any]:

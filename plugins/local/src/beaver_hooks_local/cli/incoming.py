@@ -5,13 +5,13 @@ An error says which line and which field, and never what was sent.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import attrs
 
-from beaver_hooks_local.records import Memory, NewMemory, Owner
+from beaver_hooks_local.records import Memory, NewMemory, Owner, Scope
 from beaver_hostspecs import holds_secret, scrub
 from beaver_hostspecs.neutralising import neutralise
 
@@ -36,8 +36,17 @@ class NotTaken(ValueError):
     """What is given is no memory that can be kept."""
 
 
-def from_fields(fields: Mapping[str, Any], owner: Owner) -> NewMemory:
+DefaultScope = Callable[[str, str], Scope]
+"""Returns the scope of a memory by its type and its project."""
+
+
+def from_fields(fields: Mapping[str, Any], owner: Owner, default_scope: DefaultScope) -> NewMemory:
     """Return a memory.
+
+    Args:
+        fields: its fields, by the names of `NewMemory`.
+        owner: whose memory it is.
+        default_scope: gives the scope where the fields do not.
 
     Raises:
         NotTaken: a field does not fit, or holds a credential.
@@ -48,18 +57,23 @@ def from_fields(fields: Mapping[str, Any], owner: Owner) -> NewMemory:
         new = NewMemory(**fields, owner=owner)
     except (TypeError, ValueError) as error:
         raise NotTaken(f"`{_culprit(fields)}` does not fit.") from error
+    if "scope" not in fields:
+        new = attrs.evolve(new, scope=default_scope(new.type, new.project))
     if any(map(holds_secret, _texts(new))):
         raise NotTaken("It holds a credential, and those are never remembered.")
     return new
 
 
-def read_lines(lines: Iterable[bytes], given: Mapping[str, Any], owner: Owner | None) -> Iterator[list[NewMemory]]:
+def read_lines(
+    lines: Iterable[bytes], given: Mapping[str, Any], owner: Owner | None, default_scope: DefaultScope
+) -> Iterator[list[NewMemory]]:
     """Give the memories of JSON lines in batches; what is before a wrong line is given first.
 
     Args:
         lines: the lines; blank ones are passed over.
         given: fields for what a line leaves out.
         owner: whose they are; what a line says unless given.
+        default_scope: gives the scope of a memory whose line does not.
 
     Raises:
         NotTaken: a line is wrong; says which.
@@ -67,7 +81,7 @@ def read_lines(lines: Iterable[bytes], given: Mapping[str, Any], owner: Owner | 
     batch: list[NewMemory] = []
     for number, content in enumerate(lines, 1):
         try:
-            batch += _of_line(content, given, owner)
+            batch += _of_line(content, given, owner, default_scope)
         except NotTaken as error:
             yield batch
             raise NotTaken(f"Line {number} is no memory: {error}") from error
@@ -77,7 +91,9 @@ def read_lines(lines: Iterable[bytes], given: Mapping[str, Any], owner: Owner | 
     yield batch
 
 
-def _of_line(content: bytes, given: Mapping[str, Any], owner: Owner | None) -> list[NewMemory]:
+def _of_line(
+    content: bytes, given: Mapping[str, Any], owner: Owner | None, default_scope: DefaultScope
+) -> list[NewMemory]:
     if not content.strip():
         return []
     fields = _parsed(content)
@@ -88,7 +104,7 @@ def _of_line(content: bytes, given: Mapping[str, Any], owner: Owner | None) -> l
         fields_there = ", ".join(sorted({*_FIELDS, "owner"}))
         raise NotTaken(f"unknown field{'s' * (len(unknown) > 1)} {named}. The fields are: {fields_there}.")
     known = {name: _value(name, value) for name, value in fields.items() if name in _FIELDS and value is not None}
-    return [from_fields({**given, **known}, whose)]
+    return [from_fields({**given, **known}, whose, default_scope)]
 
 
 def _parsed(content: bytes) -> dict[str, Any]:

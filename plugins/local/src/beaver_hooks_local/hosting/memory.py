@@ -18,10 +18,15 @@ from beaver_hooks_local.index.nearest import TableSearch
 from beaver_hooks_local.injecting.recalling import Recaller
 from beaver_hooks_local.layers import BATCH, Personal
 from beaver_hooks_local.query import Answer, Query
+from beaver_hooks_local.records import Scope
 from beaver_hooks_local.settings import LocalSettings
+from beaver_hooks_local.store.joint import JointStore
 from beaver_hooks_local.store.personal import PersonalStore
 from beaver_hooks_local.store.sqlite import SqliteStore
 from beaver_hostspecs import Clock, Report
+
+GLOBAL_TYPES = frozenset({"preference"})
+"""Types of memories that hold everywhere, in whatever project they were said."""
 
 MOST_TOUCHED = 10_000
 """Memories of which it is remembered that they were recalled, until that is written down."""
@@ -92,8 +97,17 @@ class LocalMemory:
             engine, settings, clock=here.clock, trace=here.trace, troubles=here.troubles, most=here.reference_tokens
         )
         self._folder, self._embedder = here.state_folder, embedder
+        self._of_project = isinstance(engine.store, JointStore)
         self._touched: set[int] = set()
         self._lock = threading.Lock()
+
+    def default_scope(self, type_: str, project: str) -> Scope:
+        """Return how far a new memory holds where its writer does not say.
+
+        A preference holds everywhere. Any other memory holds in the project that is named, or in the project whose
+        database this is; without either it holds everywhere.
+        """
+        return "project" if (project or self._of_project) and type_ not in GLOBAL_TYPES else "global"
 
     def recalled(self, ids: Iterable[int]) -> None:
         """Remember that memories were recalled, until `write_touches`."""

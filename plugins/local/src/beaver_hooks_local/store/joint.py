@@ -72,6 +72,7 @@ class JointStore:
 
     def remember(self, items: Sequence[Analysed], *, now: datetime, mention: bool) -> list[Kept]:
         """Store memories that are not there yet, each where it belongs or is; return what became of each, in order."""
+        items = self._as_left_behind(items, now)
         known = iter(self._project.knows([item for item in items if _is_personal(item)], now=now))
         to_person = [_is_personal(item) and not next(known) for item in items]
         theirs = [item for item, personal in zip(items, to_person, strict=True) if personal]
@@ -235,6 +236,15 @@ class JointStore:
         except StoreError as error:
             raise PersonalStoreError(self._personal.path, error.category) from error
 
+    def _as_left_behind(self, items: Sequence[Analysed], now: datetime) -> list[Analysed]:
+        """Return memories of this project with the scope `global` where an earlier version has kept them so."""
+        twins = [_with_scope(item, EVERYWHERE) for item in items]
+        known = self._project.knows(twins, now=now)
+        return [
+            twin if there and item.memory.scope == "project" and not item.memory.project else item
+            for item, twin, there in zip(items, twins, known, strict=True)
+        ]
+
     def _keep_mentions(self, item: Analysed, kept: Kept, now: datetime) -> None:
         """Give a memory of the person the mentions that it had in the project."""
         old = cast("Memory", item.memory)
@@ -262,6 +272,10 @@ class JointStore:
 
 def _id_of(item: Analysed) -> int:
     return cast("Memory", item.memory).id
+
+
+def _with_scope(item: Analysed, scope: Scope) -> Analysed:
+    return attrs.evolve(item, memory=attrs.evolve(item.memory, scope=scope))
 
 
 def _is_personal(item: Analysed) -> bool:

@@ -14,9 +14,6 @@ from beaver_hooks_local.tools.offering import PLANE
 from beaver_hooks_local.trust import default_store
 from beaver_hostspecs import OutcomeKind, Report, Turn, holds_secret
 
-GLOBAL_TYPES = frozenset({"preference"})
-"""What holds everywhere, in whatever project it was said."""
-
 
 @attrs.frozen
 class Refusal(Exception):
@@ -89,7 +86,7 @@ def _new(memory: LocalMemory, arguments: Mapping[str, Any], sight: Sight) -> New
             owner=sight.owner,
             store=store,
             type=type_,
-            scope="project" if sight.project and type_ not in GLOBAL_TYPES else "global",
+            scope=memory.default_scope(type_, sight.project),
             project=sight.project,
             session=arguments.get("session_key", sight.session),
             agent=sight.agent,
