@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import attrs
 import click
 
 from beaver_hooks.agent.errors import SkillError
@@ -37,7 +38,7 @@ def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
     if looked.loaded is not None:
         loaded = looked.loaded
         provider = settings.provider(loaded)
-        findings += [*provider, *_skills(loaded), state_folder(loaded.state_folder)]
+        findings += [*provider, *_skills(loaded), state_folder(loaded.state_folder), *_person_folder(loaded)]
         opening, code = in_loop(_open(loaded, frozenset(looked.sections)))
         findings += opening
         # A credential that is not there is the configuration's fault.
@@ -55,6 +56,14 @@ def state_folder(folder: Path) -> Finding:
     return problem("state folder", text, "make it writable, or name another one in `host.stateFolder`")
 
 
+def _person_folder(loaded: LoadedConfig) -> list[Finding]:
+    """Return whether what belongs to the person can be kept, where that is not in the state folder."""
+    if loaded.person_folder == loaded.state_folder:
+        return []
+    found = state_folder(loaded.person_folder)
+    return [attrs.evolve(found, subject="your own folder, shared by your projects")]
+
+
 async def _open(loaded: LoadedConfig, wanted: frozenset[str]) -> tuple[list[Finding], int]:
     """Return how every plugin is, once all that can be are started, and the exit code if it is clear by now."""
     try:
@@ -67,9 +76,12 @@ async def _open(loaded: LoadedConfig, wanted: frozenset[str]) -> tuple[list[Find
 
 
 def _plugins(engine: EngineLoadResult, wanted: frozenset[str]) -> list[Finding]:
-    return [
+    examined = [
         health.examine(name, each, wanted=name in wanted, degraded="warning") for name, each in engine.status.items()
     ]
+    # A sentence for the person is no fault, and has its own remedy.
+    told = [ok(f"plugin {name}", text) for name, texts in engine.notices.items() for text in texts]
+    return [*examined, *told]
 
 
 def _skills(loaded: LoadedConfig) -> list[Finding]:
