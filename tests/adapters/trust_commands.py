@@ -43,6 +43,7 @@ COMMANDS = {
     "config set": Row(("host.background", "true")),
     "config unset": Row(("plugins.disabled",)),
     "curated edit": Row(("user",), "profile", "profile"),
+    "curated move-user": Row(("--dry-run",), "-", "-"),
     "doctor": Row(),
     "gateway ping": Row(),
     "gateway search": Row(("harbour",), "gateway"),

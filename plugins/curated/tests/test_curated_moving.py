@@ -167,6 +167,17 @@ def test_a_home_that_is_reached_through_a_link(tmp_path, clock):
     assert ((), None, service.folder) == (service.own_profiles, service.preview_move(), service.person_folder)
 
 
+def test_a_person_without_a_home(project, person, old):
+    """Where the shared folder can never be made, the project holds both, as versions before did."""
+    person.parent.write_text("")
+    service = project()
+    add(service, "Likes tea.")
+
+    assert ({"USER.md": "Likes tea."}, (), None) == (
+        files_in(service.folder), service.own_profiles, service.preview_move(),
+    )  # fmt: skip
+
+
 # --- What waits, and what is forgotten
 
 
@@ -319,7 +330,7 @@ def test_a_file_that_waits_to_be_confirmed(project, old):
 @pytest.mark.parametrize(
     ("spoil", "problem"),
     [
-        (lambda person: person.parent.write_text(""), "Not a directory"),
+        (lambda person: [person.parent.mkdir(), person.write_text("")], "Not a directory"),
         (lambda person: [person.parent.mkdir(), person.symlink_to("away")], "cannot be written"),
         (lambda person: [(person.parent / "away").mkdir(parents=True), person.symlink_to("away")], "symbolic link"),
     ],

@@ -102,9 +102,13 @@ def _indented(entry: str) -> str:
 
 def _agreed(*, yes: bool) -> bool:
     """Whether a person agrees, at a terminal or by `--yes`."""
-    if not yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not yes and not _is_terminal():
         raise click.UsageError("Without a terminal there is no way to ask you; look at it, and repeat this with --yes.")
     return yes or click.confirm("Move it?", err=True)
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _kept(folder: Path, target: Target, content: bytes) -> str:

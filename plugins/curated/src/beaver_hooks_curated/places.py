@@ -33,13 +33,15 @@ class Places:
 
     Args:
         folder: the project's folder.
-        person: the folder that the person's projects share; may be the same.
+        person: the folder that the person's projects share; may be the same. `folder` holds both where it is neither
+            there nor can be made: a service has perhaps no home directory.
     """
 
     def __init__(self, folder: Path, person: Path, settings: CuratedSettings, clock: Clock, trust: FileTrust) -> None:
         self.folder = folder
         # One folder under two names is one: a home directory may be reached through a link.
-        self.person = folder if os.path.realpath(person) == os.path.realpath(folder) else person
+        is_one = os.path.realpath(person) == os.path.realpath(folder) or not _can_be(person)
+        self.person = folder if is_one else person
         self._trust = trust
         self._settings = settings
         self._clock = clock
@@ -132,6 +134,12 @@ def user_folder(user: str) -> str:
     slug = _UNSAFE.sub("-", user).strip("-")[:_SLUG].lower()
     digest = hashlib.sha256(user.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
     return f"{slug}-{digest}" if slug else digest
+
+
+def _can_be(folder: Path) -> bool:
+    """Whether a folder is there, or can be made."""
+    there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    return there == folder or (there.is_dir() and os.access(there, os.W_OK | os.X_OK))
 
 
 def _holds(path: Path) -> bool:
