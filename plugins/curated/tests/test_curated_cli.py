@@ -214,19 +214,19 @@ class Moving(InProcess):
 
 
 @pytest.mark.parametrize(
-    ("words", "typed", "terminal", "code", "end", "moved"),
+    ("words", "typed", "ends"),
     [
-        (["--dry-run"], "", False, 0, "Nothing was changed.\n", False),
-        ([], "", False, 2, "repeat this with --yes.\n", False),
-        ([], "n\n", True, 0, "Nothing was changed.\n", False),
-        ([], "y\n", True, 0, "/project.\n", True),
-        (["--yes"], "", False, 0, "/project.\n", True),
+        (["--dry-run"], "", (0, "Nothing was changed.\n")),
+        ([], "", (2, "repeat this with --yes.\n")),
+        ([], "n\n", (0, "Nothing was changed.\n")),
+        ([], "y\n", (0, "/project.\n")),
+        (["--yes"], "", (0, "/project.\n")),
     ],
 )
-def test_move_user(tmp_path, monkeypatch, words, typed, terminal, code, end, moved):
+def test_move_user(tmp_path, monkeypatch, words, typed, ends):
     """What would come of it is shown, and it is done only where the user agrees."""
-    shell = Moving(tmp_path)
-    monkeypatch.setattr("beaver_hooks_curated.cli._is_terminal", lambda: terminal)
+    shell, moved = Moving(tmp_path), ends == (0, "/project.\n")
+    monkeypatch.setattr("beaver_hooks_curated.cli._is_terminal", lambda: bool(typed))
 
     done = CliRunner().invoke(group, ["move-user", *words], input=typed, obj=shell)
 
@@ -234,7 +234,7 @@ def test_move_user(tmp_path, monkeypatch, words, typed, terminal, code, end, mov
         f"{shell.own} would be merged into {shell.shared}, which would hold 1% — 26/1,375 chars:\n"
         "  + Likes tea,\n    black.\n  = Sails. (there already)\n"
     )
-    assert (code, True, True) == (done.exit_code, done.stdout.startswith(shown), done.output.endswith(end))
+    assert (ends[0], True, True) == (done.exit_code, done.stdout.startswith(shown), done.output.endswith(ends[1]))
     assert (not moved, "Sails.\n§\nLikes tea,\nblack." if moved else "Sails.") == (
         shell.own.exists(), shell.shared.read_text(),
     )  # fmt: skip
