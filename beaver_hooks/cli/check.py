@@ -15,7 +15,9 @@ from beaver_hooks.cli.opening import common, in_loop, opened, set_up_log
 from beaver_hooks.cli.wording import counted
 from beaver_hooks.config import LoadedConfig
 from beaver_hooks.config.paths import printable
+from beaver_hooks.config.renames import COMMAND, Renamed
 from beaver_hooks.file_trust import StateFiles
+from beaver_hooks.registry.settings_classes import renames
 from beaver_hostspecs import BeaverError, ConfigurationError
 
 
@@ -79,9 +81,14 @@ def _plugins(engine: EngineLoadResult, wanted: frozenset[str]) -> list[Finding]:
     examined = [
         health.examine(name, each, wanted=name in wanted, degraded="warning") for name, each in engine.status.items()
     ]
+    renamed = {str(each): each for each in renames(engine.loaded.config)}
     # A sentence for the person is no fault, and has its own remedy.
-    told = [ok(f"plugin {name}", text) for name, texts in engine.notices.items() for text in texts]
-    return [*examined, *told]
+    told = [(name, text) for name, texts in engine.notices.items() for text in texts if text not in renamed]
+    return [*examined, *(ok(f"plugin {name}", text) for name, text in told), *map(_renamed, renamed.values())]
+
+
+def _renamed(each: Renamed) -> Finding:
+    return warning("configuration", each.text, f"run: {COMMAND}")
 
 
 def _skills(loaded: LoadedConfig) -> list[Finding]:

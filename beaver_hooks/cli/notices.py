@@ -21,13 +21,15 @@ FOLDER = "notices"
 ONCE = "This is said once; `beaver check` repeats it."
 
 _LEFT_OUT = "event=beaver_hooks.plugin_unavailable "
+_RENAMED = "event=beaver_hooks.setting_renamed "
 _OWN_WORDS = "error=PluginUnavailable"
 
 
 def is_news(record: logging.LogRecord) -> bool:
-    """Whether a log record says more than `tell_once` does: a plugin that asks to be left out is told there."""
+    """Whether a log record says more than `tell_once`, which says what asks to be left out and what was renamed."""
     text = record.getMessage()
-    return not (text.startswith(_LEFT_OUT) and text.endswith(_OWN_WORDS))
+    is_left_out = text.startswith(_LEFT_OUT) and text.endswith(_OWN_WORDS)
+    return not (is_left_out or text.startswith(_RENAMED))
 
 
 def tell_once(status: "Mapping[str, Health]", notices: Mapping[str, Sequence[str]], folder: Path) -> None:
@@ -35,7 +37,8 @@ def tell_once(status: "Mapping[str, Health]", notices: Mapping[str, Sequence[str
     for name, health in status.items():
         if health.state == "unavailable" and _is_first(folder, name, health.reason):
             show(f"{name} is left out: {health.reason}. {ONCE}", err=True)
-        for text in notices.get(name, ()):
+    for name, texts in notices.items():
+        for text in texts:
             if _is_first(folder, name, text):
                 show(scrub(f"{name}: {text}. {ONCE}"), err=True)
 

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import cast
 
 from beaver_hooks.audit.events import AuditEvent, AuditSink, Facts
+from beaver_hooks.config.renames import COMMAND, Renamed
 from beaver_hooks.log import Log
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.facts import Identify, clean, clean_text
@@ -149,6 +150,13 @@ class Recorder:
         if text not in told and len(told) < MOST_NOTICES:
             self.notices[plugin] = (*told, text)
             self._say("info", "plugin_notice", plugin=plugin, text=text)
+
+    def renamed(self, renamed: Iterable[Renamed], plugin: str | None = None) -> None:
+        """Say which settings of a plugin, or of the host, a configuration gives under old names."""
+        for each in renamed:
+            facts = {"old": each.old, "new": each.new, "remedy": COMMAND}
+            self.event("setting_renamed", facts, plugin=plugin, loudly=True)
+            self.notice(plugin or HOST, str(each))
 
     def _clean(self, facts: Mapping[str, object], account: Account | None) -> Facts:
         # Numbers alone name nobody, and what names somebody costs time to find; the keys are ours or clean already.
