@@ -142,6 +142,14 @@ def test_what_is_no_file_is_not_passed_over(project, make):
         project().snapshot()
 
 
+def test_what_cannot_be_looked_at_is_not_passed_over(tmp_path, project):
+    """A project's folder that leads in a circle is an error too: there may be a profile behind it."""
+    (tmp_path / "a").symlink_to("a")
+
+    with pytest.raises(MemoryUnreadable):
+        project("a").page(USER)
+
+
 def test_profiles_of_users(project, old, person):
     """With `perUser` each user's profile is shared, but for one that the project has of that user."""
     old("Likes tea.", user="anna", per_user=True)
