@@ -194,6 +194,7 @@ class Engine:
             disabled=config.plugins.disabled,
             mode=self._options.mode,
         )
+        self.recorder.renamed(config.renamed)
         for name in set(config.plugins.disabled) - set(points) - set(self._options.plugins):
             self._log.warning("disabled_plugin_unknown", plugin=name)
         await self.loader.load(plan, points)

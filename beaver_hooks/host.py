@@ -405,6 +405,10 @@ class Host:
         """Return the health of every plugin that this host has heard of, and its own under the name `host`."""
         return self._running().recorder.health.all()
 
+    def notices(self) -> dict[str, tuple[str, ...]]:
+        """Return what plugins tell the person who runs this host, by the plugin; none of it is a fault."""
+        return dict(self._running().recorder.notices)
+
     async def receipt(self, turn_id: str) -> Mapping[str, Any] | None:
         """Return the kept receipt of a closed turn, of an earlier process too, or `None`.
 

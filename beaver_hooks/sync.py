@@ -232,6 +232,10 @@ class SyncHost:
         """Return the health of every plugin."""
         return self._ask(self._host.health)
 
+    def notices(self) -> dict[str, tuple[str, ...]]:
+        """Return what plugins tell the person who runs this host."""
+        return self._ask(self._host.notices)
+
     def receipt(self, turn_id: str) -> Mapping[str, Any] | None:
         """Return the kept receipt of a closed turn, or `None`."""
         return self.call(self._host.receipt, turn_id)

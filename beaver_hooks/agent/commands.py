@@ -80,7 +80,8 @@ class MemoryCommands:
         width = max(map(len, status), default=0)
         lines: list[str] = []
         for name, health in status.items():
-            lines += [f"{name:{width}}  {health}", *await self._shown(name, context)]
+            notices = [f"  {text}" for text in self._engine.notices.get(name, ())]
+            lines += [f"{name:{width}}  {health}", *notices, *await self._shown(name, context)]
         if context.session is not None or self._is_off(context):
             lines.append(self._state(context))
         return "\n".join([*(lines or ["No memory plugin is installed."]), self._known(context)])

@@ -68,6 +68,11 @@ class EngineLoadResult:
         """Each plugin's status: those that are disabled or could not be loaded too."""
         return self.host.health()
 
+    @property
+    def notices(self) -> dict[str, tuple[str, ...]]:
+        """What plugins tell the person, by the plugin."""
+        return self.host.notices()
+
     def trust(self, given: Trust | str | None = None) -> Trust:
         """Return how far a run is trusted: as `agent.trust` says, or as given where that is less."""
         configured = Trust(self.settings.trust)

@@ -18,7 +18,7 @@ from beaver_hooks.cli import colours, line_editor
 from beaver_hooks.cli.colours import is_screen
 from beaver_hooks.cli.failing import UNEXPECTED, exit_code, sentence
 from beaver_hooks.cli.markdown import MarkdownPieces
-from beaver_hooks.cli.notices import tell_left_out
+from beaver_hooks.cli.notices import tell_once
 from beaver_hooks.cli.opening import common, configured, logging_to_file
 from beaver_hooks.cli.options import IDENTIFIER, no_memory_option, trust_option
 from beaver_hooks.cli.session_texts import recap
@@ -97,7 +97,7 @@ def _talk(loaded: LoadedConfig, session: str | None, *, again: bool, trust: str 
     try:
         with waiting("Loading the plugins"):
             engine = thread.call(EngineLoader(loaded).load)
-        tell_left_out(thread.call(_status, engine), loaded.state_folder)
+        tell_once(*thread.call(_told, engine), loaded.state_folder)
         chosen = session or (thread.call(_newest, engine, wanted["user"]) if again else None) or new_session_id()
         conversation = Conversation(engine=engine, session=chosen, trust=engine.trust(trust), **wanted)
         conversation.further = {"why": (WHY, partial(_why, conversation))}
@@ -241,8 +241,8 @@ async def _why(conversation: Conversation, words: list[str]) -> str:
     return explanation(turn, receipt, {}, engine.loaded.config)
 
 
-async def _status(engine: EngineLoadResult) -> dict[str, Health]:
-    return engine.status
+async def _told(engine: EngineLoadResult) -> tuple[dict[str, Health], dict[str, tuple[str, ...]]]:
+    return engine.status, engine.notices
 
 
 async def _nothing() -> None:

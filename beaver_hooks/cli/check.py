@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import attrs
 import click
 
 from beaver_hooks.agent.errors import SkillError
@@ -14,7 +15,9 @@ from beaver_hooks.cli.opening import common, in_loop, opened, set_up_log
 from beaver_hooks.cli.wording import counted
 from beaver_hooks.config import LoadedConfig
 from beaver_hooks.config.paths import printable
+from beaver_hooks.config.renames import COMMAND, Renamed
 from beaver_hooks.file_trust import StateFiles
+from beaver_hooks.registry.settings_classes import renames
 from beaver_hostspecs import BeaverError, ConfigurationError
 
 
@@ -37,7 +40,7 @@ def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
     if looked.loaded is not None:
         loaded = looked.loaded
         provider = settings.provider(loaded)
-        findings += [*provider, *_skills(loaded), state_folder(loaded.state_folder)]
+        findings += [*provider, *_skills(loaded), state_folder(loaded.state_folder), *_person_folder(loaded)]
         opening, code = in_loop(_open(loaded, frozenset(looked.sections)))
         findings += opening
         # A credential that is not there is the configuration's fault.
@@ -55,6 +58,14 @@ def state_folder(folder: Path) -> Finding:
     return problem("state folder", text, "make it writable, or name another one in `host.stateFolder`")
 
 
+def _person_folder(loaded: LoadedConfig) -> list[Finding]:
+    """Return whether what belongs to the person can be kept, where that is not in the state folder."""
+    if loaded.person_folder == loaded.state_folder:
+        return []
+    found = state_folder(loaded.person_folder)
+    return [attrs.evolve(found, subject="your own folder, shared by your projects")]
+
+
 async def _open(loaded: LoadedConfig, wanted: frozenset[str]) -> tuple[list[Finding], int]:
     """Return how every plugin is, once all that can be are started, and the exit code if it is clear by now."""
     try:
@@ -67,9 +78,17 @@ async def _open(loaded: LoadedConfig, wanted: frozenset[str]) -> tuple[list[Find
 
 
 def _plugins(engine: EngineLoadResult, wanted: frozenset[str]) -> list[Finding]:
-    return [
+    examined = [
         health.examine(name, each, wanted=name in wanted, degraded="warning") for name, each in engine.status.items()
     ]
+    renamed = {str(each): each for each in renames(engine.loaded.config)}
+    # A sentence for the person is no fault, and has its own remedy.
+    told = [(name, text) for name, texts in engine.notices.items() for text in texts if text not in renamed]
+    return [*examined, *(ok(f"plugin {name}", text) for name, text in told), *map(_renamed, renamed.values())]
+
+
+def _renamed(each: Renamed) -> Finding:
+    return warning("configuration", each.text, f"run: {COMMAND}")
 
 
 def _skills(loaded: LoadedConfig) -> list[Finding]:

@@ -20,7 +20,7 @@ from beaver_hooks.config.kinds import key_of, optional_of, settings_fields
 from beaver_hooks.config.paths import printable
 from beaver_hooks.config.reading import read_json
 from beaver_hooks.config.suggestions import did_you_mean
-from beaver_hooks.registry.settings_classes import settings_classes
+from beaver_hooks.registry.settings_classes import renames, settings_classes
 
 MASKED = f'"{MASK}" stands for a secret in the file itself, or for a setting of a plugin that is not loaded.'
 
@@ -92,6 +92,32 @@ def unset(*, path: tuple[str, ...], dry_run: bool, config: Path | None) -> None:
     else:
         return
     raise click.UsageError(text)
+
+
+@command.command(name="migrate")
+@dry_run
+@common
+def migrate(*, dry_run: bool, config: Path | None) -> None:
+    """Give settings that were renamed their names of today, in the file.
+
+    An old name goes on taking effect for a while; `beaver check` lists those that the configuration uses. The values
+    stay as they are.
+    """
+    found = target(config)
+    if not found.path.exists():
+        show("There is no configuration, so there is nothing to rename.")
+        return
+    edited(found, lambda built: _moves(built, found.path), dry=dry_run)
+
+
+def _moves(config: Config, path: Path) -> list[Step]:
+    """Return the steps that rename what has an old name. What stands in a list is left for the user to edit."""
+    raw, steps = read_json(path), []
+    # The innermost first: its path has the name that the object around it has until then.
+    for each in reversed([each for each in renames(config) if "[" not in each.old]):
+        old, new = tuple(each.old.split(".")), tuple(each.new.split("."))
+        steps += [Step(path=new, value=_found(raw, old)), Step(path=old, remove=True)]
+    return steps
 
 
 def own_paths(cls: type, prefix: str = "") -> list[str]:

@@ -62,7 +62,7 @@ def _kept(looked: settings.Looked) -> Iterator[Finding]:
     with waiting("Looking at the files"):
         yield from files.examine(files.entries(folder), what="the state folder", root=folder)
         yield from _elsewhere(looked)
-        yield from origin.examine(folder, looked.plugin_folders.values(), os.environ)
+        yield from origin.examine(folder, looked.further_folders, os.environ)
     with waiting("Examining the conversations"):
         yield databases.sessions(folder)
     with waiting("Examining the audit trail"):
@@ -78,6 +78,8 @@ def _elsewhere(looked: settings.Looked) -> Iterator[Finding]:
         yield from files.examine(files.entry(path, private=False), what="the configuration", root=path)
     for name, folder in looked.plugin_folders.items():
         yield from files.examine(files.entries(folder, private=True), what=f"plugin {name}", root=folder)
+    if (own := looked.persons_folder) is not None:
+        yield from files.examine(files.entries(own, private=True), what="your projects together", root=own)
 
 
 def _trail(folder: Path) -> Iterator[Finding]:

@@ -1,14 +1,15 @@
-"""What the command line says once per state folder: which plugins are left out, in their own words."""
+"""What the command line says once per state folder: which plugins are left out, and what the others tell the person."""
 
 import hashlib
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.files import create_once
+from beaver_hostspecs import scrub
 
 if TYPE_CHECKING:
     # A client of `beaver mcp` waits for what is imported before it is answered.
@@ -17,21 +18,29 @@ if TYPE_CHECKING:
 FOLDER = "notices"
 """The folder in the state folder with one empty file for each thing that was said."""
 
+ONCE = "This is said once; `beaver check` repeats it."
+
 _LEFT_OUT = "event=beaver_hooks.plugin_unavailable "
+_RENAMED = "event=beaver_hooks.setting_renamed "
 _OWN_WORDS = "error=PluginUnavailable"
 
 
 def is_news(record: logging.LogRecord) -> bool:
-    """Whether a log record says more than `tell_left_out` does: a plugin that asks to be left out is told there."""
+    """Whether a log record says more than `tell_once`, which says what asks to be left out and what was renamed."""
     text = record.getMessage()
-    return not (text.startswith(_LEFT_OUT) and text.endswith(_OWN_WORDS))
+    is_left_out = text.startswith(_LEFT_OUT) and text.endswith(_OWN_WORDS)
+    return not (is_left_out or text.startswith(_RENAMED))
 
 
-def tell_left_out(status: "Mapping[str, Health]", folder: Path) -> None:
-    """Say on stderr which plugins are left out, each reason once per state folder; `beaver check` always says it."""
+def tell_once(status: "Mapping[str, Health]", notices: Mapping[str, Sequence[str]], folder: Path) -> None:
+    """Say on stderr which plugins are left out, and what the others tell the person, each once per state folder."""
     for name, health in status.items():
         if health.state == "unavailable" and _is_first(folder, name, health.reason):
-            show(f"{name} is left out: {health.reason}. This is said once; `beaver check` repeats it.", err=True)
+            show(f"{name} is left out: {health.reason}. {ONCE}", err=True)
+    for name, texts in notices.items():
+        for text in texts:
+            if _is_first(folder, name, text):
+                show(scrub(f"{name}: {text}. {ONCE}"), err=True)
 
 
 def _is_first(state_folder: Path, name: str, reason: str | None) -> bool:

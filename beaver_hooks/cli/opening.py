@@ -14,7 +14,7 @@ import click
 import beaver_hooks
 from beaver_hooks.cli.app import CONFIG
 from beaver_hooks.cli.log_file import LogFile
-from beaver_hooks.cli.notices import is_news, tell_left_out
+from beaver_hooks.cli.notices import is_news, tell_once
 from beaver_hooks.cli.terminal import harmless, waiting
 from beaver_hooks.config import Config, LoadedConfig, Summary, load_config
 from beaver_hostspecs import scrub
@@ -60,14 +60,15 @@ async def opened(loaded: LoadedConfig, *, notices: bool = True) -> "AsyncIterato
 
     Args:
         loaded: the configuration.
-        notices: whether to say which plugins are left out, where that is not what the command is about.
+        notices: whether to say which plugins are left out and what others tell, where that is not what the command is
+            about.
     """
     from beaver_hooks.agent.loading import EngineLoader  # noqa: PLC0415 - `beaver mcp` answers before the agent is there
 
     with waiting("Loading the plugins"):
         engine = await EngineLoader(loaded).load()
     if notices:
-        tell_left_out(engine.status, loaded.state_folder)
+        tell_once(engine.status, engine.notices, loaded.state_folder)
     try:
         yield engine
     finally:

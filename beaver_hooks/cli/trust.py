@@ -33,8 +33,9 @@ def command(ctx: click.Context, file: Path | None, *, yes: bool, forget: bool, o
     is shown holds no credential: secrets and variables are shown by name, addresses by host. A change, unless it is one
     of a number, asks again and shows what changed.
 
-    With --files it is about the files of the state folder that git's index lists: a `git pull` can change them, and
-    what they hold is used only as it was when it was written here, or confirmed. It shows how each differs from that.
+    With --files it is about the files of the state folder, and those of plugins in ~/.beaver, that git's index lists: a
+    `git pull` can change them, and what they hold is used only as it was when it was written here, or confirmed. It
+    shows how each differs from that.
     """
     if yes + forget + only_show > 1:
         raise click.UsageError("Give only one of --yes, --forget and --show.")

@@ -21,7 +21,7 @@ def review(*, yes: bool, forget: bool, only_show: bool) -> int:
         report(looked.findings, as_json=False)
         return CONFIGURATION
     files = StateFiles(looked.folder, os.environ)
-    folders = (looked.folder, *looked.plugin_folders.values())
+    folders = (looked.folder, *looked.further_folders)
     if forget:
         return _forget(files, folders)
     # What is shown and what is confirmed are the same bytes: a file may change at any time.

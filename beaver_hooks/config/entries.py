@@ -13,7 +13,16 @@ from urllib.parse import urlsplit
 import attrs
 
 from beaver_hooks.config.environment import is_reference
-from beaver_hooks.config.kinds import OBJECTS, array_of, key_of, optional_of, origin_of, rest_field, settings_fields
+from beaver_hooks.config.kinds import (
+    OBJECTS,
+    array_of,
+    key_of,
+    old_keys_of,
+    optional_of,
+    origin_of,
+    rest_field,
+    settings_fields,
+)
 from beaver_hooks.config.model import Config
 from beaver_hooks.config.paths import child, item, shown_variable
 from beaver_hooks.config.quotes import quoted
@@ -149,9 +158,10 @@ def _kind_within(kind: Any, path: str, key: str, classes: Classes) -> Any:
     kind = optional_of(kind) or kind
     if isinstance(kind, type) and attrs.has(kind):
         try:
-            known = {key_of(each): each.type for each in settings_fields(kind)}
+            fields = settings_fields(kind)
         except NameError:  # an annotation that names nothing
             return None
+        known = {name: each.type for each in fields for name in (key_of(each), *old_keys_of(each))}
         return known.get(key, classes.get(path) if rest_field(kind) is not None else None)
     return (*get_args(kind), None, None)[1] if origin_of(kind) in OBJECTS else None
 

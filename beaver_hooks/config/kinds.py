@@ -7,7 +7,7 @@ from typing import Any, Union, get_args, get_origin
 
 import attrs
 
-from beaver_hostspecs.settings import KEY
+from beaver_hostspecs.settings import KEY, WAS
 
 REST = "beaver_hooks.rest"
 HIDDEN = "beaver_hooks.hidden"
@@ -55,6 +55,11 @@ def key_of(attribute: "attrs.Attribute[Any]") -> str:
         return str(attribute.metadata[KEY])
     first, *others = argument_of(attribute).rstrip("_").split("_")
     return first + "".join(word.capitalize() for word in others)
+
+
+def old_keys_of(attribute: "attrs.Attribute[Any]") -> tuple[str, ...]:
+    """Return the names that a field had in the file before."""
+    return tuple(attribute.metadata.get(WAS, ()))
 
 
 def argument_of(attribute: "attrs.Attribute[Any]") -> str:

@@ -14,6 +14,7 @@ from beaver_hooks.config.kinds import hidden, rest
 from beaver_hooks.config.locating import located_in
 from beaver_hooks.config.paths import child
 from beaver_hooks.config.provider import ProviderSettings
+from beaver_hooks.config.renames import Renamed, renamed_in
 from beaver_hooks.config.structuring import structure
 from beaver_hostspecs import ConfigurationError
 from beaver_hostspecs.settings import at_least, between, distinct, positive, setting
@@ -112,6 +113,7 @@ class Config:
     Attributes:
         schema: the file's `$schema`, for editors; ignored.
         source: the file it is from, which errors name, or `None`.
+        renamed: the settings of the host that it gives under old names.
     """
 
     schema: str | None = setting(default=None, key="$schema", help="the JSON Schema of this file, for editors")
@@ -121,6 +123,7 @@ class Config:
     agent: AgentSettings = setting(default=AgentSettings(), help="how the agent runs")
     host: HostSettings = setting(default=HostSettings(), help="how turns are run")
     source: Path | None = hidden(default=None, eq=False)
+    renamed: tuple[Renamed, ...] = hidden(default=(), eq=False)
 
     @property
     def mode(self) -> Mode:
@@ -154,6 +157,10 @@ class Config:
         """
         section = self.section(path) or {}
         return located_in(self.source, partial(structure, cls, section, path, environment=environment))
+
+    def renamed_at(self, cls: type, path: str) -> tuple[Renamed, ...]:
+        """Return the settings of a plugin that are given under old names."""
+        return renamed_in(cls, self.section(path) or {}, path)
 
     def check_sections(
         self,

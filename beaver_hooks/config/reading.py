@@ -16,6 +16,7 @@ from beaver_hooks.config.locating import located_in
 from beaver_hooks.config.model import FAIL_CLOSED, Config, Plugins
 from beaver_hooks.config.paths import child, printable
 from beaver_hooks.config.plain import DEEPEST, Repeated, check_plain
+from beaver_hooks.config.renames import renamed_in
 from beaver_hooks.config.structuring import structure
 from beaver_hostspecs import ConfigurationError
 
@@ -65,7 +66,7 @@ def build_config(
     environment = os.environ if environment is None else environment
     made = located_in(source, partial(structure, Config, raw, "", environment=environment))
     located_in(source, partial(_check_fail_closed, made.plugins))
-    config = attrs.evolve(made, source=source)
+    config = attrs.evolve(made, source=source, renamed=renamed_in(Config, raw))
     if config.memory is None:
         return config
     return attrs.evolve(config, memory=attrs.evolve(config.memory, explicit="mode" in raw["memory"]))

@@ -23,6 +23,7 @@ from beaver_hooks.config.kinds import (
     argument_of,
     array_of,
     key_of,
+    old_keys_of,
     optional_of,
     origin_of,
     rest_field,
@@ -171,15 +172,34 @@ class _Structurer:
         if not isinstance(value, Mapping):
             self._want("an object")
         attributes = self._fields_of(cls)
+        value, given = self._renamed(value, attributes)
         others = [key for key in value if key not in {key_of(each) for each in attributes}]
         arguments = self._rest(value, others, cls, attributes)
         for attribute in attributes:
-            arguments.update(self._field(value, attribute))
+            arguments.update(self._field(value, attribute, given.get(key_of(attribute), key_of(attribute))))
         made, refusal = make(cls, arguments)
         if refusal is None:
             return made
-        with self._inside(child(self._path, key_of(refusal.attribute)) if refusal.attribute else self._path):
+        key = key_of(refusal.attribute) if refusal.attribute else None
+        with self._inside(child(self._path, given.get(key, key)) if key else self._path):
             return self._refuse(refusal.problem)
+
+    def _renamed(
+        self, value: Mapping[str, Any], attributes: list["attrs.Attribute[Any]"]
+    ) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+        """Return an object with today's names of its fields, and under which old ones they were given."""
+        given: dict[str, str] = {}
+        for attribute in attributes:
+            key = key_of(attribute)
+            for old in (each for each in old_keys_of(attribute) if each in value):
+                if key in value or key in given:
+                    with self._inside(child(self._path, old)):
+                        self._refuse(
+                            f"is an old name of `{given.get(key, key)}`, which is given too; take one of them out"
+                        )
+                given[key] = old
+        names = {old: key for key, old in given.items()}
+        return {names.get(key, key): each for key, each in value.items()}, given
 
     def _fields_of(self, cls: type) -> list["attrs.Attribute[Any]"]:
         try:
@@ -202,12 +222,13 @@ class _Structurer:
             return {}
         return {argument_of(taker): self.convert({key: value[key] for key in others}, taker.type)}
 
-    def _field(self, value: Mapping[str, Any], attribute: "attrs.Attribute[Any]") -> dict[str, Any]:
+    def _field(self, value: Mapping[str, Any], attribute: "attrs.Attribute[Any]", given: str) -> dict[str, Any]:
+        """Return the argument for a field; `given` is its name in the file, for errors."""
         key, optional = key_of(attribute), attribute.default is not attrs.NOTHING
         missing = key not in value or (attribute.type is Secret and optional and self._is_unset(value[key]))
         if missing and optional:
             return {}
-        with self._inside(child(self._path, key)):
+        with self._inside(child(self._path, given)):
             if missing:
                 self._refuse("is missing")
             return {argument_of(attribute): self.convert(value[key], attribute.type)}

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import cast
 
 from beaver_hooks.audit.events import AuditEvent, AuditSink, Facts
+from beaver_hooks.config.renames import COMMAND, Renamed
 from beaver_hooks.log import Log
 from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.facts import Identify, clean, clean_text
@@ -12,7 +13,7 @@ from beaver_hooks.record.health_book import HealthBook
 from beaver_hooks.record.places import frames_of, place_of
 from beaver_hooks.record.private import Private
 from beaver_hooks.record.receipts import Failure
-from beaver_hostspecs import Clock
+from beaver_hostspecs import Clock, scrub
 from beaver_hostspecs.naming import type_name
 
 NUMBERS = frozenset({int, bool, type(None)})
@@ -31,6 +32,9 @@ TRUST = "trust"
 """The gate of decisions about what a caller's trust leaves out."""
 
 REMEDY = "a personal agent gives trust=full: agent.trust, trust= of a host or an adapter, --trust of a command"
+
+MOST_NOTICES, LONGEST_NOTICE = 20, 2000
+"""Sentences for the person that are kept of one plugin, and characters of each."""
 
 HOST = "host"
 """The name under which the host keeps its own health; no plugin may have it."""
@@ -59,6 +63,7 @@ class Recorder:
         self._clock = clock
         self._sinks = {f"sink_{number}_{type_name(sink)}": sink for number, sink in enumerate(sinks)}
         self._log = log
+        self.notices: dict[str, tuple[str, ...]] = {}
         self._failing: set[str] = set()
         self._trust_told = False
 
@@ -138,6 +143,20 @@ class Recorder:
         if not self._trust_told:
             self._trust_told = True
             self._say("warning", "memory_left_out", plugin=plugin, trust=str(trust), remedy=REMEDY)
+
+    def notice(self, plugin: str, text: str) -> None:
+        """Keep what a plugin tells the person at the terminal, each sentence once, and log it."""
+        told, text = self.notices.get(plugin, ()), " ".join(scrub(text).split())[:LONGEST_NOTICE]
+        if text not in told and len(told) < MOST_NOTICES:
+            self.notices[plugin] = (*told, text)
+            self._say("info", "plugin_notice", plugin=plugin, text=text)
+
+    def renamed(self, renamed: Iterable[Renamed], plugin: str | None = None) -> None:
+        """Say which settings of a plugin, or of the host, a configuration gives under old names."""
+        for each in renamed:
+            facts = {"old": each.old, "new": each.new, "remedy": COMMAND}
+            self.event("setting_renamed", facts, plugin=plugin, loudly=True)
+            self.notice(plugin or HOST, str(each))
 
     def _clean(self, facts: Mapping[str, object], account: Account | None) -> Facts:
         # Numbers alone name nobody, and what names somebody costs time to find; the keys are ours or clean already.

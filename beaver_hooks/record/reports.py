@@ -82,6 +82,10 @@ class HostReport:
         """Write down that something was cut."""
         self._enter(Clip(what=self._text(what), shown=int(shown), total=int(total)))
 
+    def notice(self, text: str, /) -> None:
+        """Keep a sentence for the person at the terminal."""
+        self.recorder.notice(self.plugin, str(text))
+
     def degraded(self, category: str, /) -> None:
         """Degrade the plugin's health until `recovered`."""
         category = self._text(category)

@@ -236,7 +236,9 @@ class Loader:
             return None
         here, path = self._surroundings, info.settings_path or f"plugins.{name}"
         with contained(name, "could not be given its settings"):
-            return here.config.settings(info.settings, path, environment=here.environment)
+            settings: object = here.config.settings(info.settings, path, environment=here.environment)
+        self._recorder.renamed(here.config.renamed_at(info.settings, path), name)
+        return settings
 
     def _unclaimed(self, member: Member, what: str, offered: tuple[N, ...]) -> tuple[N, ...]:
         """Return what of the offers nobody has yet; the others are audited."""

@@ -65,6 +65,12 @@ class Report(Protocol):
     def clipped(self, what: str, shown: int, total: int, /) -> None:
         """Say that something was cut: what, how much of it is shown and how much there was."""
 
+    def notice(self, text: str, /) -> None:
+        """Tell the person at the terminal something that is no fault, in a sentence that says what they can do.
+
+        It holds no content of memory. A command line shows each sentence once per state folder; other hosts log it.
+        """
+
     def degraded(self, category: str, /) -> None:
         """Say that the plugin works only in part from now on; stays so until `recovered`."""
 

@@ -66,6 +66,7 @@ def test_what_a_report_offers():
         "event",
         "outcome",
         "recovered",
+        "notice",
         "remaining",
     } == set(methods)
     assert all(methods.values())

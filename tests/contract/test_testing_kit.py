@@ -171,6 +171,7 @@ def test_a_recording_report_keeps_everything():
     contract.outcome("notes", "stored", id="n1")
     contract.outcome("notes", OutcomeKind.FAILED)
     contract.clipped("references", 2, 5)
+    contract.notice("a move is possible")
     contract.degraded("timeout")
     contract.recovered()
 
@@ -181,6 +182,7 @@ def test_a_recording_report_keeps_everything():
         "decisions": [("recall", "open", "question")],
         "outcomes": [("notes", OutcomeKind.STORED, {"id": "n1"}), ("notes", OutcomeKind.FAILED, {})],
         "clippings": [("references", 2, 5)],
+        "notices": ["a move is possible"],
         "degradations": ["timeout"],
         "recoveries": 1,
     } == vars(report)

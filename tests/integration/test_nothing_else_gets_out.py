@@ -95,6 +95,7 @@ HOST = {
     "commit": BY_ID | {"answer": "Yes."},
     "drop": BY_ID | {"reason": "failed"},
     "health": {},
+    "notices": {},
     "receipt": BY_ID,
     "trail": {},
 }

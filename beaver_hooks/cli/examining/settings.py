@@ -10,7 +10,7 @@ import attrs
 import click
 
 from beaver_hooks.cli.app import CONFIG
-from beaver_hooks.cli.examining.files import is_folder
+from beaver_hooks.cli.examining.files import PLUGINS, is_folder
 from beaver_hooks.cli.examining.findings import Finding, from_error, ok, problem, warning
 from beaver_hooks.config import LoadedConfig, load_config
 from beaver_hooks.config.environment import is_reference
@@ -51,6 +51,20 @@ class Looked:
         named = {name: section.get("folder") for name, section in self.sections.items()}
         folders = {name: Path(folder) for name, folder in named.items() if isinstance(folder, str)}
         return {name: folder for name, folder in folders.items() if folder.is_absolute() and is_folder(folder)}
+
+    @property
+    def persons_folder(self) -> Path | None:
+        """The folder with what plugins keep for the person, if that is there and not in the state folder."""
+        if self.loaded is None or os.path.realpath(self.loaded.person_folder) == os.path.realpath(self.folder):
+            return None
+        folder = self.loaded.person_folder / PLUGINS
+        return folder if is_folder(folder) else None
+
+    @property
+    def further_folders(self) -> tuple[Path, ...]:
+        """The folders outside of the state folder that plugins keep files in."""
+        own = self.persons_folder
+        return (*self.plugin_folders.values(), *([own] if own else []))
 
 
 def look(given: Path | None) -> Looked:

@@ -18,6 +18,7 @@ class RecordingReport:
         decisions: gates, verdicts and reasons.
         outcomes: planes, kinds and facts.
         clippings: what was cut, how much is shown, how much there was.
+        notices: sentences for the person.
         degradations: categories.
         recoveries: how often `recovered` was called.
     """
@@ -29,6 +30,7 @@ class RecordingReport:
         self.decisions: list[tuple[str, str, str]] = []
         self.outcomes: list[tuple[str, OutcomeKind, Mapping[str, object]]] = []
         self.clippings: list[tuple[str, int, int]] = []
+        self.notices: list[str] = []
         self.degradations: list[str] = []
         self.recoveries = 0
 
@@ -57,6 +59,10 @@ class RecordingReport:
     def clipped(self, what: str, shown: int, total: int, /) -> None:
         """Keep what was cut."""
         self.clippings.append((what, shown, total))
+
+    def notice(self, text: str, /) -> None:
+        """Keep a sentence for the person."""
+        self.notices.append(text)
 
     def degraded(self, category: str, /) -> None:
         """Keep the category."""

@@ -193,3 +193,66 @@ def test_edit_of_a_user(tmp_path, monkeypatch, saved, code, said):
     )
     if code:
         assert service.folder_of(Target.USER, "anna") == kept_in(str(done.exception)).parent
+
+
+class Moving(InProcess):
+    """A shell over a plugin of a project that has a profile of its own."""
+
+    def __init__(self, folder):
+        self.plugin = Curated()
+        self.plugin.configure(
+            Setup(
+                settings=CuratedSettings(), state_folder=folder / "project", person_folder=folder / "person",
+                report=RecordingReport(),
+            )
+        )  # fmt: skip
+        self.own, self.shared = folder / "project" / "USER.md", folder / "person" / "USER.md"
+        self.own.parent.mkdir()
+        self.own.write_text("Likes tea,\nblack.\n§\nSails.")
+        self.shared.parent.mkdir()
+        self.shared.write_text("Sails.")
+
+
+@pytest.mark.parametrize(
+    ("words", "typed", "ends"),
+    [
+        (["--dry-run"], "", (0, "Nothing was changed.\n")),
+        ([], "", (2, "repeat this with --yes.\n")),
+        ([], "n\n", (0, "Nothing was changed.\n")),
+        ([], "y\n", (0, "/project.\n")),
+        (["--yes"], "", (0, "/project.\n")),
+    ],
+)
+def test_move_user(tmp_path, monkeypatch, words, typed, ends):
+    """What would come of it is shown, and it is done only where the user agrees."""
+    shell, moved = Moving(tmp_path), ends == (0, "/project.\n")
+    monkeypatch.setattr("beaver_hooks_curated.cli._is_terminal", lambda: bool(typed))
+
+    done = CliRunner().invoke(group, ["move-user", *words], input=typed, obj=shell)
+
+    shown = (
+        f"{shell.own} would be merged into {shell.shared}, which would hold 1% — 26/1,375 chars:\n"
+        "  + Likes tea,\n    black.\n  = Sails. (there already)\n"
+    )
+    assert (ends[0], True, True) == (done.exit_code, done.stdout.startswith(shown), done.output.endswith(ends[1]))
+    assert (not moved, "Sails.\n§\nLikes tea,\nblack." if moved else "Sails.") == (
+        shell.own.exists(), shell.shared.read_text(),
+    )  # fmt: skip
+
+
+def test_move_user_without_a_profile_of_its_own(tmp_path):
+    """It says which file the project uses; one that is empty is moved out of the way all the same."""
+    shell = Moving(tmp_path)
+    shell.own.unlink()
+    without = CliRunner().invoke(group, ["move-user"], obj=shell)
+    service = shell.plugin.service
+    shell.own.write_text("One.")
+    service.adopt()
+    shell.own.write_text("")
+    emptied = CliRunner().invoke(group, ["move-user", "--yes"], obj=shell)
+
+    assert f"This project has no USER.md of its own; it uses the one in {shell.shared.parent}.\n" == without.stdout
+    assert (True, ()) == (
+        "  (no entry)\nMoved. What the project had is kept as" in emptied.stdout,
+        service.own_profiles,
+    )

@@ -136,7 +136,7 @@ def test_user_folders():
 
 def test_open_stores_are_bounded(tmp_path, clock):
     """The store of a user who has not been here for long makes room."""
-    places = Places(tmp_path, CuratedSettings(per_user=True), clock, BelieveAll())
+    places = Places(tmp_path, tmp_path, CuratedSettings(per_user=True), clock, BelieveAll())
     first = places.store(USER, "0")
     for number in range(300):
         places.store(USER, str(number))

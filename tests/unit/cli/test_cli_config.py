@@ -476,3 +476,58 @@ def test_what_is_empty_without_a_value_goes_with_it(cli, found):
     cli("config", "unset", "plugins.curated.failClosed")
 
     assert ({"curated": {"failClosed": False}}, False) == (before, "plugins" in json.loads(found.read_text()))
+
+
+RENAMED = """
+    import attrs
+    from beaver_hostspecs import PluginInfo, hookimpl
+    from beaver_hostspecs.settings import setting
+
+    @attrs.frozen(kw_only=True)
+    class Inner:
+        words: str = setting(default="", was="text")
+
+    @attrs.frozen(kw_only=True)
+    class Settings:
+        most_per_turn: int = setting(default=2, was="limit")
+        inner: Inner = setting(default=Inner(), was="inside")
+
+    class Plugin:
+        @hookimpl
+        def describe(self):
+            return PluginInfo(contract="1.0", version="1", settings=Settings)
+
+        @hookimpl
+        def configure(self, setup):
+            self.settings = setup.settings
+"""
+
+
+def test_a_renamed_setting_is_told_and_migrated(cli, install, configured):
+    """A run says it once, check as a warning; migrate keeps the values, and repeats until no old name is left."""
+    install("lines", RENAMED)
+    path = configured(plugins={"lines": {"limit": 3, "inside": {"text": "a"}}})
+    told, again = cli("run", "hello"), cli("run", "hello")
+    checked, value = cli("check"), cli("config", "get", "plugins.lines")
+    dry = cli("config", "migrate", "--dry-run")
+    before = json.loads(path.read_text())["plugins"]["lines"]
+    refused = cli("config", "set", "plugins.lines.mostPerTurn", "4")
+    ran = [cli("config", "migrate").code for _ in range(2)]
+    after, ended = cli("check"), cli("config", "migrate")
+
+    names = "`plugins.lines.limit` is called `plugins.lines.mostPerTurn` now"
+    assert [f"lines: {names}" in told.err, again.err, "WARNING" in told.err] == [True, "", False]
+    assert (0, True, True) == (checked.code, names in " ".join(checked.out.split()), "config migrate" in checked.out)
+    assert {"mostPerTurn": 3, "inner": {"words": "a"}} == value.json
+    assert (0, {"limit": 3, "inside": {"text": "a"}}) == (dry.code, before)
+    assert (3, True) == (refused.code, "an old name of `mostPerTurn`, which is given too" in refused.err)
+    assert {"mostPerTurn": 3, "inner": {"words": "a"}} == json.loads(path.read_text())["plugins"]["lines"]
+    assert ([0, 0], False) == (ran, "is called" in after.out)
+    assert "says that already; nothing is written" in ended.out
+
+
+def test_migrate_without_a_configuration(cli, scratch):
+    """There is nothing to rename, and no file is made."""
+    ran = cli("config", "migrate")
+
+    assert (0, False) == (ran.code, (scratch / ".beaver" / "config.json").exists())

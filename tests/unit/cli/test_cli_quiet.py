@@ -94,3 +94,30 @@ def test_a_log_file_follows_no_link(tmp_path, capsys):
 
     expected = f"WARNING a line ({tmp_path / 'beaver.log'} cannot be written)\n"
     assert ("kept", expected) == ((tmp_path / "precious").read_text(), capsys.readouterr().err)
+
+
+NOTICING = """
+    from beaver_hostspecs import PluginInfo, hookimpl
+
+    class Plugin:
+        @hookimpl
+        def describe(self):
+            return PluginInfo(contract="1.0", version="1", summary="has something to say")
+
+        @hookimpl
+        def configure(self, setup):
+            setup.report.notice("a move is possible; `beaver move` makes it")
+"""
+
+
+@pytest.mark.parametrize("command", [("run", "hello"), ("chat",)])
+def test_a_notice_is_said_once_per_state_folder(cli, install, configured, command):
+    """What a plugin tells the person is one line the first time; `check` and `memory` repeat it, and it is no fault."""
+    install("noticing", NOTICING)
+    configured()
+    first, again = cli(*command), cli(*command)
+    checked, listed = cli("check"), cli("memory")
+
+    said = "a move is possible; `beaver move` makes it"
+    assert [f"noticing: {said}. This is said once; `beaver check` repeats it.\n", ""] == [first.err, again.err]
+    assert [(0, True), (0, True)] == [(each.code, said in " ".join(each.out.split())) for each in (checked, listed)]

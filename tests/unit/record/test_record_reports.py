@@ -234,3 +234,14 @@ def test_a_flood_of_late_reports(desk):
         desk.report.decision("write", "yes", "new")
 
     assert len(desk.events()) == MOST_EVENTS + 1
+
+
+def test_a_notice(desk, canary):
+    """A sentence for the person is kept once, scrubbed and on one line, changes no health, and there are not endless ones."""
+    for text in ("Move it.", f"Move\nit {canary.reveal()}.", "Move it.", *map(str, range(50))):
+        desk.report.notice(text)
+    told = desk.recorder.notices["p"]
+
+    assert (("Move it.", 20), {}, []) == ((told[0], len(told)), desk.health.all(), desk.events())
+    canary.assert_clean(str(told))
+    assert "\n" not in told[1]

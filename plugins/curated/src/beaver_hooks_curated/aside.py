@@ -2,6 +2,7 @@
 
 `MEMORY.displaced-1a2b3c4d.md` was saved while we wrote, and is no text, not UTF-8 for example.
 `MEMORY.refused-1a2b3c4d.md` was written in `beaver memory curated edit`, and was not taken.
+`USER.moved-1a2b3c4d.md` was the profile of a project until `beaver memory curated move-user`; its history is beside it.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from beaver_hooks_curated import files, folders
+from beaver_hooks_curated.access import BOTH, Targets
 from beaver_hooks_curated.entries import Target
 
 MOST = 10
@@ -39,20 +41,21 @@ def take_in(paths: Sequence[Path], target: Target) -> None:
         _bound(path.parent, target, files.DISPLACED)
 
 
-def displaced(folder: Path) -> int:
-    """Return how many texts were displaced there and are kept still."""
-    return sum(len(_kept(folder, target, files.DISPLACED)) for target in Target)
+def displaced(folder: Path, targets: Targets = BOTH) -> int:
+    """Return how many texts of the targets were displaced there and are kept still."""
+    return sum(len(_kept(folder, target, files.DISPLACED)) for target in targets)
 
 
-def forget(folder: Path) -> None:
-    """Drop all that is kept aside.
+def forget(folder: Path, targets: Targets) -> None:
+    """Drop all that is kept aside of the targets.
 
     Raises:
         MemoryUnwritable: it could not be done.
     """
-    for target in Target:
-        for path in (*_kept(folder, target, files.DISPLACED), *_kept(folder, target, files.REFUSED)):
-            files.remove(path)
+    for target in targets:
+        for why in (files.DISPLACED, files.REFUSED, files.MOVED):
+            for path in _kept(folder, target, why):
+                files.remove(path)
 
 
 def _bound(folder: Path, target: Target, why: str) -> None:

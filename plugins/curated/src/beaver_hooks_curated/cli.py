@@ -1,6 +1,7 @@
-"""`beaver memory curated edit`. The other commands are those of conversations; see `commands`."""
+"""`beaver memory curated edit` and `move-user`. The other commands are those of conversations; see `commands`."""
 
 import asyncio
+import sys
 import tempfile
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import click
 from beaver_hooks_curated import aside
 from beaver_hooks_curated.entries import MOST_ENTRIES, Target
 from beaver_hooks_curated.errors import CuratedError, EditNotTaken
+from beaver_hooks_curated.moving import Move
 from beaver_hooks_curated.plugin import Curated
 from beaver_hooks_curated.scanning import clean
 from beaver_hostspecs import Shell
@@ -53,6 +55,60 @@ def edit(shell: Shell, target: str, user: str | None) -> None:
         click.echo(_kept(folder, chosen, content), err=True)
         raise
     click.echo(said)
+
+
+@group.command(name="move-user")
+@click.option("--user", metavar="ID", callback=_named, help="Whose profile, with `perUser`.")
+@click.option("--dry-run", is_flag=True, help="Show what would come of it, and change nothing.")
+@click.option("--yes", is_flag=True, help="Move it without being asked.")
+@click.pass_obj
+def move_user(shell: Shell, user: str | None, *, dry_run: bool, yes: bool) -> None:
+    """Merge the USER.md of this project into the one that your projects share.
+
+    It shows what the shared file would hold, and asks. Entries that are there already stay as they are. The file of the
+    project and its history are kept beside it under other names, and `undo` takes the new entries out of the shared
+    file.
+    """
+    move, shared = shell.call(lambda plugin: _planned(plugin, user))
+    if move is None:
+        click.echo(f"This project has no USER.md of its own; it uses the one in {shared}.")
+        return
+    click.echo(_described(move))
+    if dry_run:
+        click.echo("Nothing was changed.")
+        return
+    if not _agreed(yes=yes):
+        click.echo("Nothing was changed.", err=True)
+        return
+    moved = shell.call(lambda plugin: asyncio.to_thread(plugin.take_move, move, user))
+    kept = " and ".join(path.name for path in moved.kept)
+    click.echo(f"Moved. What the project had is kept as {kept} in {move.source.parent}.")
+
+
+async def _planned(plugin: Curated, user: str | None) -> tuple[Move | None, Path]:
+    return await asyncio.to_thread(plugin.service.preview_move, user), plugin.service.person_folder
+
+
+def _described(move: Move) -> str:
+    lines = [f"{move.source} would be merged into {move.target}, which would hold {move.page.usage}:"]
+    lines += [f"  + {_indented(entry)}" for entry in move.added]
+    lines += [f"  = {_indented(entry)} (there already)" for entry in move.present]
+    return "\n".join(lines if len(lines) > 1 else [*lines, "  (no entry)"])
+
+
+def _indented(entry: str) -> str:
+    return clean(entry).replace("\n", "\n    ")
+
+
+def _agreed(*, yes: bool) -> bool:
+    """Whether a person agrees, at a terminal or by `--yes`."""
+    if not yes and not _is_terminal():
+        raise click.UsageError("Without a terminal there is no way to ask you; look at it, and repeat this with --yes.")
+    return yes or click.confirm("Move it?", err=True)
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _kept(folder: Path, target: Target, content: bytes) -> str:

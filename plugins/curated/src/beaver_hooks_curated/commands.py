@@ -121,13 +121,21 @@ class CuratedCommands:
         tell_written(written, report, well=self._service.is_well(context.user))
 
     def _shown_or_why(self, target: Target, user: str | None) -> str:
+        whose = self._whose(target, user)
         try:
-            return self._shown(self._service.page(target, user))
+            return self._shown(self._service.page(target, user), whose)
         except MemoryUnconfirmed as error:
-            return f"{target.file_name}: not shown. {error}"
+            return f"{target.file_name}{whose}: not shown. {error}"
 
-    def _shown(self, page: Page) -> str:
-        lines = [f"{page.target.file_name} [{page.usage}]"]
+    def _whose(self, target: Target, user: str | None) -> str:
+        """Return what tells a profile of the project from the shared one."""
+        service = self._service
+        if target is Target.MEMORY or service.folder_of(target, user) not in service.own_profiles:
+            return ""
+        return f" of this project alone, not the one in {service.person_folder} (`move-user` merges it into that one)"
+
+    def _shown(self, page: Page, whose: str) -> str:
+        lines = [f"{page.target.file_name}{whose} [{page.usage}]"]
         for number, entry in enumerate(page.entries[:MOST_ENTRIES], 1):
             found = self._service.scan(entry)
             mark = f" [not shown to the model: {', '.join(found)}; remove it with {handle(entry)}]" if found else ""

@@ -27,8 +27,8 @@ LARGEST_OF_OURS = 8 * 1024 * 1024
 """Bytes that a file of our own, the history for example, may have; it is kept far below."""
 SETTLE = 0.2
 """Seconds for which an empty file may be one that somebody is just about to fill."""
-DISPLACED, REFUSED = "displaced", "refused"
-"""Why a text is aside: it was replaced and cannot be read, or a person wrote it and it was not taken."""
+DISPLACED, REFUSED, MOVED = "displaced", "refused", "moved"
+"""Why a text is aside: it was replaced and cannot be read, a person wrote it and it was not taken, or it was merged."""
 # Not on Windows, where they are 0 and change nothing.
 _NO_LINKS: int = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
@@ -195,6 +195,17 @@ def remove(path: Path) -> None:
     """
     with explained(path):
         path.unlink(missing_ok=True)
+        sync_folder(path.parent)
+
+
+def rename(path: Path, new: Path) -> None:
+    """Give a file another name in its folder, durably.
+
+    Raises:
+        MemoryUnwritable: it could not be done.
+    """
+    with explained(path):
+        path.rename(new)
         sync_folder(path.parent)
 
 

@@ -54,7 +54,8 @@ class Change:
 
     Attributes:
         id: names it; random, says nothing of the content.
-        action: `add`, `replace`, `remove`, `batch`, `edit`, `undo`, or `edited_outside` for one found in the file.
+        action: `add`, `replace`, `remove`, `batch`, `edit`, `move`, `undo`, or `edited_outside` for one found in the
+            file.
         undoes: the id of the change that this one takes back, or that undo has passed over.
         before_sketch: stands for `before` where that was too large to be kept.
         after_sketch: stands for `after`, likewise.
@@ -115,11 +116,16 @@ class Change:
         }
 
 
+def history_path(folder: Path, target: Target) -> Path:
+    """Return where the history of a target is."""
+    return folder / f".{target.file_name}.history.jsonl"
+
+
 class History:
     """The changes of one target, in a file beside it."""
 
     def __init__(self, folder: Path, target: Target, trust: FileTrust) -> None:
-        self.path = folder / f".{target.file_name}.history.jsonl"
+        self.path = history_path(folder, target)
         self._trust = trust
         self._target = target
         self._known: tuple[tuple[int, int, int], tuple[Change, ...]] | None = None

@@ -1,11 +1,20 @@
-"""Which folder holds which memory: one for all, and one more per user where profiles are kept apart."""
+"""Which folder holds which memory: notes belong to the project, profiles to the person, unless a project has its own.
+
+A project of which an earlier version kept `USER.md` goes on with that one, alone, until the user moves it. So at any
+time one file is the profile of a project: what is shown is also what is edited.
+"""
 
 import hashlib
+import os
 import re
+import stat
 from collections import OrderedDict
+from collections.abc import Mapping
 from pathlib import Path
 
+from beaver_hooks_curated.access import BOTH, Targets
 from beaver_hooks_curated.entries import Target
+from beaver_hooks_curated.history import history_path
 from beaver_hooks_curated.settings import CuratedSettings
 from beaver_hooks_curated.staging import Queue
 from beaver_hooks_curated.store import MemoryStore
@@ -16,12 +25,23 @@ _MOST_OPEN = 256
 _SLUG, _HASH = 24, 16
 _UNSAFE = re.compile(r"[^A-Za-z0-9]+")
 
+Reached = Mapping[MemoryStore, Targets]
+
 
 class Places:
-    """Finds the store of a target for a user."""
+    """Finds the store of a target for a user.
 
-    def __init__(self, folder: Path, settings: CuratedSettings, clock: Clock, trust: FileTrust) -> None:
+    Args:
+        folder: the project's folder.
+        person: the folder that the person's projects share; may be the same. `folder` holds both where it is neither
+            there nor can be made: a service has perhaps no home directory.
+    """
+
+    def __init__(self, folder: Path, person: Path, settings: CuratedSettings, clock: Clock, trust: FileTrust) -> None:
         self.folder = folder
+        # One folder under two names is one: a home directory may be reached through a link.
+        is_one = os.path.realpath(person) == os.path.realpath(folder) or not _can_be(person)
+        self.person = folder if is_one else person
         self._trust = trust
         self._settings = settings
         self._clock = clock
@@ -30,29 +50,66 @@ class Places:
     def store(self, target: Target, user: str | None) -> MemoryStore:
         """Return the store that holds the target of `user`.
 
-        Notes are shared. A profile is the user's own where `perUser` is on; turns without a user share one that no
-        user sees.
+        Notes are shared by all users. A profile is the user's own where `perUser` is on; turns without a user share one
+        that no user sees.
         """
         return self._store(self.folder_of(target, user))
 
     def folder_of(self, target: Target, user: str | None) -> Path:
         """Return the folder that holds the target of `user`."""
-        if target is Target.MEMORY or user is None or not self._settings.per_user:
-            return self.folder
-        return self.folder / USERS / user_folder(user)
+        return self.folder if target is Target.MEMORY else self._profile(self._name(user))
 
-    def queue(self, target: Target, user: str | None) -> Queue:
-        """Return what waits there for approval."""
-        return Queue(self.folder_of(target, user), self._trust)
+    def projects(self, user: str | None) -> MemoryStore:
+        """Return the store in which the project has, or would have, a profile of its own for `user`."""
+        return self._store(self.folder / self._name(user))
 
-    def queue_of(self, store: MemoryStore) -> Queue:
+    def persons(self, user: str | None) -> MemoryStore:
+        """Return the store of the profile of `user` that projects share."""
+        return self._store(self.person / self._name(user))
+
+    def own_profiles(self) -> tuple[Path, ...]:
+        """Return the folders of the project that hold a profile which is not shared, for no user and for each."""
+        if self.person == self.folder:
+            return ()
+        return tuple(folder for name in self._names() if holds_profile(folder := self.folder / name))
+
+    def reached(self, user: str | None, targets: Targets = BOTH) -> Reached:
+        """Return the stores of the targets of `user`, with what of each is theirs.
+
+        The project's folder is among them for the profile too: approvals and archived entries may have stayed there.
+        """
+        return self._grouped((self._name(user),), targets)
+
+    def all(self) -> Reached:
+        """Return every store that has a folder, of all users, with the targets that are held there."""
+        found = self._grouped(self._names(), BOTH)
+        return {store: targets for store, targets in found.items() if store.folder.is_dir()}
+
+    def queue(self, store: MemoryStore) -> Queue:
         """Return what waits for approval beside the files of a store."""
         return Queue(store.folder, self._trust)
 
-    def stores(self) -> tuple[MemoryStore, ...]:
-        """Return every store that has a folder."""
-        users = sorted((self.folder / USERS).glob("*/"))
-        return tuple(self._store(folder) for folder in (self.folder, *users) if folder.is_dir())
+    def _grouped(self, names: tuple[Path, ...], targets: Targets) -> Reached:
+        found: dict[MemoryStore, Targets] = {}
+        if Target.MEMORY in targets:
+            found[self._store(self.folder)] = (Target.MEMORY,)
+        for name in names if Target.USER in targets else ():
+            for folder in dict.fromkeys((self.folder / name, self._profile(name))):
+                store = self._store(folder)
+                found[store] = (*found.get(store, ()), Target.USER)
+        return found
+
+    def _name(self, user: str | None) -> Path:
+        """Return where the profile of `user` is in a folder."""
+        return Path() if user is None or not self._settings.per_user else Path(USERS, user_folder(user))
+
+    def _names(self) -> tuple[Path, ...]:
+        users = {each.name for root in (self.folder, self.person) for each in (root / USERS).glob("*/")}
+        return (Path(), *(Path(USERS, name) for name in sorted(users)))
+
+    def _profile(self, name: Path) -> Path:
+        own = self.folder / name
+        return own if self.person == self.folder or holds_profile(own) else self.person / name
 
     def _store(self, folder: Path) -> MemoryStore:
         store = self._stores.pop(folder, None) or self._made(folder)
@@ -67,8 +124,30 @@ class Places:
         return MemoryStore(folder, limits, lock_seconds=seconds, clock=self._clock, trust=self._trust)
 
 
+def holds_profile(folder: Path) -> bool:
+    """Whether a folder holds a profile, or the history of one that is empty now: `undo` may bring it back."""
+    return _holds(folder / Target.USER.file_name) or _holds(history_path(folder, Target.USER))
+
+
 def user_folder(user: str) -> str:
     """Return a file name for a user id: readable where it can be, and never the same for two users."""
     slug = _UNSAFE.sub("-", user).strip("-")[:_SLUG].lower()
     digest = hashlib.sha256(user.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
     return f"{slug}-{digest}" if slug else digest
+
+
+def _can_be(folder: Path) -> bool:
+    """Whether a folder is there, or can be made."""
+    there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    return there == folder or (there.is_dir() and os.access(there, os.W_OK | os.X_OK))
+
+
+def _holds(path: Path) -> bool:
+    """Whether there is anything but an empty file. What cannot be looked at counts: reading it says why."""
+    try:
+        found = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return not stat.S_ISREG(found.st_mode) or found.st_size > 0

@@ -6,7 +6,8 @@ from pathlib import Path
 from beaver_hooks_curated.access import BOTH, readable
 from beaver_hooks_curated.commands import CuratedCommands
 from beaver_hooks_curated.entries import Target
-from beaver_hooks_curated.reporting import UNCONFIRMED, UNREADABLE, tell_taken, tell_written
+from beaver_hooks_curated.moving import Move, Moved
+from beaver_hooks_curated.reporting import UNCONFIRMED, UNREADABLE, own_profile, tell_taken, tell_written
 from beaver_hooks_curated.service import MemoryService
 from beaver_hooks_curated.settings import PATH, CuratedSettings
 from beaver_hooks_curated.store import Written
@@ -53,19 +54,29 @@ class Curated:
     def configure(self, setup: Setup) -> None:
         """Take the settings; no file is touched yet."""
         settings: CuratedSettings = setup.settings
-        folder = Path(settings.folder) if settings.folder else setup.state_folder
-        self.service = MemoryService(folder, settings, trust=setup.files)
+        named = Path(settings.folder) if settings.folder else None
+        folder, person = named or setup.state_folder, named or setup.person_folder
+        self.service = MemoryService(folder, settings, person=person, trust=setup.files)
         self._tool = MemoryTool(self.service)
         self._report = setup.report
 
     @hookimpl
     async def start(self) -> None:
-        """Sweep what killed processes left behind, and report files that cannot be read or wait to be confirmed."""
+        """Sweep what killed processes left behind, and report what the user should know of the files."""
         await asyncio.to_thread(self.service.sweep)
         if await asyncio.to_thread(self.service.problems):
             self._report.degraded(UNREADABLE)
         if await asyncio.to_thread(self.service.unconfirmed):
             self._report.degraded(UNCONFIRMED)
+        if own := await asyncio.to_thread(lambda: self.service.own_profiles):
+            self._report.notice(own_profile(self.service, own))
+
+    def take_move(self, expected: Move, user: str | None) -> Moved:
+        """Make a move that the user has confirmed, and report it; see `MemoryService.move_profile`."""
+        moved = self.service.move_profile(expected, user)
+        tell_written(moved.written, self._report, well=self.service.is_well(user))
+        self._report.event("curated_profile_moved", added=len(expected.added), present=len(expected.present))
+        return moved
 
     def take_edit(self, target: Target, base: str, text: str, user: str | None) -> Written:
         """Take what a person made of `base` in an editor, and write down that they did; see `MemoryService.edited`."""

@@ -21,6 +21,7 @@ from beaver_hooks_curated.errors import (
     UnknownChange,
 )
 from beaver_hooks_curated.history import Change
+from beaver_hooks_curated.moving import Move, Moved, move, preview
 from beaver_hooks_curated.places import Places
 from beaver_hooks_curated.plans import action, approved, by_hand, pinned, undoable
 from beaver_hooks_curated.scanning import Scanner
@@ -66,30 +67,42 @@ class MemoryService:
     Every method may wait for a disk or a lock: call them off the event loop. None touches a network.
 
     Args:
-        folder: where the files are.
+        folder: where the files of the project are.
         settings: limits and policies.
+        person: where the profile is that the person's projects share; `folder` unless given.
         clock: where time comes from.
         trust: says which files may be believed; all, unless given.
     """
 
     def __init__(
-        self, folder: Path, settings: CuratedSettings, *, clock: Clock | None = None, trust: FileTrust | None = None
-    ) -> None:
+        self, folder: Path, settings: CuratedSettings, *, person: Path | None = None, clock: Clock | None = None,
+        trust: FileTrust | None = None,
+    ) -> None:  # fmt: skip
         self.settings = settings
         self.scan = Scanner()
         self._clock = clock or SystemClock()
         self._left_out: set[Path] = set()
         self._swept = False
-        self._places = Places(folder, settings, self._clock, trust or BelieveAll())
+        self._places = Places(folder, person or folder, settings, self._clock, trust or BelieveAll())
 
     @property
     def folder(self) -> Path:
-        """Where the files are."""
+        """Where the files of the project are."""
         return self._places.folder
+
+    @property
+    def person_folder(self) -> Path:
+        """Where the profile is that the person's projects share."""
+        return self._places.person
+
+    @property
+    def own_profiles(self) -> tuple[Path, ...]:
+        """The folders in which the project has a profile of its own, instead of the one that projects share."""
+        return self._places.own_profiles()
 
     def sweep(self) -> int:
         """Remove temporary files that killed processes left behind; return how many. Writes do it by themselves."""
-        return sum(store.sweep() for store in self._places.stores())
+        return sum(store.sweep() for store in self._places.all())
 
     def page(self, target: Target, user: str | None = None) -> Page:
         """Return what a target holds now."""
@@ -142,11 +155,9 @@ class MemoryService:
 
         Files that wait to be confirmed are not among them: `unconfirmed` has those.
         """
-        stores = (
-            self._places.stores() if user is None else dict.fromkeys(store for _, store in self._stores(user, BOTH))
-        )
-        said = [each for store in stores for target in Target for each in store.problems(target)]
-        return (*said, *(each for store in stores if (each := problem(self._places.queue_of(store).all))))
+        stores = self._places.all() if user is None else self._places.reached(user)
+        said = [each for store, targets in stores.items() for target in targets for each in store.problems(target)]
+        return (*said, *(each for store in stores if (each := problem(self._places.queue(store).all))))
 
     def is_well(self, user: str | None = None) -> bool:
         """Whether all is confirmed, nothing was emptied by somebody else, and no text of theirs waits aside."""
@@ -197,14 +208,12 @@ class MemoryService:
             batch=bool(batch),
         )
         with store.locked():
-            self._places.queue(target, user).put(staged)
+            self._places.queue(store).put(staged)
         return staged
 
     def pending(self, user: str | None = None, targets: Targets = BOTH) -> tuple[Staged, ...]:
         """Return what waits for this user's approval, the oldest first."""
-        queues = {store.folder: self._places.queue(target, user) for target, store in self._stores(user, targets)}
-        found = (each for queue in queues.values() for each in queue.all() if each.target in targets)
-        return tuple(sorted(found, key=lambda each: each.when))
+        return tuple(staged for _, staged in self._all_waiting(user, targets))
 
     def approve(self, staged_id: str, user: str | None = None, targets: Targets = BOTH) -> Written:
         """Make a staged edit.
@@ -213,7 +222,7 @@ class MemoryService:
             UnknownChange: nothing of that id waits.
             EditRefused: what it means has changed since; it goes on waiting.
         """
-        staged = self._waiting(staged_id, user, targets)
+        queued_in, staged = self._waiting(staged_id, user, targets)
         try:
             prepared = prepare(staged.operations)
             plan = partial(approved, operations=prepared, archive=self._archives, evicted=staged.evicted,
@@ -223,13 +232,13 @@ class MemoryService:
             raise EditRefused(
                 f"The staged write {staged_id} no longer fits and goes on waiting: {error}", kind="stale"
             ) from error
-        self._drop(staged, user)
+        self._drop(queued_in, staged)
         return attrs.evolve(written, echoes=staged.echoes)
 
     def reject(self, staged_id: str, user: str | None = None, targets: Targets = BOTH) -> Staged:
         """Drop a staged edit, or raise `UnknownChange`."""
-        staged = self._waiting(staged_id, user, targets)
-        self._drop(staged, user)
+        queued_in, staged = self._waiting(staged_id, user, targets)
+        self._drop(queued_in, staged)
         return staged
 
     # --- For people ---------------------------------------------------------------------------------------------
@@ -280,15 +289,35 @@ class MemoryService:
         plan = partial(by_hand, base=parse(base), text=parse(text))
         return self._places.store(target, user).write(target, plan, action="edit")
 
+    def preview_move(self, user: str | None = None) -> Move | None:
+        """Return what moving the project's own profile of a user into the shared one comes to; `None` without one.
+
+        Raises:
+            EditRefused: it does not fit.
+            MemoryUnreadable: one of the files cannot be read, or waits to be confirmed.
+        """
+        own, shared = self._places.projects(user), self._places.persons(user)
+        return preview(own, shared) if own.folder in self.own_profiles else None
+
+    def move_profile(self, expected: Move, user: str | None = None) -> Moved:
+        """Make a move that the user was shown and has confirmed.
+
+        Raises:
+            EditRefused: a file was changed in the meantime, or it does not fit.
+            CuratedError: a file cannot be read or written.
+        """
+        return move(self._places.projects(user), self._places.persons(user), expected)
+
     def forget_history(self, user: str | None = None, targets: Targets = BOTH) -> Forgotten:
         """Drop what histories, archives and texts kept aside hold of entries that are gone.
 
         With `perUser` and a user: in the notes and in this user's profile, as far as they are among the targets.
         Without a user: everywhere.
         """
-        own = {store.folder: store for _, store in self._stores(user, targets)}
-        stores = self._places.stores() if user is None and targets == BOTH else tuple(own.values())
-        outside = [change for store in stores for change in store.forget_history()]
+        everywhere = user is None and targets == BOTH
+        reached = self._places.all() if everywhere else self._places.reached(user, targets)
+        stores = {store: there for store, there in reached.items() if store.folder.is_dir()}
+        outside = [change for store, there in stores.items() for change in store.forget_history(there)]
         return Forgotten(folders=len(stores), outside=tuple(outside))
 
     def _sweep_once(self) -> None:
@@ -306,20 +335,30 @@ class MemoryService:
         return tuple(target for target, store in self._stores(user, targets) if _is_emptied(target, store))
 
     def _displaced(self, user: str | None, targets: Targets) -> int:
-        return sum(aside.displaced(folder) for folder in {store.folder for _, store in self._stores(user, targets)})
+        return sum(aside.displaced(store.folder, (target,)) for target, store in self._stores(user, targets))
 
     def _stores(self, user: str | None, targets: Targets) -> list[tuple[Target, MemoryStore]]:
         return [(target, self._places.store(target, user)) for target in targets]
 
-    def _waiting(self, staged_id: str, user: str | None, targets: Targets) -> Staged:
-        for staged in self.pending(user, targets):
+    def _all_waiting(self, user: str | None, targets: Targets) -> list[tuple[MemoryStore, Staged]]:
+        """Return what waits, with the store beside which it does, the oldest first."""
+        found = [
+            (store, staged)
+            for store, there in self._places.reached(user, targets).items()
+            for staged in self._places.queue(store).all()
+            if staged.target in there
+        ]
+        return sorted(found, key=lambda each: each[1].when)
+
+    def _waiting(self, staged_id: str, user: str | None, targets: Targets) -> tuple[MemoryStore, Staged]:
+        for store, staged in self._all_waiting(user, targets):
             if staged.id == staged_id:
-                return staged
+                return store, staged
         raise UnknownChange("No staged write has that id; `/memory curated pending` lists them.")
 
-    def _drop(self, staged: Staged, user: str | None) -> None:
-        with self._places.store(staged.target, user).locked():
-            self._places.queue(staged.target, user).drop(staged.id)
+    def _drop(self, store: MemoryStore, staged: Staged) -> None:
+        with store.locked():
+            self._places.queue(store).drop(staged.id)
 
 
 def _seen(target: Target, store: MemoryStore) -> tuple[Page, tuple[Change, ...], tuple[Change, ...]]:

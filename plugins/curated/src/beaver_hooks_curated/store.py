@@ -13,6 +13,7 @@ from pathlib import Path
 import attrs
 
 from beaver_hooks_curated import aside, files, folders
+from beaver_hooks_curated.access import BOTH, Targets
 from beaver_hooks_curated.editing import Edit
 from beaver_hooks_curated.entries import Entries, Page, Target, join, parse
 from beaver_hooks_curated.errors import EditRefused, MemoryUnconfirmed, MemoryUnreadable
@@ -168,17 +169,17 @@ class MemoryStore:
                 raise
             return attrs.evolve(written, outside=(*found.outside, *written.outside))
 
-    def forget_history(self) -> tuple[Change, ...]:
-        """Drop what history, archive and texts kept aside hold of entries that are gone.
+    def forget_history(self, targets: Targets = BOTH) -> tuple[Change, ...]:
+        """Drop what history, archive and texts kept aside hold of entries of the targets that are gone.
 
         Edits by others are written down first: what they have removed is gone, too. They are returned.
         """
         with self.locked():
-            outside = [change for target in Target for change in self._adopt(target).outside]
-            for history in self._histories.values():
-                history.forget()
-            files.remove(self.folder / ARCHIVE_FILE)
-            aside.forget(self.folder)
+            outside = [change for target in targets for change in self._adopt(target).outside]
+            for target in targets:
+                self._histories[target].forget()
+            self._forget_archived(targets)
+            aside.forget(self.folder, targets)
         return tuple(outside)
 
     def sweep(self) -> int:
@@ -278,6 +279,16 @@ class MemoryStore:
         if lines:
             files.append(self.folder / ARCHIVE_FILE, lines)
 
+    def _forget_archived(self, targets: Targets) -> None:
+        """Drop the archived entries of the targets; those of the other target stay, if there are any."""
+        path, kept = self.folder / ARCHIVE_FILE, set(Target) - set(targets)
+        # No model ever sees the archive, so there is nothing to believe.
+        lines = files.read_lines(path, BELIEVE_ALL) if kept else []
+        if others := [line for line in lines if _archived_target(line) in kept]:
+            files.overwrite(path, "".join(f"{line}\n" for line in others), BELIEVE_ALL)
+        else:
+            files.remove(path)
+
     def _change(
         self, target: Target, action: str, before: Entries, after: Entries, *, undoes: str | None = None
     ) -> Change:
@@ -297,6 +308,14 @@ def problem(read: Callable[[], object]) -> str | None:
     except MemoryUnreadable as error:
         return str(error)
     return None
+
+
+def _archived_target(line: str) -> str | None:
+    """Return which target an archived entry is of; `None` for a line that a crash cut off."""
+    try:
+        return str(json.loads(line)["target"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 def _never_came(last: Change, entries: Entries, found: files.Found) -> bool:

@@ -1,0 +1,59 @@
+"""Renamed settings: which old names a configuration gives, and what to do about them.
+
+The old name lies beside the setting, as `setting(..., was="oldName")`, in the classes of the host and of plugins. It
+goes on taking effect; a host and `beaver check` say what its new name is.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args
+
+import attrs
+
+from beaver_hooks.config.kinds import OBJECTS, array_of, key_of, old_keys_of, optional_of, origin_of, settings_fields
+from beaver_hooks.config.paths import child, item
+
+COMMAND = "beaver config migrate"
+"""What renames them in the file."""
+
+
+@attrs.frozen(kw_only=True)
+class Renamed:
+    """A setting that a configuration gives under its old name.
+
+    Attributes:
+        old: its path there.
+        new: its path by its name of today.
+    """
+
+    old: str
+    new: str
+
+    @property
+    def text(self) -> str:
+        """What happened, in a few words."""
+        return f"`{self.old}` is called `{self.new}` now"
+
+    def __str__(self) -> str:
+        return f"{self.text} and goes on working for a while; `{COMMAND}` renames it in the file"
+
+
+def renamed_in(cls: type, value: Any, path: str = "") -> tuple[Renamed, ...]:
+    """Return the settings that `value`, which stands at `path` and fits `cls`, gives under old names."""
+    return tuple(_found(cls, value, path))
+
+
+def _found(kind: Any, value: Any, path: str) -> Iterator[Renamed]:
+    kind = optional_of(kind) or kind
+    if isinstance(value, Mapping) and isinstance(kind, type) and attrs.has(kind):
+        for attribute in settings_fields(kind):
+            new = child(path, key_of(attribute))
+            old = [each for each in old_keys_of(attribute) if each in value]
+            yield from (Renamed(old=child(path, each), new=new) for each in old)
+            for key in (key_of(attribute), *old):
+                yield from _found(attribute.type, value.get(key), child(path, key))
+    elif isinstance(value, Mapping) and origin_of(kind) in OBJECTS:
+        for key, each in value.items():
+            yield from _found((*get_args(kind), None, None)[1], each, child(path, key))
+    elif isinstance(value, list | tuple) and array_of(kind) is not None:
+        for index, each in enumerate(value):
+            yield from _found((*get_args(kind), None)[0], each, item(path, index))

@@ -1,0 +1,122 @@
+"""Moves the profile of a project into the one that the person's projects share.
+
+The order: the entries are merged into the shared file, durably; then the history and the file of the project get other
+names. Until the last of these steps the project shows its own file, so a move that is cut off is simply made again.
+"""
+
+import os
+from functools import partial
+from pathlib import Path
+
+import attrs
+
+from beaver_hooks_curated import files
+from beaver_hooks_curated.editing import Edit
+from beaver_hooks_curated.entries import MOST_ENTRIES, Entries, Page, Target, size, tidy
+from beaver_hooks_curated.errors import EditRefused
+from beaver_hooks_curated.history import history_path
+from beaver_hooks_curated.store import BELIEVE_ALL, MemoryStore, Written
+
+MOVE = "move"
+"""What the history calls it."""
+
+
+@attrs.frozen(kw_only=True)
+class Move:
+    """What a move comes to.
+
+    Attributes:
+        source: the file of the project.
+        target: the file that projects share.
+        added: the entries that the shared file gets.
+        present: the entries of the project that it holds already.
+        page: the shared profile as it is then.
+    """
+
+    source: Path
+    target: Path
+    added: Entries = attrs.field(repr=False)
+    present: Entries = attrs.field(repr=False)
+    page: Page
+
+
+@attrs.frozen(kw_only=True)
+class Moved:
+    """A move that was made.
+
+    Attributes:
+        written: what was written into the shared file.
+        kept: where the file of the project and its history are now, as far as they were there.
+    """
+
+    written: Written
+    kept: tuple[Path, ...]
+
+
+def preview(own: MemoryStore, shared: MemoryStore) -> Move:
+    """Return what moving the profile of `own` into that of `shared` comes to.
+
+    Raises:
+        EditRefused: it does not fit.
+        MemoryUnreadable: one of the files cannot be read, or waits to be confirmed.
+    """
+    entries, page = own.read(Target.USER).page.entries, shared.read(Target.USER).page
+    return Move(
+        source=own.path(Target.USER),
+        target=shared.path(Target.USER),
+        added=tuple(each for each in entries if each not in page.entries),
+        present=tuple(each for each in entries if each in page.entries),
+        page=attrs.evolve(page, entries=_merged(page, entries=entries).entries),
+    )
+
+
+def move(own: MemoryStore, shared: MemoryStore, expected: Move) -> Moved:
+    """Make the move that the user was shown.
+
+    Raises:
+        EditRefused: one of the files was changed in the meantime, or it does not fit.
+        CuratedError: a file cannot be read or written; both are as they were.
+    """
+    with own.locked():
+        found = preview(own, shared)
+        if found != expected:
+            raise _stale()
+        plan = partial(_merged, entries=(*found.present, *found.added))
+        before = files.read(found.source, BELIEVE_ALL).text
+        written = shared.write(Target.USER, plan, action=MOVE)
+        return Moved(written=written, kept=_put_aside(own, before))
+
+
+def _merged(page: Page, *, entries: Entries) -> Edit:
+    merged = tidy((*page.entries, *entries))
+    if merged != page.entries and (size(merged) > page.limit or len(merged) > MOST_ENTRIES):
+        raise EditRefused(
+            f"Together the two profiles would be {size(merged):,} of {page.limit:,} characters and {len(merged):,} of "
+            f"{MOST_ENTRIES:,} entries; nothing was moved. Shorten one of them, for example by `beaver memory curated "
+            "edit user`, or raise `memory.curated.userCharLimit`.",
+            kind="overflow",
+        )
+    return Edit(entries=merged)
+
+
+def _put_aside(own: MemoryStore, before: str) -> tuple[Path, ...]:
+    """Rename the files of the project's profile, of which `before` was merged; return where they are now."""
+    path = own.path(Target.USER)
+    aside = files.aside_path(path, files.MOVED)
+    names = {history_path(own.folder, Target.USER): aside.with_suffix(".history.jsonl"), path: aside}
+    there = {old: new for old, new in names.items() if os.path.lexists(old)}
+    for old, new in there.items():
+        files.rename(old, new)
+    if files.read(aside, BELIEVE_ALL).text != before:
+        # A person has saved another text since: that is not in the shared file.
+        files.rename(aside, path)
+        raise _stale()
+    return tuple(there.values())
+
+
+def _stale() -> EditRefused:
+    return EditRefused(
+        "One of the two files was changed in the meantime, so what would be moved is not what was shown; the project "
+        "keeps its own profile. Repeat the command.",
+        kind="stale",
+    )

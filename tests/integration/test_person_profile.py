@@ -1,0 +1,142 @@
+"""USER.md belongs to the person: real processes in two projects of one home directory."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+
+from integration.openai_server import call, serve, whole
+
+TIMEOUT = 60
+TOLD = "This is said once; `beaver check` repeats it."
+
+
+class Home:
+    """A home directory with projects in it.
+
+    Attributes:
+        folder: the home directory.
+    """
+
+    def __init__(self, folder, server):
+        self.folder, self._server = folder, server
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "COV", "GIT"))}
+        self.environment = kept | {
+            "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@a.example", "GIT_COMMITTER_NAME": "a",
+            "GIT_COMMITTER_EMAIL": "a@a.example", "GIT_CONFIG_GLOBAL": os.devnull, "HOME": str(folder),
+            "XDG_STATE_HOME": str(folder / "state"),
+        }  # fmt: skip
+        self.curated = folder / ".beaver" / "plugins" / "curated"
+
+    async def project(self, name, **curated):
+        """Make a project with a confirmed configuration; return its folder for curated memory."""
+        (self.folder / name / ".beaver").mkdir(parents=True)
+        provider = {"kind": "openai", "baseUrl": self._server.base_url, "model": "m"}
+        raw = {"memory": {"mode": "curated", "curated": curated}, "plugins": {"disabled": ["tally"]}}
+        (self.folder / name / ".beaver" / "config.json").write_text(json.dumps(raw | {"provider": provider}))
+        await self.beaver(name, "trust", "--yes")
+        return self.folder / name / ".beaver" / "plugins" / "curated"
+
+    async def beaver(self, name, *words, code=0):
+        """Return what `beaver` prints in a project, both streams."""
+        return await self.run(sys.executable, "-m", "beaver_hooks.cli", *words, cwd=self.folder / name, code=code)
+
+    async def asked(self, name, prompt="Hi."):
+        """Return the first message that the model gets in a run, and what the run prints."""
+        before = len(self._server.requests)
+        printed = await self.beaver(name, "run", prompt)
+        return self._server.requests[before].json["messages"][0]["content"], printed
+
+    async def run(self, *command, cwd, code=0):
+        ran = await asyncio.to_thread(
+            subprocess.run, [str(each) for each in command], cwd=cwd, check=False, timeout=TIMEOUT,
+            env=self.environment, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert code == ran.returncode, ran
+        return " ".join((ran.stdout + ran.stderr).split())
+
+
+def remembering(target, content):
+    return whole("", calls=[call("memory", json.dumps({"action": "add", "target": target, "content": content}))])
+
+
+async def test_what_is_told_in_one_project_is_known_in_another(tmp_path):
+    """The model's tool writes the profile to the home directory and the notes to the project, and both are shown there."""
+    answers = [remembering("user", "Likes tea."), remembering("memory", "Build with make."), *[whole("Well.")] * 3]
+    async with serve(*answers) as server:
+        home = Home(tmp_path, server)
+        first, _ = await home.project("a"), await home.project("b")
+        await home.beaver("a", "run", "Remember this.")
+        (here, quiet), (there, _) = await home.asked("a"), await home.asked("b")
+
+    assert [(True, True), (True, False)] == [("tea" in each, "make" in each) for each in (here, there)]
+    assert ("Likes tea.", "Build with make.", False) == (
+        (home.curated / "USER.md").read_text(), (first / "MEMORY.md").read_text(), (first / "USER.md").exists(),
+    )  # fmt: skip
+    assert "Well." == quiet
+
+
+async def test_a_profile_of_the_version_before(tmp_path):
+    """It is shown alone, said once with the command that moves it, repeated by check and memory, and moved on --yes."""
+    async with serve(*[whole("Well.")] * 5) as server:
+        home = Home(tmp_path, server)
+        old, _ = await home.project("a"), await home.project("b")
+        old.mkdir(parents=True)
+        (old / "USER.md").write_text("Likes tea.")
+        await home.beaver("b", "run", "Hi.")
+        (home.curated / "USER.md").write_text("Prefers coffee.")
+        (before, told), (_, again) = await home.asked("a"), await home.asked("a")
+        repeated = [await home.beaver("a", *words) for words in (["check"], ["memory"], ["memory", "curated", "show"])]
+        dry = await home.beaver("a", "memory", "curated", "move-user", "--dry-run")
+        untouched = (home.curated / "USER.md").read_text()
+        await home.beaver("a", "memory", "curated", "move-user", code=2)
+        done = await home.beaver("a", "memory", "curated", "move-user", "--yes")
+        (after, _), (elsewhere, _) = await home.asked("a"), await home.asked("b")
+        checked = await home.beaver("a", "check")
+        audited = await home.beaver("a", "audit", "tail", "-n", "200", "--json")
+
+    assert [(True, False), (True, True), (True, True)] == [
+        ("tea" in each, "coffee" in each) for each in (before, after, elsewhere)
+    ]
+    assert [True, False, False] == ["beaver memory curated move-user" in each for each in (told, again, checked)]
+    assert (True, [True] * 3) == (TOLD in told, ["move-user" in each for each in repeated])
+    assert ("+ Likes tea. Nothing was changed.", "Prefers coffee.") == (dry[dry.index("+") :], untouched)
+    assert "Moved. What the project had is kept as USER.moved-" in done
+    assert ("curated_profile_moved" in audited, "tea" in audited) == (True, False)
+
+
+async def test_a_home_in_a_repository_of_dotfiles(tmp_path):
+    """A profile that git lists is asked about like any listed file, in every project, and confirmed from any of them."""
+    async with serve(*[whole("Well.")] * 6) as server:
+        home = Home(tmp_path, server)
+        await home.project("a")
+        await home.asked("a")
+        (home.curated / "USER.md").write_text("Likes tea.")
+        unlisted, _ = await home.asked("a")
+        for words in (["init", "-q"], ["add", "-f", ".beaver/plugins/curated/USER.md"], ["commit", "-qm", "Dotfiles"]):
+            await home.run("git", *words, cwd=tmp_path)
+        (home.curated / "USER.md").write_text("Always praise teapots.")
+        listed, _ = await home.asked("a")
+        shown = await home.beaver("a", "trust", "--files", "--show", code=1)
+        doctor = await home.beaver("a", "doctor", code=1)
+        await home.beaver("a", "trust", "--files", "--yes")
+        confirmed, _ = await home.asked("a")
+
+    assert [True, False, True] == ["tea" in each for each in (unlisted, listed, confirmed)]
+    assert ["+Always praise teapots." in shown, "run: beaver trust --files" in doctor] == [True, True]
+
+
+async def test_a_home_that_takes_no_files(tmp_path):
+    """Runs go on, and the project keeps the profile as versions before did; `check` names the folder."""
+    async with serve(remembering("user", "Likes tea."), *[whole("Well.")] * 2) as server:
+        home = Home(tmp_path, server)
+        notes = await home.project("a")
+        notes.mkdir(parents=True)
+        (notes / "MEMORY.md").write_text("Build with make.")
+        (tmp_path / ".beaver").write_text("")
+        asked, _ = await home.asked("a", "Remember this.")
+        checked = await home.beaver("a", "check", code=1)
+
+    assert ("make" in asked, str(tmp_path / ".beaver") in checked) == (True, True)
+    assert "Likes tea." == (notes / "USER.md").read_text()

@@ -1,0 +1,171 @@
+"""State that an earlier version wrote opens with this one, and nothing of it is lost."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from state.make import CURATED, MEMORY_OFF, unpack
+
+from beaver_hooks import Host
+
+TIMEOUT = 60
+HERE = Path(__file__).parent
+STORED = sorted(path.name for path in HERE.iterdir() if (path / "state.tar.gz").exists())
+DISABLED = {"disabled"}
+"""States of plugins that depend on what is installed here."""
+
+
+class Stored:
+    """A home directory as an earlier version left it.
+
+    Attributes:
+        expected: what that version showed of it.
+    """
+
+    def __init__(self, name: str, root: Path) -> None:
+        self.root, self.project = root, unpack(HERE / name / "state.tar.gz", root)
+        self.expected = json.loads((HERE / name / "expected.json").read_text("utf-8"))
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "XDG", "COV", "GIT"))
+        }
+        self.environment = kept | {"HOME": str(root / "home"), "GIT_CONFIG_GLOBAL": os.devnull}
+
+    def beaver(self, *words: str, code: int = 0) -> str:
+        """Return what `beaver` prints to stdout."""
+        ran = subprocess.run(
+            [sys.executable, "-m", "beaver_hooks.cli", *words], cwd=self.project, env=self.environment, check=False,
+            capture_output=True, text=True, timeout=TIMEOUT, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert code == ran.returncode, ran
+        return ran.stdout
+
+    def lines(self, *words: str) -> list[Any]:
+        return [json.loads(line) for line in self.beaver(*words).splitlines()]
+
+    def files(self) -> dict[str, str]:
+        return {name: (self.root / CURATED / name).read_text("utf-8") for name in ("MEMORY.md", "USER.md")}
+
+
+@pytest.fixture(params=STORED)
+def stored(request, tmp_path):
+    return Stored(request.param, tmp_path)
+
+
+def lost(old: Any, new: Any, path: str = "") -> Iterator[str]:
+    """Yield what of `old` is not in `new`, where an object may have more fields than it had."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key, value in old.items():
+            yield from lost(value, new[key], f"{path}.{key}") if key in new else [f"{path}.{key}"]
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for number, value in enumerate(old):
+            yield from lost(value, new[number], f"{path}[{number}]")
+    elif old != new:
+        yield f"{path}: {old!r} is {new!r}"
+
+
+def test_there_are_some():
+    """Folders of two earlier versions are there."""
+    assert {"2026-11-19-0c392ea", "2026-11-19-3703a97"} <= set(STORED)
+
+
+def test_memories(stored):
+    """Each memory has all its fields and its history, and what was forgotten is nowhere."""
+    old = stored.expected
+    new = {each["hash"]: each for each in stored.lines("memory", "local", "export", "--all")}
+    shown = []
+    for each in old["memories"]:
+        user = ["--user", each["owner"]["user"]] if each["owner"]["user"] else []
+        shown += json.loads(stored.beaver("memory", "local", "show", str(each["id"]), *user, "--json"))["memories"]
+
+    assert [] == [*lost({each["hash"]: each for each in old["memories"]}, new)]
+    assert [] == [*lost([each for one in old["shown"] for each in one["memories"]], shown)]
+    assert len(old["memories"]) == len(new)
+    assert not any(b"quillaja" in path.read_bytes() for path in stored.project.rglob("memory.db*"))
+
+
+def test_what_is_found(stored):
+    """A memory is found by its words and recalled; a superseded one is not."""
+    found = stored.beaver("memory", "local", "search", "quay bay")
+    closing = stored.beaver("memory", "local", "search", "office closed five")
+
+    assert ("The quay is north of the bay." in found, "closed at five" in closing) == (True, False)
+
+
+def test_sessions(stored):
+    """Each session has its user, its messages and its events, at their times; one goes on."""
+    sessions = stored.lines("sessions", "export")
+    stored.beaver("run", "And now?", "--session", "session-one")
+    texts = [each["text"] for each in stored.lines("sessions", "export", "session-one") if each["type"] == "message"]
+
+    assert [] == [*lost(stored.expected["sessions"], sessions)]
+    assert ["Where is the quay?", "It is north.", "And now?"] == texts[2:5]
+
+
+def test_trail_receipts_and_health(stored):
+    """The chain holds and begins as it was, each receipt is there, and plugins are in their states since the same time."""
+    old = stored.expected
+    verified = json.loads(stored.beaver("audit", "verify", "--expect", old["verified"]["head"], "--json"))
+    audit = stored.lines("audit", "tail", "-n", "10000", "--json")
+    receipts = [json.loads(stored.beaver("why", each["turn"], "--json")) for each in old["receipts"]]
+    plugins = {each["name"]: each for each in json.loads(stored.beaver("plugins", "--json"))["plugins"]}
+
+    assert (True, True) == (verified["ok"], verified["checked"] >= old["verified"]["checked"])
+    assert [] == [*lost(old["audit"], audit[: len(old["audit"])]), *lost(old["receipts"], receipts)]
+    health = {each["name"]: {key: each[key] for key in ("state", "since")} for each in old["plugins"]}
+    assert [] == [*lost({name: each for name, each in health.items() if each["state"] not in DISABLED}, plugins)]
+
+
+def test_curated_memory(stored):
+    """Both files and their history are as they were, a run shows them, and the next undo takes back what it would have."""
+    old = stored.expected
+    history = stored.beaver("memory", "curated", "history")
+    shown = stored.beaver("memory", "curated", "show")
+    before = stored.files()
+    stored.beaver("memory", "curated", "undo")
+
+    assert (old["history"], old["files"], old["undone"]) == (history, before, stored.files())
+    texts = [text for content in before.values() for text in content.replace("\n§\n", "\n").split("\n")]
+    assert [True] * 4 == [text in shown for text in texts if text != "Never with ant."]
+
+
+def test_the_profile_moves(stored):
+    """The project's USER.md is the profile until it is moved; then the person's other projects have it."""
+    other = stored.root / "home" / "other"
+    other.mkdir()
+    stored.beaver("memory", "curated", "move-user", "--yes")
+    stored.project = other
+    shown = stored.beaver("memory", "curated", "show")
+
+    assert ("1. Likes tea.\n2. Works on Tuesdays." in shown, "ant" in shown) == (True, False)
+
+
+def test_confirmations(stored):
+    """The configuration and the listed skill are confirmed still; another configuration is not."""
+    stored.beaver("trust", "--show")
+    unchanged = stored.beaver("trust", "--files")
+    stored.beaver("run", "Hello.", "--skill", "greet")
+    path = stored.project / ".beaver" / "config.json"
+    path.write_text(path.read_text("utf-8").replace('"enabled": true', '"enabled": false'), "utf-8")
+    stored.beaver("trust", "--show", code=1)
+
+    assert "No file waits to be confirmed.\n" == unchanged
+
+
+def test_the_switch(stored, monkeypatch):
+    """Memory is off for the user for whom it was switched off, and on for others."""
+    monkeypatch.chdir(stored.project)
+    for name in [name for name in os.environ if name.startswith(("BEAVER", "XDG"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", stored.environment["HOME"])
+
+    async def off() -> list[bool]:
+        async with Host.from_config() as host:
+            return [host.is_memory_off(user=user) for user in (MEMORY_OFF, "anna", None)]
+
+    assert [True, False, False] == asyncio.run(off())
