@@ -209,7 +209,7 @@ def _read(path: Path) -> bytes:
 def _unknown(name: str, known: Sequence[str], problems: Sequence[str]) -> str:
     listed = ", ".join(f"`{each}`" for each in known) or "none"
     wrong = f"; not usable: {'; '.join(problems)}" if problems else ""
-    return f"there is no skill `{printable(name[:64])}`{did_you_mean(name, known)}; there are: {listed}{wrong}"
+    return f"there is no skill `{printable(name[:64])}`{did_you_mean(name, known)}; the skills are: {listed}{wrong}"
 
 
 def _fault(path: Path, problem: str) -> SkillError:

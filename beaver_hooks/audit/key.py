@@ -51,7 +51,7 @@ def read_key(folder: Path) -> Key | None:
         raise AuditUnavailable(_advice(path, f"cannot be read ({error.strerror})")) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise AuditUnavailable(_advice(path, "is no plain file"))
+        raise AuditUnavailable(_advice(path, "is not a regular file"))
     with os.fdopen(descriptor, "rb") as file:
         tightened = _tighten(path, descriptor)
         return Key(secret=_parse(path, file), tightened=tightened)

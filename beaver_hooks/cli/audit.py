@@ -40,7 +40,7 @@ def command() -> None:
 
 
 @command.command(name="verify")
-@click.option("--expect", metavar="HEAD", callback=_as_head, help="A head that was printed before and kept elsewhere.")
+@click.option("--expect", metavar="HEAD", callback=_as_head, help="A head that `verify` printed before and that you kept elsewhere.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
 @click.pass_context
@@ -63,10 +63,10 @@ def verify_command(ctx: click.Context, *, expect: Head | None, as_json: bool, co
 
 
 @command.command(name="tail")
-@click.option("-n", "--number", type=click.IntRange(min=1), default=20, show_default=True, help="How many events.")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what is appended, until Ctrl-C.")
-@click.option("--plugin", metavar="NAME", help="Only what is about this plugin.")
-@click.option("--turn", metavar="TURN", help="Only what is about this turn; the beginning of its id is enough.")
+@click.option("-n", "--number", type=click.IntRange(min=1), default=20, show_default=True, help="The number of events.")
+@click.option("-f", "--follow", is_flag=True, help="Follow new events until Ctrl-C.")
+@click.option("--plugin", metavar="NAME", help="Only events of this plugin.")
+@click.option("--turn", metavar="TURN", help="Only events of this turn; the beginning of its id is enough.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines, one object per event.")
 @common
 def tail_command(
@@ -78,7 +78,7 @@ def tail_command(
     with waiting("Reading the audit trail"):
         last, records = newest(folder, number, wanted.takes if wanted else None) if has_trail(folder) else (0, [])
     if not records:
-        show("No event fits." if last else nothing_yet(folder), err=as_json or follow)
+        show("No event matches the options." if last else nothing_yet(folder), err=as_json or follow)
     _print(records, as_json=as_json)
     if follow:
         for record in _following(folder, last):

@@ -52,7 +52,7 @@ def state_folder(folder: Path) -> Finding:
     if os.access(there, os.W_OK | os.X_OK):
         return ok("state folder", printable(str(folder)))
     text = f"{printable(str(there))} cannot be written"
-    return problem("state folder", text, "make it writable, or name another one in `host.stateFolder`")
+    return problem("state folder", text, "make it writable, or set `host.stateFolder` to another folder")
 
 
 async def _open(loaded: LoadedConfig, wanted: frozenset[str]) -> tuple[list[Finding], int]:
@@ -88,4 +88,4 @@ def _skills(loaded: LoadedConfig) -> list[Finding]:
 
 def _parted(sentence: str) -> tuple[str, str]:
     text, found, remedy = sentence.rpartition("; ")
-    return (text, remedy) if found else (sentence, "correct it, or take it out of its folder")
+    return (text, remedy) if found else (sentence, "correct the skill, or remove it from its folder")

@@ -27,9 +27,9 @@ from beaver_hostspecs import ConfigurationError, Trust, scrub
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 TWICE = (
-    "The hooks are installed twice, with different options, so that each prompt is asked about twice: uninstall one."
+    "The hooks are installed twice with different options, so each prompt is processed twice; uninstall one of them."
 )
-OFF = "`disableAllHooks` is true in a settings file, so that Claude Code runs no hook; take it out."
+OFF = "`disableAllHooks` is true in a settings file, so Claude Code runs no hook; remove that setting."
 ABOUT_TOOLS = (
     "What is recalled and learned is up to the plugins: `curated`, which is on by default, shows what it keeps, and is"
     " changed by its tool alone. Once a session has started, `beaver hooks status` lists what each does. The tools come"
@@ -42,11 +42,11 @@ def _common(function: Function) -> Function:
     for option in (
         click.argument("agent", type=AGENTS),
         click.option(
-            "--scope", type=click.Choice(looking.SCOPES), default="user", help="Which settings file.", show_default=True
+            "--scope", type=click.Choice(looking.SCOPES), default="user", help="The settings file to change.", show_default=True
         ),
-        click.option("--dry-run", "dry", is_flag=True, help="Show what would change, and change nothing."),
+        click.option("--dry-run", "dry", is_flag=True, help="Show what would change, and write nothing."),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
-        click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened."),
+        click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."),
     ):
         function = option(function)
     return function
@@ -54,7 +54,7 @@ def _common(function: Function) -> Function:
 
 @click.group(name="hooks")
 def command() -> None:
-    """Give another agent memory by the hooks in its settings.
+    """Give another agent memory through the hooks in its settings.
 
     For Claude Code there are three settings files: `user` is in CLAUDE_CONFIG_DIR or ~/.claude, `project` is
     .claude/settings.json of the working directory, `local` is .claude/settings.local.json there.
@@ -64,10 +64,10 @@ def command() -> None:
 @command.command()
 @_common
 @click.option("--config", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
-              help="One configuration for every project, trusted by naming it.")  # fmt: skip
+              help="One configuration for every project; naming it here confirms it.")  # fmt: skip
 @click.option("--trust", type=click.Choice([each.value for each in Trust]), default=Trust.FULL.value,
-              help="How far the person who types is trusted.", show_default=True)  # fmt: skip
-@click.option("--user", metavar="ID", type=IDENTIFIER, help="Whose memory it is.")
+              help="How far memory trusts the user who types the prompts.", show_default=True)  # fmt: skip
+@click.option("--user", metavar="ID", type=IDENTIFIER, help="The id of the user whose memory is used.")
 @click.option("--budget", metavar="TOKENS", type=click.IntRange(min=1),
               help="What memory may add per prompt.  [default: 2000]")  # fmt: skip
 @click.pass_context
@@ -106,7 +106,7 @@ def uninstall(agent: str, scope: Scope, *, dry: bool, as_json: bool) -> None:
 @command.command()
 @click.argument("agent", type=AGENTS, required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 @click.pass_context
 def status(ctx: click.Context, agent: str | None, *, as_json: bool) -> None:
     """Show where the hooks are installed, whether they can work, and how memory is in this folder.
@@ -138,7 +138,7 @@ def status(ctx: click.Context, agent: str | None, *, as_json: bool) -> None:
 
 @command.command()
 @click.argument("agent", type=AGENTS)
-@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 def trust(agent: str) -> None:  # noqa: ARG001 - the other commands take it, too
     """Confirm the memory that lies in the working directory.
 
@@ -147,7 +147,7 @@ def trust(agent: str) -> None:  # noqa: ARG001 - the other commands take it, too
     """
     folder = find_folder(os.environ, Path.cwd())
     if not folder.is_dir():
-        raise ConfigurationError("", f"there is no folder {printable(str(folder))}; change to where it is")
+        raise ConfigurationError("", f"there is not a folder {printable(str(folder))}; change to where it is")
     keep_folder(folder, os.environ)
     show(f"The memory in {printable(str(folder))} is confirmed.")
 
@@ -226,15 +226,15 @@ def _shown(found: looking.Found) -> str:
 
 def _shown_memory(memory: dict[str, Any]) -> str:
     doing = [_shown_plugin(*each) for each in (memory["resident"] or {}).get("plugins", {}).items()]
-    tools = f"The plugins' tools come by MCP; this adds them:\n  {printable(memory['mcp'])}"
+    tools = f"The plugins' tools need MCP; add them with:\n  {printable(memory['mcp'])}"
     others = ", ".join(memory["others"])
-    said = [filled(f"Other programs run these hooks too, and get no memory by them: {printable(others)}.", indent="  ")]
+    said = [filled(f"Other programs run these hooks as well, but get no memory through them: {printable(others)}.", indent="  ")]
     return "\n".join([tools, _shown_state(memory), *doing, *(said if others else [])])
 
 
 def _shown_plugin(name: str, does: dict[str, Any]) -> str:
-    said = ["recalls before a prompt" if does["recalls"] else "recalls nothing by itself"]
-    said += ["learns after an answer" if does["learns"] else "learns nothing by itself"]
+    said = ["recalls before a prompt" if does["recalls"] else "recalls nothing automatically"]
+    said += ["learns after an answer" if does["learns"] else "learns nothing automatically"]
     if tools := does["tools"]:
         said += [f"has the tool{'s' * (len(tools) > 1)} {', '.join(tools)}"]
     return filled(f"  {name} {'; '.join(said)}", indent="    ")

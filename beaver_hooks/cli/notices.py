@@ -31,7 +31,7 @@ def tell_left_out(status: "Mapping[str, Health]", folder: Path) -> None:
     """Say on stderr which plugins are left out, each reason once per state folder; `beaver check` always says it."""
     for name, health in status.items():
         if health.state == "unavailable" and _is_first(folder, name, health.reason):
-            show(f"{name} is left out: {health.reason}. This is said once; `beaver check` repeats it.", err=True)
+            show(f"{name} is left out: {health.reason}. This line is shown once; `beaver check` repeats it.", err=True)
 
 
 def _is_first(state_folder: Path, name: str, reason: str | None) -> bool:

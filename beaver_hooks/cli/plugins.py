@@ -20,7 +20,7 @@ from beaver_hooks.config import Config, LoadedConfig
 from beaver_hooks.config.edits import Step, with_placeholders
 from beaver_hooks.config.kinds import key_of, settings_fields
 from beaver_hooks.config.paths import printable
-from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.config.suggestions import meant_or_known
 from beaver_hooks.record.health import Health
 from beaver_hooks.record.recorder import HOST
 from beaver_hooks.registry.catalog import install_command, installed
@@ -72,7 +72,7 @@ class Listed:
 @common
 @click.pass_context
 def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
-    """List the installed plugins and how they are.
+    """List the installed plugins and their states.
 
     Also those that are disabled, that the memory mode blocks, or that could not be loaded, with the reason. Opens the
     agent for it, as `beaver run` does. Its commands edit the configuration, as `beaver config` does.
@@ -80,7 +80,7 @@ def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
     if ctx.invoked_subcommand is None:
         in_loop(_show(configured(config), as_json=as_json))
     elif as_json:
-        raise click.UsageError("Only the list of the plugins can be had as JSON.")
+        raise click.UsageError("--json is only for the list of the plugins; leave it out here.")
     elif config is not None:
         ctx.meta[CONFIG] = str(config)
 
@@ -89,8 +89,8 @@ def _installed(ctx: click.Context, param: click.Parameter, value: str) -> str:
     """Return the name of an installed plugin, or say which one was probably meant or how to install it."""
     if value not in (there := installed()):
         remedy = install_command(value)
-        end = f"; run: {remedy}" if remedy else did_you_mean(value, there)
-        raise click.BadParameter(f"no plugin named `{printable(value)}` is installed{end}", ctx, param)
+        end = f"; run: {remedy}" if remedy else meant_or_known(value, there, "installed plugins")
+        raise click.BadParameter(f"no plugin named `{printable(value)}` is installed{end}.", ctx, param)
     return value
 
 
@@ -113,7 +113,7 @@ def enable(*, name: str, dry_run: bool, config: Path | None) -> None:
     """
     done = edited(target(config), lambda current: _enabling(name, current), dry=dry_run)
     if name in preset_of(done.config).blocked:
-        show(f"The memory mode `{done.config.mode}` blocks `{name}` all the same; see memory.mode.", err=True)
+        show(f"The memory mode `{done.config.mode}` still blocks `{name}`; change `memory.mode` to use it.", err=True)
 
 
 @command.command(name="disable")

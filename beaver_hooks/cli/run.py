@@ -38,13 +38,13 @@ class AnswerOnStderr(AnswerNotStored):
 
 @click.command(name="run")
 @click.argument("prompt")
-@click.option("--session", metavar="ID", type=IDENTIFIER, help="The session to go on with, or a new one of that id.")
-@click.option("--user", metavar="ID", type=IDENTIFIER, help="Who speaks.")
+@click.option("--session", metavar="ID", type=IDENTIFIER, help="The session to continue, or the id of a new one.")
+@click.option("--user", metavar="ID", type=IDENTIFIER, help="The id of the user who speaks.")
 @trust_option
 @no_memory_option
 @click.option("--skill", "skills", metavar="NAME", multiple=True, help="Activate a skill; may be given several times.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-@click.option("--stream/--no-stream", default=None, help="Print the answer as it arrives; the default on a terminal.")
+@click.option("--stream/--no-stream", default=None, help="Print the answer while it arrives; the default on a terminal.")
 @common
 def command(
     prompt: str,
@@ -107,5 +107,5 @@ def _typed() -> str:
     except OSError as error:
         raise unreadable(error) from error
     if len(content) > MOST_BYTES:
-        raise click.UsageError("A prompt from stdin has at most 16 MiB; shorten it, or name a file for a tool to read.")
+        raise click.UsageError("A prompt from stdin has at most 16 MiB; shorten it.")
     return content.decode("utf-8", "surrogateescape")

@@ -52,7 +52,7 @@ def export_command(session: str | None, *, output: Path, force: bool, config: Pa
 @click.command(name="import")
 @click.argument("file", type=file_type)
 @click.option("--replace", "replacing", is_flag=True, help="Replace the sessions that are stored already.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 @common
 def import_command(file: Path, *, replacing: bool, dry_run: bool, config: Path | None) -> None:
     """Import sessions that were exported; `-` reads them from stdin.
@@ -106,7 +106,7 @@ def _write(path: Path, content: bytes, *, force: bool) -> None:
 
 def _ensure(free: bool, path: Path) -> None:  # noqa: FBT001 - what is ensured
     if not free:
-        raise click.UsageError(f"There is a file {printable(str(path))} already; overwrite it with --force.")
+        raise click.UsageError(f"The file {printable(str(path))} exists; overwrite it with --force.")
 
 
 def _lines(file: Path) -> list[str]:
@@ -119,7 +119,7 @@ def _lines(file: Path) -> list[str]:
             f"The file {printable(str(file))} cannot be read ({error.strerror}); nothing was imported."
         ) from error
     except UnicodeDecodeError as error:
-        raise SessionError("This is no exported session (not UTF-8); nothing was imported. Export it again.") from error
+        raise SessionError("The file does not hold exported sessions (it is not UTF-8); nothing was imported. Export them again.") from error
 
 
 async def _import(folder: Path, lines: Iterable[str], *, replacing: bool) -> ImportReport:

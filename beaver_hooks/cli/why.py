@@ -26,7 +26,7 @@ Receipt = Mapping[str, Any]
 
 @click.command(name="why")
 @click.argument("turn", default=NEWEST)
-@click.option("--json", "as_json", is_flag=True, help="Print the receipt as it is kept, one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print the stored receipt, one JSON object.")
 @common
 def command(turn: str, *, as_json: bool, config: Path | None) -> None:
     """Explain a turn: what was recalled, injected and kept, and why.

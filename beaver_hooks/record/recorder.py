@@ -30,7 +30,7 @@ LOG = "log"
 TRUST = "trust"
 """The gate of decisions about what a caller's trust leaves out."""
 
-REMEDY = "a personal agent gives trust=full: agent.trust, trust= of a host or an adapter, --trust of a command"
+REMEDY = "for the owner of the memory use trust `full`: agent.trust in the configuration, --trust of a command, or trust= of an adapter"
 
 HOST = "host"
 """The name under which the host keeps its own health; no plugin may have it."""

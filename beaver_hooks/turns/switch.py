@@ -103,7 +103,7 @@ class MemorySwitch:
         known = isinstance(content, dict) and content.get("version") == VERSION
         off = content.get("off") if known else None
         if not isinstance(off, list) or not all(isinstance(each, str) for each in off):
-            raise ValueError("it is no memory switch")
+            raise ValueError("it does not hold the memory switch")
         if content.get("key") != self._identify(FILE):
             raise ValueError("it was written with another audit.key")
         return frozenset(off)

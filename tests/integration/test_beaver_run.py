@@ -190,7 +190,7 @@ async def test_a_prompt_that_says_nothing_is_refused(beaver, configure, prompt):
     async with serve() as server:
         ran = await beaver("run", "-", "--config", configure(server), stdin=prompt)
 
-    assert (Ran(out="", err="Error: the prompt is empty; say something.\n", code=2), 0) == (ran, server.connections)
+    assert (Ran(out="", err="Error: the prompt is empty; write one.\n", code=2), 0) == (ran, server.connections)
 
 
 LIMITED = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); from beaver_hooks.cli import main; main()"

@@ -63,7 +63,7 @@ def test_a_folder_of_somebody_else(tmp_path, monkeypatch, found, accepted):
     else:
         with pytest.raises(AuditUnavailable) as caught:
             make_state_folder(folder)
-        assert f"Anybody may write to the state folder {folder}; use one of your own." == str(caught.value)
+        assert f"Every user can write to the state folder {folder}; use a private one." == str(caught.value)
 
 
 def refuse(*_):

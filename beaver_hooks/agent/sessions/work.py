@@ -193,7 +193,7 @@ class Work:
     def _find(self, session: str) -> tuple[int, str | None]:
         found = rows.find(self._connection, checked_id(session))
         if found is None:
-            raise UnknownSession("There is no such session; `beaver sessions list` shows those that are stored.")
+            raise UnknownSession("There is no such session; `beaver sessions list` lists the stored ones.")
         return found
 
     @contextlib.contextmanager

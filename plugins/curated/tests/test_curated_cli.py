@@ -132,7 +132,7 @@ class Broken:
 
 
 def test_an_edit_of_which_something_else_fails(tmp_path, monkeypatch):
-    """Where the failure is not ours, and the folder is no folder, the text is kept where temporary files are."""
+    """Where the failure is not ours, and the folder is not a folder, the text is kept where temporary files are."""
     monkeypatch.setattr(click, "edit", lambda *_, **__: b"mine")
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
     (tmp_path / "file").touch()

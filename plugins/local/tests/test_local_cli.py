@@ -248,7 +248,7 @@ def without_moments(line):
     ("line", "said"),
     [
         ("no json", "it is not JSON in UTF-8."),
-        ("[]", "it is no JSON object."),
+        ("[]", "it is not a JSON object."),
         ("x" * (LONGEST_LINE + 1), "it is too long."),
         ('{"title": "a", "owner": {"user": 7}}', "`owner` does not fit."),
         ('{"title": "a", "expires_at": 7}', "`expires_at` is no moment such as"),

@@ -91,7 +91,7 @@ async def test_an_overview_that_fails_costs_itself_alone(load):
     commands = await load(p=RecordingPlugin(commands=[overview(fail)]), q=RecordingPlugin(commands=[overview(say)]))
     lines = (await commands.run([], IN_SESSION)).splitlines()
 
-    assert "  Its overview cannot be shown (ValueError); `beaver doctor` says more." in lines
+    assert "  Its overview cannot be shown (ValueError); `beaver doctor` shows the details." in lines
     assert "   s u full" in lines
     assert ON in lines
 
@@ -173,7 +173,7 @@ async def test_off_without_a_session_is_for_all_sessions_of_the_user(load):
     said.append(await commands.run(["on"], IN_SESSION))
     said.append(await commands.run(["on"], everywhere))
 
-    remedy = "`beaver memory on` switches it on again, with --user where the user has an id."
+    remedy = "`beaver memory on` switches it on again; add --user ID if the user has an id."
     in_all = f"Memory is off for all sessions of this user. {remedy}"
     assert [OFF_FOR_ALL, in_all, "Memory is on for all sessions of this user."] == said
     assert (True, True) == (in_all in in_one, ON in nobody)
@@ -244,7 +244,7 @@ async def test_an_error_of_a_command_names_the_plugin(load):
             await commands.run(["p", name], IN_SESSION)
         said.append((str(raised.value), type(raised.value.__cause__)))
 
-    known = "`beaver audit tail` shows what is known of it"
+    known = "`beaver audit tail` shows the failure"
     assert [
         (f"`p failing` failed unexpectedly (ValueError); {known}", ValueError),
         ("`p refusing`: say which one", PluginError),
@@ -256,7 +256,7 @@ async def test_unknown_names_are_refused(load):
     commands = await load(notes=RecordingPlugin())
     known = "Commands: off, on, and for their commands: curated."
 
-    assert f"there is no `nots` here; did you mean `notes`. {known}" == await refusal(commands, "nots")
+    assert f"there is no `nots` here (did you mean `notes`?). {known}" == await refusal(commands, "nots")
     assert f"there is no `xyzzy` here. {known}" == await refusal(commands, "xyzzy")
     assert f"there is no `host` here. {known}" == await refusal(commands, "host")
     assert "the plugin `notes` offers no such command; there are: none" == await refusal(commands, "notes", "sya")

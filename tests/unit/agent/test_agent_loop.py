@@ -280,7 +280,7 @@ async def test_a_prompt_that_says_nothing_is_refused(load, prompt):
     """Before anything is opened, asked or stored."""
     plugin = RecordingPlugin()
     agent = await load(plugins={"p": plugin})
-    with pytest.raises(InvalidTurn, match=r"^the prompt is empty; say something$"):
+    with pytest.raises(InvalidTurn, match=r"^the prompt is empty; write one$"):
         await agent.run(prompt, "s")
 
     assert ([], (), ()) == (
@@ -601,7 +601,7 @@ async def test_an_answer_that_cannot_be_stored(load, tmp_path, harm, sentence):
     await agent.run("next", "s")
 
     where = f"The session store {tmp_path / '.beaver' / DATABASE} {sentence}."
-    gone = "There is no such session; `beaver sessions list` shows those that are stored."
+    gone = "There is no such session; `beaver sessions list` lists the stored ones."
     expected = f"The answer could not be stored, so the turn was dropped. {where if sentence else gone}"
     assert (answer, expected, "failed") == (caught.value.text, str(caught.value), dropped.arguments["reason"])
     kept = ["hello", "yes"] if sentence else []

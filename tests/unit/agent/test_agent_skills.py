@@ -77,7 +77,7 @@ def test_front_matter(lines, expected, end):
         ("", "has no front matter; begin it with a line `---`"),
         ("name: r", "has no front matter; begin it with a line `---`"),
         ("\n---\nname: r\n---", "has no front matter; begin it with a line `---`"),
-        ("---\nname: r", "has front matter without an end; close it with a line `---`"),
+        ("---\nname: r", "has front matter that does not end; close it with a line `---`"),
         ("---\n---\nx", "has no usable name; add `name: a-word` to its front matter"),
         ("---\nname: two words\n---", "has no usable name; add `name: a-word` to its front matter"),
         ("---\nname: -x\n---", "has no usable name; add `name: a-word` to its front matter"),
@@ -89,12 +89,12 @@ def test_front_matter(lines, expected, end):
         ),
         ("---\nname: a\ndescription: b\n  more\n---", "has a `description` of several lines (line 4); write it on one"),
         ("---\nname: a\nother\n---", "has a `name` of several lines (line 3); write it on one"),
-        ("---\nname: a\nv: 1\nother\n---", "has a line that is no `key: value` (line 4)"),
-        ("---\n  name: a\n---", "has a line that is no `key: value` (line 2)"),
-        ("---\nv: 1\nname:a\n---", "has a line that is no `key: value` (line 3)"),
-        ('---\nname: "a\n---', "has a `name` with a quote that does not fit (line 2)"),
-        ('---\nname: "a" b\n---', "has a `name` with a quote that does not fit (line 2)"),
-        ("---\nname: 'a'b'\n---", "has a `name` with a quote that does not fit (line 2)"),
+        ("---\nname: a\nv: 1\nother\n---", "has a line that is not `key: value` (line 4)"),
+        ("---\n  name: a\n---", "has a line that is not `key: value` (line 2)"),
+        ("---\nv: 1\nname:a\n---", "has a line that is not `key: value` (line 3)"),
+        ('---\nname: "a\n---', "has a `name` with a quote that is not closed (line 2)"),
+        ('---\nname: "a" b\n---', "has a `name` with a quote that is not closed (line 2)"),
+        ("---\nname: 'a'b'\n---", "has a `name` with a quote that is not closed (line 2)"),
     ],
 )
 def test_front_matter_that_is_refused(text, problem):
@@ -185,7 +185,7 @@ def test_an_unknown_skill_is_refused(folder, tmp_path):
     )
     assert f"there is no skill `x?`; there are: none; not usable: {wrong}" == nothing
     assert (
-        f"there is no skill `revew`; did you mean `review`?; there are: `review`, `test`; not usable: {wrong}"
+        f"there is no skill `revew` (did you mean `review`?); there are: `review`, `test`; not usable: {wrong}"
     ) == fault(library.activate, ["test", "revew"])
     assert "there is no skill `x`; there are: none" == fault(SkillLibrary([]).activate, ["x"])
 

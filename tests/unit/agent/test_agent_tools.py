@@ -222,7 +222,7 @@ async def test_a_tool_of_a_plugin_runs_in_the_turn(make_host):
 @pytest.mark.parametrize(
     ("asked", "problem"),
     [
-        (call("ecko"), "there is no such tool; did you mean `echo`?; there are: `echo`"),
+        (call("ecko"), "there is no such tool (did you mean `echo`?); there are: `echo`"),
         (call(""), "there is no such tool; there are: `echo`"),
         (call(arguments="{"), "the arguments are not valid JSON: Expecting property name enclosed in double quotes (line 1, column 2)"),
         (call(arguments="{}"), "arguments: 'text' is a required property"),

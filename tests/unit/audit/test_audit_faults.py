@@ -441,7 +441,7 @@ def test_a_key_that_is_no_file(tmp_path, make):
     folder.mkdir(mode=0o700)
     make(folder / KEY_FILE)
 
-    assert "is no plain file" in unavailable(lambda: Trail.open(folder, on_state=print))
+    assert "is not a regular file" in unavailable(lambda: Trail.open(folder, on_state=print))
 
 
 def test_a_database_that_is_a_link(tmp_path):

@@ -86,7 +86,7 @@ def test_a_key_without_a_database(cli, trail, folder):
 
 def test_a_whole_trail(cli, trail):
     """A whole trail is said to be whole, and its head is printed to be kept; then it can be expected."""
-    assert "The audit trail is whole, and has no records yet.\n" == cli("audit", "verify").out
+    assert "The audit trail is intact, and has no records yet.\n" == cli("audit", "verify").out
     put(trail, "one", "two")
     head = f"2:{trail.head().mac}"
 
@@ -96,7 +96,7 @@ def test_a_whole_trail(cli, trail):
     assert (
         "The audit trail is whole: 2 records, none changed, moved or missing.\n"
         f"Its head is {head}\n"
-        "Keep the head elsewhere: only --expect HEAD shows that the end was cut off.\n"
+        "Keep the head elsewhere: only with --expect HEAD can a missing end be found.\n"
     ) == ran.out
     assert max(map(len, ran.out.splitlines())) <= 80
     assert {"ok": True, "checked": 2, "firstBad": None, "reason": "", "head": head} == cli(
@@ -189,7 +189,7 @@ def test_tail_of_some(cli, trail):
     assert ["two"] == names(cli, "--plugin", "gateway", "--turn", TURN)
     assert ["one", "two"] == names(cli, "--turn", "turn-01")
     assert ["three"] == names(cli, "--turn", "ticket 7")
-    assert "No event fits.\n" == cli("audit", "tail", "--plugin", "local").out
+    assert "No event matches the options.\n" == cli("audit", "tail", "--plugin", "local").out
 
 
 def test_a_turn_without_a_key(cli, trail, folder):

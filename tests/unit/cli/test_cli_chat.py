@@ -51,7 +51,7 @@ OFF = (
     "`/memory on` switches it on again.\n"
 )
 BROKEN_OFF = events(event(chunk({"content": "Hel"})), end="cut")
-GREETING = "beaver {}, model offline, session {}\n/help lists the commands, Ctrl-D ends.\n"
+GREETING = "beaver {}, model offline, session {}\n/help lists the commands, Ctrl-D ends the chat.\n"
 # A process of its own takes the pseudo-terminal as the one that Ctrl-C is typed at.
 ON_TERMINAL = (
     "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from beaver_hooks.cli import main; main()"
@@ -124,8 +124,10 @@ def test_slash_commands(cli, configured):
 
     assert (2, 2) == (ran.code, ran.out.count("/help     this list\n"))
     assert OFF in ran.out
-    assert "s\nGo on with it later: beaver chat --session s\nA new session: session-" in ran.out
-    assert "! there is no command /nope; /help lists them. To say this to the agent, begin with //.\n" == ran.err
+    assert "s\nContinue it later: beaver chat --session s\nA new session: session-" in ran.out
+    assert (
+        "! there is no command /nope; /help lists them. To send this line to the agent, start it with //.\n" == ran.err
+    )
 
 
 def test_trust(cli, configured):
@@ -223,7 +225,7 @@ def test_failures_do_not_end_the_conversation(cli, install, configured):
     first, degraded, *rest = ran.out.removeprefix(greeting()).splitlines()
     assert (6, NOTHING, [NOTHING, NOTHING, ""]) == (ran.code, first, rest)
     assert (True, False) == (degraded.startswith("! flaky is degraded since "), "nobody" in ran.err + ran.out)
-    assert "! `flaky fail` failed unexpectedly (EOFError); `beaver audit tail` shows what is known of it." == unexpected
+    assert "! `flaky fail` failed unexpectedly (EOFError); `beaver audit tail` shows the failure." == unexpected
     assert lost.startswith("! The answer could not be stored, so the turn was dropped. ")
 
 
@@ -304,7 +306,7 @@ def test_a_reader_that_has_enough_ends_it(configured):
         process.stdin.flush()
         said = process.stderr.read()
 
-    assert ("/help lists the commands, Ctrl-D ends.\n", 1, "") == (greeted[1], process.returncode, said)
+    assert ("/help lists the commands, Ctrl-D ends the chat.\n", 1, "") == (greeted[1], process.returncode, said)
 
 
 def test_what_cannot_be_loaded_is_said(cli, configured):
@@ -330,7 +332,7 @@ def test_ctrl_c_at_the_prompt_keeps_the_conversation(cli, configured, monkeypatc
     monkeypatch.setattr(builtins, "input", typed)
     ran = cli("chat", "--session", "s", terminal=terminal)
 
-    taken = "\nTaken back. Ctrl-D ends.\n" if terminal else "\n"
+    taken = "\nThe prompt was cancelled. Ctrl-D ends the chat.\n" if terminal else "\n"
     assert (0, f"{greeting()}{taken}{NOTHING}\n\n") == (ran.code, ran.out)
 
 
@@ -495,8 +497,8 @@ def test_why_explains_the_last_answer(cli, configured):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("/why", "! nothing was answered here yet; `beaver why` explains an earlier turn.\n"),
-        ("/why me", "! /why takes nothing; `beaver why TURN` explains an earlier turn.\n"),
+        ("/why", "! this session has no answer yet; `beaver why` explains the last turn of any session.\n"),
+        ("/why me", "! /why takes no words; `beaver why TURN` explains an earlier turn.\n"),
     ],
 )
 def test_why_without_an_answer(cli, configured, line, said):
@@ -515,7 +517,10 @@ def test_why_without_a_receipt(cli, configured, monkeypatch):
 
     monkeypatch.setattr(Host, "receipt", none)
 
-    assert "! no receipt of the last turn is kept; `beaver doctor` says more.\n" == cli("chat", stdin="hi\n/why\n").err
+    assert (
+        "! no receipt of the last turn is kept; `beaver doctor` shows the details.\n"
+        == cli("chat", stdin="hi\n/why\n").err
+    )
 
 
 def test_going_on_shows_the_end_of_the_session(cli, configured, monkeypatch):

@@ -170,7 +170,7 @@ def test_while_it_is_off_the_commands_of_the_plugins_are(cli, install, configure
     refused = cli("memory", "both", "say", "--user", "ada")
     other = cli("memory", "both", "say", "--user", "bob")
 
-    said = "Error: memory is off here; `/memory on` or `beaver memory on` switches it on again.\n"
+    said = "Error: memory is off for this session or user; `/memory on` or `beaver memory on` switches it on again.\n"
     assert (2, "", said) == refused
     assert (0, "() None bob full\n", "") == other
 
@@ -301,7 +301,7 @@ def test_a_plugin_without_commands_says_so(cli, install, configured):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["curatd"], 2, "Error: there is no `curatd` here; did you mean `curated`. Commands: off, on"),
+        (["curatd"], 2, "Error: there is no `curatd` here (did you mean `curated`?). Commands: off, on"),
         (["curated", "shwo"], 2, "Error: "),
         (["curated", "undo", "--all"], 2, "No such option: --all. What is meant for the plugin goes after `--`."),
         (["off", "nope"], 2, "Error: Nothing is stored here yet: "),
@@ -334,7 +334,7 @@ def test_a_command_that_raises_is_unexpected(cli, install, configured):
     configured()
     ran = cli("memory", "both", "ask")
 
-    known = "`beaver audit tail` shows what is known of it"
+    known = "`beaver audit tail` shows the failure"
     assert (6, "") == (ran.code, ran.out)
     assert ran.err.endswith(f"Error: `both ask` failed unexpectedly (ValueError); {known}.\n")
     assert "nobody" not in ran.err

@@ -269,7 +269,7 @@ def test_search(cli, stored):
         "when": "2026-01-02T03:04:04+00:00",
         "snippet": "green leaves",
     } == {key: value for key, value in hit.items() if key != "score"}
-    assert "Nothing that is stored has these words.\n" == cli("sessions", "search", "coffee").out
+    assert "No stored message has these words.\n" == cli("sessions", "search", "coffee").out
 
 
 def test_rename(cli, stored):
@@ -408,7 +408,7 @@ def test_import_of_what_is_there(cli, stored, scratch):
     ("content", "said"),
     [
         (b"{}\n", "Line 1 is no line of an exported session; nothing was imported. Repair or remove it."),
-        (b"\xff\xfe\n", "This is no exported session (not UTF-8); nothing was imported. Export it again."),
+        (b"\xff\xfe\n", "The file does not hold exported sessions (it is not UTF-8); nothing was imported. Export them again."),
     ],
 )
 @pytest.mark.parametrize("options", [[], ["--dry-run"]])

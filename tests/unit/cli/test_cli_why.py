@@ -125,7 +125,7 @@ def test_a_whole_story(cli, trail):
     assert (
         f"Turn {TURN}\n"
         "  When      2026-01-02 03:04:05 UTC, for 1.5 s\n"
-        "  Ended     It was answered, and the plugins are done with it.\n"
+        "  Ended     It was answered, and all plugins have finished.\n"
         "  Prompt    30 characters; memory added about 1,200 tokens\n"
         "  Trouble   gateway (after_prompt raised, history_not_written)\n"
         "\n"
@@ -144,11 +144,11 @@ def test_a_whole_story(cli, trail):
         "\n"
         "tally\n"
         "  Recalled  nothing: it was not asked\n"
-        "  Kept      nothing: it reported no write\n"
+        "  Kept      nothing: the plugin reported no write\n"
         "\n"
-        "Now out of service or not well, whatever it was then:\n"
+        "Plugins that are out of service or degraded now:\n"
         "  gateway   degraded since 2026-01-02 03:04:05 UTC: after_prompt: raised\n"
-        "  local     its health cannot be read; `beaver doctor` says more\n"
+        "  local     its health cannot be read; `beaver doctor` shows the details\n"
         "  removed   not installed (last seen degraded: after_prompt: raised)\n"
     ) == ran.out
     assert max(map(len, ran.out.splitlines())) <= 80
@@ -157,16 +157,16 @@ def test_a_whole_story(cli, trail):
 @pytest.mark.parametrize(
     ("parts", "why"),
     [
-        ({"milliseconds": {"before_prompt": 1}}, "it was asked, and had nothing to give"),
+        ({"milliseconds": {"before_prompt": 1}}, "the plugin was asked and had nothing"),
         ({"considered": 3}, "of 3 considered, none was good enough or had room"),
-        ({"failures": (Failure(hook="before_prompt", category="timeout"),)}, "it failed while it was asked, see below"),
+        ({"failures": (Failure(hook="before_prompt", category="timeout"),)}, "before_prompt failed, see below"),
         (
             {"decisions": (Decision(gate="memory", verdict="off", reason="x"),)},
             "memory was off (`/memory on` in the session switches it on",
         ),
         (
             {"decisions": (Decision(gate="suspension", verdict="left_out", reason="x"),)},
-            "it is suspended, see below",
+            "before_prompt is suspended, see below",
         ),
         ({"failures": (Failure(hook="after_prompt", category="new"),)}, "it was not asked"),
     ],
@@ -223,7 +223,7 @@ def test_a_dropped_turn_teaches_nothing():
     """Of a plugin that kept nothing of a dropped turn that is no fault."""
     dropped = receipt(state="dropped", reason=DropReason.FAILED, plugins={"p": PluginReceipt()})
 
-    assert "  Kept      nothing: a dropped turn teaches nothing" in receipt_text(dropped, {}, NOBODY)
+    assert "  Kept      nothing: plugins learn nothing from a dropped turn" in receipt_text(dropped, {}, NOBODY)
 
 
 def test_nobody_took_part():
@@ -231,8 +231,8 @@ def test_nobody_took_part():
     here = Absence(there=["gateway"], disabled={})
     text = receipt_text(receipt(), {"gateway": {"state": "unavailable", "reason": "no key"}}, here)
 
-    assert "No plugin had a part in this turn; `beaver plugins` shows which there are.\n" in text
-    assert text.endswith("Now out of service or not well, whatever it was then:\n  gateway   unavailable: no key")
+    assert "No plugin took part in this turn; `beaver plugins` lists the installed ones.\n" in text
+    assert text.endswith("Plugins that are out of service or degraded now:\n  gateway   unavailable: no key")
 
 
 @pytest.mark.parametrize(

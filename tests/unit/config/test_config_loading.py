@@ -90,7 +90,7 @@ def test_defaults_without_a_file(tmp_path, environment):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('{"host": {"queuelimit": 5}}', "host.queuelimit: is not a setting; did you mean `queueLimit`?"),
+        ('{"host": {"queuelimit": 5}}', "host.queuelimit: is not a setting (did you mean `queueLimit`?)"),
         ("{,}", "the configuration is not valid JSON (there is a trailing comma, line 1, column 2)"),
     ],
 )
@@ -133,7 +133,7 @@ def test_found_is_not_trusted(cwd, config, environment):
         load_config(environment=environment, cwd=cwd)
 
     assert str(caught.value) == (
-        f"the configuration {config} was found here and nobody has confirmed it; review it with"
+        f"the configuration {config} was found here and is not confirmed; review it with"
         " `beaver trust`, or name it by --config or BEAVER_CONFIG"
     )
 
@@ -195,7 +195,7 @@ def test_what_asks_again(cwd, config, environment, text, trusted):
 
     assert is_trusted(config, environment=environment) is trusted
     if not trusted:
-        assert "has changed since it was confirmed" in refusal(load_config, environment=environment, cwd=cwd)
+        assert "was changed after it was confirmed" in refusal(load_config, environment=environment, cwd=cwd)
 
 
 def test_what_was_confirmed_takes_effect(cwd, config, environment):
@@ -277,7 +277,7 @@ def test_without_file_locks(config, environment, monkeypatch):
     monkeypatch.setitem(sys.modules, "fcntl", None)
 
     assert refusal(trust_config, config, environment=environment) == (
-        "recording a confirmation needs file locks, which this system lacks; set BEAVER_CONFIG instead"
+        "a confirmation needs file locks, which this system lacks; name the file in BEAVER_CONFIG instead"
     )
 
 

@@ -131,7 +131,7 @@ def test_everything_that_fits():
         ({"inner": []}, ".inner: must be an object"),
         ({"inner": {}}, ".inner.topK: is missing"),
         ({"inner": {"topK": 11}}, ".inner.topK: must be between 1 and 10"),
-        ({"inner": {"topk": 1}}, ".inner.topk: is not a setting; did you mean `topK`?"),
+        ({"inner": {"topk": 1}}, ".inner.topk: is not a setting (did you mean `topK`?)"),
         ({"qqqq": CANARY}, ".qqqq: is not a setting"),
         ({"x" * 100: 1}, ".[?]: is not a setting"),
         ({"inners": {}}, ".inners: must be a list"),

@@ -199,7 +199,7 @@ BROKEN = {
     ),
     "factory returns nothing": (
         plugin(PROMPT, make="return None"),
-        REFUSED.format("it implements no hook; mark its methods with @hookimpl"),
+        REFUSED.format("it implements no hook; mark its hook methods with @hookimpl"),
     ),
     "factory returns a class": (
         plugin(PROMPT, make="return Plugin"),
@@ -386,7 +386,7 @@ async def test_two_distributions_that_nobody_chose(site, configured):
 @pytest.mark.parametrize(
     ("present", "sentence"),
     [
-        (["tally"], "no plugin named `taly` is installed; installed: tally; did you mean `tally`?"),
+        (["tally"], "no plugin named `taly` is installed; installed: tally (did you mean `tally`?)"),
         (["ant", "zebra"], "no plugin named `taly` is installed; installed: ant, zebra"),
         ([], "no plugin named `taly` is installed; installed: none"),
     ],
@@ -440,7 +440,7 @@ def make():
     [
         (None, {"plugins": {"odd": {"top": "many"}}}, "plugins.odd.top: must be an integer"),
         ("memory.odd", {"memory": {"odd": {"top": None}}}, "memory.odd.top: must be an integer"),
-        (None, {"plugins": {"odd": {"topp": 4}}}, "plugins.odd.topp: is not a setting; did you mean `top`?"),
+        (None, {"plugins": {"odd": {"topp": 4}}}, "plugins.odd.topp: is not a setting (did you mean `top`?)"),
     ],
 )
 async def test_wrong_settings_fail_loading(site, configured, path, config, sentence):

@@ -134,7 +134,7 @@ async def test_what_nobody_should_raise_becomes_an_error_of_the_plugin(make_host
         with pytest.raises(PluginFailed) as caught:
             await ask(host, kind)
 
-    said = f"plugin `p` failed in {HOOKS[kind]}: {category}; its health and the audit trail say since when"
+    said = f"plugin `p` failed in {HOOKS[kind]}: {category}; `beaver doctor` and `beaver audit tail` show the details"
     assert (said, "p") == (str(caught.value), caught.value.plugin)
 
 

@@ -29,7 +29,7 @@ class CuratedSettings:
     per_user: bool = setting(default=False, help="keep one USER.md per user id")
     approval: bool = setting(default=False, help="stage what the tool writes until the user approves it")
     folder: str | None = setting(
-        default=None, help="where the files are; the plugin's state folder unless given", validator=_absolute
+        default=None, help="where the files are; the plugin's state folder by default", validator=_absolute
     )
     lock_seconds: float = setting(
         default=2.0, help="how long a write waits for another one, in seconds", validator=between(0.01, 60)

@@ -70,7 +70,7 @@ class LocalSettings:
     enabled: bool = setting(default=False, help="whether there is a local memory")
     database_path: Path | None = setting(
         default=None,
-        help="the database; `memory.db` in the plugin's state folder unless given",
+        help="the database; `memory.db` in the plugin's state folder by default",
         validator=[_absolute, _in_a_folder],
     )
     embedding: EmbeddingSettings = setting(default=EmbeddingSettings(), help="what turns texts into vectors")

@@ -333,7 +333,9 @@ async def test_what_is_degraded(tmp_path):
         before = await run(turns, *starts)
         await run(turns, prompt(), stop())
         after = await run(turns, *starts)
-        expected = {"systemMessage": f"Beaver Hooks: faulty: {host.health()['faulty']}. `beaver doctor` says more."}
+        expected = {
+            "systemMessage": f"Beaver Hooks: faulty: {host.health()['faulty']}. `beaver doctor` shows the details."
+        }
 
     assert [{}] * 4 == before
     assert [expected, expected, {}, {}] == after

@@ -131,7 +131,7 @@ def test_a_folder_that_is_read_only(tmp_path):
 
 
 def test_a_folder_that_is_a_file(tmp_path):
-    """What is no folder is refused with the remedy."""
+    """What is not a folder is refused with the remedy."""
     (tmp_path / "state").touch()
     with pytest.raises(StorageError, match="is not a folder; move it"):
         SessionStore.open(tmp_path / "state")

@@ -258,7 +258,7 @@ async def test_unknown_sessions(store):
             await call()
         said.append(str(caught.value))
 
-    assert ["There is no such session; `beaver sessions list` shows those that are stored."] * len(calls) == said
+    assert ["There is no such session; `beaver sessions list` lists the stored ones."] * len(calls) == said
     with pytest.raises(UnknownSession):
         [line async for line in store.export("x")]
     with pytest.raises(SessionError):

@@ -52,7 +52,7 @@ def unpin(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool
 @click.argument("ids", metavar="[ID]...", nargs=-1, type=ID)
 @own_option
 @click.option("--all", "everything", is_flag=True, help="All of theirs, however many there are.")
-@click.option("--yes", is_flag=True, help="Do not ask; needed without a terminal.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation; needed without a terminal.")
 @click.option("--dry-run", "dry", is_flag=True, help="Show what would be forgotten, and forget nothing.")
 @json_option
 @debug_option

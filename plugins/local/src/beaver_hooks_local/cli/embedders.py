@@ -77,7 +77,7 @@ def install(shell: Shell, model: str, *, as_json: bool) -> None:
 
 @embedder.command()
 @model_argument
-@click.option("--yes", is_flag=True, help="Do not ask; needed without a terminal.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation; needed without a terminal.")
 @json_option
 @debug_option
 @click.pass_obj

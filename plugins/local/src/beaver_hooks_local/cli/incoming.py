@@ -100,7 +100,7 @@ def _parsed(content: bytes) -> dict[str, Any]:
         comma = _TRAILING_COMMA.search(content) is not None
         raise NotTaken(f"it is not JSON in UTF-8{'; there is a trailing comma' if comma else ''}.") from None
     if not isinstance(parsed, dict):
-        raise NotTaken("it is no JSON object.")
+        raise NotTaken("it is not a JSON object.")
     return parsed
 
 

@@ -68,13 +68,13 @@ MOMENT, WORD, ID = Moment(), Word(), Id()
 user_option = click.option("--user", metavar="ID", type=WORD, help="Whose memories; with them go those of everybody.")
 project_option = click.option("--project", metavar="NAME", type=WORD, help="As seen in this project.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
+debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 
 
 def limit_option(default: int, most: int = 1_000) -> Callable[[Function], Function]:
     """Return the option that bounds how many are shown."""
     return click.option(
-        "--limit", type=click.IntRange(1, most), default=default, show_default=True, help="How many at most."
+        "--limit", type=click.IntRange(1, most), default=default, show_default=True, help="The most to show."
     )
 
 
