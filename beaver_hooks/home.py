@@ -27,7 +27,8 @@ class Home:
         self.check_open()
         if self._loop is not _running_loop():
             raise WrongLoop(
-                "a host can only be used in the event loop that opened it; without an event loop use beaver_hooks.SyncHost"
+                "a host can only be used in the event loop that opened it; without an event loop use"
+                " beaver_hooks.SyncHost"
             )
 
     def check_open(self) -> None:

@@ -45,7 +45,7 @@ def plugin_folder(state: Path, name: str) -> Path:
     """
     if not isinstance(name, str) or not PLUGIN_NAME.fullmatch(name):
         raise PluginRefused(
-            "a plugin's name is 1 to 64 letters, digits, dashes and underscores, the first of them a letter;"
+            "a plugin's name must have 1 to 64 letters, digits, dashes and underscores, and start with a letter;"
             " rename its entry point",
         )
     folder = make_state_folder(state) / "plugins" / name
@@ -88,5 +88,6 @@ def _explained(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise AuditUnavailable(
-            f"The state folder {folder} cannot be used ({error.strerror}); make it writable, or set `host.stateFolder` to another one."
+            f"The state folder {folder} cannot be used ({error.strerror}); make it writable, or set"
+            " `host.stateFolder` to another one."
         ) from error

@@ -220,7 +220,8 @@ class BeaverContextProvider(ContextProvider, AgentMiddleware):
             context.extend_middleware(self.source_id, [_Steps(run, self), _ToolCalls(run)])
             return
         self._warn(
-            "its client runs no middleware: memory sees no tool results, and references stand where this provider is listed"
+            "its client runs no middleware: memory sees no tool results, and references stand where this provider is"
+            " listed"
         )
         context.extend_messages(self, self.messages(turn))
 

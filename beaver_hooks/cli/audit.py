@@ -36,18 +36,23 @@ def _as_head(ctx: click.Context, param: click.Parameter, value: str | None) -> H
 
 @click.group(name="audit")
 def command() -> None:
-    """Verify and read the audit trail: content-free facts, each chained to the one before."""
+    """Verify and read the audit trail: content-free records, each chained to the one before."""
 
 
 @command.command(name="verify")
-@click.option("--expect", metavar="HEAD", callback=_as_head, help="A head that `verify` printed before and that you kept elsewhere.")
+@click.option(
+    "--expect",
+    metavar="HEAD",
+    callback=_as_head,
+    help="A head that `verify` printed before and that you kept elsewhere.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
 @click.pass_context
 def verify_command(ctx: click.Context, *, expect: Head | None, as_json: bool, config: Path | None) -> None:
-    """Check the whole trail. The exit code is 1 if anything was changed or is missing.
+    """Check the whole trail. The exit code is 1 if a record was changed or is missing.
 
-    That its end was cut off shows only against a head that was printed before and kept elsewhere (--expect).
+    A missing end can be found only by comparison with a head that was printed before and kept elsewhere (--expect).
     """
     folder = configured(config).state_folder
     there = has_trail(folder)
@@ -72,7 +77,7 @@ def verify_command(ctx: click.Context, *, expect: Head | None, as_json: bool, co
 def tail_command(
     *, number: int, follow: bool, plugin: str | None, turn: str | None, as_json: bool, config: Path | None
 ) -> None:
-    """Show the last events, the newest at the end, with their numbers and times in UTC."""
+    """Show the last events, the newest last, with their numbers and times in UTC."""
     folder = configured(config).state_folder
     wanted = Filter(plugin=plugin, turns=() if turn is None else recorded_turns(folder, turn))
     with waiting("Reading the audit trail"):

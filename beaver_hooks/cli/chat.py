@@ -68,8 +68,8 @@ def command(
 ) -> None:
     """Talk to the agent.
 
-    Ctrl-D or /exit ends it. Ctrl-C takes back the prompt that is being answered and keeps the session. /help lists the
-    commands; a line that ends with a backslash goes on in the next one.
+    Ctrl-D or /exit ends the chat. Ctrl-C cancels the prompt that is being answered and keeps the session. /help lists
+    the commands; a line that ends with a backslash continues in the next one.
 
     Where lines are piped in, the exit code is that of the first one that failed.
     """

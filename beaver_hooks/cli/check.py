@@ -25,10 +25,10 @@ from beaver_hostspecs import BeaverError, ConfigurationError
 def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
     """Check the configuration and the environment.
 
-    Opens the agent as `beaver run` would, with its plugins, and closes it again; the model is asked nothing. What it
-    finds is ok, a warning or a problem, and says what to do. The exit code is 0, or 1 where there is a problem, or 3
-    where the configuration is wrong, lacks a credential that it names, or waits to be confirmed. It is not asked about
-    here.
+    Starts the agent with its plugins, as `beaver run` would, and closes it again, without a request to the model. Each
+    finding is ok, a warning or a problem, and names the remedy. The exit code is 0, or 1 if there is a problem, or 3 if
+    the configuration is wrong, lacks a credential that it names, or is not confirmed. The command does not ask for a
+    confirmation.
     """
     set_up_log()
     looked = settings.look(config)

@@ -32,7 +32,7 @@ How to install it:
 def command(ctx: click.Context, shell: str | None) -> None:
     """Print the script with which a shell completes `beaver`.
 
-    It is the script for your own shell, as SHELL says it, unless you name another one.
+    Without an argument it is the script for the shell that the variable SHELL names.
     """
     made = SHELLS[shell or _own_shell()](ctx.find_root().command, {}, PROGRAM, VARIABLE)
     show(made.source(), end="")

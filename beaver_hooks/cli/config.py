@@ -43,8 +43,8 @@ def command() -> None:
     """Read and edit the configuration.
 
     PATH is the keys of a setting with dots between them: agent.maxToolRounds. An edit keeps the formatting of the file,
-    is refused where the configuration would not be right, and counts as confirmed, as you made it. What takes effect
-    does so when a host opens next.
+    is refused if the result would be wrong, and counts as confirmed. It takes effect when `beaver` or another host
+    starts next.
     """
 
 

@@ -26,9 +26,9 @@ from beaver_hostspecs import ConfigurationError
 def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
     """Examine the stored state: databases, files and their permissions.
 
-    That is the databases, the audit chain, the health of the plugins, files and who else can read them, confirmations,
-    free space. Loads no plugin, repairs nothing and makes nothing; each finding says what to do. A plugin that is
-    degraded is a problem here. The exit code is 0, or 1 where there is a problem.
+    It also examines the audit chain, the health of the plugins, confirmations and free space. It loads no plugin, and
+    changes and creates nothing; each finding names the remedy. A degraded plugin is a problem here. The exit code is 0,
+    or 1 if there is a problem.
     """
     set_up_log()
     looked = settings.look(config)

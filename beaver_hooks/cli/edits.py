@@ -18,9 +18,7 @@ from beaver_hostspecs import scrub
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-LITERAL = (
-    'The credential is in the file itself; an environment variable is safer: write {"env": "NAME"} in its place.'
-)
+LITERAL = 'The credential is in the file itself; an environment variable is safer: write {"env": "NAME"} in its place.'
 
 dry_run = click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
 

@@ -71,7 +71,9 @@ def _say(error: Exception, *, debug: bool) -> int:
         if afterword := getattr(error, AFTERWORD, None):
             _add(afterword)
     else:
-        tell(f"Error: {UNEXPECTED.format(type(error).__name__)} Run the command again with {DEBUG} to see the traceback.")
+        tell(
+            f"Error: {UNEXPECTED.format(type(error).__name__)} Run the command again with {DEBUG} to see the traceback."
+        )
     return exit_code(error)
 
 

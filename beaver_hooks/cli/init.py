@@ -27,10 +27,14 @@ UNSET = "not-set-yet"
 
 
 @click.command(name="init")
-@click.option("--provider", type=click.Choice(KINDS), help="The language model: `offline` for none, or any OpenAI-compatible API.")
+@click.option(
+    "--provider", type=click.Choice(KINDS), help="The language model: `offline` for none, or any OpenAI-compatible API."
+)
 @click.option("--base-url", metavar="URL", help="The address of the API, for example http://127.0.0.1:11434/v1.")
 @click.option("--model", metavar="NAME", help="The name of the model.")
-@click.option("--api-key-env", metavar="NAME", help="The environment variable that holds the API key, if one is needed.")
+@click.option(
+    "--api-key-env", metavar="NAME", help="The environment variable that holds the API key, if one is needed."
+)
 @click.option("--local/--no-local", "local", default=None, help="Whether to use the local memory, if it is installed.")
 @click.option("--force", is_flag=True, help="Overwrite a configuration without asking.")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
@@ -45,9 +49,9 @@ def command(
 ) -> None:
     """Write a configuration and the state folder.
 
-    Both are .beaver in this folder. On a terminal it asks what it is not told. The key itself is never written: only
-    the name of the environment variable that holds it. What exists is overwritten only after a question, or with
-    --force.
+    Both are in .beaver in this folder. On a terminal it asks for what the options do not say. The API key itself is
+    never written, only the name of the environment variable that holds it. An existing configuration is overwritten
+    only after a question, or with --force.
     """
     path = Path.cwd() / FOLDER / FILE
     _check_free(path, force=force)

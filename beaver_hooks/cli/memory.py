@@ -195,8 +195,12 @@ class Offered(click.Command):
 def _switch(name: str, text: str) -> None:
     @command.command(name=name, help=text)
     @click.argument("session", metavar="[SESSION]", required=False, type=IDENTIFIER)
-    @click.option("--user", metavar="ID", type=IDENTIFIER, help="The user of the sessions; sessions without a user unless given.")
-    @click.option("--exact", is_flag=True, help="SESSION is a complete id, also one that `beaver sessions` does not list.")
+    @click.option(
+        "--user", metavar="ID", type=IDENTIFIER, help="The user of the sessions; sessions without a user unless given."
+    )
+    @click.option(
+        "--exact", is_flag=True, help="SESSION is a complete id, also one that `beaver sessions` does not list."
+    )
     @common
     def switch(session: str | None, *, user: str | None, exact: bool, config: Path | None) -> None:
         show(in_loop(_switched(configured(config), name, session, user, exact=exact)))
@@ -205,8 +209,8 @@ def _switch(name: str, text: str) -> None:
 _switch(
     "off",
     "Switch memory off for SESSION, or for all sessions of a user.\n\n"
-    "Nothing is recalled, kept or shown until it is switched on again, whatever the agent: `beaver`, an adapter, an MCP"
-    " client, Claude Code. SESSION is the id of a stored session, or its beginning; with --exact any id.",
+    "Nothing is recalled, kept or shown until it is switched on again. This holds for every agent: `beaver`, adapters,"
+    " MCP clients, Claude Code. SESSION is the id of a stored session or its beginning; with --exact it is any id.",
 )
 _switch("on", "Switch memory on again for SESSION, or for all sessions of a user.")
 
@@ -225,7 +229,7 @@ async def _switched(loaded: LoadedConfig, name: str, given: str | None, user: st
 def _offered(plugin: str, name: str) -> click.Command:
     """Return the command that runs one that a plugin offers in conversations."""
     text = (
-        f"Run the command `{name}` of the plugin `{plugin}`. `beaver memory {plugin}` says what its commands do.\n\n"
+        f"Run the command `{name}` of the plugin `{plugin}`. `beaver memory {plugin}` lists its commands.\n\n"
         f"These options may stand among the WORDS; after `{REST}` everything is a word."
     )
 

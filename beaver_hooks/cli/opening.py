@@ -31,7 +31,9 @@ LEVELS = ("debug", "info", "warning", "error", "critical")
 def common(function: Function) -> Function:
     """Give a command the options that all have: `--config` and `--debug`."""
     path = click.Path(dir_okay=False, path_type=Path)
-    config = click.option("--config", metavar="FILE", type=path, help="The configuration file; naming it here confirms it.")
+    config = click.option(
+        "--config", metavar="FILE", type=path, help="The configuration file; naming it here confirms it."
+    )
     debug = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
     return config(debug(function))
 

@@ -74,8 +74,8 @@ class Listed:
 def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
     """List the installed plugins and their states.
 
-    Also those that are disabled, that the memory mode blocks, or that could not be loaded, with the reason. Opens the
-    agent for it, as `beaver run` does. Its commands edit the configuration, as `beaver config` does.
+    The list includes plugins that are disabled, blocked by the memory mode or not loadable, with the reason. This
+    starts the agent, as `beaver run` does. The commands edit the configuration, as `beaver config` does.
     """
     if ctx.invoked_subcommand is None:
         in_loop(_show(configured(config), as_json=as_json))
@@ -107,9 +107,9 @@ name_argument = click.argument("name", callback=_installed, shell_complete=_name
 @dry_run
 @common
 def enable(*, name: str, dry_run: bool, config: Path | None) -> None:
-    """Let a plugin load.
+    """Enable a plugin.
 
-    Takes it out of `plugins.disabled`, and sets its own setting `enabled`, if it has one, to true.
+    Removes it from `plugins.disabled`, and sets its own setting `enabled`, if it has one, to true.
     """
     done = edited(target(config), lambda current: _enabling(name, current), dry=dry_run)
     if name in preset_of(done.config).blocked:
@@ -121,7 +121,7 @@ def enable(*, name: str, dry_run: bool, config: Path | None) -> None:
 @dry_run
 @common
 def disable(*, name: str, dry_run: bool, config: Path | None) -> None:
-    """Keep a plugin from being imported: names it in `plugins.disabled`."""
+    """Disable a plugin: add it to `plugins.disabled`, so that it is not imported."""
     edited(target(config), lambda current: _disabling(name, current), dry=dry_run)
 
 

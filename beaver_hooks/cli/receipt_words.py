@@ -7,8 +7,8 @@ from beaver_hostspecs import DropReason
 STATES: Mapping[str, str] = {
     "open": "It is still going on.",
     "pending": (
-        "It is over, and plugins were still at work on it when this was written. Ask again in a moment; if it stays"
-        " so, the process ended first, and what they had not kept by then is lost."
+        "It is over, but plugins were still working on it when this receipt was written. Ask again in a moment; if"
+        " this stays, the process ended too early, and what the plugins had not stored is lost."
     ),
     "committed": "It was answered, and all plugins have finished.",
     "dropped": "It was dropped, so plugins learn nothing from it.",
@@ -22,8 +22,8 @@ DROPPED: Mapping[DropReason, str] = {
 }
 
 LOST = (
-    "{calls} never ran (a full queue, a plugin taken out, or a host that closed first); what they would have kept is"
-    " lost."
+    "{calls} never ran (a full queue, a plugin that was removed, or a host that closed first); what they would have"
+    " stored is lost."
 )
 
 OUTCOMES: Mapping[str, str] = {

@@ -40,7 +40,7 @@ def command() -> None:
 @as_json_option
 @common
 def list_command(*, user: str | None, limit: int, as_json: bool, config: Path | None) -> None:
-    """List the sessions, the one used last first."""
+    """List the sessions, the last used one first."""
     folder = configured(config).state_folder
     there = has_sessions(folder)
     # One more than is shown tells whether there are more.
@@ -49,7 +49,7 @@ def list_command(*, user: str | None, limit: int, as_json: bool, config: Path | 
     if as_json:
         show(json.dumps({"sessions": [info_json(each) for each in infos], "more": more}))
     elif infos:
-        show(list_text(infos) + (f"\nThere are more than {limit:,}; --limit shows them." if more else ""))
+        show(list_text(infos) + (f"\nThere are more than {limit:,}; raise --limit to see them." if more else ""))
     else:
         show(_no_session(user) if there else nothing_yet(folder))
 
@@ -79,7 +79,7 @@ def show_command(session: str, *, hidden: bool, as_json: bool, config: Path | No
 def search_command(
     words: tuple[str, ...], *, session: str | None, user: str | None, limit: int, as_json: bool, config: Path | None
 ) -> None:
-    """Find what was said, best first.
+    """Search the messages of all sessions, the best match first.
 
     Example: beaver sessions search green tea --user ann
     """
@@ -104,7 +104,7 @@ def search_command(
 @click.argument("title")
 @common
 def rename_command(session: str, title: str, *, config: Path | None) -> None:
-    """Give a session a title; an empty one goes back to its first words."""
+    """Give a session a title; with an empty one its first words are its title again."""
 
     async def rename(store: SessionStore) -> SessionInfo:
         name = await session_named(store, session)
@@ -120,9 +120,9 @@ def rename_command(session: str, title: str, *, config: Path | None) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation; needed without a terminal.")
 @common
 def delete_command(sessions: tuple[str, ...], *, yes: bool, config: Path | None) -> None:
-    """Delete sessions for good, with everything that was said in them.
+    """Delete sessions with all their messages; this cannot be undone.
 
-    What memory plugins learned from them stays; their own commands forget it (`beaver memory`).
+    What memory plugins learned from them stays; use the plugins' own commands to forget it (`beaver memory`).
     """
 
     async def find(store: SessionStore) -> list[SessionInfo]:
@@ -172,7 +172,9 @@ def _ensure_meant(infos: list[SessionInfo], *, yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("Deleting cannot be undone, and there is no terminal to ask for confirmation; add --yes.")
+        raise click.UsageError(
+            "Deleting cannot be undone, and there is no terminal to ask for confirmation; add --yes."
+        )
     for each in infos:
         show(f"{each.id}  {counted(each.messages, 'message')}  {cut(each.title, 40)}", err=True)
     click.confirm(f"Delete {counted(len(infos), 'session')} for good?", abort=True, err=True)

@@ -71,9 +71,7 @@ async def session_named(store: SessionStore, given: str) -> str:
         return given
     found = [each.id for each in await store.list(MOST_ROWS) if each.id.startswith(given)]
     if not found:
-        raise UnknownSession(
-            f"There is no session `{printable(given)}`; `beaver sessions list` lists the stored ones."
-        )
+        raise UnknownSession(f"There is no session `{printable(given)}`; `beaver sessions list` lists the stored ones.")
     if len(found) > 1:
         raise SessionError(ambiguous(given, found, "session"))
     return found[0]

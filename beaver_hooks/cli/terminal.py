@@ -69,7 +69,9 @@ def agreed(*, yes: bool) -> bool:
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("There is no terminal to ask for confirmation; review it, and run the command again with --yes.")
+        raise click.UsageError(
+            "There is no terminal to ask for confirmation; review it, and run the command again with --yes."
+        )
     return click.confirm("Use it from now on?", err=True)
 
 

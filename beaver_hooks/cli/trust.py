@@ -29,12 +29,12 @@ def command(ctx: click.Context, file: Path | None, *, yes: bool, forget: bool, o
     """Review and confirm a configuration that was found, or files that git may have brought.
 
     FILE is .beaver/config.json unless given. A configuration can name programs, addresses and environment variables,
-    and one lies in every folder that somebody hands you; so it takes effect only once you have confirmed it here. What
-    is shown holds no credential: secrets and variables are shown by name, addresses by host. A change, unless it is one
-    of a number, asks again and shows what changed.
+    and a folder from another person may contain one; so it takes effect only after you have confirmed it here. The
+    review shows no credentials: secrets and variables are shown by name, addresses by host. After a change, unless only
+    a number changed, the configuration must be confirmed again, and the review shows the change.
 
-    With --files it is about the files of the state folder that git's index lists: a `git pull` can change them, and
-    what they hold is used only as it was when it was written here, or confirmed. It shows how each differs from that.
+    --files reviews the files of the state folder that git's index lists. A `git pull` can change them, so they are used
+    only in the form that this machine wrote or that you confirmed. The review shows how each file differs from that.
     """
     if yes + forget + only_show > 1:
         raise click.UsageError("Give only one of --yes, --forget and --show.")

@@ -55,5 +55,7 @@ def _difference(path: Path, before: bytes, after: bytes) -> str:
     """Return what a content adds to the last one that was believed, with every character of it to be seen."""
     name = printable(str(path))
     known, now = (escaped(each.decode("utf-8", "backslashreplace")).splitlines() for each in (before, after))
-    compared = difflib.unified_diff(known, now, f"{name} (unchanged since you confirmed it)", f"{name} (now)", lineterm="")
+    compared = difflib.unified_diff(
+        known, now, f"{name} (unchanged since you confirmed it)", f"{name} (now)", lineterm=""
+    )
     return scrub("".join(f"{each}\n" for each in compared))

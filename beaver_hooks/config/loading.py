@@ -96,8 +96,8 @@ def refuse_link(path: Path) -> None:
     if path.is_symlink():
         raise ConfigurationNotTrusted(
             "",
-            f"the configuration {printable(str(path))} is a symbolic link, and a confirmation holds for no link;"
-            " put the file itself there, or name it by --config or BEAVER_CONFIG",
+            f"the configuration {printable(str(path))} is a symbolic link, which cannot be confirmed; replace it"
+            " with the file itself, or name it with --config or BEAVER_CONFIG",
         )
 
 

@@ -30,7 +30,10 @@ LOG = "log"
 TRUST = "trust"
 """The gate of decisions about what a caller's trust leaves out."""
 
-REMEDY = "for the owner of the memory use trust `full`: agent.trust in the configuration, --trust of a command, or trust= of an adapter"
+REMEDY = (
+    "for the owner of the memory use trust `full`: agent.trust in the configuration, --trust of a command, or trust="
+    " of an adapter"
+)
 
 HOST = "host"
 """The name under which the host keeps its own health; no plugin may have it."""

@@ -52,7 +52,7 @@ def _faults(info: PluginInfo) -> Iterator[str]:
 def _contract_faults(contract: str) -> Iterator[str]:
     if contract.partition(".")[0] != CONTRACT_VERSION.partition(".")[0]:
         yield (
-            f"it is written for contract {contract} and this host speaks {CONTRACT_VERSION}; "
+            f"it needs contract {contract}, and this host has contract {CONTRACT_VERSION}; "
             "install a version of the plugin for this contract"
         )
 

@@ -54,7 +54,8 @@ class Admission:
         if not self._allows(member, offer, caller):
             what = "tool" if isinstance(offer, Tool) else "command"
             raise NotAllowed(
-                f"the {what} `{offer.name}` of the plugin `{member.name}` is not allowed for the trust `{caller.trust}`",
+                f"the {what} `{offer.name}` of the plugin `{member.name}` is not allowed for the trust"
+                f" `{caller.trust}`",
                 plugin=member.name,
             )
 

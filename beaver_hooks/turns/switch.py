@@ -66,8 +66,8 @@ class MemorySwitch:
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             raise AuditUnavailable(
-                f"memory cannot be switched: {self._path} cannot be used ({why}); make it readable and writable, or"
-                " remove it to switch memory on for every user"
+                f"memory cannot be switched on or off: {self._path} cannot be used ({why}); make it readable and"
+                " writable, or remove it, which switches memory on for every user"
             ) from error
 
     def _known(self) -> frozenset[str] | None:

@@ -128,6 +128,7 @@ def _what_to_raise(result: Result, category: Category) -> Exception:
     call = result.call
     kind = f" ({type_name(result.error)})" if result.error else ""
     message = (
-        f"plugin `{call.plugin}` failed in {call.hook}: {category}{kind}; `beaver doctor` and `beaver audit tail` show the details"
+        f"plugin `{call.plugin}` failed in {call.hook}: {category}{kind}; `beaver doctor` and `beaver audit tail`"
+        " show the details"
     )
     return PluginFailed(message, plugin=call.plugin)

@@ -51,7 +51,9 @@ OPEN_ALREADY = "this host is open already; close it before you open it again"
 FORKED = (
     "this host was opened before a fork and cannot be used in the child; spawn the child instead, and open a host there"
 )
-FROM_INSIDE = "a SyncHost cannot be used in one of its own hooks, where it would wait for itself; use it outside of hooks"
+FROM_INSIDE = (
+    "a SyncHost cannot be used in one of its own hooks, where it would wait for itself; use it outside of hooks"
+)
 SAFETY = 20.0
 
 

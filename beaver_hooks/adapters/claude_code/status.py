@@ -100,7 +100,10 @@ def place_fault(options: Sequence[str], environment: Mapping[str, str]) -> str |
     except FileNotFoundError:
         return None
     except OSError:
-        return f"{printable(str(folder))} can be used by other users too, so no resident process is asked; remove the folder"
+        return (
+            f"{printable(str(folder))} can be used by other users too, so no resident process is asked; remove the"
+            " folder"
+        )
     return None
 
 

@@ -73,4 +73,4 @@ def _plain(health: Health) -> dict[str, object]:
 
 def as_lines(health: Mapping[str, Health]) -> str:
     """Return the health of every plugin, one line each."""
-    return "\n".join(clean(f"{name}: {each}") for name, each in health.items()) or "no plugin is known"
+    return "\n".join(clean(f"{name}: {each}") for name, each in health.items()) or "no plugin is installed"

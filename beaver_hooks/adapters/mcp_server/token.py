@@ -63,7 +63,8 @@ def find_token(state_folder: Path, environment: Mapping[str, str]) -> Token:
     elif not was_made_here(path, found.encode("ascii"), environment):
         raise ConfigurationError(
             where,
-            "was not written on this machine, so other people may know it; remove it, and the next start writes a new one",
+            "was not written on this machine, so other people may know it; remove it, and the next start writes a new"
+            " one",
         )
     return Token(secret=secret, source=f"in {where}")
 

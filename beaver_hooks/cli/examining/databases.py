@@ -76,9 +76,13 @@ def _unusable(subject: str, path: Path) -> Finding | None:
     except OSError as error:
         return problem(subject, f"{path} cannot be examined ({error.strerror})", "check the permissions of its folder")
     if not stat.S_ISREG(found.st_mode):
-        return problem(subject, f"{path} is not a regular file, so it was not opened", "replace it with the file itself")
+        return problem(
+            subject, f"{path} is not a regular file, so it was not opened", "replace it with the file itself"
+        )
     if not found.st_size:
-        return problem(subject, f"{path} is empty", "restore a backup; otherwise the next start writes a new database into it")
+        return problem(
+            subject, f"{path} is empty", "restore a backup; otherwise the next start writes a new database into it"
+        )
     return None
 
 

@@ -41,7 +41,9 @@ def examine(folder: Path, further: Iterable[Path], environment: Mapping[str, str
     if unbelieved:
         text = f"{counted(len(unbelieved), 'file')} may have come with a repository and must be confirmed"
         found.append(problem(SUBJECT, text, "run: beaver trust --files"))
-    return found or [ok(SUBJECT, f"{counted(len(listed), 'file')}, unchanged since you confirmed them" if listed else "none")]
+    return found or [
+        ok(SUBJECT, f"{counted(len(listed), 'file')}, unchanged since you confirmed them" if listed else "none")
+    ]
 
 
 def _is_wrong(path: Path) -> bool:

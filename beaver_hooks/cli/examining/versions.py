@@ -23,7 +23,9 @@ def sqlite_version(version: str) -> Finding:
     if tuple(map(int, version.split("."))) >= SOUND_SQLITE:
         return ok("SQLite", version)
     sound = ".".join(map(str, SOUND_SQLITE))
-    return warning("SQLite", f"{version} has a bug that can damage a database; {sound} fixes it", "run: pip install --upgrade apsw")
+    return warning(
+        "SQLite", f"{version} has a bug that can damage a database; {sound} fixes it", "run: pip install --upgrade apsw"
+    )
 
 
 def distributions() -> Iterator[Finding]:

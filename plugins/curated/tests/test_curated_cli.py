@@ -115,7 +115,7 @@ def test_commands_fail(beaver):
     out, err, code = beaver("undo")
 
     assert ("", 6) == (out, code)
-    assert err.endswith("Error: `curated undo`: There is no change to undo; the history shows what is kept.\n")
+    assert err.endswith("Error: `curated undo`: There is no change to undo; `history` shows the changes.\n")
 
 
 class Broken:

@@ -198,4 +198,4 @@ async def test_history_of_a_giant(service, run):
         (service.folder / "USER.md").write_text(letter * 3_000_000)
         service.snapshot()
 
-    assert "  (too large to be kept)" in await run("history")
+    assert "  (its texts are too large for the history)" in await run("history")

@@ -93,7 +93,7 @@ def test_whole_entry_comes_first():
         (
             add("a\n§\nb"),
             "invalid",
-            "content holds a line with nothing but a section sign, which separates entries; add two entries instead.",
+            "content holds a line with only a section sign, which separates entries; add two entries instead.",
         ),
         (
             replace(" ", "x"),
@@ -114,7 +114,7 @@ def test_whole_entry_comes_first():
             ),
         ),
         (remove("three"), "no_match", "No entry matches old_text."),
-        (remove("o"), "ambiguous", "Several entries match old_text; quote more of the one you mean."),
+        (remove("o"), "ambiguous", "Several entries match old_text; quote a longer part of the entry that you mean."),
         (
             add("x" * 100),
             "overflow",
@@ -159,7 +159,7 @@ def test_batch():
         (
             (remove("one"), remove("two")),
             "emptied",
-            "This batch would leave nothing; remove the last entry by itself.",
+            "This batch would remove all entries; remove the last entry in a call of its own.",
         ),
     ],
 )

@@ -318,7 +318,7 @@ def test_undo_passes_over_what_is_stuck(service, clock):
     path.write_text("\n".join([*lines[:2], lines[2].replace('"add"', '"undo"').replace('"replace"', '"undo"')]) + "\n")
     clock.advance(10)
 
-    with pytest.raises(EditRefused, match='its entry "two" was changed again since; edit that by hand'):
+    with pytest.raises(EditRefused, match='its entry "two" was changed again later; edit the file by hand'):
         service.undo()
     clock.advance(10)
     service.undo()

@@ -57,7 +57,7 @@ async def test_duplicate(tool):
     report = RecordingReport()
     answer = await call(tool, action="add", target="user", content="one", report=report)
 
-    assert (True, 1, "The entry is there already; nothing was added.") == (
+    assert (True, 1, "This entry exists already; nothing was added.") == (
         answer["success"],
         answer["entry_count"],
         answer["message"],
@@ -112,7 +112,7 @@ async def test_batch_of_one(tool):
         "removed_entry" in answer,
     )
     refused = await call(tool, target="user", operations=[{"action": "remove", "old_text": "two"}])
-    assert "This batch would leave nothing; remove the last entry by itself." == refused["error"]
+    assert "This batch would remove all entries; remove the last entry in a call of its own." == refused["error"]
     assert (await call(tool, target="user", action="remove", old_text="two"))["success"]
 
 
@@ -241,7 +241,7 @@ async def test_evicted(make_service):
         ({"target": "user"}, "Unknown action; use one of add, replace, remove."),
         ({"target": "user", "action": 3}, "action, content and old_text must be texts."),
         ({"target": "user", "operations": "add"}, "operations must be a list of at most 100 steps."),
-        ({"target": "user", "operations": ["add"]}, "Each of operations must be an object with an action."),
+        ({"target": "user", "operations": ["add"]}, "Each entry of operations must be an object with an action."),
         (
             {"target": "user", "operations": [{"action": "add"}] * (MOST_OPERATIONS + 1)},
             "operations must be a list of at most 100 steps.",

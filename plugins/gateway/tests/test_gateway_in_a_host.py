@@ -188,7 +188,7 @@ async def test_a_chosen_gateway_needs_its_credentials(gateway, make_host, mode, 
         await make_host(gateway, mode=mode, **{missing: None}).open()
 
     error = caught.value
-    assert (f"memory.gateway.{missing}", "is missing; the Memory Gateway cannot be used without it") == (
+    assert (f"memory.gateway.{missing}", "is missing; set it, the Memory Gateway needs it") == (
         error.path,
         error.problem,
     )

@@ -249,8 +249,8 @@ def without_moments(line):
     [
         ("no json", "it is not JSON in UTF-8."),
         ("[]", "it is not a JSON object."),
-        ("x" * (LONGEST_LINE + 1), "it is too long."),
-        ('{"title": "a", "owner": {"user": 7}}', "`owner` does not fit."),
+        ("x" * (LONGEST_LINE + 1), "it is too long; split it into several memories."),
+        ('{"title": "a", "owner": {"user": 7}}', "`owner` must be an object with `tenant` and `user`."),
         ('{"title": "a", "expires_at": 7}', "`expires_at` is no moment such as"),
         ("{}", "`title` is missing"),
         ('{"title": "a", "colour": 1}', "unknown field `colour`. The fields are: agent, confidence, created_at, "),
@@ -260,7 +260,7 @@ def without_moments(line):
         ('{"title": "a", "importance": 7}', "`importance` does not fit."),
         ('{"title": "a", "tags": "x"}', "`tags` does not fit."),
         ('{"title": "a", "created_at": "soon"}', "`created_at` is no moment such as"),
-        ('{"title": "a", "owner": "ann"}', "`owner` does not fit."),
+        ('{"title": "a", "owner": "ann"}', "`owner` must be an object with `tenant` and `user`."),
         ('{"title": "a", "store": "public"}', "`store` does not fit."),
     ],
 )
@@ -317,7 +317,7 @@ def test_a_credential_of_the_configuration_is_not_remembered(beaver, tmp_path):
     many = beaver("memory", "add", "--json-lines", stdin=json.dumps({"title": f"The key is {CREDENTIAL}."}))
 
     assert [("", 2), ("", 2)] == [(ran.out, ran.code), (many.out, many.code)]
-    assert "It holds a credential, and those are never remembered. Nothing was added." in ran.err
+    assert "It holds a credential, and credentials are never remembered; remove it. Nothing was added." in ran.err
     assert [] == [each for each in (ran.err, many.err) if CREDENTIAL in each]
     assert 0 == beaver("memory", "stats", "--json").json["memories"]
 
@@ -358,7 +358,7 @@ def test_nothing_to_add(here):
 
     assert (2, True) == (blank.code, "`title` is missing" in blank.err and "Nothing was added." in blank.err)
     assert (2, True) == (both.code, "leave the words out" in both.err)
-    assert "Nothing is remembered yet.\n" == here("list").out
+    assert "There are no memories yet.\n" == here("list").out
 
 
 def test_list_and_search_are_narrowed(here):
@@ -497,7 +497,7 @@ def test_what_is_no_id(here, word):
     """What can be no id is refused in plain words."""
     ran = here("show", "--", word)
 
-    assert (2, True) == (ran.code, "An id is a whole number, as `beaver memory list` shows it." in ran.err)
+    assert (2, True) == (ran.code, "An id is a whole number; `beaver memory list` shows the ids." in ran.err)
 
 
 def test_nothing_to_look_for(here):
@@ -582,9 +582,9 @@ def test_stats_and_check(here, tmp_path):
     assert (1, {"decision": 1}, None, 0) == (
         stats["memories"], stats["types"], stats["embedder"], stats["to_be_embedded"],
     )  # fmt: skip
-    assert Ran(out="The database is whole.\n", err="", code=0) == whole
-    assert (1, "1 owners are counted wrongly.\n") == (broken.code, broken.out)
-    assert (1, {"ok": False, "problems": ["1 owners are counted wrongly."]}) == (as_json.code, as_json.json)
+    assert Ran(out="The database is intact.\n", err="", code=0) == whole
+    assert (1, "1 owners have wrong counts.\n") == (broken.code, broken.out)
+    assert (1, {"ok": False, "problems": ["1 owners have wrong counts."]}) == (as_json.code, as_json.json)
     assert "memories: 1\n" in here("stats").out
 
 
@@ -757,7 +757,7 @@ def test_models(here):
     assert (0, "e5-small is not installed; there is nothing to remove.\n") == (remove.code, remove.out)
     assert (6, True) == (
         unknown.code,
-        "There is no embedding model of that name. Choose one of: e5-small." in unknown.err,
+        "There is no embedding model with this name. Choose one of: e5-small." in unknown.err,
     )
     assert ["model", "dimensions"] == here("embedder", "list").out.split()[:2]
 
@@ -831,7 +831,7 @@ def test_forget_says_what_it_did(here):
     ran = here("forget", 1, "--yes")
 
     assert (True, [STABLE]) == (dry["dry_run"], [each["title"] for each in dry["forgotten"]])
-    assert "Forgot 1 memory: texts, vectors and the texts in the history are erased.\n" == ran.out
+    assert "Forgot 1 memory: their texts, their vectors and the texts in their history are erased.\n" == ran.out
     assert (
         "Nothing was forgotten; without --dry-run 1 memory would be."
         in (here("add", "x"), here("forget", 2, "--dry-run"))[1].out

@@ -62,7 +62,7 @@ def recall(memory, prompt="From which branch is billing deployed?"):
 
 async def test_list(memory, run):
     """What is active in the session comes first, then what is recent."""
-    assert "Nothing is remembered yet." == await run("list")
+    assert "There are no memories yet." == await run("list")
     one, two = add(memory, type="decision"), add(memory, "Likes tea.")
     recall(memory)
     lines = (await run("list")).split("\n")
@@ -90,7 +90,7 @@ async def test_overview(memory, run):
 
 async def test_active_and_recent(memory, run):
     """Each of the two lists can be had alone; nothing is active where nothing was recalled."""
-    assert "Nothing is remembered yet." == await run("recent")
+    assert "There are no memories yet." == await run("recent")
     one, two = add(memory), add(memory, "Likes tea.")
     assert "Nothing is active in this session, as far as this process knows." in await run("active")
     recall(memory)
@@ -105,7 +105,7 @@ async def test_pin_and_unpin(memory, run):
 
     assert f"{id_} is pinned: {STABLE}" == await run("pin", str(id_), report=report)
     assert " pinned: " in await run("list")
-    assert f"{id_} is not pinned any more: {STABLE}" == await run("unpin", str(id_), report=report)
+    assert f"{id_} is no longer pinned: {STABLE}" == await run("unpin", str(id_), report=report)
     assert [True, False] == [facts["pinned"] for _, _, facts in report.outcomes]
 
 
@@ -136,7 +136,7 @@ async def test_what_has_lapsed_can_be_forgotten(memory, run):
     ago = memory.clock.now() - timedelta(hours=1)
     ids = [add(memory, expires_at=ago), add(memory, "Another.", valid_until=ago)]
 
-    assert "Nothing is remembered yet." == await run("list")
+    assert "There are no memories yet." == await run("list")
     for id_ in map(str, ids):
         with pytest.raises(CommandRefused):
             await run("pin", id_)
@@ -188,7 +188,7 @@ async def test_why_something_was_not_given(memory, run):
     add(memory)
     recall(memory, f"{STABLE} Is that so?")
 
-    assert "not given, as it stands in the conversation; " in await run("why")
+    assert "not given, because the conversation already says it; " in await run("why")
 
 
 async def test_why_heeds_trust(memory, run):
@@ -196,7 +196,7 @@ async def test_why_heeds_trust(memory, run):
     add(memory)
     recall(memory)
 
-    assert "Nothing was found." in await run("why", trust="inner")
+    assert "No memory was found." in await run("why", trust="inner")
 
 
 async def test_search(memory, run):
@@ -204,7 +204,7 @@ async def test_search(memory, run):
     add(memory)
 
     assert STABLE in await run("search", "billing", "branch")
-    assert "Nothing was found." == await run("search", "zebra")
+    assert "No memory was found." == await run("search", "zebra")
 
 
 async def test_status(memory, run):
@@ -284,7 +284,7 @@ async def test_public(memory, run):
     """The public is shown nothing, and told so."""
     add(memory)
 
-    assert ["This memory shows nothing at the trust of this speaker."] * 2 == [
+    assert ["The trust of this user is too low to see memories."] * 2 == [
         await run("list", trust="public"),
         await run("search", "billing", trust="public"),
     ]

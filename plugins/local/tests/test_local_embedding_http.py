@@ -338,7 +338,7 @@ def test_nobody_takes_the_connection(make):
             make(url=f"http://127.0.0.1:{full.getsockname()[1]}", seconds=TIMEOUT).embed_query(TEXT)
     assert (
         "timeout",
-        "The embedding provider openai does not take connections. Check memory.local.embedding.baseUrl, and that it runs.",
+        "The embedding provider openai refuses connections. Check memory.local.embedding.baseUrl, and that it runs.",
     ) == (caught.value.category, str(caught.value))
 
 

@@ -62,7 +62,7 @@ def test_every_setting_is_explained():
         ),
         (
             {"provider": "onnx", "api_key_env": "K"},
-            "`provider` is `onnx`, which needs no `baseUrl`, `apiKeyEnv` or `apiKey`; take it out",
+            "`provider` is `onnx`, which needs no `baseUrl`, `apiKeyEnv` or `apiKey`; remove it",
         ),
         ({"provider": "openai", "dimensions": 8}, "`provider` is `openai`, which needs `model`; set it"),
         ({"provider": "voyage", "model": "m"}, "`provider` is `voyage`, which needs `dimensions`; set it"),
@@ -74,11 +74,11 @@ def test_every_setting_is_explained():
             COMPATIBLE | {"api_key_env": None},
             "`provider` is `openai-compatible` on another machine, which needs `apiKeyEnv`; set it",
         ),
-        (COMPATIBLE | {"api_key": KEY}, "`apiKey` and `apiKeyEnv` are both given; take one of them out"),
+        (COMPATIBLE | {"api_key": KEY}, "`apiKey` and `apiKeyEnv` are both given; remove one of them"),
         (
             COMPATIBLE | {"base_url": "http://h/v1"},
             (
-                "`baseUrl` is plain http to another machine, so the credential can be read on the way; use https, or"
+                "`baseUrl` is plain http to another machine, so others can read the credential on the way; use https, or"
                 " set `allowInsecureHttp` to true"
             ),
         ),

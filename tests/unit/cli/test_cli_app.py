@@ -167,7 +167,9 @@ def test_a_command_of_a_plugin_that_raises_is_unexpected(cli, install):
     """What a plugin's command raises is named by its type only."""
     install("lent", GROUP, group="group")
 
-    expected = "Error: an unexpected error happened (ValueError). Run the command again with --debug to see the traceback.\n"
+    expected = (
+        "Error: an unexpected error happened (ValueError). Run the command again with --debug to see the traceback.\n"
+    )
     assert (1, "", expected) == cli("lent", "harm")
 
 

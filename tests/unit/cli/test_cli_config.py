@@ -267,7 +267,10 @@ def test_an_unconfirmed_file_is_not_edited(cli, found):
     ran = cli("config", "set", "agent.maxToolRounds", "5")
 
     assert 3 == ran.code
-    assert f"{found} was not confirmed in its present form; review it with `beaver trust`, and run the command again." in ran.err
+    assert (
+        f"{found} was not confirmed in its present form; review it with `beaver trust`, and run the command again."
+        in ran.err
+    )
     assert (text, False) == (found.read_text(), is_trusted(found))
 
 

@@ -133,7 +133,9 @@ def test_debug_shows_a_scrubbed_traceback(cli, install, canary, monkeypatch):
     install("lent", RAISING, group="group")
     plain, debug = cli("lent"), cli("--debug", "lent")
 
-    unexpected = "Error: an unexpected error happened (RuntimeError). Run the command again with --debug to see the traceback.\n"
+    unexpected = (
+        "Error: an unexpected error happened (RuntimeError). Run the command again with --debug to see the traceback.\n"
+    )
     assert (1, "", unexpected) == plain
     assert (1, "", True) == (debug.code, debug.out, debug.err.startswith("Traceback (most recent call last):\n"))
     assert ("in group\n" in debug.err, debug.err.endswith(unexpected)) == (True, True)

@@ -513,7 +513,7 @@ def test_a_folder_that_nobody_confirmed(cli, foreign, scratch, monkeypatch, tmp_
     before = cli("hooks", "status")
     confirmed = cli("hooks", "trust", "claude-code")
 
-    assert (3, f"Error: there is not a folder {tmp_path}/home/.beaver; change to where it is.\n") == (none.code, none.err)
+    assert (3, f"Error: there is no folder {tmp_path}/home/.beaver; change to where it is.\n") == (none.code, none.err)
     assert (1, True) == (before.code, "`beaver hooks trust claude-code`" in " ".join(before.out.split()))
     assert (0, f"The memory in {scratch}/.beaver is confirmed.\n") == (confirmed.code, confirmed.out)
     assert 0 == cli("hooks", "status").code

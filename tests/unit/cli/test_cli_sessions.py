@@ -408,7 +408,10 @@ def test_import_of_what_is_there(cli, stored, scratch):
     ("content", "said"),
     [
         (b"{}\n", "Line 1 is no line of an exported session; nothing was imported. Repair or remove it."),
-        (b"\xff\xfe\n", "The file does not hold exported sessions (it is not UTF-8); nothing was imported. Export them again."),
+        (
+            b"\xff\xfe\n",
+            "The file does not hold exported sessions (it is not UTF-8); nothing was imported. Export them again.",
+        ),
     ],
 )
 @pytest.mark.parametrize("options", [[], ["--dry-run"]])

@@ -86,7 +86,10 @@ def test_one_plugin_s_implementation():
         ("disabled", "`disabled` is reserved: the plugin was not registered"),
         ("", "`` is not a valid name; use letters, digits, `-` and `_`: the plugin was not registered"),
         ("../up", "`../up` is not a valid name; use letters, digits, `-` and `_`: the plugin was not registered"),
-        ("a" * 65, f"`{'a' * 65}` is not a valid name; use letters, digits, `-` and `_`: the plugin was not registered"),
+        (
+            "a" * 65,
+            f"`{'a' * 65}` is not a valid name; use letters, digits, `-` and `_`: the plugin was not registered",
+        ),
         ("taken", "a plugin named `taken` is registered; unregister it first"),
     ],
 )

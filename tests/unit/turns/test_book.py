@@ -68,7 +68,10 @@ def test_a_turn_is_closed_once(book):
         book.find("1")
     with pytest.raises(TurnClosed) as entered:
         book.enter(_Opened("1"))
-    assert ("this turn was committed or dropped before", "a turn with this id was closed; give each turn its own id") == (
+    assert (
+        "this turn was committed or dropped before",
+        "a turn with this id was closed; give each turn its own id",
+    ) == (
         str(found.value),
         str(entered.value),
     )

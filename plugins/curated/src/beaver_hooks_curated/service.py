@@ -221,7 +221,7 @@ class MemoryService:
             written = self._places.store(staged.target, user).write(staged.target, plan, action=action(prepared))
         except EditRefused as error:
             raise EditRefused(
-                f"The staged write {staged_id} no longer fits and goes on waiting: {error}", kind="stale"
+                f"The waiting write {staged_id} cannot be made now and stays in the list: {error}", kind="stale"
             ) from error
         self._drop(staged, user)
         return attrs.evolve(written, echoes=staged.echoes)
@@ -315,7 +315,7 @@ class MemoryService:
         for staged in self.pending(user, targets):
             if staged.id == staged_id:
                 return staged
-        raise UnknownChange("No staged write has that id; `/memory curated pending` lists them.")
+        raise UnknownChange("No waiting write has this id; `/memory curated pending` lists them.")
 
     def _drop(self, staged: Staged, user: str | None) -> None:
         with self._places.store(staged.target, user).locked():

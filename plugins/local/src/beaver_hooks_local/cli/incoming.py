@@ -43,13 +43,13 @@ def from_fields(fields: Mapping[str, Any], owner: Owner) -> NewMemory:
         NotTaken: a field does not fit, or holds a credential.
     """
     if not isinstance(fields.get("title"), str) or not fields["title"].replace("\0", "").strip():
-        raise NotTaken("`title` is missing: nothing says what is to be remembered.")
+        raise NotTaken("`title` is missing or empty; it holds the text to remember.")
     try:
         new = NewMemory(**fields, owner=owner)
     except (TypeError, ValueError) as error:
-        raise NotTaken(f"`{_culprit(fields)}` does not fit.") from error
+        raise NotTaken(f"`{_culprit(fields)}` has a wrong type or value.") from error
     if any(map(holds_secret, _texts(new))):
-        raise NotTaken("It holds a credential, and those are never remembered.")
+        raise NotTaken("It holds a credential, and credentials are never remembered; remove it.")
     return new
 
 
@@ -70,7 +70,7 @@ def read_lines(lines: Iterable[bytes], given: Mapping[str, Any], owner: Owner | 
             batch += _of_line(content, given, owner)
         except NotTaken as error:
             yield batch
-            raise NotTaken(f"Line {number} is no memory: {error}") from error
+            raise NotTaken(f"Line {number} is not a memory: {error}") from error
         if len(batch) >= BATCH:
             yield batch
             batch = []
@@ -93,7 +93,7 @@ def _of_line(content: bytes, given: Mapping[str, Any], owner: Owner | None) -> l
 
 def _parsed(content: bytes) -> dict[str, Any]:
     if len(content) > LONGEST_LINE:
-        raise NotTaken("it is too long.")
+        raise NotTaken("it is too long; split it into several memories.")
     try:
         parsed = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError):
@@ -108,11 +108,11 @@ def _owner(value: object) -> Owner:
     if value is None:
         return Owner()
     if not isinstance(value, dict) or value.keys() - {"tenant", "user"}:
-        raise NotTaken("`owner` does not fit.")
+        raise NotTaken("`owner` must be an object with `tenant` and `user`.")
     try:
         return Owner(**value)
     except (TypeError, ValueError):
-        raise NotTaken("`owner` does not fit.") from None
+        raise NotTaken("`owner` must be an object with `tenant` and `user`.") from None
 
 
 def _value(name: str, value: object) -> object:
@@ -123,7 +123,7 @@ def _value(name: str, value: object) -> object:
     except ValueError:
         found = None
     if found is None:
-        raise NotTaken(f"`{name}` is no moment such as 2026-11-18T09:30:00+00:00.")
+        raise NotTaken(f"`{name}` must be an ISO date and time such as 2026-11-18T09:30:00+00:00.")
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
 
