@@ -62,7 +62,7 @@ CARD = Card(
     notes={
         "sync": "The framework has no entry point for callers without an event loop.",
         "sees_blocks": "Those in agent middleware where the provider is the first agent middleware too.",
-        "sees_cancellation": "At once where the stream is closed; else when the stream is let go of.",
+        "sees_cancellation": "At once where the stream is closed; else when the stream is garbage-collected.",
     },
 )
 

@@ -339,7 +339,7 @@ def test_a_port_that_is_taken():
         with pytest.raises(HostMisused) as caught:
             HttpPlace(port=port).bound()
 
-    said = f"port {port} of `127.0.0.1` cannot be listened on (Address already in use); take another"
+    said = f"port {port} of `127.0.0.1` cannot be listened on (Address already in use); use another one"
     assert said == str(caught.value)
 
 

@@ -245,7 +245,7 @@ async def test_an_unknown_tool_is_refused_with_those_that_there_are(make_host):
         with pytest.raises(MCPError) as caught:
             await asking.call_tool("recal")
 
-    said = "there is no such tool (did you mean `recall`?); there are: recall"
+    said = "there is no such tool (did you mean `recall`?); the tools are: recall"
     assert (types.INVALID_PARAMS, said) == (caught.value.code, caught.value.message)
 
 
@@ -342,7 +342,7 @@ async def test_a_command_that_says_nothing(make_host):
     async with make_host({"p": plugin(commands=commands)}) as host, client(host) as asking:
         got = await asking.get_prompt("memory_p_show")
 
-    assert "The command `show` of the memory `p` answered nothing." == got.messages[0].content.text
+    assert "The command `show` of the plugin `p` printed nothing." == got.messages[0].content.text
 
 
 @ERAS
@@ -363,7 +363,7 @@ async def test_a_command_that_fails(make_host, canary, mode):
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("memory_p_sho", {}, "there is no such prompt (did you mean `memory_p_show`?); there are: memory_p_show"),
+        ("memory_p_sho", {}, "there is no such prompt (did you mean `memory_p_show`?); the prompts are: memory_p_show"),
         ("memory_p_show", {"words": "x" * 10_001}, "`words` has at most 10000 characters"),
     ],
 )

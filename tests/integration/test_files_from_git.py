@@ -127,7 +127,7 @@ async def test_a_confirmation_is_taken_back(project):
     await project.beaver("trust", "--files", "--yes")
     said = await project.beaver("trust", "--files", "--forget")
 
-    assert ("The confirmation of 1 file is taken back.", False) == (said, PLANTED in await project.asked())
+    assert ("The confirmation of 1 file is revoked.", False) == (said, PLANTED in await project.asked())
 
 
 async def test_where_it_is_said(project):

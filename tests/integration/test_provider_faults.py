@@ -297,7 +297,7 @@ async def test_an_error_with_a_status_of_success(stream):
     async with serve(events(event(error)) if stream else body(error)) as server:
         found = await Model(server).fault(stream=stream, echoed=True)
 
-    expected = "There is no answer, the provider reports an error: overloaded by [secret]. Try again later."
+    expected = "There is no answer: the provider reports an error: overloaded by [secret]. Try again later."
     assert ("server_error", None, expected) == told(found)
 
 

@@ -429,8 +429,8 @@ async def test_tools_and_commands_are_offered_to_those_they_allow(make_host):
             said.append((str(caught.value), caught.value.plugin))
 
     assert [
-        ("the command `status` of `p` is not for a caller of trust `inner`", "p"),
-        ("the tool `recall` of `p` is not for a caller of trust `inner`", "p"),
+        ("the command `status` of the plugin `p` is not allowed for the trust `inner`", "p"),
+        ("the tool `recall` of the plugin `p` is not allowed for the trust `inner`", "p"),
     ] == said
 
 

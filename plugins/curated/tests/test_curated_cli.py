@@ -76,7 +76,7 @@ def test_an_edit_that_looks_like_a_threat(beaver):
     out, _, code = beaver("edit", edits=f"path.write_text({threat!r})")
 
     assert 0 == code
-    assert f"Not shown to the model, it looks like a threat: {threat}" in out
+    assert f"This entry looks like a threat and is not shown to the model: {threat}" in out
 
 
 def test_an_edit_that_is_too_long(beaver):

@@ -103,7 +103,7 @@ async def test_approval(service, run):
 @pytest.mark.parametrize("command", ["approve", "reject"])
 async def test_wrong_ids(run, command):
     """A missing or unknown id is an error with the way to find one."""
-    with pytest.raises(EditRefused, match=f"Say which one: {command} ID. `pending` lists them"):
+    with pytest.raises(EditRefused, match=f"Name one memory: {command} ID. `pending` lists them"):
         await run(command)
     with pytest.raises(UnknownChange, match="No staged write has that id; `/memory curated pending` lists them"):
         await run(command, "nothing")
@@ -142,7 +142,7 @@ async def test_approval_of_what_makes_room(make_service, clock):
     with pytest.raises(EditRefused, match="goes on waiting: Other entries would have to make room now"):
         commands.approve((one.id,), OWNER, report)
     service.undo()
-    assert "Approved. USER.md: 60% — 60/100 chars. 1 entry made room and went to ARCHIVE.jsonl." == commands.approve(
+    assert "Approved. USER.md: 60% — 60/100 chars. 1 entry moved to ARCHIVE.jsonl to make room." == commands.approve(
         (one.id,), OWNER, report
     )
     assert (True, 1) == (report.events[-1][1]["echoesReference"], report.events[-1][1]["evicted"])

@@ -109,8 +109,7 @@ def test_whole_entry_comes_first():
             add(HOSTILE),
             "threat",
             (
-                "content looks like a threat (ignore_instructions) and would be in every system prompt; "
-                "nothing was written. Say the fact in plain words."
+                "content looks like a threat (ignore_instructions) and would be in every system prompt; nothing was written. State the fact in plain words."
             ),
         ),
         (remove("three"), "no_match", "No entry matches old_text."),

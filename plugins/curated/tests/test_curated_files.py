@@ -166,7 +166,7 @@ def test_append(path):
 
 
 def test_append_to_full_disk(path, tiny_disk):
-    """What does not fit is taken back."""
+    """What does not fit is revoked."""
     files.append(path, ["one"], ALL)
     with pytest.raises(MemoryUnwritable):
         files.append(path, ["x" * 2000], ALL)

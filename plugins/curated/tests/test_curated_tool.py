@@ -135,10 +135,7 @@ async def test_entry_that_a_person_made_too_long(tool, service):
     steps = ({"action": "replace", "content": "brief"}, {"action": "remove"})
     answers = [await call(tool, target="user", old_text="likes tea", **step) for step in steps]
 
-    error = (
-        "This entry has 1,999 characters, the limit is 1,375: the user wrote it, and only the user changes it, in the "
-        "file. Nothing was written."
-    )
+    error = "This entry has 1,999 characters, the limit is 1,375: the user wrote it, and only the user can change it, in the file. Nothing was written."
     assert ([error, error], text) == ([answer["error"] for answer in answers], path.read_text())
 
 
@@ -457,7 +454,7 @@ async def test_trust(make_service, per_user, fields, target, may_change):
     tool, turn = MemoryTool(service), make_turn(**fields)
     answer = await call(tool, action="add", target=target, content="one", turn=turn, report=report)
 
-    error = f"The user of this turn may change {may_change or 'neither of the two files'}; nothing was written."
+    error = f"The user of this turn may change only {may_change or 'neither of the two files'}; nothing was written."
     assert (may_change is not None, {"success": False, "error": error}) == (tool.tool.allows(turn), answer)
     assert ((), []) == (service.page(Target(target), turn.user).entries, report.events)
 

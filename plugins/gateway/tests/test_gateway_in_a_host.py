@@ -333,7 +333,7 @@ async def test_what_plugins_see_after_the_answer_holds_nothing_recalled(gateway,
 async def test_many_turns_at_once(gateway, make_host):
     """Turns at once are all recalled, added and flushed, and leave neither a connection nor a task.
 
-    `BEAVER_TURNS` says how many; 200 unless given, 1,000 in `make faults`.
+    `BEAVER_TURNS` says how many; 200 by default, 1,000 in `make faults`.
     """
     gateway.results = [RESULT]
     tasks = asyncio.all_tasks()

@@ -163,6 +163,17 @@ def test_what_is_added_is_recalled_by_a_run(beaver):
     assert (Ran(out="1\n", err="", code=0), 0, True) == (added, answered.code, STABLE in answered.out)
 
 
+def test_a_command_that_a_chat_refuses_says_what_to_write(beaver):
+    """A command without its id is refused with the way to write it, and not as an unexpected failure."""
+    chat = beaver("chat", stdin="/memory local pin\n/memory local forget 7\n")
+
+    said = [line for line in (chat.out + chat.err).splitlines() if line.startswith("!")]
+    assert [
+        "! `local pin`: Name one memory: pin ID. `list` shows the ids.",
+        "! `local forget`: There is no memory 7 that you may change. `list` shows the ids.",
+    ] == said
+
+
 def test_add_takes_all_that_a_memory_has(here):
     """Each option is a field of the memory; the whole of it is shown."""
     here(
@@ -199,7 +210,7 @@ def test_add_reads_stdin(here):
     text = here("show", 1).out
 
     assert {"memories": [{"id": 1, "outcome": "stored", "mentions": 1}]} == first.json
-    assert Ran(out="1\n", err="That is there already; it was said 2 times by now.\n", code=0) == again
+    assert Ran(out="1\n", err="This memory is stored already; it was mentioned 2 times.\n", code=0) == again
     assert "[1] The office closes at six.\nBecause of the alarm.\n  owner: everybody\n" == text[: text.index("  store")]
 
 
@@ -257,11 +268,11 @@ def without_moments(line):
         ('{"title": "a", "b\\u001b": 1, "c": 2}', "unknown fields `b`, `c`. The fields are: "),
         ('{"title": "a",}', "it is not JSON in UTF-8; there is a trailing comma."),
         ('{"title": "a"},', "it is not JSON in UTF-8; there is a trailing comma."),
-        ('{"title": "a", "importance": 7}', "`importance` does not fit."),
-        ('{"title": "a", "tags": "x"}', "`tags` does not fit."),
+        ('{"title": "a", "importance": 7}', "`importance` has a wrong type or value."),
+        ('{"title": "a", "tags": "x"}', "`tags` has a wrong type or value."),
         ('{"title": "a", "created_at": "soon"}', "`created_at` is no moment such as"),
         ('{"title": "a", "owner": "ann"}', "`owner` must be an object with `tenant` and `user`."),
-        ('{"title": "a", "store": "public"}', "`store` does not fit."),
+        ('{"title": "a", "store": "public"}', "`store` has a wrong type or value."),
     ],
 )
 def test_a_wrong_line_is_named(line, said):
@@ -271,7 +282,7 @@ def test_a_wrong_line_is_named(line, said):
         batches.extend(read_lines([b'{"title": "good"}', b"", line.encode(), b'{"title": "behind"}'], {}, None))
 
     assert [["good"]] == [[new.title for new in batch] for batch in batches]
-    assert str(caught.value).startswith(f"Line 3 is no memory: {said}")
+    assert str(caught.value).startswith(f"Line 3 is not a memory: {said}")
 
 
 def test_what_stood_before_a_wrong_line_is_added(local):
@@ -279,7 +290,7 @@ def test_what_stood_before_a_wrong_line_is_added(local):
     ran = local("add", "--json-lines", stdin='{"title": "good"}\nno json\n{"title": "behind"}\n')
     mended = local("add", "--json-lines", stdin='{"title": "good"}\n{"title": "better"}\n{"title": "behind"}')
 
-    assert ("1\n", 2, True) == (ran.out, ran.code, "Error: Line 2 is no memory: it is not JSON" in ran.err)
+    assert ("1\n", 2, True) == (ran.out, ran.code, "Error: Line 2 is not a memory: it is not JSON" in ran.err)
     assert Ran(out="1\n2\n3\n", err="", code=0) == mended
 
 
@@ -395,7 +406,7 @@ def test_list_and_search_are_narrowed(here):
     assert {words: {*ids} for words, ids in cases.items() if words in found} == {
         words: {each["id"] for each in hits} for words, hits in found.items()
     }
-    assert "1 user of this memory was not looked at" in here("list", "--tag", "none").out
+    assert "1 user with memories was left out" in here("list", "--tag", "none").out
 
 
 def test_search_as_text(here):
@@ -425,7 +436,7 @@ def test_everybody_s_memories_are_changed_without_a_user(here):
     here("add", STABLE)
     refused = here("pin", 1, "--user", "ann")
 
-    assert (2, True) == (refused.code, "--user names whose they are, and is left out for everybody's." in refused.err)
+    assert (2, True) == (refused.code, "--user ID selects the memories of a user." in refused.err)
     assert 0 == here("pin", 1).code
 
 
@@ -547,7 +558,7 @@ def test_explain(here):
     assert (1, True, {"verdict": "recall", "reason": "session_start"}) == (best["id"], best["given"], gate)
     assert best["score"] == pytest.approx(sum(best["shares"].values()), abs=1e-4)
     assert ["score", "lexical"] == text.split()[:2]
-    assert "It would be recalled: it is the first prompt of its session (recall, session_start).\n" in text
+    assert "The prompt would start a recall: it is the first prompt of its session (recall, session_start).\n" in text
 
 
 @pytest.mark.parametrize(
@@ -589,7 +600,7 @@ def test_stats_and_check(here, tmp_path):
 
 
 def test_a_damaged_page_is_a_problem(here, tmp_path, monkeypatch):
-    """What cannot be read to its end is not whole: exit code 1, as said; another failure stays one."""
+    """What cannot be read to its end are damaged: exit code 1, as said; another failure stays one."""
     here("add", "--json-lines", stdin="\n".join(json.dumps({"title": f"Memory {at} {'x' * 500}"}) for at in range(50)))
     path = database(tmp_path)
     content = path.read_bytes()
@@ -754,7 +765,7 @@ def test_models(here):
 
     assert (6, 6) == (check.code, bench.code)
     assert "Run: beaver memory embedder install e5-small" in check.err
-    assert (0, "e5-small is not installed; there is nothing to remove.\n") == (remove.code, remove.out)
+    assert (0, "e5-small is not installed, so nothing was removed.\n") == (remove.code, remove.out)
     assert (6, True) == (
         unknown.code,
         "There is no embedding model with this name. Choose one of: e5-small." in unknown.err,
@@ -833,7 +844,7 @@ def test_forget_says_what_it_did(here):
     assert (True, [STABLE]) == (dry["dry_run"], [each["title"] for each in dry["forgotten"]])
     assert "Forgot 1 memory: their texts, their vectors and the texts in their history are erased.\n" == ran.out
     assert (
-        "Nothing was forgotten; without --dry-run 1 memory would be."
+        "Nothing was forgotten; without --dry-run, 1 memory would be."
         in (here("add", "x"), here("forget", 2, "--dry-run"))[1].out
     )
 
@@ -856,7 +867,7 @@ def test_more_than_are_shown(here):
     """It is said that there are more."""
     here("add", "--json-lines", stdin='{"title": "a"}\n{"title": "b"}')
 
-    assert here("list", "--limit", 1).out.endswith("There are more than 1; --limit shows them.\n")
+    assert here("list", "--limit", 1).out.endswith("There are more than 1; raise --limit to see them.\n")
 
 
 def test_found_by_words_alone(here):
@@ -876,7 +887,9 @@ def test_explain_where_nothing_is_recalled(here):
     here.section["recall"] = {"enabled": False}
     text = here("explain", QUESTION).out
 
-    assert "Nothing is found.\n\nNothing would be recalled: memory.local.recall.enabled is false (skip, off).\n" == text
+    assert (
+        "No memory was found.\n\nNothing would be recalled: memory.local.recall.enabled is false (skip, off).\n" == text
+    )
 
 
 @pytest.mark.parametrize("words", [["--after", "soon"], ["--tag", " "], ["--store", "public"], ["--limit", "0"]])

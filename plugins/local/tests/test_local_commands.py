@@ -92,7 +92,7 @@ async def test_active_and_recent(memory, run):
     """Each of the two lists can be had alone; nothing is active where nothing was recalled."""
     assert "There are no memories yet." == await run("recent")
     one, two = add(memory), add(memory, "Likes tea.")
-    assert "Nothing is active in this session, as far as this process knows." in await run("active")
+    assert "This process has recalled nothing in this session." in await run("active")
     recall(memory)
 
     assert [f"[{one}]"] == [line.split()[0] for line in (await run("active")).splitlines()]
@@ -151,7 +151,7 @@ async def test_what_was_forgotten_is_not_explained(memory, run):
     recall(memory)
     await run("forget", str(id_), "yes")
 
-    assert "The gate said recall: session_start.\nNothing was found." == await run("why")
+    assert "The recall gate decided `recall`: session_start.\nNo memory was found." == await run("why")
 
 
 async def test_why(memory, run):
@@ -161,7 +161,7 @@ async def test_why(memory, run):
     recall(memory)
     gate, row, shares = (await run("why")).split("\n")
 
-    assert ("The gate said recall: session_start.", True) == (gate, STABLE in row)
+    assert ("The recall gate decided `recall`: session_start.", True) == (gate, STABLE in row)
     assert shares.strip().startswith("given; lexical 0.")
     assert "Nothing was recalled" in await run("why", session="other")
 
@@ -175,10 +175,10 @@ async def test_why_after_a_prompt_that_was_given_nothing(memory, run):
     recall(memory, "ok")
     later = (await run("why")).split("\n")
 
-    assert "The gate said skip: acknowledgement." == alone
+    assert "The recall gate decided `skip`: acknowledgement." == alone
     assert (
-        "The last prompt was given nothing: acknowledgement. Before it:",
-        "The gate said recall: session_start.",
+        "Nothing was recalled for the last prompt: acknowledgement. For the prompt before it:",
+        "The recall gate decided `recall`: session_start.",
         True,
     ) == (*later[:2], STABLE in later[2])
 

@@ -172,7 +172,7 @@ def test_a_changed_model_is_found_and_installed_anew(tiny, state, installed, off
     with pytest.raises(EmbedderMissing) as caught:
         check_model("tiny", state, models=tiny, thorough=True)
     assert (
-        "The embedding model tiny is not whole: tinynet.bin was changed. Run: beaver memory embedder install tiny"
+        "The files of the embedding model tiny are damaged: tinynet.bin was changed. Run: beaver memory embedder install tiny"
     ) == str(caught.value)
     install_model("tiny", state, models=tiny, environment=offline)
     assert installed == check_model("tiny", state, models=tiny, thorough=True)

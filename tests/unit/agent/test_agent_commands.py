@@ -13,7 +13,7 @@ from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingP
 
 IN_SESSION = CommandContext(session="s", user="u", trust=Trust.FULL)
 ON = "Memory is on for this session."
-OFF = "Memory is off for {}: nothing is recalled, kept or shown, and no tool of it runs. {} switches it on again{}."
+OFF = "Memory is off for {}: nothing is recalled, kept or shown, and no memory tool runs. {} switches it on again{}."
 OFF_HERE = OFF.format("this session", "`/memory on`", "")
 OFF_FOR_ALL = OFF.format("all sessions of this user", "`beaver memory on`", ", with --user where the user has an id")
 
@@ -69,7 +69,7 @@ async def test_the_overview_shows_every_plugin(load):
     shown = [line for line in lines if not line.startswith(("tally", "gateway", "local"))]
     assert {"curated      ok", "p            ok", "longer_name  ok"} == {*shown[:3]}
     assert [ON] == shown[3:-1]
-    assert shown[-1].startswith("Commands: off, on, and for their commands: ")
+    assert shown[-1].startswith("Commands: off, on; plugins with commands: ")
     assert {"p", "curated"} == {*shown[-1].removesuffix(".").rpartition(": ")[2].split(", ")}
 
 
@@ -214,7 +214,7 @@ async def test_commands_are_for_those_whom_they_allow(load):
     owners = attrs.evolve(overview(say), allows=lambda caller: caller.trust is Trust.FULL)
     commands, stranger = await load(p=RecordingPlugin(commands=[owners])), attrs.evolve(IN_SESSION, trust=Trust.PUBLIC)
     shown = ["  s u" in await commands.overview(each) for each in (IN_SESSION, stranger)]
-    with pytest.raises(NotAllowed, match="the command `overview` of `p` is not for a caller of trust `public`"):
+    with pytest.raises(NotAllowed, match="the command `overview` of the plugin `p` is not allowed for the trust `public`"):
         await commands.run(["p", "overview"], stranger)
 
     assert [True, False] == shown
@@ -254,12 +254,12 @@ async def test_an_error_of_a_command_names_the_plugin(load):
 async def test_unknown_names_are_refused(load):
     """A name that there is not is refused with the one that was probably meant, and those that there are."""
     commands = await load(notes=RecordingPlugin())
-    known = "Commands: off, on, and for their commands: curated."
+    known = "Commands: off, on; plugins with commands: curated."
 
     assert f"there is no `nots` here (did you mean `notes`?). {known}" == await refusal(commands, "nots")
     assert f"there is no `xyzzy` here. {known}" == await refusal(commands, "xyzzy")
     assert f"there is no `host` here. {known}" == await refusal(commands, "host")
-    assert "the plugin `notes` offers no such command; there are: none" == await refusal(commands, "notes", "sya")
+    assert "the plugin `notes` has no such command; its commands are: none" == await refusal(commands, "notes", "sya")
 
 
 async def test_a_plugin_out_of_service_is_refused_with_the_reason(load):
@@ -268,7 +268,7 @@ async def test_a_plugin_out_of_service_is_refused_with_the_reason(load):
     await commands._engine.host.register("p", FaultPlugin(Fault.RAISE, "stop"))
     await commands._engine.host.unregister("p")
 
-    said = "`p` is not in service: it is degraded since 2026-01-02 12:00:00 UTC: stop: raised. "
+    said = "`p` cannot be used: it is degraded since 2026-01-02 12:00:00 UTC: stop: raised. "
     assert (await refusal(commands, "p")).startswith(said)
 
 

@@ -197,7 +197,7 @@ async def test_a_conversation_at_less_trust(load):
 
     assert Trust.FAMILIAR is plugin.calls_of("before_prompt")[0].arguments["turn"].trust
     assert "a s u familiar" == await talk.command("/memory p say a")
-    with pytest.raises(NotAllowed, match="the command `show` of `curated` is not for a caller of trust `familiar`"):
+    with pytest.raises(NotAllowed, match="the command `show` of the plugin `curated` is not allowed for the trust `familiar`"):
         await talk.command("/memory curated show")
 
 
@@ -212,10 +212,7 @@ async def test_a_conversation_without_memory(load):
     await talk.command("/memory on")
     await talk.say("three")
 
-    off = (
-        "Memory is off for this session: nothing is recalled, kept or shown, and no tool of it runs. "
-        "`/memory on` switches it on again."
-    )
+    off = "Memory is off for this session: nothing is recalled, kept or shown, and no memory tool runs. `/memory on` switches it on again."
     assert (off, [f"A new session: {talk.session}", off]) == (started, begun)
     assert ["three"] == [each.arguments["turn"].prompt for each in plugin.calls_of("before_prompt")]
     assert talk.engine.host.is_memory_off(session="s", user="u")

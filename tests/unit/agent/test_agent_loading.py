@@ -472,7 +472,9 @@ async def test_a_switch_that_cannot_be_written_keeps_the_mark(case):
     """Where memory cannot be switched off loading fails with the remedy, and the mark stays for the next time."""
     make_old_store(case.state, ("quiet", "me", True))
     (case.state / "memory-off.json").write_text("damaged")
-    with pytest.raises(AuditUnavailable, match=r"memory cannot be switched: .*memory-off\.json cannot be used"):
+    with pytest.raises(
+        AuditUnavailable, match=r"memory cannot be switched on or off: .*memory-off\.json cannot be used"
+    ):
         await case.load()
     left = case.left_open()
     (case.state / "memory-off.json").unlink()

@@ -349,7 +349,7 @@ async def test_tools_run_side_by_side_and_go_back_to_the_model(load):
         '{"met":2}',
         "[tool error] fail: ValueError: no luck",
         "[tool error] meet: n: 'x' is not of type 'integer'",
-        "[tool error] gone: there is no such tool; there are: `session_search`, `memory`, `meet`, `fail`",
+        "[tool error] gone: there is no such tool; the tools are: `session_search`, `memory`, `meet`, `fail`",
     ]
     first = (
         message("system", SYSTEM),
@@ -921,8 +921,8 @@ async def test_a_session_whose_memory_is_off_has_none(load):
     await agent.engine.host.drain()
 
     system = f"{SYSTEM}\n\nUse what you know.\n\nstrict"
-    gone = ["[tool error] loose: there is no such tool; there are: none",
-            "[tool error] strict: there is no such tool; there are: none"]  # fmt: skip
+    gone = ["[tool error] loose: there is no such tool; the tools are: none",
+            "[tool error] strict: there is no such tool; the tools are: none"]  # fmt: skip
     assert [SYSTEM_PROMPT, "quietly", "", *gone] == [each.text for each in quiet.messages]
     assert ((), ("session_search", "memory", "loose", "strict")) == (quiet.tools, elsewhere.tools)
     assert [[], []] == hooks

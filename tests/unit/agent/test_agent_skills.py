@@ -183,11 +183,11 @@ def test_an_unknown_skill_is_refused(folder, tmp_path):
         f"{bad} has no front matter; begin it with a line `---`; "
         f"the skill folder {missing} cannot be read (No such file or directory); correct its path"
     )
-    assert f"there is no skill `x?`; there are: none; not usable: {wrong}" == nothing
+    assert f"there is no skill `x?`; the skills are: none; not usable: {wrong}" == nothing
     assert (
-        f"there is no skill `revew` (did you mean `review`?); there are: `review`, `test`; not usable: {wrong}"
+        f"there is no skill `revew` (did you mean `review`?); the skills are: `review`, `test`; not usable: {wrong}"
     ) == fault(library.activate, ["test", "revew"])
-    assert "there is no skill `x`; there are: none" == fault(SkillLibrary([]).activate, ["x"])
+    assert "there is no skill `x`; the skills are: none" == fault(SkillLibrary([]).activate, ["x"])
 
 
 def test_links_that_lead_out_are_not_followed(folder, tmp_path):

@@ -52,7 +52,7 @@ def sql(folder, *statements):
 
 def test_nothing_is_stored(cli, folder):
     """Where nothing was ever kept, nothing is wrong and nothing is made."""
-    sentence = f"Nothing is stored here yet: {folder} is where `beaver run` will keep it.\n"
+    sentence = f"Nothing is stored yet; `beaver run` will store sessions in {folder}.\n"
 
     assert (0, sentence) == (cli("audit", "verify").code, cli("audit", "verify").out)
     assert {"ok": True, "checked": 0, "firstBad": None, "reason": "", "head": None} == cli(

@@ -46,10 +46,7 @@ FLAKY = """
                 raise ValueError("content")
 """
 
-OFF = (
-    "Memory is off for this session: nothing is recalled, kept or shown, and no tool of it runs. "
-    "`/memory on` switches it on again.\n"
-)
+OFF = "Memory is off for this session: nothing is recalled, kept or shown, and no memory tool runs. `/memory on` switches it on again.\n"
 BROKEN_OFF = events(event(chunk({"content": "Hel"})), end="cut")
 GREETING = "beaver {}, model offline, session {}\n/help lists the commands, Ctrl-D ends the chat.\n"
 # A process of its own takes the pseudo-terminal as the one that Ctrl-C is typed at.
@@ -141,7 +138,7 @@ def test_trust(cli, configured):
     configured()
     shown = cli("memory", "curated", "show").out
 
-    said = "! the command `show` of `curated` is not for a caller of trust `public`.\n"
+    said = "! the command `show` of the plugin `curated` is not allowed for the trust `public`.\n"
     assert [(2, 1, True, 0)] * 3 == [
         (each.code, each.err.count("\n"), each.err.endswith(said), each.out.count("tea")) for each in ran
     ]
@@ -200,7 +197,7 @@ def test_skills(cli, scratch, configured):
 
 
 def test_a_memory_that_is_not_well_is_said(cli, install, configured, scratch):
-    """A memory that an earlier process left degraded is said at once, and once more when it is well again."""
+    """A memory that an earlier process left degraded is said at once, and once more when it works again."""
     install("flaky", FLAKY)
     configured()
     (scratch / "broken").touch()
@@ -210,7 +207,7 @@ def test_a_memory_that_is_not_well_is_said(cli, install, configured, scratch):
     lines = ran.out.removeprefix(greeting()).splitlines()
 
     since = "! flaky is degraded since "
-    assert [since, NOTHING, "! flaky is well again", NOTHING, since, NOTHING, "! flaky is well again", ""] == [
+    assert [since, NOTHING, "! flaky works again", NOTHING, since, NOTHING, "! flaky works again", ""] == [
         line[: len(since)] if line.startswith(since) else line for line in lines
     ]
 
@@ -426,7 +423,7 @@ async def test_ctrl_c_takes_back_the_turn_and_keeps_the_session(configured):
             typist.type("lost\n")
             await typist.until("Hel")
             typist.type("\x03")
-            await typist.until("Taken back. Ctrl-D ends.")
+            await typist.until("The prompt was cancelled. Ctrl-D ends the chat.")
             await server.gone.wait()
             await typist.until("you> ")
             typist.type("hello\n")

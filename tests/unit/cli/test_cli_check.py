@@ -247,7 +247,7 @@ def test_versions_of_sqlite():
     """A version that can spoil a database is a warning with a remedy."""
     assert ok("SQLite", "3.51.3") == versions.sqlite_version("3.51.3")
     assert (
-        warning("SQLite", "3.50.0 can spoil a database; 3.51.3 cannot", "run: pip install --upgrade apsw")
+        warning("SQLite", "3.50.0 has a bug that can damage a database; 3.51.3 fixes it", "run: pip install --upgrade apsw")
         == versions.sqlite_version("3.50.0")
     )  # fmt: skip
 
@@ -261,7 +261,7 @@ def test_rival_plugins(monkeypatch):
     assert (
         warning(
             "distribution of a",
-            "several installed distributions announce a plugin named `a` (x:A and y:A)",
+            "several installed distributions offer a plugin named `a` (x:A and y:A)",
             "uninstall all of them but one",
         )
         == found

@@ -196,7 +196,7 @@ def test_loose_permissions(cli, state):
     assert [
         ("files of the state folder", f"other users can change them: {memory}"),
         ("files of the state folder", f"other users can read them: {state}, {state}/audit.key"),
-        ("audit chain", "not verified: others may read audit.key, so they could forge it"),
+        ("audit chain", "not verified: other users may read audit.key, so they could forge records"),
     ] == problems(ran)
     assert f"run: chmod -R go= {state}" in [each["remedy"] for each in ran.json["findings"]]
     assert 0o644 == stat.S_IMODE((state / "audit.key").stat().st_mode)
@@ -373,7 +373,7 @@ def test_suspended_plugins(cli, state, category, fix):
         "degraded since 2026-01-02 03:04:05 UTC: before_prompt: timeout (3 in a row);"
         " before_prompt is suspended until 2026-01-02 03:04:35 UTC and then tried again"
     )
-    remedy = f"{fix}; it is tried again by itself, and a new version of it at once"
+    remedy = f"{fix}; the host tries the hook again by itself, and at once after an update of the plugin"
     (found,) = [each for each in ran.json["findings"] if each["subject"] == "plugin tally"]
     assert (1, {"subject": "plugin tally", "level": "problem", "text": text, "remedy": remedy}) == (ran.code, found)
 

@@ -54,7 +54,7 @@ def unreachable():
     ("code", "sections", "words", "said"),
     [
         (0, {}, ["run", "hello"], ""),
-        (2, {}, ["run", "hello", "--skill", "absent"], "Error: there is no skill `absent`; there are: none.\n"),
+        (2, {}, ["run", "hello", "--skill", "absent"], "Error: there is no skill `absent`; the skills are: none.\n"),
         (2, {}, ["run", " \t"], "Error: "),
         (2, {}, ["memory", "absent"], "Error: there is no `absent` here."),
         (2, {}, ["chat", "--session", "s", "--continue"], "Give either --session or --continue."),

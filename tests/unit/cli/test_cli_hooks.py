@@ -248,7 +248,7 @@ def test_what_cannot_be_read(cli, settings):
     settings.mkdir(parents=True)
     ran = cli("hooks", "install", "claude-code")
 
-    assert (3, f"Error: {settings} cannot be used (Is a directory); see its permissions.\n") == (ran.code, ran.err)
+    assert (3, f"Error: {settings} cannot be used (Is a directory); check its permissions.\n") == (ran.code, ran.err)
 
 
 def test_a_link(cli, settings, tmp_path):
@@ -436,9 +436,9 @@ def test_status_half_installed(cli, foreign):
     cli("hooks", "install", "claude-code")
 
     expected = [
-        f"nothing is asked at SessionEnd; {AGAIN}",
-        f"PostToolUse is asked more than once; {AGAIN}",
-        f"PreCompact is no event of ours; {AGAIN}",
+        f"the event SessionEnd; {AGAIN}",
+        f"PostToolUse has more than one hook; {AGAIN}",
+        f"PreCompact has a hook that this version does not use; {AGAIN}",
     ]
     assert (1, "partly", expected) == before
     assert ["the file was changed after the installation; uninstalling removes the hooks and leaves the rest"] == note
@@ -451,8 +451,8 @@ def test_status_of_what_moved(cli, foreign):
     foreign.write_bytes(foreign.read_bytes().replace(sys.executable.encode(), b"/gone/python"))
     ran = cli("hooks", "status")
 
-    assert (1, "installed", [f"/gone/python is not there any more; {AGAIN}"]) == problems(cli)
-    assert "  problem: /gone/python is not there any more; `beaver hooks install" in ran.out
+    assert (1, "installed", [f"/gone/python does not exist any more; {AGAIN}"]) == problems(cli)
+    assert "  problem: /gone/python does not exist any more; `beaver hooks install" in ran.out
     assert "another installation of Beaver Hooks than this one" in ran.out
 
 
@@ -513,7 +513,10 @@ def test_a_folder_that_nobody_confirmed(cli, foreign, scratch, monkeypatch, tmp_
     before = cli("hooks", "status")
     confirmed = cli("hooks", "trust", "claude-code")
 
-    assert (3, f"Error: there is no folder {tmp_path}/home/.beaver; change to where it is.\n") == (none.code, none.err)
+    assert (3, f"Error: there is no folder {tmp_path}/home/.beaver; run this in the folder of the project.\n") == (
+        none.code,
+        none.err,
+    )
     assert (1, True) == (before.code, "`beaver hooks trust claude-code`" in " ".join(before.out.split()))
     assert (0, f"The memory in {scratch}/.beaver is confirmed.\n") == (confirmed.code, confirmed.out)
     assert 0 == cli("hooks", "status").code

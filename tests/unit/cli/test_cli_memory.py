@@ -89,7 +89,7 @@ def test_the_configuration_may_stand_in_three_places(cli, scratch):
     assert (True, False) == ((scratch / "elsewhere").is_dir(), (scratch / ".beaver").exists())
 
 
-OFF = "Memory is off for {}: nothing is recalled, kept or shown, and no tool of it runs. {} switches it on again{}.\n"
+OFF = "Memory is off for {}: nothing is recalled, kept or shown, and no memory tool runs. {} switches it on again{}.\n"
 OFF_HERE = OFF.format("this session", "`/memory on`", "")
 OFF_FOR_ALL = OFF.format("all sessions of this user", "`beaver memory on`", ", with --user where the user has an id")
 
@@ -246,7 +246,7 @@ def test_an_unknown_option_before_the_words_is_refused(cli, install, configured,
     configured()
     ran = cli("memory", "both", "say", *words)
 
-    said = f"Error: No such option: {words[0]}. What is meant for the plugin goes after `--`.\n"
+    said = f"Error: No such option: {words[0]}. Put the options of the plugin's command after `--`.\n"
     assert (2, "", True, False) == (ran.code, ran.out, ran.err.endswith(said), (scratch / ".beaver").exists())
 
 
@@ -257,7 +257,7 @@ def test_off_takes_the_beginning_of_an_id_and_makes_no_session(cli, configured):
     off, unknown = cli("memory", "off", "qui"), cli("memory", "off", "quite")
 
     assert (0, 2, "") == (off.code, unknown.code, unknown.out)
-    assert "Error: There is no session `quite`; `beaver sessions list` shows those that are stored.\n" == unknown.err
+    assert "Error: There is no session `quite`; `beaver sessions list` lists the stored ones.\n" == unknown.err
     assert 2 == cli("sessions", "show", "quite").code
     assert OFF_HERE == off.out
 
@@ -287,7 +287,7 @@ def test_the_help_of_a_plugins_commands(cli, install):
     install("both", BOTH, group="group")
     ran = cli("memory", "both", "--help")
 
-    assert (0, True, True) == (ran.code, "Commands of `both`" in ran.out, "ask  Ask the plugin." in ran.out)
+    assert (0, True, True) == (ran.code, "Commands of the plugin `both`" in ran.out, "ask  Ask the plugin." in ran.out)
 
 
 def test_a_plugin_without_commands_says_so(cli, install, configured):
@@ -303,8 +303,8 @@ def test_a_plugin_without_commands_says_so(cli, install, configured):
     [
         (["curatd"], 2, "Error: there is no `curatd` here (did you mean `curated`?). Commands: off, on"),
         (["curated", "shwo"], 2, "Error: "),
-        (["curated", "undo", "--all"], 2, "No such option: --all. What is meant for the plugin goes after `--`."),
-        (["off", "nope"], 2, "Error: Nothing is stored here yet: "),
+        (["curated", "undo", "--all"], 2, "No such option: --all. Put the options of the plugin's command after `--`."),
+        (["off", "nope"], 2, "Error: Nothing is stored yet; `beaver run` will store sessions in "),
     ],
 )
 def test_unknown_names_are_refused(cli, configured, *, words, code, said):
@@ -324,7 +324,7 @@ def test_a_plugin_that_is_out_of_service_is_no_unknown_one(cli, install, configu
     assert (2, "", True) == (
         ran.code,
         ran.out,
-        "Error: `absent` is not in service: it is unavailable since " in ran.err,
+        "Error: `absent` cannot be used: it is unavailable since " in ran.err,
     )
 
 
@@ -430,7 +430,7 @@ def test_a_group_that_cannot_be_loaded_is_passed_over(cli, install, configured):
     configured()
     ran = cli("memory", "fetch")
 
-    said = "Passed over: the commands of the plugin `three` cannot be loaded (AttributeError);"
+    said = "Skipped: the commands of the plugin `three` cannot be loaded (AttributeError);"
     assert (0, "installed_one () False\n", True) == (ran.code, ran.out, ran.err.startswith(said))
     assert ("nobody" in ran.err) is False
 

@@ -174,7 +174,7 @@ def test_enabling_what_the_mode_blocks(cli, configured):
     path = configured()
     ran = cli("plugins", "enable", "gateway")
 
-    assert (0, "The memory mode `curated` blocks `gateway` all the same; see memory.mode.\n") == (ran.code, ran.err)
+    assert (0, "The memory mode `curated` still blocks `gateway`; change `memory.mode` to use it.\n") == (ran.code, ran.err)
     assert "gateway" not in json.loads(path.read_text())["plugins"]["disabled"]
 
 

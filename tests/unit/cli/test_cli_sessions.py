@@ -74,7 +74,7 @@ def test_naming_a_session_where_nothing_is_stored(cli, folder, words):
     """Whoever names a session where there is none is told so, and nothing is made."""
     ran = cli("sessions", *words)
 
-    assert (2, "", f"Error: Nothing is stored here yet: {folder} is where `beaver run` will keep it.\n") == (
+    assert (2, "", f"Error: Nothing is stored yet; `beaver run` will store sessions in {folder}.\n") == (
         ran.code,
         ran.out,
         ran.err,
@@ -89,7 +89,7 @@ def test_looking_where_nothing_is_stored(cli, folder, words, json_out):
     """Nothing to show is said in a sentence, or as empty JSON, and nothing is made."""
     said = cli("sessions", *words)
 
-    assert (0, f"Nothing is stored here yet: {folder} is where `beaver run` will keep it.\n") == (said.code, said.out)
+    assert (0, f"Nothing is stored yet; `beaver run` will store sessions in {folder}.\n") == (said.code, said.out)
     assert json_out == cli("sessions", *words, "--json").json
     assert not folder.exists()
 
@@ -124,7 +124,7 @@ def test_list_is_limited(cli, stored):
     stored("s1", "a")
     stored("s2", "b")
 
-    assert cli("sessions", "list", "--limit", 1).out.endswith("There are more than 1; --limit shows them.\n")
+    assert cli("sessions", "list", "--limit", 1).out.endswith("There are more than 1; raise --limit to see them.\n")
     assert {
         "sessions": [
             {
@@ -227,10 +227,10 @@ def test_beginnings_of_ids(cli, stored):
     assert "session-22" == cli("sessions", "show", "session-2", "--json").json["id"]
     assert (
         2,
-        "Error: `session` begins the ids of 2 sessions: session-22, session-1; give more of it.\n",
+        "Error: `session` is the beginning of 2 sessions: session-22, session-1; write more of the id.\n",
     ) == (cli("sessions", "show", "session").code, cli("sessions", "show", "session").err)
     assert (
-        "Error: There is no session `x`; `beaver sessions list` shows those that are stored.\n"
+        "Error: There is no session `x`; `beaver sessions list` lists the stored ones.\n"
         == cli("sessions", "show", "x").err
     )
 
@@ -240,7 +240,7 @@ def test_many_candidates(cli, stored):
     for number in range(10):
         stored(f"s-{number}", "tea")
 
-    assert "s-3, s-2, and 2 more; give more of it.\n" in cli("sessions", "show", "s").err.replace("s-9, ", "")
+    assert "s-3, s-2, and 2 more; write more of the id.\n" in cli("sessions", "show", "s").err.replace("s-9, ", "")
 
 
 def test_an_empty_id_is_no_beginning(cli, stored):

@@ -137,10 +137,7 @@ def test_a_link_to_a_confirmed_file_is_not_confirmed(cli, found, tmp_path):
     theirs.mkdir(parents=True)
     (theirs / "config.json").symlink_to(found)
     os.chdir(theirs.parent)
-    expected = (
-        f"Error: the configuration {theirs}/config.json is a symbolic link, and a confirmation holds for no link;"
-        " put the file itself there, or name it by --config or BEAVER_CONFIG.\n"
-    )
+    expected = f"Error: the configuration {theirs}/config.json is a symbolic link, which cannot be confirmed; replace it with the file itself, or name it with --config or BEAVER_CONFIG.\n"
 
     assert (3, expected) == (cli("trust", "--yes").code, cli("trust", "--yes").err)
     assert (3, expected) == (cli("run", "hello").code, cli("run", "hello").err)
@@ -345,7 +342,7 @@ def test_files(cli, brought):
     assert "\x1b" not in "".join(each.out for each in ran)
     assert ran[0].out.startswith(f"--- {brought} (unchanged since you confirmed it)\n+++ {brought} (now)\n")
     assert ran[1].out.endswith("you have not confirmed this.\nThe file is confirmed as shown.\n")
-    assert ["No file needs to be confirmed.\n", "The confirmation of 1 file is taken back.\n"] == [
+    assert ["No file needs to be confirmed.\n", "The confirmation of 1 file is revoked.\n"] == [
         each.out for each in ran[2:4]
     ]
 

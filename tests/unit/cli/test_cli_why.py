@@ -52,7 +52,7 @@ def test_nothing_is_stored(cli, folder):
     """Where nothing was ever kept, that is said, and nothing is made."""
     ran = cli("why")
 
-    assert (2, "", f"Error: Nothing is stored here yet: {folder} is where `beaver run` will keep it.\n") == (
+    assert (2, "", f"Error: Nothing is stored yet; `beaver run` will store sessions in {folder}.\n") == (
         ran.code,
         ran.out,
         ran.err,
@@ -79,7 +79,8 @@ def test_a_turn_by_its_beginning(cli, trail):
 
     assert TURN == cli("why", "turn-0123", "--json").json["turn"]
     assert (
-        f"Error: `turn-01` begins the ids of 2 turns: {TURN}, {OTHER}; give more of it.\n" == cli("why", "turn-01").err
+        f"Error: `turn-01` is the beginning of 2 turns: {TURN}, {OTHER}; write more of the id.\n"
+        == cli("why", "turn-01").err
     )
     missing = cli("why", "turn-7")
     assert (2, "") == (missing.code, missing.out)
@@ -136,14 +137,14 @@ def test_a_whole_story(cli, trail):
         "  Left out  b, c 0.40, and 11 more\n"
         "  Decided   budget: cut (a reference is longer than what is left)\n"
         "  Kept      turns: stored [messages=2], 2 times\n"
-        "  Kept      facts: duplicate, it was there already\n"
+        "  Kept      facts: duplicate, it was stored already\n"
         "  Cut       references: 2 of 5 shown\n"
         "  Failed    after_prompt: it raised an error (OSError at gateway.client:88)\n"
         "  Degraded  it reported history_not_written\n"
         "  Time      before_prompt 9.4 ms, tool:memory 1.0 ms, after_prompt 1.2 s\n"
         "\n"
         "tally\n"
-        "  Recalled  nothing: it was not asked\n"
+        "  Recalled  nothing: the plugin was not asked\n"
         "  Kept      nothing: the plugin reported no write\n"
         "\n"
         "Plugins that are out of service or degraded now:\n"
@@ -158,7 +159,7 @@ def test_a_whole_story(cli, trail):
     ("parts", "why"),
     [
         ({"milliseconds": {"before_prompt": 1}}, "the plugin was asked and had nothing"),
-        ({"considered": 3}, "of 3 considered, none was good enough or had room"),
+        ({"considered": 3}, "of 3 candidates none scored high enough and fitted the budget"),
         ({"failures": (Failure(hook="before_prompt", category="timeout"),)}, "before_prompt failed, see below"),
         (
             {"decisions": (Decision(gate="memory", verdict="off", reason="x"),)},
@@ -168,7 +169,7 @@ def test_a_whole_story(cli, trail):
             {"decisions": (Decision(gate="suspension", verdict="left_out", reason="x"),)},
             "before_prompt is suspended, see below",
         ),
-        ({"failures": (Failure(hook="after_prompt", category="new"),)}, "it was not asked"),
+        ({"failures": (Failure(hook="after_prompt", category="new"),)}, "the plugin was not asked"),
     ],
 )
 def test_why_nothing_was_recalled(parts, why):
@@ -192,7 +193,7 @@ def test_many_candidates():
     ("failure", "text"),
     [
         (Failure(hook="h", category="new"), "  Failed    h: new"),
-        (Failure(hook="h", category="timeout", error="E"), "  Failed    h: it was not done in time (E)"),
+        (Failure(hook="h", category="timeout", error="E"), "  Failed    h: it did not finish in time (E)"),
     ],
 )
 def test_failures(failure, text):

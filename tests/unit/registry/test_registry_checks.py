@@ -157,7 +157,7 @@ REFUSALS = [
     (NoMarker(), "`before_prompt` has the name of a hook, but is not marked with @hookimpl; mark it"),
     (NoHook(), "it implements no hook; mark its hook methods with @hookimpl"),
     (object(), "it implements no hook; mark its hook methods with @hookimpl"),
-    (NoHook, "a class was registered; register an instance: NoHook()"),
+    (NoHook, "a class was given; give an instance: NoHook()"),
     (Misspelt(), "there is no hook `before_promt` (did you mean `before_prompt`?)"),
     (Unheard(), f"there is no hook `xyzzy`; the hooks are {', '.join(HOOKS)}"),
     (RenamedBadly(), "there is no hook `after_prompts` (did you mean `after_prompt`?)"),

@@ -64,7 +64,7 @@ FAULTS = [
     (
         described(contract="999.0"),
         (
-            f"it is written for contract 999.0 and this host speaks {CONTRACT_VERSION}; "
+            f"it needs contract 999.0, and this host has contract {CONTRACT_VERSION}; "
             "install a version of the plugin for this contract"
         ),
     ),

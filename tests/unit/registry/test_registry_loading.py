@@ -203,7 +203,7 @@ BROKEN = {
     ),
     "factory returns a class": (
         plugin(PROMPT, make="return Plugin"),
-        REFUSED.format("a class was registered; register an instance: Plugin()"),
+        REFUSED.format("a class was given; give an instance: Plugin()"),
     ),
     "unavailable": (
         plugin(hook("def configure(self, setup)", "raise PluginUnavailable('the moon is down')")),
@@ -339,10 +339,10 @@ async def test_another_major_contract(site, configured):
     site.install("odd", plugin(hook("def describe(self)", "return PluginInfo(version='1', contract='99.1')")))
 
     async with configured({}) as host:
-        assert host.health()["odd"].reason.startswith("plugin `odd` was refused: it is written for contract 99.1 and")
+        assert host.health()["odd"].reason.startswith("plugin `odd` was refused: it needs contract 99.1 and")
 
 
-SEVERAL = "several installed distributions announce a plugin named `{}` (plugin_"
+SEVERAL = "several installed distributions offer a plugin named `{}` (plugin_"
 
 
 async def test_two_distributions_with_the_same_name(site, configured, sink):

@@ -185,5 +185,5 @@ def test_names_that_are_no_text():
     with pytest.raises(UnknownPlugin) as unknown:
         registry.member([])
 
-    assert str(refused.value) == "the name of a plugin is a str, and not int"
+    assert str(refused.value) == "the name of a plugin must be a str, and not int"
     assert str(unknown.value) == "no plugin named `list` is registered; registered: none"

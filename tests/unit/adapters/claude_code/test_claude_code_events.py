@@ -435,10 +435,7 @@ async def test_a_fail_closed_plugin(tmp_path):
     async with Host({"faulty": faulty}, fail_closed=["faulty"], config=AT_ONCE, state_folder=tmp_path) as host:
         (output,) = await run(ClaudeCodeTurns(host=host), prompt())
 
-    expected = (
-        "Beaver Hooks: a memory failed that may not be passed over: a plugin raised FaultError. `beaver doctor` says"
-        " more; `beaver hooks uninstall claude-code` takes the memory out."
-    )
+    expected = "Beaver Hooks: the prompt was stopped, because a required memory plugin failed: a plugin raised FaultError. `beaver doctor` shows the details; `beaver hooks uninstall claude-code` removes the hooks."
     assert {"decision": "block", "reason": expected} == output
 
 
