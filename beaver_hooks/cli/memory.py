@@ -196,7 +196,7 @@ def _switch(name: str, text: str) -> None:
     @command.command(name=name, help=text)
     @click.argument("session", metavar="[SESSION]", required=False, type=IDENTIFIER)
     @click.option(
-        "--user", metavar="ID", type=IDENTIFIER, help="The user of the sessions; sessions without a user unless given."
+        "--user", metavar="ID", type=IDENTIFIER, help="The user of the sessions; by default sessions without a user."
     )
     @click.option(
         "--exact", is_flag=True, help="SESSION is a complete id, also one that `beaver sessions` does not list."

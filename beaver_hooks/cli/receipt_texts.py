@@ -99,7 +99,7 @@ def _nothing(part: PluginReceipt) -> str:
     if any(each.gate == GATE and each.verdict == "left_out" for each in part.decisions):
         return "before_prompt is suspended, see below"
     if part.considered:
-        return f"of {part.considered:,} candidates none scored high enough and fitted the budget"
+        return f"none of {part.considered:,} candidates scored high enough and had room"
     if "before_prompt" in part.milliseconds:
         return "the plugin was asked and had nothing"
     return "the plugin was not asked"

@@ -18,7 +18,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def meant_or_known(word: str, known: Iterable[str], noun: str) -> str:
-    """Return a parenthesis that names the closest known word, or the list of all known words when none is close."""
+    """Return a parenthesis that names the closest known word, or a list of all known words when none is close."""
     names = list(known)
     listed = ", ".join(f"`{name}`" for name in names)
-    return did_you_mean(word, names) or f"; the {noun} are {listed or 'none'}"
+    return did_you_mean(word, names) or (f"; the {noun} are {listed}" if names else "")

@@ -191,4 +191,4 @@ def _said(error: BaseException) -> str:
     try:
         return str(error)
     except BaseException as trouble:  # noqa: BLE001 - the text is made by the plugin's code
-        return f"its text cannot be had ({type_name(trouble)})"
+        return f"its text cannot be read ({type_name(trouble)})"

@@ -123,7 +123,7 @@ async def test_batch_of_one_that_waits(make_service):
     answer = await call(MemoryTool(service), target="user", operations=[{"action": "remove", "old_text": "one"}])
     service.change(Target.USER, [Operation(action="remove", old_text="two")])
 
-    with pytest.raises(EditRefused, match="This batch would leave nothing"):
+    with pytest.raises(EditRefused, match="This batch would remove all entries"):
         service.approve(answer["pending_id"])
 
 

@@ -262,7 +262,7 @@ def without_moments(line):
         ("[]", "it is not a JSON object."),
         ("x" * (LONGEST_LINE + 1), "it is too long; split it into several memories."),
         ('{"title": "a", "owner": {"user": 7}}', "`owner` must be an object with `tenant` and `user`."),
-        ('{"title": "a", "expires_at": 7}', "`expires_at` is no moment such as"),
+        ('{"title": "a", "expires_at": 7}', "`expires_at` must be an ISO date and time such as"),
         ("{}", "`title` is missing"),
         ('{"title": "a", "colour": 1}', "unknown field `colour`. The fields are: agent, confidence, created_at, "),
         ('{"title": "a", "b\\u001b": 1, "c": 2}', "unknown fields `b`, `c`. The fields are: "),
@@ -270,7 +270,7 @@ def without_moments(line):
         ('{"title": "a"},', "it is not JSON in UTF-8; there is a trailing comma."),
         ('{"title": "a", "importance": 7}', "`importance` has a wrong type or value."),
         ('{"title": "a", "tags": "x"}', "`tags` has a wrong type or value."),
-        ('{"title": "a", "created_at": "soon"}', "`created_at` is no moment such as"),
+        ('{"title": "a", "created_at": "soon"}', "`created_at` must be an ISO date and time such as"),
         ('{"title": "a", "owner": "ann"}', "`owner` must be an object with `tenant` and `user`."),
         ('{"title": "a", "store": "public"}', "`store` has a wrong type or value."),
     ],
@@ -672,7 +672,7 @@ def test_reindex_with_an_embedder_that_fails(here):
     here.section["embedding"] = there
     ran = here("reindex")
 
-    assert ("", 6, True) == (ran.out, ran.code, "Not all is embedded (embedding_unavailable)" in ran.err)
+    assert ("", 6, True) == (ran.out, ran.code, "Some memories are not embedded (embedding_unavailable)" in ran.err)
 
 
 def test_export_to_a_file(here, tmp_path):
@@ -853,7 +853,7 @@ def test_reindex_as_text(here):
     """It says how many there were."""
     here("add", STABLE)
 
-    assert "Embedded 0 memories, and indexed 1 memory anew.\n" == here("reindex").out
+    assert "Embedded 0 memories, and indexed 1 memory.\n" == here("reindex").out
 
 
 def test_texts_do_no_harm_on_a_terminal(here):
@@ -878,7 +878,7 @@ def test_found_by_words_alone(here):
     }  # fmt: skip
     found, explained = here("search", "billing"), here("explain", "billing")
 
-    said = "Found by words alone: the embedder cannot be asked now (unavailable).\n"
+    said = "Found by words only, because the embedder does not work now (unavailable).\n"
     assert (True, said, True, said) == (STABLE in found.out, found.err, STABLE in explained.out, explained.err)
 
 

@@ -156,7 +156,7 @@ async def test_what_was_forgotten_is_not_explained(memory, run):
 
 async def test_why(memory, run):
     """`why` says what the gate decided, and each signal's share in each score."""
-    assert "Nothing was recalled in this session yet" in await run("why")
+    assert "This process has recalled nothing in this session" in await run("why")
     add(memory, type="decision")
     recall(memory)
     gate, row, shares = (await run("why")).split("\n")

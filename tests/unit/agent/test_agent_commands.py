@@ -108,7 +108,7 @@ async def test_a_command_that_several_have(load):
     """Where several plugins have a command the error names each way to say it whole: nothing is left to be guessed."""
     commands = await load(p=RecordingPlugin(commands=[SAY]), q=RecordingPlugin(commands=[SAY]))
 
-    expected = "several plugins have a command `say`: say `/memory p say a b` or `/memory q say a b`"
+    expected = "several plugins have a command `say`; write `/memory p say a b` or `/memory q say a b`"
     assert expected == await refusal(commands, "say", "a", "b")
     assert "did you mean `say`." in await refusal(commands, "saay")
 
@@ -201,7 +201,10 @@ async def test_while_it_is_off_no_command_runs(load):
     await commands.run(["off"], IN_SESSION)
     shown = await commands.overview(IN_SESSION)
     for words in (["p", "say"], ["say"], ["curated", "show"]):
-        with pytest.raises(NotAllowed, match="memory is off here; `/memory on` or `beaver memory on` switches it on"):
+        with pytest.raises(
+            NotAllowed,
+            match="memory is off for this session or user; `/memory on` or `beaver memory on` switches it on",
+        ):
             await commands.run(words, IN_SESSION)
 
     assert (True, False) == ("p        ok" in shown, "   s u full" in shown)
@@ -214,7 +217,9 @@ async def test_commands_are_for_those_whom_they_allow(load):
     owners = attrs.evolve(overview(say), allows=lambda caller: caller.trust is Trust.FULL)
     commands, stranger = await load(p=RecordingPlugin(commands=[owners])), attrs.evolve(IN_SESSION, trust=Trust.PUBLIC)
     shown = ["  s u" in await commands.overview(each) for each in (IN_SESSION, stranger)]
-    with pytest.raises(NotAllowed, match="the command `overview` of the plugin `p` is not allowed for the trust `public`"):
+    with pytest.raises(
+        NotAllowed, match="the command `overview` of the plugin `p` is not allowed for the trust `public`"
+    ):
         await commands.run(["p", "overview"], stranger)
 
     assert [True, False] == shown
@@ -256,7 +261,7 @@ async def test_unknown_names_are_refused(load):
     commands = await load(notes=RecordingPlugin())
     known = "Commands: off, on; plugins with commands: curated."
 
-    assert f"there is no `nots` here (did you mean `notes`?). {known}" == await refusal(commands, "nots")
+    assert f"there is no plugin or command `nots` (did you mean `notes`?). {known}" == await refusal(commands, "nots")
     assert f"there is no `xyzzy` here. {known}" == await refusal(commands, "xyzzy")
     assert f"there is no `host` here. {known}" == await refusal(commands, "host")
     assert "the plugin `notes` has no such command; its commands are: none" == await refusal(commands, "notes", "sya")

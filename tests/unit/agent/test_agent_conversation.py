@@ -197,7 +197,9 @@ async def test_a_conversation_at_less_trust(load):
 
     assert Trust.FAMILIAR is plugin.calls_of("before_prompt")[0].arguments["turn"].trust
     assert "a s u familiar" == await talk.command("/memory p say a")
-    with pytest.raises(NotAllowed, match="the command `show` of the plugin `curated` is not allowed for the trust `familiar`"):
+    with pytest.raises(
+        NotAllowed, match="the command `show` of the plugin `curated` is not allowed for the trust `familiar`"
+    ):
         await talk.command("/memory curated show")
 
 

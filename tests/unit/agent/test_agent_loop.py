@@ -577,7 +577,7 @@ async def test_a_fail_open_plugin_costs_only_itself(load):
                 "CREATE TEMP TRIGGER harm BEFORE INSERT ON main.messages WHEN NEW.role = 'assistant'"
                 " BEGIN SELECT RAISE(ABORT, 'no'); END"
             ),
-            "is no database of sessions; move it away",
+            "is not a database of sessions; move it away",
         ),
         ("DELETE FROM sessions WHERE id = 's'", None),
     ],
@@ -696,7 +696,7 @@ async def test_a_session_is_its_users(load):
         await agent.run("what was said?", "s", trust="familiar")
     await agent.run("next", "s", trust="full")
 
-    assert "The session belongs to another user; start one of your own by leaving its id out." == str(caught.value)
+    assert "The session belongs to another user; leave the id out to start a new session." == str(caught.value)
     assert (2, ["hello", "yes", "next"], {}) == (len(agent.provider.asked), agent.provider.texts, agent.loop._busy)
 
 
@@ -995,7 +995,7 @@ async def test_what_was_said_at_more_trust_is_not_gone_on_with_at_less(load):
     """Without users, trust is what tells the owner from a stranger: the stranger gets a session of their own."""
     agent = await load()
     await agent.run("a secret of the owner", "s")
-    with pytest.raises(SessionError, match="The session was begun with more trust; start one of your own"):
+    with pytest.raises(SessionError, match="The session was started with more trust; leave the id out"):
         await agent.run("what was said?", "s", trust="public")
     await agent.run("hello", "t", trust="public")
     await agent.run("what was said?", "t", trust="public")

@@ -201,7 +201,7 @@ def test_links_that_lead_out_are_not_followed(folder, tmp_path):
     (folder / "within" / "SKILL.md").symlink_to(inside)
     listed = SkillLibrary([folder]).list()
 
-    out = "leads out of its skill folder and is not followed; copy it there"
+    out = "is a link to a place outside its skill folder and is not followed; copy the file there"
     assert ["inside"] == [each.name for each in listed.skills]
     assert (
         f"{folder}/file/SKILL.md {out}",

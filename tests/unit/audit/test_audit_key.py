@@ -87,4 +87,4 @@ def test_a_key_that_vanishes_is_noticed(tmp_path, monkeypatch):
     """Somebody who deletes the key at once gets a sentence, not a second key."""
     monkeypatch.setattr("beaver_hooks.audit.key.create_once", lambda *_: True)
 
-    assert f"vanished while it was made.{REMEDY}" == problem(tmp_path, make_key)
+    assert f"disappeared while it was written.{REMEDY}" == problem(tmp_path, make_key)

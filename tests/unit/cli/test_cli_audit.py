@@ -67,7 +67,7 @@ def test_a_trail_that_is_expected_and_gone(cli):
     """A head that was kept elsewhere shows that all of the trail was removed."""
     ran = cli("audit", "verify", "--expect", f"3:{'a' * 64}")
 
-    assert (1, True) == (ran.code, ran.out.startswith("The audit trail is broken at record 1: it is not there"))
+    assert (1, True) == (ran.code, ran.out.startswith("The audit trail is broken at record 1: it is missing"))
 
 
 def test_a_key_without_a_database(cli, trail, folder):
@@ -78,7 +78,7 @@ def test_a_key_without_a_database(cli, trail, folder):
 
     ran = cli("audit", "verify")
 
-    assert (5, f"Error: The audit trail {folder}/host.db does not exist; a host makes it when it opens.\n") == (
+    assert (5, f"Error: The audit trail {folder}/host.db does not exist; a host creates it when it opens.\n") == (
         ran.code,
         ran.err,
     )
@@ -94,7 +94,7 @@ def test_a_whole_trail(cli, trail):
 
     assert 0 == ran.code
     assert (
-        "The audit trail is whole: 2 records, none changed, moved or missing.\n"
+        "The audit trail is intact: 2 records, none changed, moved or missing.\n"
         f"Its head is {head}\n"
         "Keep the head elsewhere: only with --expect HEAD can a missing end be found.\n"
     ) == ran.out
@@ -126,7 +126,7 @@ OPEN = ("DROP TRIGGER audit_keeps_what_it_has", "DROP TRIGGER audit_loses_nothin
             ("record 3: it was not written with", "The 2 records before"),
             "forged",
         ),
-        ("DELETE FROM audit WHERE seq = 1", ("record 1: it is not there", "No record before it is good."), "missing"),
+        ("DELETE FROM audit WHERE seq = 1", ("record 1: it is missing", "No record before it is good."), "missing"),
     ],
 )
 def test_a_broken_trail(cli, trail, *, statement, said, reason):

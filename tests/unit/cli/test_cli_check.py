@@ -106,7 +106,7 @@ def test_defaults(cli, install):
     ran = cli("check")
 
     assert 0 == ran.code
-    assert "there is no file, so the defaults are in effect; `beaver\n         init` writes one" in ran.out
+    assert "there is no file, so the defaults apply; `beaver init`\n         writes one" in ran.out
     assert "hybrid, the default, because the configuration sets none" in ran.out
     assert ran.out.endswith("No problem found.\n")
 

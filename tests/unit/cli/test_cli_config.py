@@ -107,14 +107,14 @@ def test_get_shows_no_secret(cli, configured, install):
     assert {"phrase": "***", "pin": "***", "on": True, "none": None, "of": ["***"], "key": {"env": "KEY"}} == ran.json[
         "absent"
     ]
-    assert ran.err.startswith('"***" stands for a secret in the file itself')
+    assert ran.err.startswith('"***" hides a secret that is in the file itself')
     assert "canary" not in ran.out + ran.err
 
 
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("agent.maxToolRound", "There is no setting agent.maxToolRound (did you mean `maxToolRounds`?)"),
+        ("agent.maxToolRound", "There is no setting agent.maxToolRound (did you mean `maxToolRounds`?)."),
         ("zzz.a", "There is no setting zzz"),
         ("agent.maxToolRounds.a", "There is no setting agent.maxToolRounds.a"),
         ("agent..a", "Invalid value for '[PATH]': write keys with dots between them, for example agent.maxToolRounds"),
@@ -253,7 +253,7 @@ def test_a_credential_in_the_file(cli, found):
     ran = cli("config", "set", "provider.apiKey", "canary-key")
 
     assert (0, line("provider.apiKey: added secret", found)) == (ran.code, ran.out)
-    assert 'safer is an environment variable, named by {"env": "NAME"}' in ran.err
+    assert 'an environment variable is safer: write {"env": "NAME"}' in ran.err
     assert "canary" not in ran.out + ran.err
 
 

@@ -56,7 +56,7 @@ def unreachable():
         (0, {}, ["run", "hello"], ""),
         (2, {}, ["run", "hello", "--skill", "absent"], "Error: there is no skill `absent`; the skills are: none.\n"),
         (2, {}, ["run", " \t"], "Error: "),
-        (2, {}, ["memory", "absent"], "Error: there is no `absent` here."),
+        (2, {}, ["memory", "absent"], "Error: there is no plugin or command `absent`."),
         (2, {}, ["chat", "--session", "s", "--continue"], "Give either --session or --continue."),
         (3, {"memroy": {}}, ["run", "hello"], "Error: memroy: "),
         (3, {}, ["run", "hello", "--config", "absent.json"], "Error: the configuration file "),

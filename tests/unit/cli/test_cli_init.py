@@ -115,7 +115,7 @@ def test_a_key_in_the_place_of_a_name_is_refused(cli, path, key):
     ran = cli("init", "--base-url", URL, "--model", "m", "--api-key-env", key)
 
     assert (2, "", False, False) == (ran.code, ran.out, key in ran.err, path.exists())
-    assert "The name of an environment variable is wanted" in ran.err
+    assert "Give the name of an environment variable" in ran.err
 
 
 def test_an_unusual_name_that_is_set_is_a_name(cli, path, monkeypatch):

@@ -174,7 +174,10 @@ def test_enabling_what_the_mode_blocks(cli, configured):
     path = configured()
     ran = cli("plugins", "enable", "gateway")
 
-    assert (0, "The memory mode `curated` still blocks `gateway`; change `memory.mode` to use it.\n") == (ran.code, ran.err)
+    assert (0, "The memory mode `curated` still blocks `gateway`; change `memory.mode` to use it.\n") == (
+        ran.code,
+        ran.err,
+    )
     assert "gateway" not in json.loads(path.read_text())["plugins"]["disabled"]
 
 
@@ -192,7 +195,7 @@ def test_a_plugin_that_the_mode_needs_is_not_disabled(cli, configured):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("curatd", "no plugin named `curatd` is installed (did you mean `curated`?)"),
+        ("curatd", "no plugin named `curatd` is installed (did you mean `curated`?)."),
         ("server", "no plugin named `server` is installed; run: pip install beaver-hooks-server"),
         ("zzzzzz", "no plugin named `zzzzzz` is installed"),
     ],

@@ -407,7 +407,7 @@ def test_import_of_what_is_there(cli, stored, scratch):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"{}\n", "Line 1 is no line of an exported session; nothing was imported. Repair or remove it."),
+        (b"{}\n", "Line 1 is not a line of an exported session; nothing was imported. Correct or remove the line."),
         (
             b"\xff\xfe\n",
             "The file does not hold exported sessions (it is not UTF-8); nothing was imported. Export them again.",

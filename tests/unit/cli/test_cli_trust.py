@@ -341,7 +341,7 @@ def test_files(cli, brought):
     assert [1, 0, 0, 0, 1] == [each.code for each in ran]
     assert "\x1b" not in "".join(each.out for each in ran)
     assert ran[0].out.startswith(f"--- {brought} (unchanged since you confirmed it)\n+++ {brought} (now)\n")
-    assert ran[1].out.endswith("you have not confirmed this.\nThe file is confirmed as shown.\n")
+    assert ran[1].out.endswith("and must be confirmed.\nThe file is confirmed as shown.\n")
     assert ["No file needs to be confirmed.\n", "The confirmation of 1 file is revoked.\n"] == [
         each.out for each in ran[2:4]
     ]

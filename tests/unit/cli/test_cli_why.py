@@ -159,7 +159,7 @@ def test_a_whole_story(cli, trail):
     ("parts", "why"),
     [
         ({"milliseconds": {"before_prompt": 1}}, "the plugin was asked and had nothing"),
-        ({"considered": 3}, "of 3 candidates none scored high enough and fitted the budget"),
+        ({"considered": 3}, "none of 3 candidates scored high enough and had room"),
         ({"failures": (Failure(hook="before_prompt", category="timeout"),)}, "before_prompt failed, see below"),
         (
             {"decisions": (Decision(gate="memory", verdict="off", reason="x"),)},
@@ -205,8 +205,8 @@ def test_failures(failure, text):
     ("fields", "text"),
     [
         ({"state": "open", "closed": None}, "It is still going on."),
-        ({"state": "pending"}, "plugins were still at work on it when this was written. Ask again in a moment"),
-        ({"state": "dropped", "reason": DropReason.CANCELLED}, "the memories learn nothing from it. It was cancelled."),
+        ({"state": "pending"}, "plugins were still working on it when this receipt was written. Ask again in a moment"),
+        ({"state": "dropped", "reason": DropReason.CANCELLED}, "so plugins learn nothing from it. It was cancelled."),
         ({"lost": 2}, "2 background calls never ran (a full queue,"),
     ],
 )

@@ -169,12 +169,12 @@ TALLY = '{"plugins": {"tally": {}}}'
         (
             '{"plugins": {"gateway": {"failClosed": true, "x": 1}}}',
             {"claimed": {"memory.gateway": "gateway"}, "installed": ["gateway"]},
-            "plugins.gateway: the settings of the plugin `gateway` belong at `memory.gateway`",
+            "plugins.gateway: the settings of the plugin `gateway` belong in `memory.gateway`",
         ),
         (
             '{"plugins": {"gateway": {}}}',
             {"claimed": {"memory.gateway": "gateway"}, "installed": ["gateway"]},
-            "plugins.gateway: the settings of the plugin `gateway` belong at `memory.gateway`",
+            "plugins.gateway: the settings of the plugin `gateway` belong in `memory.gateway`",
         ),
         (
             '{"plugins": {"sk-0123456789": {}}}',

@@ -19,7 +19,7 @@ from beaver_hostspecs import PluginError
 
 REMEDIES = MappingProxyType(
     {
-        "locked": "is locked by another process for too long; end that process or try again",
+        "locked": "is locked by another process; end that process or try again",
         "disk_full": "cannot grow: the disk is full; make room and try again",
         "read_only": "is read-only; check who owns it and its folder",
         "cannot_open": "cannot be opened; check who owns it and its folder",
@@ -35,7 +35,7 @@ REMEDIES = MappingProxyType(
         "missing": "disappeared while it was in use; restore it, or restart to begin with an empty one",
         "replaced": "was replaced by another store while it was in use; restart the process",
         "closed": "is closed; open it again",
-        "forked": "belongs to the process that opened it; open it again in this one",
+        "forked": "was opened by another process; open it again in this process",
     }
 )
 

@@ -450,7 +450,7 @@ async def test_an_error_of_ours_is_said(tmp_path):
     async with Host({"a": Plugin()}, fail_closed=["a"], config=AT_ONCE, state_folder=tmp_path) as host:
         (output,) = await run(ClaudeCodeTurns(host=host), prompt())
 
-    assert "may not be passed over: the file is locked. " in output["reason"]
+    assert "a required memory plugin failed: the file is locked. " in output["reason"]
 
 
 async def test_a_closed_host(tmp_path, caplog):

@@ -121,7 +121,8 @@ async def _embedded(plugin: Local, bar: Bar) -> int:
     while left:
         if troubles := [each for each in plugin.memory.troubles.now if each.startswith(EMBEDDING_NOT)]:
             raise PluginError(
-                f"Not all is embedded ({', '.join(troubles)}); `beaver memory embedder check` and the settings of"
+                f"Some memories are not embedded ({', '.join(troubles)}); `beaver memory embedder check` and the"
+                " settings of"
                 " memory.local.embedding say more.",
                 plugin=NAME,
             )
