@@ -245,8 +245,8 @@ def _shown_memory(memory: dict[str, Any]) -> str:
 
 
 def _shown_plugin(name: str, does: dict[str, Any]) -> str:
-    said = ["recalls before a prompt" if does["recalls"] else "recalls nothing automatically"]
-    said += ["learns after an answer" if does["learns"] else "learns nothing automatically"]
+    said = ["recalls before a prompt" if does["recalls"] else "does not recall"]
+    said += ["learns after an answer" if does["learns"] else "does not learn"]
     if tools := does["tools"]:
         said += [f"has the tool{'s' * (len(tools) > 1)} {', '.join(tools)}"]
     return filled(f"  {name} {'; '.join(said)}", indent="    ")

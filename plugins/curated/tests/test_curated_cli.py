@@ -98,7 +98,7 @@ def test_an_edit_that_is_no_text(beaver):
     """What the editor saves in another encoding is kept, byte by byte."""
     _, err, code = beaver("edit", edits="path.write_bytes(b'caf\\xe9')")
 
-    assert (6, True, b"caf\xe9") == (code, "is not UTF-8; nothing was written" in err, kept_in(err).read_bytes())
+    assert (6, True, b"caf\xe9") == (code, "is not UTF-8, so nothing was written" in err, kept_in(err).read_bytes())
 
 
 def test_an_edit_of_a_memory_that_became_unreadable(beaver, tmp_path):

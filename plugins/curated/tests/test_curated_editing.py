@@ -113,7 +113,7 @@ def test_whole_entry_comes_first():
             ),
         ),
         (remove("three"), "no_match", "No entry matches old_text."),
-        (remove("o"), "ambiguous", "Several entries match old_text; quote a longer part of the entry that you mean."),
+        (remove("o"), "ambiguous", "Several entries match old_text; quote a longer part of the entry."),
         (
             add("x" * 100),
             "overflow",

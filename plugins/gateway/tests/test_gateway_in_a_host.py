@@ -22,6 +22,10 @@ from beaver_hostspecs.testing import RecordingPlugin
 
 TURNS = int(os.environ.get("BEAVER_TURNS", "200"))
 
+SETTINGS = (
+    "`baseUrl`, `userId`, `userKey`, `appId`, `projectId`, `scope`, `topK`, `timeoutSeconds`, `flushTimeoutSeconds`,"
+    " `recall`, `persist`, `allowInsecureHttp`, `caBundle`, `proxy`, `maxBytes`, `breaker`"
+)
 RESULT = {
     "id": "ep_1",
     "session_id": "chat:s0",
@@ -212,7 +216,7 @@ async def test_a_chosen_gateway_needs_its_credentials(gateway, make_host, mode, 
         ({"userKey": ""}, "memory.gateway.userKey: must not be empty"),
         ({"userKey": "  "}, "memory.gateway.userKey: must not be blank"),
         ({"baseUrl": ""}, "memory.gateway.baseUrl: must not be blank"),
-        ({"apiKey": "x"}, "memory.gateway.apiKey: is not a setting"),
+        ({"apiKey": "x"}, f"memory.gateway.apiKey: is not a setting; the settings are {SETTINGS}"),
     ],
 )
 async def test_a_wrong_value_fails_loading_in_every_mode(gateway, make_host, section, expected, canary):

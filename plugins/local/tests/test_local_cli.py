@@ -451,7 +451,11 @@ def test_forget_shows_asks_and_erases(local, beaver, tmp_path):
     events = [json.loads(line) for line in beaver("audit", "tail", "--json").out.splitlines()]
 
     assert (0, True, True) == (dry.code, STABLE in dry.out, "Nothing was forgotten; without" in dry.out)
-    assert (2, True, 2) == (refused.code, "say --yes where there is no terminal to ask at" in refused.err, len(kept))
+    assert (2, True, 2) == (
+        refused.code,
+        "there is no terminal to ask for confirmation; add --yes" in refused.err,
+        len(kept),
+    )
     assert {"dry_run": False, "forgotten": [{"id": 1}]} == gone.json
     assert [] == [path.name for path in files if b"deployed from" in path.read_bytes()]
     assert [2] == [each["id"] for each in local("list", "--json").json["memories"]]
@@ -515,7 +519,7 @@ def test_nothing_to_look_for(here):
     """A search for nothing is refused, with the command that looks for nothing."""
     ran = here("search", "", " ")
 
-    assert (2, True) == (ran.code, "Say what to look for; `beaver memory list` lists" in ran.err)
+    assert (2, True) == (ran.code, "There are no words to search for; `beaver memory list` lists" in ran.err)
 
 
 def test_everything_of_somebody_is_forgotten(here):
@@ -526,8 +530,8 @@ def test_everything_of_somebody_is_forgotten(here):
     dry = here("forget", "--all", "--user", "ann", "--dry-run")
     ran, again = (here("forget", "--all", "--user", "ann", "--yes") for _ in range(2))
 
-    assert (0, True, True) == (dry.code, "and 12 more" in dry.out, "--dry-run 62 memories would be" in dry.out)
-    assert (True, True) == ("Forgot 62 memories" in ran.out, "Nothing is remembered of theirs" in again.out)
+    assert (0, True, True) == (dry.code, "and 12 more" in dry.out, "--dry-run, 62 memories would be" in dry.out)
+    assert (True, True) == ("Forgot 62 memories" in ran.out, "There are no memories to forget" in again.out)
     assert (0, 62) == tuple(
         len(here("list", "--all", "--user", user, "--limit", 99, "--json").json["memories"]) for user in ("ann", "bob")
     )
@@ -689,7 +693,7 @@ def test_export_to_a_file(here, tmp_path):
     assert (f"Exported 2 memories to {tmp_path}/out.jsonl.\n", 2) == (done.out, refused.code)
     assert {"exported": 2, "file": f"{tmp_path}/other.jsonl"} == told.json
     assert here("export", "--json") == here("export")
-    assert (2, True, True) == (piped.code, "is no file that can be" in piped.err, (tmp_path / "pipe").is_fifo())
+    assert (2, True, True) == (piped.code, "is not a file that can be" in piped.err, (tmp_path / "pipe").is_fifo())
     assert (0, ["Of bob.", STABLE]) == (
         bobs.code, [json.loads(line)["title"] for line in (tmp_path / "out.jsonl").read_text().splitlines()],
     )  # fmt: skip
@@ -781,8 +785,8 @@ def test_removing_a_model_asks(here, tmp_path):
     listed, refused = here("embedder", "list", "--json").json, here("embedder", "remove")
     removed = here("embedder", "remove", "--yes", "--json")
 
-    assert (True, True) == (listed["models"][0]["installed"], "is not whole" in listed["models"][0]["problem"])
-    assert (2, True) == (refused.code, "say --yes" in refused.err)
+    assert (True, True) == (listed["models"][0]["installed"], "are damaged" in listed["models"][0]["problem"])
+    assert (2, True) == (refused.code, "add --yes" in refused.err)
     assert ({"model": "e5-small", "removed": True}, False) == (removed.json, folder.exists())
 
 
@@ -814,7 +818,7 @@ def test_add_without_words_on_a_terminal(here):
     """Nobody waits for what a person at a terminal does not know they are to type."""
     ran = here("add", terminal=True)
 
-    assert (2, True) == (ran.code, "Say what is to be remembered" in ran.err)
+    assert (2, True) == (ran.code, "There is no text to remember" in ran.err)
 
 
 @pytest.mark.parametrize("stdin", [b"caf\xe9", b"x" * (LONGEST_LINE + 1)])

@@ -113,7 +113,7 @@ async def test_forget_shows_first(memory, run):
     """Without the second word nothing is forgotten."""
     id_ = add(memory)
 
-    assert f"Say `forget {id_} yes` to do it." in await run("forget", str(id_))
+    assert f"Write `forget {id_} yes` to erase it." in await run("forget", str(id_))
     assert STABLE in await run("list")
 
 
@@ -163,7 +163,7 @@ async def test_why(memory, run):
 
     assert ("The recall gate decided `recall`: session_start.", True) == (gate, STABLE in row)
     assert shares.strip().startswith("given; lexical 0.")
-    assert "Nothing was recalled" in await run("why", session="other")
+    assert "has recalled nothing" in await run("why", session="other")
 
 
 async def test_why_after_a_prompt_that_was_given_nothing(memory, run):

@@ -20,7 +20,7 @@ from beaver_hooks_local.store.cases.kit import NOW, looking, new, titles
 from beaver_hooks_local.store.connecting import Connector
 from beaver_hooks_local.store.lending import MOST_READERS
 from beaver_hooks_local.store.sqlite import SqliteStore
-from beaver_hostspecs import BeaverError
+from beaver_hostspecs import BeaverError, PluginError
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def questions(store):
 
 def test_the_tree_of_errors():
     """A store's error is one of the local memory's, which are all Beaver's."""
-    assert (StoreError, LocalError, BeaverError, Exception) == StoreError.__mro__[:4]
+    assert (StoreError, LocalError, PluginError, BeaverError, Exception) == StoreError.__mro__[:5]
 
 
 def test_files_are_private(store, path):

@@ -408,7 +408,7 @@ async def test_a_sync_host_that_is_closed_while_it_is_asked(tmp_path, waits):
 @pytest.mark.parametrize(
     ("defaults", "said"),
     [
-        ({"sesion": "s"}, "has no option `sesion` (did you mean `session`?)"),
+        ({"sesion": "s"}, r"has no option `sesion` \(did you mean `session`"),
         ({"x": 1}, "has no option `x`; the options are `session`, `user`, `trust`, `scope`, `budget`"),
         ({"trust": "most"}, "not a valid Trust"),
         ({"budget": "7"}, "budget must be a number"),

@@ -15,7 +15,7 @@ IN_SESSION = CommandContext(session="s", user="u", trust=Trust.FULL)
 ON = "Memory is on for this session."
 OFF = "Memory is off for {}: nothing is recalled, kept or shown, and no memory tool runs. {} switches it on again{}."
 OFF_HERE = OFF.format("this session", "`/memory on`", "")
-OFF_FOR_ALL = OFF.format("all sessions of this user", "`beaver memory on`", ", with --user where the user has an id")
+OFF_FOR_ALL = OFF.format("all sessions of this user", "`beaver memory on`", "; add --user ID if the user has an id")
 
 
 async def say(words, context, _report):
@@ -110,7 +110,7 @@ async def test_a_command_that_several_have(load):
 
     expected = "several plugins have a command `say`; write `/memory p say a b` or `/memory q say a b`"
     assert expected == await refusal(commands, "say", "a", "b")
-    assert "did you mean `say`." in await refusal(commands, "saay")
+    assert "(did you mean `say`?)." in await refusal(commands, "saay")
 
 
 async def test_outside_of_a_session_nothing_is_said_of_one(load):
@@ -262,8 +262,8 @@ async def test_unknown_names_are_refused(load):
     known = "Commands: off, on; plugins with commands: curated."
 
     assert f"there is no plugin or command `nots` (did you mean `notes`?). {known}" == await refusal(commands, "nots")
-    assert f"there is no `xyzzy` here. {known}" == await refusal(commands, "xyzzy")
-    assert f"there is no `host` here. {known}" == await refusal(commands, "host")
+    assert f"there is no plugin or command `xyzzy`. {known}" == await refusal(commands, "xyzzy")
+    assert f"there is no plugin or command `host`. {known}" == await refusal(commands, "host")
     assert "the plugin `notes` has no such command; its commands are: none" == await refusal(commands, "notes", "sya")
 
 

@@ -166,7 +166,7 @@ def test_of_two_of_one_name_the_first_wins(folder, tmp_path):
     first, second = write(folder, "one", named("a", "first")), write(tmp_path / "more", "one", named("a", "second"))
     library = SkillLibrary([folder, tmp_path / "more"])
 
-    assert (f"{second}: its name `a` is taken by {first}, which is used",) == library.list().problems
+    assert (f"{second}: its name `a` is already the name of {first}, which is used instead",) == library.list().problems
     assert (ActiveSkill(name="a", text="first"),) == library.activate(["a"])
 
 
@@ -206,7 +206,7 @@ def test_links_that_lead_out_are_not_followed(folder, tmp_path):
     assert (
         f"{folder}/file/SKILL.md {out}",
         f"{folder}/linked/SKILL.md {out}",
-        f"{folder}/within/SKILL.md: its name `inside` is taken by {inside}, which is used",
+        f"{folder}/within/SKILL.md: its name `inside` is already the name of {inside}, which is used instead",
     ) == listed.problems
 
 

@@ -486,9 +486,9 @@ def test_why_explains_the_last_answer(cli, configured):
     """`/why` shows the receipt of the newest turn as `beaver why` does, once its plugins are done with it."""
     configured()
     ran = cli("chat", "--session", "s", stdin="hello\n/why\n/help\n")
-    receipt = cli("why").out.partition("\n\nNow")[0]
+    receipt = cli("why").out.partition("\n\nPlugins that are out")[0]
 
-    assert (0, True, True) == (ran.code, receipt in ran.out, "/why      what was recalled" in ran.out)
+    assert (0, True, True) == (ran.code, receipt in ran.out, "/why      what memory recalled" in ran.out)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_lines(cli, configured):
     assert 1 == ran.code
     assert ran.out.endswith("2 problems, 0 warnings.\n")
     assert "problem  skills: there is no skill `nothing`" in ran.out
-    assert "         -> there are: none" in ran.out
+    assert "         -> the skills are: none" in ran.out
     assert [] == [line for line in ran.out.splitlines() if len(line) > 80 and "/" not in line]
 
 

@@ -115,8 +115,11 @@ def test_get_shows_no_secret(cli, configured, install):
     ("path", "said"),
     [
         ("agent.maxToolRound", "There is no setting agent.maxToolRound (did you mean `maxToolRounds`?)."),
-        ("zzz.a", "There is no setting zzz"),
-        ("agent.maxToolRounds.a", "There is no setting agent.maxToolRounds.a"),
+        (
+            "zzz.a",
+            "There is no setting zzz; the settings are `$schema`, `memory`, `plugins`, `provider`, `agent`, `host`.",
+        ),
+        ("agent.maxToolRounds.a", "There is no setting agent.maxToolRounds.a."),
         ("agent..a", "Invalid value for '[PATH]': write keys with dots between them, for example agent.maxToolRounds"),
     ],
 )

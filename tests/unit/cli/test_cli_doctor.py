@@ -233,7 +233,7 @@ def test_state_folder_that_is_none(cli, scratch, tmp_path, kind):
         (scratch / ".beaver").write_text("")
     ran = cli("doctor", "--json")
 
-    what = "a symbolic link" if kind == "link" else "no folder"
+    what = "a symbolic link" if kind == "link" else "not a folder"
     assert [("state folder", f"{scratch}/.beaver is {what}")] == problems(ran)
     assert "sessions" not in findings(ran)
 

@@ -436,9 +436,9 @@ def test_status_half_installed(cli, foreign):
     cli("hooks", "install", "claude-code")
 
     expected = [
-        f"the event SessionEnd; {AGAIN}",
-        f"PostToolUse has more than one hook; {AGAIN}",
-        f"PreCompact has a hook that this version does not use; {AGAIN}",
+        f"the event SessionEnd has no hook; {AGAIN}",
+        f"the event PostToolUse has more than one hook; {AGAIN}",
+        f"the event PreCompact has a hook that this version does not use; {AGAIN}",
     ]
     assert (1, "partly", expected) == before
     assert ["the file was changed after the installation; uninstalling removes the hooks and leaves the rest"] == note
@@ -501,7 +501,7 @@ def test_status_of_a_place_that_is_not_private(cli, foreign, monkeypatch):
         folder.mkdir(mode=0o755)
         ran = cli("hooks", "status", "--json")
 
-    assert (1, True) == (ran.code, f"{folder} is not a folder of yours alone" in ran.json["memory"][0]["problem"])
+    assert (1, True) == (ran.code, f"{folder} can be used by other users too" in ran.json["memory"][0]["problem"])
 
 
 def test_a_folder_that_nobody_confirmed(cli, foreign, scratch, monkeypatch, tmp_path):
@@ -575,7 +575,7 @@ def test_status_of_a_resident(cli, foreign, monkeypatch):
 
     expected = [
         f"The resident process {found['pid']} has 0 open turns; memory is on. Its log is {log}.",
-        "  curated recalls before a prompt; learns nothing automatically; has the tool memory",
+        "  curated recalls before a prompt; does not learn; has the tool memory",
     ]
     assert (0, expected) == (ran.code, [each for each in ran.out.splitlines() if each in expected])
     assert ended
@@ -616,5 +616,5 @@ def test_status_of_a_configuration_that_nobody_confirmed(cli, foreign, scratch):
 
     assert 1 == before.code
     assert "Memory is off in this folder: the configuration" in before.out
-    assert "nobody has confirmed it" in " ".join(before.out.split())
+    assert "is not confirmed" in " ".join(before.out.split())
     assert 0 == cli("hooks", "status").code

@@ -91,7 +91,7 @@ def test_the_configuration_may_stand_in_three_places(cli, scratch):
 
 OFF = "Memory is off for {}: nothing is recalled, kept or shown, and no memory tool runs. {} switches it on again{}.\n"
 OFF_HERE = OFF.format("this session", "`/memory on`", "")
-OFF_FOR_ALL = OFF.format("all sessions of this user", "`beaver memory on`", ", with --user where the user has an id")
+OFF_FOR_ALL = OFF.format("all sessions of this user", "`beaver memory on`", "; add --user ID if the user has an id")
 
 
 def beaver(*words):
@@ -393,7 +393,7 @@ def test_a_command_of_several_plugins_is_not_guessed(cli, install, configured):
     ran = cli("memory", "fetch")
 
     said = (
-        "Error: Several plugins have a command `fetch`: say `beaver memory one fetch` or `beaver memory two fetch`.\n"
+        "Error: Several plugins have a command `fetch`; write `beaver memory one fetch` or `beaver memory two fetch`.\n"
     )
     assert (2, "", True) == (ran.code, ran.out, ran.err.endswith(said))
 

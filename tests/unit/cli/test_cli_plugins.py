@@ -196,8 +196,11 @@ def test_a_plugin_that_the_mode_needs_is_not_disabled(cli, configured):
     ("name", "said"),
     [
         ("curatd", "no plugin named `curatd` is installed (did you mean `curated`?)."),
-        ("server", "no plugin named `server` is installed; run: pip install beaver-hooks-server"),
-        ("zzzzzz", "no plugin named `zzzzzz` is installed"),
+        ("server", "no plugin named `server` is installed; run: pip install beaver-hooks-server."),
+        (
+            "zzzzzz",
+            "no plugin named `zzzzzz` is installed; the installed plugins are `curated`, `gateway`, `local`, `tally`.",
+        ),
     ],
 )
 def test_a_name_that_is_not_installed(cli, configured, word, name, said):

@@ -167,7 +167,7 @@ def test_what_the_owner_said_is_not_shown_at_less_trust(cli, configured):
     again = cli("run", "what do I like?", "--trust", "public", "--session", "s")
 
     # That something was left out is said once, with the remedy.
-    assert (0, f"{NOTHING}\n", 1, True) == (*stranger[:2], stranger.err.count("\n"), "trust=full" in stranger.err)
+    assert (0, f"{NOTHING}\n", 1, True) == (*stranger[:2], stranger.err.count("\n"), "use trust `full`" in stranger.err)
     assert (2, "") == again[:2]
     assert "Error: The session was started with more trust; leave the id out to start a new session.\n" == again.err
 

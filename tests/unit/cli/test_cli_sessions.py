@@ -289,7 +289,7 @@ def test_delete_needs_a_word(cli, stored):
     ran = cli("sessions", "delete", "s1")
 
     assert (2, ["s1"]) == (ran.code, ids(cli))
-    assert "say --yes where there is no terminal to ask at" in ran.err
+    assert "there is no terminal to ask for confirmation; add --yes" in ran.err
 
 
 def test_delete(cli, stored):
@@ -375,7 +375,7 @@ def test_export_where_nothing_is_stored(cli, scratch):
     """Nothing is written, and that is said beside the output."""
     ran = cli("sessions", "export", "-o", "out.jsonl")
 
-    assert (0, "", True) == (ran.code, ran.out, ran.err.startswith("Nothing is stored here yet"))
+    assert (0, "", True) == (ran.code, ran.out, ran.err.startswith("Nothing is stored yet"))
     assert [] == [*scratch.iterdir()]
 
 

@@ -67,7 +67,7 @@ def test_a_closed_stdin_is_empty(configured):
     code, out, err = beaver("<&-", "chat")
     run = beaver("<&-", "run", "-")
 
-    assert (0, True, "") == (code, out.endswith("Ctrl-D ends.\n\n"), err)
+    assert (0, True, "") == (code, out.endswith("Ctrl-D ends the chat.\n\n"), err)
     assert (2, "", True) == (run[0], run[1], run[2].startswith("Error: "))
 
 

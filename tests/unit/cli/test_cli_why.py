@@ -62,7 +62,7 @@ def test_nothing_is_stored(cli, folder):
 
 def test_a_trail_without_receipts(cli, trail):
     """A host that ran no turn has none to explain."""
-    assert (2, True) == (cli("why").code, "Nothing is stored here yet" in cli("why").err)
+    assert (2, True) == (cli("why").code, "Nothing is stored yet" in cli("why").err)
 
 
 def test_the_newest_turn(cli, trail):

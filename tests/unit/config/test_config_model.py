@@ -151,7 +151,11 @@ TALLY = '{"plugins": {"tally": {}}}'
             {"claimed": {"memory.mime": "x"}},
             "memory.mine: is not a setting (did you mean `mime`?)",
         ),
-        ('{"memory": {"qqqq": {}}}', {}, "memory.qqqq: is not a setting"),
+        (
+            '{"memory": {"qqqq": {}}}',
+            {},
+            "memory.qqqq: is not a setting; the settings are `mode`, `curated`, `gateway`, `local`, `server`",
+        ),
         (TALLY, {"claimed": {"plugins.tally": "tally"}}, None),
         (
             TALLY,

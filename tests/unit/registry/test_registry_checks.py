@@ -159,7 +159,7 @@ REFUSALS = [
     (object(), "it implements no hook; mark its hook methods with @hookimpl"),
     (NoHook, "a class was given; give an instance: NoHook()"),
     (Misspelt(), "there is no hook `before_promt` (did you mean `before_prompt`?)"),
-    (Unheard(), f"there is no hook `xyzzy`; the hooks are {', '.join(HOOKS)}"),
+    (Unheard(), f"there is no hook `xyzzy`; the hooks are {', '.join(f'`{each}`' for each in HOOKS)}"),
     (RenamedBadly(), "there is no hook `after_prompts` (did you mean `after_prompt`?)"),
     (Wrapper(), "hook `before_prompt` is a wrapper, which cannot wrap a coroutine; write a plain @hookimpl"),
     (OldWrapper(), "hook `after_prompt` is a wrapper, which cannot wrap a coroutine; write a plain @hookimpl"),

@@ -102,7 +102,7 @@ async def test_plugins_that_are_handed_over_and_their_configuration(tmp_path):
         assert host.fail_closed == {"given", "later", "program"}
 
 
-COMMAND = "the plugin `{0}` is needed by the memory mode `{1}` , but is not installed; run: {2}"
+COMMAND = "the plugin `{0}` is needed by the memory mode `{1}`, but is not installed; run: {2}"
 
 
 @pytest.mark.parametrize(

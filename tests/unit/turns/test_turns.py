@@ -551,7 +551,7 @@ def _endless():
         ({"user": ""}, "Turn: user must be a str that is not blank, or None"),
         ({"user": " \t"}, "Turn: user must be a str that is not blank, or None"),
         ({"histroy": "CANARY"}, "Turn: there is no field `histroy` (did you mean `history`?)"),
-        ({"colour": "CANARY"}, f"Turn: there is no field `colour`; it has {FIELDS}"),
+        ({"colour": "CANARY"}, f"Turn: there is no field `colour`; the fields are {FIELDS}"),
     ],
 )
 async def test_what_is_wrong_with_a_turn_is_said_without_values(make_host, fields, expected):

@@ -125,7 +125,7 @@ def test_files_that_are_refused(tmp_path, harm, sentence):
 def test_a_folder_that_is_read_only(tmp_path):
     """Opening a store there is refused with the remedy."""
     tmp_path.chmod(0o500)
-    with pytest.raises(StorageError, match="make it writable, or set `host.stateFolder` to another one"):
+    with pytest.raises(StorageError, match=r"make it writable, or set `host\.stateFolder` to another one"):
         SessionStore.open(tmp_path / "state")
     tmp_path.chmod(0o700)
 
