@@ -301,7 +301,7 @@ def test_a_plugin_without_commands_says_so(cli, install, configured):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["curatd"], 2, "Error: there is no `curatd` here (did you mean `curated`?). Commands: off, on"),
+        (["curatd"], 2, "Error: there is no plugin or command `curatd` (did you mean `curated`?). Commands: off, on"),
         (["curated", "shwo"], 2, "Error: "),
         (["curated", "undo", "--all"], 2, "No such option: --all. Put the options of the plugin's command after `--`."),
         (["off", "nope"], 2, "Error: Nothing is stored yet; `beaver run` will store sessions in "),
