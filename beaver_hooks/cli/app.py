@@ -40,7 +40,7 @@ EXIT_CODES = """
 \b
 Exit codes:
   0    done
-  1    a problem was found, stdout cannot be written, or an unexpected error happened
+  1    a problem was found, stdout cannot be written, or an unexpected error
   2    the command line is wrong, or names something that does not exist
   3    the configuration is wrong or is not confirmed
   4    the model did not answer

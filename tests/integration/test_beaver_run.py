@@ -162,7 +162,7 @@ async def test_a_cloned_folder_is_asked_about_before_anything_is_sent(beaver, tm
         ran = await beaver("run", "Hello.", cwd=cwd)
 
     assert ("", 3, 0) == (refused.out, refused.code, contacted)
-    assert "nobody has confirmed it" in refused.err
+    assert "is not confirmed" in refused.err
     assert (0, "Gotcha.\n") == (trusted.code, ran.out)
 
 

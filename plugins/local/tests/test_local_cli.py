@@ -846,7 +846,7 @@ def test_forget_says_what_it_did(here):
     ran = here("forget", 1, "--yes")
 
     assert (True, [STABLE]) == (dry["dry_run"], [each["title"] for each in dry["forgotten"]])
-    assert "Forgot 1 memory: their texts, their vectors and the texts in their history are erased.\n" == ran.out
+    assert "Forgot 1 memory: texts, vectors and the texts in the history are erased.\n" == ran.out
     assert (
         "Nothing was forgotten; without --dry-run, 1 memory would be."
         in (here("add", "x"), here("forget", 2, "--dry-run"))[1].out

@@ -84,10 +84,7 @@ def forget(
     elif dry:
         say(f"{_listed(found)}\nNothing was forgotten; without --dry-run, {counted(len(found), 'memory')} would be.")
     else:
-        say(
-            f"Forgot {counted(len(gone), 'memory')}: their texts, their vectors and the texts in their history are"
-            " erased."
-        )
+        say(f"Forgot {counted(len(gone), 'memory')}: texts, vectors and the texts in the history are erased.")
 
 
 def _pinned(shell: Shell, ids: tuple[int, ...], which: Asked, *, pinned: bool, as_json: bool) -> None:
