@@ -27,7 +27,8 @@ class Home:
         self.check_open()
         if self._loop is not _running_loop():
             raise WrongLoop(
-                "a host belongs to the event loop that opened it; without a loop of your own, use beaver_hooks.SyncHost"
+                "a host can only be used in the event loop that opened it; without an event loop use"
+                " beaver_hooks.SyncHost"
             )
 
     def check_open(self) -> None:

@@ -145,7 +145,7 @@ class Host:
         """Load and start the plugins. Raises what keeps a required plugin from loading, and leaves nothing open."""
         if self._home is not None:
             self._home.check_process()
-            raise HostNotOpen("this host is open already; one host is opened once at a time")
+            raise HostNotOpen("this host is open already; close it before you open it again")
         self._home = Home()
         try:
             engine = Engine(self._options, self._home)
@@ -431,7 +431,7 @@ class Host:
 
     def _trail_of(self, engine: Engine) -> Trail:
         if engine.record.trail is None:
-            raise AuditUnavailable("the audit trail could not be opened; the host's health and log say why")
+            raise AuditUnavailable("the audit trail could not be opened; the host's health and log show why")
         return engine.record.trail
 
     def record(self, event: str, *, plugin: str | None = None, loudly: bool = False, **facts: object) -> None:
@@ -470,4 +470,4 @@ class Host:
 
 def _check_caller(caller: object) -> None:
     if not isinstance(caller, Turn | CommandContext):
-        raise InvalidTurn("a caller must be a Turn or a CommandContext")
+        raise InvalidTurn("`caller` must be a Turn or a CommandContext")

@@ -38,7 +38,10 @@ class LoopThread:
         """Raise unless the caller may wait for this thread."""
         self.check_process()
         if self._thread.ident == threading.get_ident():
-            raise WrongLoop("a SyncHost cannot be used from inside a hook of its own: it would wait for itself")
+            raise WrongLoop(
+                "a SyncHost cannot be used in one of its own hooks, where it would wait for itself; use it outside of"
+                " hooks"
+            )
 
     def check_process(self) -> None:
         """Raise in a forked child: the thread was not forked, and waiting for it would be waiting for ever."""

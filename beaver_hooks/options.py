@@ -143,7 +143,9 @@ def _names(argument: str, value: object) -> frozenset[str]:
 def _check_known(closed: frozenset[str], known: frozenset[str]) -> None:
     for name in sorted(closed - known):
         listed = ", ".join(f"`{each}`" for each in sorted(known)) or "none"
-        raise HostMisused(f"`fail_closed` names `{name}`, and the host is given no such plugin; it has: {listed}")
+        raise HostMisused(
+            f"`fail_closed` names `{name}`, which is not a plugin of this host; its plugins are: {listed}"
+        )
 
 
 def _sinks(value: object) -> tuple[AuditSink, ...]:

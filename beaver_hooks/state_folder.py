@@ -45,7 +45,7 @@ def plugin_folder(state: Path, name: str) -> Path:
     """
     if not isinstance(name, str) or not PLUGIN_NAME.fullmatch(name):
         raise PluginRefused(
-            "a plugin's name is 1 to 64 letters, digits, dashes and underscores, the first of them a letter;"
+            "a plugin's name must have 1 to 64 letters, digits, dashes and underscores, and start with a letter;"
             " rename its entry point",
         )
     folder = make_state_folder(state) / "plugins" / name
@@ -72,7 +72,7 @@ def _tighten(folder: Path, mode: int) -> None:
     except PermissionError:
         # Somebody else's folder that only they can write to is theirs to arrange.
         if mode & stat.S_IWOTH:
-            raise AuditUnavailable(f"Anybody may write to the state folder {folder}; use one of your own.") from None
+            raise AuditUnavailable(f"Every user can write to the state folder {folder}; use a private one.") from None
 
 
 def _hide_from_git(folder: Path) -> None:
@@ -88,5 +88,6 @@ def _explained(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise AuditUnavailable(
-            f"The state folder {folder} cannot be used ({error.strerror}); make it writable or name another one."
+            f"The state folder {folder} cannot be used ({error.strerror}); make it writable, or set"
+            " `host.stateFolder` to another one."
         ) from error

@@ -67,7 +67,7 @@ class SyncHost:
             self._thread.check_process()
         with self._lock:
             if self._thread is not None:
-                raise HostNotOpen("this host is open already; one host is opened once at a time")
+                raise HostNotOpen("this host is open already; close it before you open it again")
             self._thread = LoopThread()
         try:
             self.call(self._host.open)

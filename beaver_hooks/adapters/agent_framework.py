@@ -62,7 +62,7 @@ CARD = Card(
     notes={
         "sync": "The framework has no entry point for callers without an event loop.",
         "sees_blocks": "Those in agent middleware where the provider is the first agent middleware too.",
-        "sees_cancellation": "At once where the stream is closed; else when the stream is let go of.",
+        "sees_cancellation": "At once where the stream is closed; else when the stream is garbage-collected.",
     },
 )
 
@@ -148,7 +148,9 @@ class BeaverContextProvider(ContextProvider, AgentMiddleware):
     def __init__(self, host: Host | SyncHost, *, source_id: str = "beaver", **defaults: Unpack[Defaults]) -> None:
         super().__init__(source_id)
         if defaults.get("session"):
-            raise HostMisused("agent-framework makes a session for every run; pass one that `create_session` made")
+            raise HostMisused(
+                "agent-framework creates a new session for every run; pass one that `create_session` returned"
+            )
         self._adapter = Adapter(host, **defaults)
         self._log = make_log()
         self._warned = False
@@ -217,7 +219,10 @@ class BeaverContextProvider(ContextProvider, AgentMiddleware):
         if isinstance(getattr(agent, "client", None), ChatMiddlewareLayer):
             context.extend_middleware(self.source_id, [_Steps(run, self), _ToolCalls(run)])
             return
-        self._warn("its client runs no middleware: tools are not told of, and references stand where it is listed")
+        self._warn(
+            "its client runs no middleware: memory sees no tool results, and references stand where this provider is"
+            " listed"
+        )
         context.extend_messages(self, self.messages(turn))
 
     def messages(self, turn: AdapterTurn) -> list[Message]:
@@ -250,7 +255,7 @@ class BeaverContextProvider(ContextProvider, AgentMiddleware):
             if isinstance(each, InMemoryHistoryProvider):
                 return await each.get_messages(context.session_id, state=session.state.get(each.source_id))
         if any(each.load_messages and each.source_id not in context.context_messages for each in providers):
-            self._warn("plugins are not told the history: list the history provider before this one")
+            self._warn("plugins do not get the history: list the history provider before this one")
         return []
 
     def _warn(self, why: str) -> None:

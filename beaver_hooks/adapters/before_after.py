@@ -148,7 +148,7 @@ class BeforeAfter:
             UnknownTurn: the turn is closed, or none of this object's.
         """
         if (turn := self._open.get(turn_id)) is None:
-            raise UnknownTurn("no turn of that id is open here; run tools between `before` and `after`")
+            raise UnknownTurn("no turn with this id is open; run tools between `before` and `after`")
         return turn.run_tool_now(name, arguments)
 
     @property

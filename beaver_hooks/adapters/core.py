@@ -24,7 +24,7 @@ from beaver_hooks.agent.chat import ToolCall
 from beaver_hooks.agent.presenting import presentable
 from beaver_hooks.agent.tools.box import ToolBox, is_being_cancelled
 from beaver_hooks.agent.tools.rendering import render_error
-from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.config.suggestions import meant_or_known
 from beaver_hooks.host import Host
 from beaver_hooks.log import make_log
 from beaver_hooks.sync import SyncHost
@@ -47,7 +47,7 @@ from beaver_hostspecs.naming import type_name
 T = TypeVar("T")
 
 IDS = str | int | UUID
-CLOSED = "the host was closed meanwhile; close it when the agents that use it are done"
+CLOSED = "the host is closed; close it only when the agents that use it are done"
 
 __all__ = ["Adapter", "AdapterTurn", "Defaults", "OfferedTool", "user_in"]
 
@@ -155,7 +155,7 @@ class Adapter:
     def now(self, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **keywords: Any) -> T:
         """Run a coroutine function in the host's loop and wait for it without one."""
         if isinstance(self._host, Host):
-            raise HostMisused("a Host has no way in without its event loop; give the adapter a SyncHost")
+            raise HostMisused("a Host can be used only inside its event loop; give the adapter a SyncHost")
         try:
             return self._host.call(function, *arguments, **keywords)
         except Forgotten:
@@ -202,7 +202,7 @@ class Adapter:
         """Return a framework's id as text. What shows itself by its address would be another one each time."""
         if value is None or isinstance(value, IDS):
             return None if value is None else str(value)
-        self.limited(what, "it is no text, number or UUID", value)
+        self.limited(what, "it is not a str, a number or a UUID", value)
         return None
 
     async def _offered_soon(self, caller: OpenTurn | Caller) -> tuple[OfferedTool, ...]:
@@ -251,13 +251,12 @@ def _checked(defaults: Defaults) -> dict[str, Any]:
     known = Defaults.__annotations__
     for name in given:
         if name not in known:
-            listed = ", ".join(f"`{each}`" for each in known)
-            raise HostMisused(f"an adapter takes no `{name}`{did_you_mean(name, known) or f'; it takes {listed}'}")
+            raise HostMisused(f"an adapter has no option `{name}`{meant_or_known(name, known, 'options')}")
     fields: dict[str, Any] = {"session": "s", "id": "t", "prompt": "", "when": datetime.now(UTC), **given}
     try:
         Turn(**fields)
     except (TypeError, ValueError) as error:
-        raise HostMisused(f"an adapter was given what cannot work: {error}") from None
+        raise HostMisused(f"an option of the adapter is wrong: {error}") from None
     return given
 
 

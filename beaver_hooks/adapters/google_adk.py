@@ -221,7 +221,7 @@ class _PluginTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> object:
         """Run it; a failure is a result."""
         if (run := self._runs.get(tool_context.invocation_id)) is None:
-            return {"error": f"{MARK} {self.name}: the turn that it belongs to is over"}
+            return {"error": f"{MARK} {self.name}: the turn of this call is over"}
         text = await run.turn.run_tool(self.name, args, call_id=tool_context.function_call_id)
         return {"error": text} if text.startswith(MARK) else text
 

@@ -106,7 +106,7 @@ class PluginTool(BaseTool):
 
     def _turn(self) -> AdapterTurn:
         if self.held is None or self.held.turn is None:
-            raise ToolException(f"{MARK} {self.name}: the turn that it was called in is over")
+            raise ToolException(f"{MARK} {self.name}: the turn of this call is over")
         turn: AdapterTurn = self.held.turn
         return turn
 

@@ -123,7 +123,7 @@ class BeaverRunner:
     ) -> RunResult:
         """Do as `Runner.run_sync` does; needs a `SyncHost`."""
         if self._in_loop:
-            raise HostMisused("`run_sync` cannot wait for a Host, which has an event loop of its own; use a SyncHost")
+            raise HostMisused("`run_sync` cannot use a Host, which needs its own event loop; use a SyncHost")
         run = _Run(self._adapter, options)
         try:
             result = Runner.run_sync(starting_agent, input, **run.options())
@@ -295,7 +295,9 @@ def _tool(offered: OfferedTool) -> FunctionTool:
         run = getattr(context.run_config, "call_model_input_filter", None)
         if isinstance(run, _Run):
             return await run.use(offered.name, arguments, context)
-        return render_error(offered.name, "this run has no memory; it was not started by a BeaverRunner")
+        return render_error(
+            offered.name, "this run has no memory, because a BeaverRunner did not start it; use `BeaverRunner.run`"
+        )
 
     return FunctionTool(
         name=offered.name,

@@ -23,7 +23,7 @@ from beaver_hostspecs import CommandContext, NotAllowed, NotOffered, PluginError
 from beaver_hostspecs.naming import type_name
 
 OFF, ON = "off", "on"
-EVERYWHERE = "`beaver memory on` switches it on again, with --user where the user has an id."
+EVERYWHERE = "`beaver memory on` switches it on again; add --user ID if the user has an id."
 OVERVIEW = "overview"
 """The command that says what a plugin shows in the overview of all."""
 
@@ -70,7 +70,7 @@ class MemoryCommands:
         except PluginError as error:
             raise PluginFailed(f"`{plugin} {words[0]}`: {error}", plugin=plugin) from error
         except Exception as error:
-            known = "`beaver audit tail` shows what is known of it"
+            known = "`beaver audit tail` shows the failure"
             text = f"`{plugin} {words[0]}` failed unexpectedly ({type_name(error)}); {known}"
             raise PluginFailed(text, plugin=plugin) from error
 
@@ -93,7 +93,7 @@ class MemoryCommands:
         try:
             text = await self._engine.host.run_command(plugin, OVERVIEW, (), context)
         except Exception as error:  # noqa: BLE001 - the host has audited it
-            text = f"Its overview cannot be shown ({type(error).__name__}); `beaver doctor` says more."
+            text = f"Its overview cannot be shown ({type(error).__name__}); `beaver doctor` shows the details."
         return [f"  {line}".rstrip() for line in text.splitlines()]
 
     def _offering(self, words: Sequence[str], context: CommandContext) -> str:
@@ -106,11 +106,11 @@ class MemoryCommands:
         found = [name for name, commands in offered.items() if any(each.name == command for each in commands)]
         if len(found) > 1:
             ways = " or ".join(f"`{' '.join((self.called, name, *words))}`" for name in found)
-            raise NotOffered(f"several plugins have a command `{command}`: say {ways}")
+            raise NotOffered(f"several plugins have a command `{command}`; write {ways}")
         if not found:
             names = [*offered, *(each.name for commands in offered.values() for each in commands), OFF, ON]
-            meant = did_you_mean(command, names).rstrip("?")
-            raise NotOffered(f"there is no `{command}` here{meant}. {self._known(context)}")
+            meant = did_you_mean(command, names)
+            raise NotOffered(f"there is no plugin or command `{command}`{meant}. {self._known(context)}")
         return found[0]
 
     async def switch(self, context: CommandContext, *, on: bool) -> str:
@@ -136,7 +136,7 @@ class MemoryCommands:
             return f"Memory is off for all sessions of this user. {EVERYWHERE}"
         if host.is_memory_off(session=session, user=user):
             resumes = EVERYWHERE if session is None else "`/memory on` switches it on again."
-            return f"Memory is off for {where}: nothing is recalled, kept or shown, and no tool of it runs. {resumes}"
+            return f"Memory is off for {where}: nothing is recalled, kept or shown, and no memory tool runs. {resumes}"
         return f"Memory is on for {where}."
 
     def listing(self, plugin: str, context: CommandContext, besides: Collection[str] = ()) -> str:
@@ -156,9 +156,9 @@ class MemoryCommands:
     def _ensure_in_service(self, plugin: str, context: CommandContext) -> None:
         if plugin not in self._engine.host.commands:
             known = self._known(context)
-            raise NotOffered(f"`{plugin}` is not in service: it is {self._engine.status[plugin]}. {known}")
+            raise NotOffered(f"`{plugin}` cannot be used: it is {self._engine.status[plugin]}. {known}")
 
     def _known(self, context: CommandContext) -> str:
         with_commands = [name for name, commands in self._engine.host.offered_commands(context).items() if commands]
-        plugins = f", and for their commands: {', '.join(with_commands)}" if with_commands else ""
+        plugins = f"; plugins with commands: {', '.join(with_commands)}" if with_commands else ""
         return f"Commands: {OFF}, {ON}{plugins}."

@@ -86,9 +86,9 @@ def checked_prompt(prompt: str) -> str:
         InvalidTurn: it is no text, or holds nothing but whitespace and NUL.
     """
     if not isinstance(prompt, str):
-        raise InvalidTurn("the prompt is not text; give it as a str")
+        raise InvalidTurn("the prompt must be a str")
     if not prompt.replace("\0", "").strip():
-        raise InvalidTurn("the prompt is empty; say something")
+        raise InvalidTurn("the prompt is empty; write one")
     return presentable(prompt)
 
 

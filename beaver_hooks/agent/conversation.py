@@ -18,11 +18,11 @@ from beaver_hostspecs import CommandContext, Message, NotOffered, Trust
 
 HELP = {
     "help": "this list",
-    "memory": "how each memory is and what it shows; `/memory off`, `/memory on`, `/memory [PLUGIN] COMMAND ...`",
-    "skill": "the skills; `/skill NAME` activates one from now on, `/skill off NAME` no longer",
-    "session": "the id of this session, to go on with it later",
-    "new": "begin a new session",
-    "exit": "end (so does Ctrl-D)",
+    "memory": "the state of each memory; also `/memory off`, `/memory on`, `/memory [PLUGIN] COMMAND ...`",
+    "skill": "the skills; `/skill NAME` activates one, `/skill off NAME` deactivates it",
+    "session": "the id of this session, to continue it later",
+    "new": "start a new session",
+    "exit": "end the chat (as Ctrl-D does)",
 }
 
 Run = Callable[[list[str]], Awaitable[str]]
@@ -97,7 +97,7 @@ class Conversation:
         }
         if name not in commands:
             meant = did_you_mean(name, commands).replace("`", "`/", 1) or "; /help lists them"
-            raise NotOffered(f"there is no command /{name}{meant.rstrip('?')}. To say this to the agent, begin with //")
+            raise NotOffered(f"there is no command /{name}{meant}. To send this line to the agent, start it with //")
         return await commands[name](words)
 
     async def troubles(self) -> dict[str, str]:
@@ -162,17 +162,17 @@ class Conversation:
         for name in names:
             if name not in self.skills:
                 always = name in self.engine.settings.skills
-                why = "is active by the configuration, `agent.skills`" if always else "is not active"
+                why = "is active because `agent.skills` in the configuration names it" if always else "is not active"
                 raise NotOffered(f"the skill `{name[:64]}` {why}. {self._active()}")
         self.skills = [name for name in self.skills if name not in names]
         return self._active()
 
     async def _session(self, _words: list[str]) -> str:
-        return f"{self.session}\nGo on with it later: beaver chat --session {self.session}"
+        return f"{self.session}\nContinue it later: beaver chat --session {self.session}"
 
     async def _new(self, words: list[str]) -> str:
         if words:
-            raise NotOffered("/new takes nothing; the new session gets an id of its own")
+            raise NotOffered("/new takes no words; the new session gets its own id")
         self.session = new_session_id()
         return "\n".join(filter(None, (f"A new session: {self.session}", await self.start())))
 

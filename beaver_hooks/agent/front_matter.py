@@ -46,7 +46,7 @@ def read_front_matter(text: str) -> tuple[Mapping[str, str], str]:
         raise FrontMatterError("has no front matter; begin it with a line `---`")
     ends = [number for number, line in enumerate(lines) if number and line.rstrip() == FENCE]
     if not ends:
-        raise FrontMatterError("has front matter without an end; close it with a line `---`")
+        raise FrontMatterError("has front matter that does not end; close it with a line `---`")
     values = _values(lines[1 : ends[0]])
     if NAME.fullmatch(values.get("name", "")) is None:
         raise FrontMatterError("has no usable name; add `name: a-word` to its front matter")
@@ -77,7 +77,7 @@ def _check_continued(line: str, key: str, number: int) -> None:
     if key in KNOWN:
         raise FrontMatterError(f"has a `{key}` of several lines (line {number}); write it on one")
     if not key or not line.startswith((" ", "\t", "-")):
-        raise FrontMatterError(f"has a line that is no `key: value` (line {number})")
+        raise FrontMatterError(f"has a line that is not `key: value` (line {number})")
 
 
 def _value(text: str, key: str, number: int) -> str:
@@ -104,4 +104,4 @@ def _unquoted(text: str, key: str, number: int) -> str:
 
 
 def _badly_quoted(key: str, number: int) -> FrontMatterError:
-    return FrontMatterError(f"has a `{key}` with a quote that does not fit (line {number})")
+    return FrontMatterError(f"has a `{key}` with a quote that is not closed (line {number})")

@@ -25,7 +25,7 @@ from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import Answer, AuditUnavailable, Message, Scope, Trust
 
 TOOL_LIMIT = (
-    "I stopped here: this prompt has used up its {rounds} rounds of tool calls. What the tools answered is not kept in"
+    "I stopped here: this prompt has used all its {rounds} rounds of tool calls. What the tools answered is not kept in"
     " this conversation, so ask again for less at a time, or raise agent.maxToolRounds."
 )
 CUT = frozenset({"length", "content_filter"})

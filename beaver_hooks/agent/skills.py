@@ -95,7 +95,10 @@ class SkillLibrary:
                 problems.append(str(found))
             elif found.name in skills:
                 first = _shown(skills[found.name].path)
-                problems.append(f"{_shown(found.path)}: its name `{found.name}` is taken by {first}, which is used")
+                problems.append(
+                    f"{_shown(found.path)}: its name `{found.name}` is already the name of {first}, which is used"
+                    " instead"
+                )
             else:
                 skills[found.name] = found
         return SkillList(skills=tuple(skills[name] for name in sorted(skills)), problems=tuple(problems))
@@ -138,7 +141,7 @@ def read_skill(path: Path, folder: Path, believes: Believes = believe_all) -> Sk
     try:
         real = path.resolve(strict=True)
         if not real.is_relative_to(folder.resolve()):
-            raise _fault(path, "leads out of its skill folder and is not followed; copy it there")
+            raise _fault(path, "is a link to a place outside its skill folder and is not followed; copy the file there")
         content = _read(real)
     except (OSError, RuntimeError) as error:  # a link to itself is a RuntimeError before Python 3.13
         raise _fault(path, f"cannot be read ({_why(error)}); check its permissions") from None
@@ -209,7 +212,7 @@ def _read(path: Path) -> bytes:
 def _unknown(name: str, known: Sequence[str], problems: Sequence[str]) -> str:
     listed = ", ".join(f"`{each}`" for each in known) or "none"
     wrong = f"; not usable: {'; '.join(problems)}" if problems else ""
-    return f"there is no skill `{printable(name[:64])}`{did_you_mean(name, known)}; there are: {listed}{wrong}"
+    return f"there is no skill `{printable(name[:64])}`{did_you_mean(name, known)}; the skills are: {listed}{wrong}"
 
 
 def _fault(path: Path, problem: str) -> SkillError:

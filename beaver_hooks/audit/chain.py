@@ -1,7 +1,7 @@
 """How audit records are bound to each other. Pure: no file, no clock.
 
 Each record carries HMAC-SHA256 over the code of the record before it and its own canonical bytes, its number
-among them. Whoever lacks the key cannot change, insert, drop or reorder records unnoticed, with one exception
+among them. Without the key a program cannot change, insert, drop or reorder records unnoticed, with one exception
 that is in the nature of a chain: cutting off its end leaves a shorter chain that is whole. Against that, keep
 a `Head` somewhere else and hand it to `verify`. Whoever has the key can forge everything; a head kept
 elsewhere shows that too.

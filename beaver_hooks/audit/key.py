@@ -51,7 +51,7 @@ def read_key(folder: Path) -> Key | None:
         raise AuditUnavailable(_advice(path, f"cannot be read ({error.strerror})")) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise AuditUnavailable(_advice(path, "is no plain file"))
+        raise AuditUnavailable(_advice(path, "is not a regular file"))
     with os.fdopen(descriptor, "rb") as file:
         tightened = _tighten(path, descriptor)
         return Key(secret=_parse(path, file), tightened=tightened)
@@ -68,10 +68,10 @@ def make_key(folder: Path) -> Key:
         sweep(path)
         create_once(path, secrets.token_hex(_LENGTH).encode("ascii") + b"\n")
     except OSError as error:
-        raise AuditUnavailable(_advice(path, f"cannot be made ({error.strerror})")) from error
+        raise AuditUnavailable(_advice(path, f"cannot be written ({error.strerror})")) from error
     key = read_key(folder)
     if key is None:
-        raise AuditUnavailable(_advice(path, "vanished while it was made"))
+        raise AuditUnavailable(_advice(path, "disappeared while it was written"))
     return key
 
 

@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 COMMANDS = {
-    "init": "Write a configuration and the folder for state.",
+    "init": "Write a configuration and the state folder.",
     "chat": "Talk to the agent.",
     "run": "Answer one prompt.",
-    "sessions": "Look after the conversations that are stored.",
-    "memory": "See how each memory is, switch them off and on, use their commands.",
-    "hooks": "Give another agent memory by the hooks in its settings.",
-    "plugins": "List the installed plugins and how they are.",
+    "sessions": "List, search, export and delete stored conversations.",
+    "memory": "Show the state of each memory, switch memory off and on, run plugins' commands.",
+    "hooks": "Give another agent memory through the hooks in its settings.",
+    "plugins": "List the installed plugins and their states.",
     "config": "Read and edit the configuration.",
     "why": "Explain a turn: what was recalled, injected and kept.",
     "audit": "Verify and read the audit trail.",
     "trust": "Review and confirm a configuration that was found.",
     "check": "Check the configuration and the environment.",
-    "doctor": "Examine everything that is kept.",
+    "doctor": "Examine the stored state: databases, files and their permissions.",
     "mcp": "Serve memory to clients of the Model Context Protocol.",
-    "completion": "Print the script by which a shell completes `beaver`.",
+    "completion": "Print the script with which a shell completes `beaver`.",
 }
 """The commands, in the order of the help, each with its line there. The module of each has its name."""
 
@@ -40,12 +40,12 @@ EXIT_CODES = """
 \b
 Exit codes:
   0    done
-  1    a problem was found, stdout cannot be written, or the unexpected happened
-  2    the command line is wrong, or what it names is not there
-  3    the configuration is wrong or nobody has confirmed it
+  1    a problem was found, stdout cannot be written, or an unexpected error
+  2    the command line is wrong, or names something that does not exist
+  3    the configuration is wrong or is not confirmed
   4    the model did not answer
   5    sessions, state or audit trail cannot be read or written
-  6    a plugin failed that cannot be passed over
+  6    a required plugin, or the plugin of the command, failed
   129  ended by SIGHUP
   130  interrupted
   143  ended by SIGTERM
@@ -117,7 +117,7 @@ def plugin_group(name: str) -> click.Command | None:
 def _loaded(name: str, point: Any) -> click.Command:
     from beaver_hostspecs import PluginFailed  # noqa: PLC0415 - see above
 
-    why, cause = "they are no click command", None
+    why, cause = "they are not a click command", None
     try:
         found = point.load()
     except Exception as error:  # noqa: BLE001 - whatever it is, it is raised below
@@ -142,8 +142,8 @@ def _points() -> Iterator[tuple[str, Any]]:
     cls=Root, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80}
 )
 @click.version_option(__version__, prog_name="beaver", message="%(prog)s %(version)s")
-@click.option("--config", metavar="FILE", help="The configuration file, trusted by naming it.")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
+@click.option("--config", metavar="FILE", help="The configuration file; naming it here confirms it.")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 @click.pass_context
 def beaver(ctx: click.Context, config: str | None) -> None:
     """Run an agent whose memory is plugins, and look after what it keeps.

@@ -36,18 +36,23 @@ def _as_head(ctx: click.Context, param: click.Parameter, value: str | None) -> H
 
 @click.group(name="audit")
 def command() -> None:
-    """Verify and read the audit trail: content-free facts, each chained to the one before."""
+    """Verify and read the audit trail: content-free records, each chained to the one before."""
 
 
 @command.command(name="verify")
-@click.option("--expect", metavar="HEAD", callback=_as_head, help="A head that was printed before and kept elsewhere.")
+@click.option(
+    "--expect",
+    metavar="HEAD",
+    callback=_as_head,
+    help="A head that `verify` printed before and that you kept elsewhere.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
 @click.pass_context
 def verify_command(ctx: click.Context, *, expect: Head | None, as_json: bool, config: Path | None) -> None:
-    """Check the whole trail. The exit code is 1 if anything was changed or is missing.
+    """Check the whole trail. The exit code is 1 if a record was changed or is missing.
 
-    That its end was cut off shows only against a head that was printed before and kept elsewhere (--expect).
+    A missing end can be found only by comparison with a head that was printed before and kept elsewhere (--expect).
     """
     folder = configured(config).state_folder
     there = has_trail(folder)
@@ -63,22 +68,22 @@ def verify_command(ctx: click.Context, *, expect: Head | None, as_json: bool, co
 
 
 @command.command(name="tail")
-@click.option("-n", "--number", type=click.IntRange(min=1), default=20, show_default=True, help="How many events.")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what is appended, until Ctrl-C.")
-@click.option("--plugin", metavar="NAME", help="Only what is about this plugin.")
-@click.option("--turn", metavar="TURN", help="Only what is about this turn; the beginning of its id is enough.")
+@click.option("-n", "--number", type=click.IntRange(min=1), default=20, show_default=True, help="The number of events.")
+@click.option("-f", "--follow", is_flag=True, help="Follow new events until Ctrl-C.")
+@click.option("--plugin", metavar="NAME", help="Only events of this plugin.")
+@click.option("--turn", metavar="TURN", help="Only events of this turn; the beginning of its id is enough.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines, one object per event.")
 @common
 def tail_command(
     *, number: int, follow: bool, plugin: str | None, turn: str | None, as_json: bool, config: Path | None
 ) -> None:
-    """Show the last events, the newest at the end, with their numbers and times in UTC."""
+    """Show the last events, the newest last, with their numbers and times in UTC."""
     folder = configured(config).state_folder
     wanted = Filter(plugin=plugin, turns=() if turn is None else recorded_turns(folder, turn))
     with waiting("Reading the audit trail"):
         last, records = newest(folder, number, wanted.takes if wanted else None) if has_trail(folder) else (0, [])
     if not records:
-        show("No event fits." if last else nothing_yet(folder), err=as_json or follow)
+        show("No event matches the options." if last else nothing_yet(folder), err=as_json or follow)
     _print(records, as_json=as_json)
     if follow:
         for record in _following(folder, last):

@@ -14,22 +14,22 @@ SHORT_TURN = 13
 
 MEANINGS = {
     "changed": "its content is not what was written: it was changed in the database",
-    "forged": "it was not written with the key of this trail: another program wrote it, or the key was replaced",
-    "missing": "it is not there: it was removed, or the file is older than the trail was",
-    "reordered": "it is not where it was written: records were moved",
-    "not the expected head": "it is another one than the head you expect: the trail was written anew or replaced",
+    "forged": "it was not written with the key of this trail: another program wrote it, or audit.key was replaced",
+    "missing": "it is missing: it was removed, or host.db is an older copy",
+    "reordered": "it is not at its own place: records were moved",
+    "not the expected head": "it differs from the head that you expect: the trail was rewritten or replaced",
 }
 
 BROKEN = """\
 The audit trail is broken at record {bad}: {meaning}.
-{good} From there on it proves nothing.
-Compare host.db with a backup. To go on with a trail that is whole, move host.db
+{good} The records after it prove nothing.
+Compare host.db with a backup. To start a new trail, move host.db
 (with its -wal and -shm files) and audit.key away together, and keep them."""
 
 WHOLE = """\
-The audit trail is whole: {good}, none changed, moved or missing.
+The audit trail is intact: {good}, none changed, moved or missing.
 Its head is {head}
-Keep the head elsewhere: only --expect HEAD shows that the end was cut off."""
+Keep the head elsewhere: only with --expect HEAD can a missing end be found."""
 
 
 @attrs.frozen(kw_only=True)
@@ -59,7 +59,7 @@ def verdict_text(verdict: Verdict) -> str:
     """Return what was found, where, and what that means."""
     good = counted(verdict.checked, "record")
     if verdict.head is None and verdict.ok:
-        return "The audit trail is whole, and has no records yet."
+        return "The audit trail is intact, and has no records yet."
     if verdict.ok:
         return WHOLE.format(good=good, head=_head(verdict.head))
     before = f"The {good} before it {'is' if verdict.checked == 1 else 'are'} good."

@@ -43,13 +43,13 @@ PATIENCE = 5.0
 """Seconds that `/why` waits for what the plugins still do about the last answer."""
 
 RED, YELLOW, DIM = colours.whole("red"), colours.whole("yellow"), colours.whole("bright_black")
-WHY = "what was recalled for your last prompt and kept of it, and why"
+WHY = "what memory recalled for your last prompt and kept of it, and why"
 
 
 @click.command(name="chat")
-@click.option("--session", metavar="ID", type=IDENTIFIER, help="The session to go on with, or a new one of that id.")
-@click.option("-c", "--continue", "again", is_flag=True, help="Go on with the session used last.")
-@click.option("--user", metavar="ID", type=IDENTIFIER, help="Who speaks.")
+@click.option("--session", metavar="ID", type=IDENTIFIER, help="The session to continue, or the id of a new one.")
+@click.option("-c", "--continue", "again", is_flag=True, help="Continue the session that was used last.")
+@click.option("--user", metavar="ID", type=IDENTIFIER, help="The id of the user who speaks.")
 @trust_option
 @no_memory_option
 @click.option("--skill", "skills", metavar="NAME", multiple=True, help="Activate a skill; may be given several times.")
@@ -68,8 +68,8 @@ def command(
 ) -> None:
     """Talk to the agent.
 
-    Ctrl-D or /exit ends it. Ctrl-C takes back the prompt that is being answered and keeps the session. /help lists the
-    commands; a line that ends with a backslash goes on in the next one.
+    Ctrl-D or /exit ends the chat. Ctrl-C cancels the prompt that is being answered and keeps the session. /help lists
+    the commands; a line that ends with a backslash continues in the next one.
 
     Where lines are piped in, the exit code is that of the first one that failed.
     """
@@ -103,7 +103,7 @@ def _talk(loaded: LoadedConfig, session: str | None, *, again: bool, trust: str 
         conversation.further = {"why": (WHY, partial(_why, conversation))}
         return _Terminal(thread, conversation).talk()
     finally:
-        with waiting("Waiting for the plugins to keep what was said"):
+        with waiting("Waiting for the plugins to store this turn"):
             thread.end(_nothing if engine is None else engine.close)
 
 
@@ -147,7 +147,7 @@ class _Terminal:
         except Terminated:
             raise
         except KeyboardInterrupt:
-            show("\nTaken back. Ctrl-D ends." if self._interactive else "")
+            show("\nThe prompt was cancelled. Ctrl-D ends the chat." if self._interactive else "")
 
     def _try(self, line: str) -> None:
         """Answer a line, or say why that cannot be done: the conversation goes on."""
@@ -158,7 +158,7 @@ class _Terminal:
         except BeaverError as error:
             self._fail(error, sentence(error))
         except Exception as error:  # noqa: BLE001 - whatever a plugin raised
-            known = "`beaver audit tail` shows what is known of it."
+            known = "`beaver audit tail` shows the failure."
             self._fail(error, f"{UNEXPECTED.format(type(error).__name__)} {known}")
 
     def _fail(self, error: Exception, text: str) -> None:
@@ -179,7 +179,7 @@ class _Terminal:
     def _greet(self) -> None:
         provider = self._conversation.engine.loaded.config.provider
         show(f"beaver {__version__}, model {provider.model or provider.kind}, session {self._conversation.session}")
-        show("/help lists the commands, Ctrl-D ends.")
+        show("/help lists the commands, Ctrl-D ends the chat.")
         if complaint := self._conversation.complaint:
             show(f"! {complaint}", err=True, paint=RED)
 
@@ -196,9 +196,9 @@ class _Terminal:
         now = self._thread.call(self._conversation.troubles)
         for name, text in now.items():
             if name not in self._troubles:
-                show(f"! {name} is {text}. You can go on; `beaver doctor` says more.", paint=YELLOW)
+                show(f"! {name} is {text}. You can go on; `beaver doctor` shows the details.", paint=YELLOW)
         for name in self._troubles.keys() - now.keys():
-            show(f"! {name} is well again")
+            show(f"! {name} works again")
         self._troubles = now
 
     def _read(self) -> str:
@@ -230,14 +230,14 @@ async def _newest(engine: EngineLoadResult, user: str | None) -> str | None:
 async def _why(conversation: Conversation, words: list[str]) -> str:
     """Explain the newest answer of a conversation by its receipt."""
     if words:
-        raise NotOffered("/why takes nothing; `beaver why TURN` explains an earlier turn")
+        raise NotOffered("/why takes no words; `beaver why TURN` explains an earlier turn")
     if conversation.last is None:
-        raise NotOffered("nothing was answered here yet; `beaver why` explains an earlier turn")
+        raise NotOffered("this session has no answer yet; `beaver why` explains the last turn of any session")
     engine, turn = conversation.engine, conversation.last.turn_id
     await engine.host.drain(PATIENCE)
     receipt = await engine.host.receipt(turn)
     if receipt is None:
-        raise NotOffered("no receipt of the last turn is kept; `beaver doctor` says more")
+        raise NotOffered("no receipt of the last turn is kept; `beaver doctor` shows the details")
     return explanation(turn, receipt, {}, engine.loaded.config)
 
 

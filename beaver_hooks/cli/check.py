@@ -28,10 +28,10 @@ from beaver_hostspecs import BeaverError, ConfigurationError
 def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
     """Check the configuration and the environment.
 
-    Opens the agent as `beaver run` would, with its plugins, and closes it again; the model is asked nothing. What it
-    finds is ok, a warning or a problem, and says what to do. The exit code is 0, or 1 where there is a problem, or 3
-    where the configuration is wrong, lacks a credential that it names, or waits to be confirmed. It is not asked about
-    here.
+    Starts the agent with its plugins, as `beaver run` would, and closes it again, without a request to the model. Each
+    finding is ok, a warning or a problem, and names the remedy. The exit code is 0, or 1 if there is a problem, or 3 if
+    the configuration is wrong, lacks a credential that it names, or is not confirmed. The command does not ask for a
+    confirmation.
     """
     set_up_log()
     looked = settings.look(config)
@@ -55,7 +55,7 @@ def state_folder(folder: Path) -> Finding:
     if os.access(there, os.W_OK | os.X_OK):
         return ok("state folder", printable(str(folder)))
     text = f"{printable(str(there))} cannot be written"
-    return problem("state folder", text, "make it writable, or name another one in `host.stateFolder`")
+    return problem("state folder", text, "make it writable, or set `host.stateFolder` to another folder")
 
 
 def _person_folder(loaded: LoadedConfig) -> list[Finding]:
@@ -107,4 +107,4 @@ def _skills(loaded: LoadedConfig) -> list[Finding]:
 
 def _parted(sentence: str) -> tuple[str, str]:
     text, found, remedy = sentence.rpartition("; ")
-    return (text, remedy) if found else (sentence, "correct it, or take it out of its folder")
+    return (text, remedy) if found else (sentence, "correct the skill, or remove it from its folder")

@@ -16,7 +16,7 @@ SHELLS: dict[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComple
 
 WHERE = """
 \b
-Where to put it:
+How to install it:
   bash   add to ~/.bashrc:   eval "$(beaver completion bash)"
   zsh    add to ~/.zshrc, after compinit:
                              eval "$(beaver completion zsh)"
@@ -27,12 +27,12 @@ Where to put it:
 
 @click.command(name="completion", epilog=WHERE)
 @click.argument("shell", required=False, type=click.Choice(tuple(SHELLS)))
-@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 @click.pass_context
 def command(ctx: click.Context, shell: str | None) -> None:
-    """Print the script by which a shell completes `beaver`.
+    """Print the script with which a shell completes `beaver`.
 
-    It is the script for your own shell, as SHELL says it, unless you name another one.
+    Without an argument it is the script for the shell that the variable SHELL names.
     """
     made = SHELLS[shell or _own_shell()](ctx.find_root().command, {}, PROGRAM, VARIABLE)
     show(made.source(), end="")
@@ -41,5 +41,5 @@ def command(ctx: click.Context, shell: str | None) -> None:
 def _own_shell() -> str:
     name = PurePath(os.environ.get("SHELL", "")).name
     if name not in SHELLS:
-        raise click.UsageError(f"SHELL does not say which shell is yours; name one: {', '.join(SHELLS)}.")
+        raise click.UsageError(f"The variable SHELL does not name a supported shell; choose one: {', '.join(SHELLS)}.")
     return name

@@ -19,17 +19,17 @@ from beaver_hooks.config.effective import MASK, effective
 from beaver_hooks.config.kinds import key_of, optional_of, settings_fields
 from beaver_hooks.config.paths import printable
 from beaver_hooks.config.reading import read_json
-from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.config.suggestions import meant_or_known
 from beaver_hooks.registry.settings_classes import renames, settings_classes
 
-MASKED = f'"{MASK}" stands for a secret in the file itself, or for a setting of a plugin that is not loaded.'
+MASKED = f'"{MASK}" hides a secret that is in the file itself, or a setting of a plugin that is not loaded.'
 
 
 def _keys(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
     """Return the keys of a path."""
     keys = tuple(value.split(".")) if value is not None else ()
     if not all(keys):
-        raise click.BadParameter("it is keys with dots between them, for example agent.maxToolRounds", ctx, param)
+        raise click.BadParameter("write keys with dots between them, for example agent.maxToolRounds", ctx, param)
     return keys
 
 
@@ -43,8 +43,8 @@ def command() -> None:
     """Read and edit the configuration.
 
     PATH is the keys of a setting with dots between them: agent.maxToolRounds. An edit keeps the formatting of the file,
-    is refused where the configuration would not be right, and counts as confirmed, as you made it. What takes effect
-    does so when a host opens next.
+    is refused if the result would be wrong, and counts as confirmed. It takes effect when `beaver` or another host
+    starts next.
     """
 
 
@@ -88,7 +88,7 @@ def unset(*, path: tuple[str, ...], dry_run: bool, config: Path | None) -> None:
     try:
         edited(found, lambda _: [Step(path=path, remove=True)], dry=dry_run)
     except KeyError:
-        text = f"There is no {'.'.join(path)} in {printable(str(found.path))}; nothing is unset."
+        text = f"There is no {'.'.join(path)} in {printable(str(found.path))}; nothing was changed."
     else:
         return
     raise click.UsageError(text)
@@ -148,7 +148,7 @@ def _value(text: str) -> Any:
 
 
 def _no_constant(_: str) -> NoReturn:
-    raise ValueError("NaN and infinity are no JSON")
+    raise ValueError("NaN and infinity are not JSON")
 
 
 def _found(value: Any, path: tuple[str, ...]) -> Any:
@@ -156,6 +156,8 @@ def _found(value: Any, path: tuple[str, ...]) -> Any:
     for number, key in enumerate(path, 1):
         there = value if isinstance(value, Mapping) else {}
         if key not in there:
-            raise click.UsageError(f"There is no setting {'.'.join(path[:number])}{did_you_mean(key, there)}")
+            raise click.UsageError(
+                f"There is no setting {'.'.join(path[:number])}{meant_or_known(key, there, 'settings')}."
+            )
         value = there[key]
     return value

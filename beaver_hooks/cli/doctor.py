@@ -24,11 +24,11 @@ from beaver_hostspecs import ConfigurationError
 @common
 @click.pass_context
 def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
-    """Examine everything that is kept.
+    """Examine the stored state: databases, files and their permissions.
 
-    That is the databases, the audit chain, the health of the plugins, files and who else can read them, confirmations,
-    free space. Loads no plugin, repairs nothing and makes nothing; each finding says what to do. A plugin that is
-    degraded is a problem here. The exit code is 0, or 1 where there is a problem.
+    It also examines the audit chain, the health of the plugins, confirmations and free space. It loads no plugin, and
+    changes and creates nothing; each finding names the remedy. A degraded plugin is a problem here. The exit code is 0,
+    or 1 if there is a problem.
     """
     set_up_log()
     looked = settings.look(config)
@@ -43,7 +43,7 @@ def confirmations(environment: Mapping[str, str]) -> list[Finding]:
     """Return whether the record of confirmed configurations can be read, and is nobody else's to change."""
     path = record_path(environment)
     if not is_there(path):
-        return [ok("confirmations", "no configuration was ever confirmed")]
+        return [ok("confirmations", "no configuration has been confirmed")]
     try:
         count = len(read_record(path))
     except ConfigurationError as error:
@@ -59,7 +59,7 @@ def _kept(looked: settings.Looked) -> Iterator[Finding]:
         yield fault
         return
     yield ok("state folder", printable(str(folder)))
-    with waiting("Looking at the files"):
+    with waiting("Examining the files"):
         yield from files.examine(files.entries(folder), what="the state folder", root=folder)
         yield from _elsewhere(looked)
         yield from origin.examine(folder, looked.further_folders, os.environ)

@@ -18,11 +18,9 @@ from beaver_hostspecs import scrub
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-LITERAL = (
-    'The credential is in the file itself; safer is an environment variable, named by {"env": "NAME"} in its place.'
-)
+LITERAL = 'The credential is in the file itself; an environment variable is safer: write {"env": "NAME"} in its place.'
 
-dry_run = click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
+dry_run = click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
 
 
 def target(config: Path | None) -> Found:
@@ -46,10 +44,10 @@ def edited(found: Found, steps: Steps, *, dry: bool) -> Edited:
     )
     where = printable(str(done.path))
     if not done.differs:
-        show(f"{where} says that already; nothing is written.")
+        show(f"{where} has that value already; nothing was written.")
         return done
     changes = "; ".join(str(each) for each in done.changes) or "$schema"
-    end = "nothing is written" if dry else "it takes effect when a host opens next"
+    end = "nothing was written" if dry else "it takes effect when `beaver` or another host starts next"
     show(scrub(f"{changes} (in {where}); {end}."))
     if any(each.after is not None and each.after.kind == "secret" for each in done.changes):
         show(LITERAL, err=True)

@@ -15,7 +15,7 @@ AFTERWORD = "afterword"
 """The attribute of an error that has more to say on stderr after its sentence."""
 
 DEBUG = "--debug"
-UNEXPECTED = "something unexpected happened ({})."
+UNEXPECTED = "an unexpected error happened ({})."
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -71,7 +71,9 @@ def _say(error: Exception, *, debug: bool) -> int:
         if afterword := getattr(error, AFTERWORD, None):
             _add(afterword)
     else:
-        tell(f"Error: {UNEXPECTED.format(type(error).__name__)} Repeat it with {DEBUG} to see where.")
+        tell(
+            f"Error: {UNEXPECTED.format(type(error).__name__)} Run the command again with {DEBUG} to see the traceback."
+        )
     return exit_code(error)
 
 

@@ -27,13 +27,14 @@ from beaver_hostspecs import ConfigurationError, Trust, scrub
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 TWICE = (
-    "The hooks are installed twice, with different options, so that each prompt is asked about twice: uninstall one."
+    "The hooks are installed twice with different options, so each prompt is processed twice; uninstall one of them."
 )
-OFF = "`disableAllHooks` is true in a settings file, so that Claude Code runs no hook; take it out."
+OFF = "`disableAllHooks` is true in a settings file, so Claude Code runs no hook; remove that setting."
 ABOUT_TOOLS = (
-    "What is recalled and learned is up to the plugins: `curated`, which is on by default, shows what it keeps, and is"
-    " changed by its tool alone. Once a session has started, `beaver hooks status` lists what each does. The tools come"
-    " by MCP (with `beaver-hooks[mcp]`); this adds them:"
+    "Each plugin decides what it recalls and learns: `curated`, which is on by default, shows its files and changes"
+    " them"
+    " only through its tool. After a session has started, `beaver hooks status` lists what each plugin does. The tools"
+    " need MCP (the extra `beaver-hooks[mcp]`); add them with:"
 )
 AGENTS = click.Choice(["claude-code"])
 
@@ -42,11 +43,15 @@ def _common(function: Function) -> Function:
     for option in (
         click.argument("agent", type=AGENTS),
         click.option(
-            "--scope", type=click.Choice(looking.SCOPES), default="user", help="Which settings file.", show_default=True
+            "--scope",
+            type=click.Choice(looking.SCOPES),
+            default="user",
+            help="The settings file to change.",
+            show_default=True,
         ),
-        click.option("--dry-run", "dry", is_flag=True, help="Show what would change, and change nothing."),
+        click.option("--dry-run", "dry", is_flag=True, help="Show what would change, and write nothing."),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
-        click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened."),
+        click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."),
     ):
         function = option(function)
     return function
@@ -54,7 +59,7 @@ def _common(function: Function) -> Function:
 
 @click.group(name="hooks")
 def command() -> None:
-    """Give another agent memory by the hooks in its settings.
+    """Give another agent memory through the hooks in its settings.
 
     For Claude Code there are three settings files: `user` is in CLAUDE_CONFIG_DIR or ~/.claude, `project` is
     .claude/settings.json of the working directory, `local` is .claude/settings.local.json there.
@@ -64,12 +69,12 @@ def command() -> None:
 @command.command()
 @_common
 @click.option("--config", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path),
-              help="One configuration for every project, trusted by naming it.")  # fmt: skip
+              help="One configuration for every project; naming it here confirms it.")  # fmt: skip
 @click.option("--trust", type=click.Choice([each.value for each in Trust]), default=Trust.FULL.value,
-              help="How far the person who types is trusted.", show_default=True)  # fmt: skip
-@click.option("--user", metavar="ID", type=IDENTIFIER, help="Whose memory it is.")
+              help="How far memory trusts the user who types the prompts.", show_default=True)  # fmt: skip
+@click.option("--user", metavar="ID", type=IDENTIFIER, help="The id of the user whose memory is used.")
 @click.option("--budget", metavar="TOKENS", type=click.IntRange(min=1),
-              help="What memory may add per prompt.  [default: 2000]")  # fmt: skip
+              help="The most tokens that memory may add to a prompt.  [default: 2000]")  # fmt: skip
 @click.pass_context
 def install(
     ctx: click.Context, /, agent: str, scope: Scope, *, dry: bool, as_json: bool, config: Path | None, trust: str,
@@ -77,8 +82,8 @@ def install(
 ) -> None:  # fmt: skip
     """Write the hooks into a settings file.
 
-    Everything else in it stays. Without --config each project has the configuration and the memory of its own folder;
-    a configuration that is found there counts only once it was confirmed by `beaver trust`.
+    The other settings in the file stay. Without --config each project uses the configuration and the memory of its own
+    folder; a configuration that is found there takes effect only after `beaver trust` has confirmed it.
     """
     if not hasattr(socket, "AF_UNIX"):
         raise ConfigurationError("", "the hooks need Unix sockets, which Python lacks on this system; use `beaver mcp`")
@@ -95,9 +100,10 @@ def install(
 @command.command()
 @_common
 def uninstall(agent: str, scope: Scope, *, dry: bool, as_json: bool) -> None:
-    """Take the hooks out of a settings file.
+    """Remove the hooks from a settings file.
 
-    A file that nobody has changed since gets the same bytes back that it had. Otherwise only our entries go.
+    A file that was not changed after the installation gets its earlier bytes back. Otherwise only the hooks of Beaver
+    Hooks are removed.
     """
     change = _installation(scope).uninstall(dry=dry)
     _tell(change, agent, dry=dry, as_json=as_json, words=("uninstalled", "No hooks are installed"))
@@ -106,12 +112,12 @@ def uninstall(agent: str, scope: Scope, *, dry: bool, as_json: bool) -> None:
 @command.command()
 @click.argument("agent", type=AGENTS, required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 @click.pass_context
 def status(ctx: click.Context, agent: str | None, *, as_json: bool) -> None:
-    """Show where the hooks are installed, whether they can work, and how memory is in this folder.
+    """Show where the hooks are installed, whether they work, and the state of memory in this folder.
 
-    The exit code is 1 where there is a problem.
+    The exit code is 1 if there is a problem.
     """
     cwd = Path.cwd()
     found = [looking.examine(scope, os.environ, cwd) for scope in looking.SCOPES]
@@ -138,16 +144,18 @@ def status(ctx: click.Context, agent: str | None, *, as_json: bool) -> None:
 
 @command.command()
 @click.argument("agent", type=AGENTS)
-@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 def trust(agent: str) -> None:  # noqa: ARG001 - the other commands take it, too
-    """Confirm the memory that lies in the working directory.
+    """Confirm the memory folder .beaver of the working directory.
 
-    Somebody's repository may bring a .beaver folder, and what the memory in it says would reach the model as yours. So
-    one that the hooks have not made is not used until you say here that it is yours.
+    A repository of another person may contain a .beaver folder, whose memory would reach the model as yours. So a
+    folder that the hooks did not make is used only after you have confirmed here that it is yours.
     """
     folder = find_folder(os.environ, Path.cwd())
     if not folder.is_dir():
-        raise ConfigurationError("", f"there is no folder {printable(str(folder))}; change to where it is")
+        raise ConfigurationError(
+            "", f"there is no folder {printable(str(folder))}; run this in the folder of the project"
+        )
     keep_folder(folder, os.environ)
     show(f"The memory in {printable(str(folder))} is confirmed.")
 
@@ -226,15 +234,19 @@ def _shown(found: looking.Found) -> str:
 
 def _shown_memory(memory: dict[str, Any]) -> str:
     doing = [_shown_plugin(*each) for each in (memory["resident"] or {}).get("plugins", {}).items()]
-    tools = f"The plugins' tools come by MCP; this adds them:\n  {printable(memory['mcp'])}"
+    tools = f"The plugins' tools need MCP; add them with:\n  {printable(memory['mcp'])}"
     others = ", ".join(memory["others"])
-    said = [filled(f"Other programs run these hooks too, and get no memory by them: {printable(others)}.", indent="  ")]
+    said = [
+        filled(
+            f"Other programs run these hooks as well, but get no memory through them: {printable(others)}.", indent="  "
+        )
+    ]
     return "\n".join([tools, _shown_state(memory), *doing, *(said if others else [])])
 
 
 def _shown_plugin(name: str, does: dict[str, Any]) -> str:
-    said = ["recalls before a prompt" if does["recalls"] else "recalls nothing by itself"]
-    said += ["learns after an answer" if does["learns"] else "learns nothing by itself"]
+    said = ["recalls before a prompt" if does["recalls"] else "does not recall"]
+    said += ["learns after an answer" if does["learns"] else "does not learn"]
     if tools := does["tools"]:
         said += [f"has the tool{'s' * (len(tools) > 1)} {', '.join(tools)}"]
     return filled(f"  {name} {'; '.join(said)}", indent="    ")

@@ -21,19 +21,23 @@ KINDS = ("offline", "openai")
 LOCAL = "local"
 """The name of the plugin that a person is asked about. No more is known of it here."""
 
-EMBEDDER = "For finding by meaning, not by words alone: beaver memory embedder install e5-small"
+EMBEDDER = "To find memories by meaning as well as by words: beaver memory embedder install e5-small"
 UNSET = "not-set-yet"
 """Stands for the credential while what was asked for is checked: it need not be in the environment yet."""
 
 
 @click.command(name="init")
-@click.option("--provider", type=click.Choice(KINDS), help="The language model: none, or any OpenAI-compatible API.")
-@click.option("--base-url", metavar="URL", help="Where the API is, for example http://127.0.0.1:11434/v1.")
-@click.option("--model", metavar="NAME", help="The model's name there.")
-@click.option("--api-key-env", metavar="NAME", help="The environment variable that holds the key, if one is needed.")
+@click.option(
+    "--provider", type=click.Choice(KINDS), help="The language model: `offline` for none, or any OpenAI-compatible API."
+)
+@click.option("--base-url", metavar="URL", help="The address of the API, for example http://127.0.0.1:11434/v1.")
+@click.option("--model", metavar="NAME", help="The name of the model.")
+@click.option(
+    "--api-key-env", metavar="NAME", help="The environment variable that holds the API key, if one is needed."
+)
 @click.option("--local/--no-local", "local", default=None, help="Whether to use the local memory, if it is installed.")
 @click.option("--force", is_flag=True, help="Overwrite a configuration without asking.")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 def command(
     *,
     provider: str | None,
@@ -43,11 +47,11 @@ def command(
     local: bool | None,
     force: bool,
 ) -> None:
-    """Write a configuration and the folder for state.
+    """Write a configuration and the state folder.
 
-    Both are .beaver in this folder. On a terminal it asks what it is not told. The key itself is never written: only
-    the name of the environment variable that holds it. What exists is overwritten only after a question, or with
-    --force.
+    Both are in .beaver in this folder. On a terminal it asks for what the options do not say. The API key itself is
+    never written, only the name of the environment variable that holds it. An existing configuration is overwritten
+    only after a question, or with --force.
     """
     path = Path.cwd() / FOLDER / FILE
     _check_free(path, force=force)
@@ -64,8 +68,8 @@ def _check_free(path: Path, *, force: bool) -> None:
     if force or not path.exists():
         return
     if not sys.stdin.isatty():
-        raise ConfigurationError("", f"there is a configuration at {path} already; overwrite it with --force")
-    click.confirm(f"There is a configuration at {path}. Overwrite it?", abort=True, err=True)
+        raise ConfigurationError("", f"a configuration exists at {path}; overwrite it with --force")
+    click.confirm(f"A configuration exists at {path}. Overwrite it?", abort=True, err=True)
 
 
 def _provider(kind: str | None, base_url: str | None, model: str | None, variable: str | None) -> dict[str, Any]:
@@ -77,13 +81,13 @@ def _provider(kind: str | None, base_url: str | None, model: str | None, variabl
             raise click.UsageError("Only --provider openai takes --base-url, --model and --api-key-env.")
         return {"kind": "offline"}
     if sys.stdin.isatty():
-        base_url = base_url or click.prompt("Where is the API", default="http://127.0.0.1:11434/v1", err=True)
+        base_url = base_url or click.prompt("Address of the API", default="http://127.0.0.1:11434/v1", err=True)
         model = model or click.prompt("Which model", err=True)
         variable = variable or click.prompt(
-            "Which environment variable holds the key (nothing if none is needed)", default="", err=True
+            "Environment variable that holds the API key (empty if none is needed)", default="", err=True
         )
     if variable and not shown_variable(variable) and variable not in os.environ:
-        raise click.UsageError("The name of an environment variable is wanted, in capital letters, and never the key.")
+        raise click.UsageError("Give the name of an environment variable in capital letters, never the key itself.")
     found = {"kind": "openai", "baseUrl": base_url, "model": model, "apiKey": {"env": variable} if variable else None}
     return {key: value for key, value in found.items() if value is not None}
 
@@ -123,5 +127,5 @@ def _tell(path: Path, raw: dict[str, Any]) -> None:
         show('Now try: beaver memory add "The office closes at six.", and then beaver chat')
         return
     if LOCAL not in installed() and sys.stdin.isatty():
-        show(f"For a memory that recalls by itself: {install_command(LOCAL)}, and beaver init --local")
+        show(f"For a memory that recalls automatically: {install_command(LOCAL)}, and beaver init --local")
     show("Now try: beaver chat")

@@ -35,17 +35,25 @@ ELSEWHERE = ("mcp", "uvicorn")
 
 @click.command(name="mcp")
 @click.option("--http", is_flag=True, help="Listen on a port instead of serving stdin and stdout.")
-@click.option("--host", metavar="ADDRESS", help="Where to listen.  [default: 127.0.0.1]")
-@click.option("--port", type=click.IntRange(0, 65535), help="0 for any that is free.  [default: 8737]")
-@click.option("--name", "names", multiple=True, metavar="HOST", help="Let other machines in, who call this one HOST.")
-@click.option("--user", metavar="ID", type=IDENTIFIER, help="Whose memory it is.")
+@click.option("--host", metavar="ADDRESS", help="The address to listen on.  [default: 127.0.0.1]")
 @click.option(
-    "--session", metavar="ID", type=IDENTIFIER, help="The session of all calls; one per connection unless given."
+    "--port", type=click.IntRange(0, 65535), help="The port to listen on; 0 for any free one.  [default: 8737]"
+)
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    metavar="HOST",
+    help="Allow requests from other machines, which call this one HOST.",
+)
+@click.option("--user", metavar="ID", type=IDENTIFIER, help="The id of the user whose memory is used.")
+@click.option(
+    "--session", metavar="ID", type=IDENTIFIER, help="The session of all calls; by default each connection has its own."
 )
 @click.option(
     "--trust",
     type=click.Choice([each.value for each in Trust]),
-    help="How far a client that connects is trusted.  [default: full; public with --http]",
+    help="How far memory trusts a client that connects.  [default: full; public with --http]",
 )
 @common
 def command(
@@ -53,15 +61,15 @@ def command(
 ) -> None:
     """Serve memory to clients of the Model Context Protocol.
 
-    They get the plugins' tools, their commands as prompts, and their health as a resource. Such a client shows neither
-    what is said nor the answers, so nothing is recalled or kept by itself.
+    A client gets the plugins' tools, their commands as prompts, and their health as a resource. It sends neither the
+    user's prompts nor the model's answers, so nothing is recalled or kept automatically.
 
-    With --http every request needs the token: that of BEAVER_MCP_TOKEN, else the one that is made once in the state
-    folder.
+    With --http every request needs a token: the value of BEAVER_MCP_TOKEN, or else the one that the first start writes
+    into the state folder.
     """
     given = {name: value for name, value in where.items() if value not in (None, ())}
     if given and not http:
-        raise click.UsageError("--host, --port and --name are for --http; add it, or leave them out.")
+        raise click.UsageError("--host, --port and --name need --http; add it, or leave them out.")
     _check_extra()
     from beaver_hooks.adapters.mcp_server import Identity  # noqa: PLC0415 - an extra
 
@@ -78,7 +86,7 @@ def _place(given: dict[str, Any]) -> "HttpPlace":
     try:
         return HttpPlace(**given)
     except HostMisused as error:
-        raise click.UsageError(f"{error}; `--name HOST` says one.") from None
+        raise click.UsageError(f"{error}: --name HOST.") from None
 
 
 async def _stdio(loaded: LoadedConfig, identity: "Identity") -> None:

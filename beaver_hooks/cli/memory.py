@@ -80,7 +80,7 @@ def _offering(ctx: click.Context, command: str) -> tuple[str, ...]:
     found = [name for name in _groups(ctx) if name in installed() and name not in left_out and _has(ctx, name, command)]
     if len(found) > 1:
         ways = " or ".join(f"`beaver memory {name} {command}`" for name in found)
-        raise click.UsageError(f"Several plugins have a command `{command}`: say {ways}.", ctx)
+        raise click.UsageError(f"Several plugins have a command `{command}`; write {ways}.", ctx)
     return tuple(found)
 
 
@@ -118,7 +118,7 @@ def _group(plugin: str) -> click.Group | None:
     try:
         group = plugin_group(plugin)
     except PluginFailed as error:
-        show(f"Passed over: {error}.", err=True)
+        show(f"Skipped: {error}.", err=True)
         return None
     return group if isinstance(group, click.Group) else None
 
@@ -132,7 +132,7 @@ class PluginCommands(click.Group):
             plugin,
             invoke_without_command=True,
             callback=self._list,
-            help=f"Commands of `{plugin}`; without one, all of them are listed.",
+            help=f"Commands of the plugin `{plugin}`; without a command, they are listed.",
         )
         self._plugin = plugin
         self._group = plugin_group(plugin)
@@ -166,7 +166,7 @@ class PluginCommands(click.Group):
 @common
 @click.pass_context
 def command(ctx: click.Context, *, config: Path | None) -> None:
-    """See how each memory is, switch them off and on, use their commands.
+    """Show the state of each memory, switch memory off and on, run plugins' commands.
 
     Without a command it shows how they are: ok, or degraded since when and why. `beaver memory PLUGIN` lists the
     commands of a plugin, and `beaver memory PLUGIN COMMAND ...` runs one, for example `beaver memory curated show`.
@@ -187,7 +187,7 @@ class Offered(click.Command):
         words: tuple[str, ...] = ctx.params.get("words") or ()
         if len(words) > behind and words[0].startswith("-") and words[0] != "-":
             raise click.UsageError(
-                f"No such option: {words[0]}. What is meant for the plugin goes after `{REST}`.", ctx
+                f"No such option: {words[0]}. Put the options of the plugin's command after `{REST}`.", ctx
             )
         return rest
 
@@ -195,8 +195,12 @@ class Offered(click.Command):
 def _switch(name: str, text: str) -> None:
     @command.command(name=name, help=text)
     @click.argument("session", metavar="[SESSION]", required=False, type=IDENTIFIER)
-    @click.option("--user", metavar="ID", type=IDENTIFIER, help="Whose sessions; those without a user unless given.")
-    @click.option("--exact", is_flag=True, help="SESSION is a whole id, which `beaver sessions` need not know.")
+    @click.option(
+        "--user", metavar="ID", type=IDENTIFIER, help="The user of the sessions; by default sessions without a user."
+    )
+    @click.option(
+        "--exact", is_flag=True, help="SESSION is a complete id, also one that `beaver sessions` does not list."
+    )
     @common
     def switch(session: str | None, *, user: str | None, exact: bool, config: Path | None) -> None:
         show(in_loop(_switched(configured(config), name, session, user, exact=exact)))
@@ -205,8 +209,8 @@ def _switch(name: str, text: str) -> None:
 _switch(
     "off",
     "Switch memory off for SESSION, or for all sessions of a user.\n\n"
-    "Nothing is recalled, kept or shown until it is switched on again, whatever the agent: `beaver`, an adapter, an MCP"
-    " client, Claude Code. SESSION is the id of a stored session, or its beginning; with --exact any id.",
+    "Nothing is recalled, kept or shown until it is switched on again. This holds for every agent: `beaver`, adapters,"
+    " MCP clients, Claude Code. SESSION is the id of a stored session or its beginning; with --exact it is any id.",
 )
 _switch("on", "Switch memory on again for SESSION, or for all sessions of a user.")
 
@@ -225,13 +229,13 @@ async def _switched(loaded: LoadedConfig, name: str, given: str | None, user: st
 def _offered(plugin: str, name: str) -> click.Command:
     """Return the command that runs one that a plugin offers in conversations."""
     text = (
-        f"Run the command `{name}` of the plugin `{plugin}`. `beaver memory {plugin}` says what its commands do.\n\n"
-        f"The options here may stand among the WORDS; behind `{REST}` everything is a word."
+        f"Run the command `{name}` of the plugin `{plugin}`. `beaver memory {plugin}` lists its commands.\n\n"
+        f"These options may stand among the WORDS; after `{REST}` everything is a word."
     )
 
     @click.command(name=name, cls=Offered, context_settings=FREE, help=text)
-    @click.option("--session", metavar="ID", type=IDENTIFIER, help="The session it is about.")
-    @click.option("--user", metavar="ID", type=IDENTIFIER, help="Whose memory it is about.")
+    @click.option("--session", metavar="ID", type=IDENTIFIER, help="The session that the command is about.")
+    @click.option("--user", metavar="ID", type=IDENTIFIER, help="The user whose memory the command is about.")
     @common
     @click.argument("words", nargs=-1, type=click.UNPROCESSED)
     def offered(words: tuple[str, ...], session: str | None, user: str | None, config: Path | None) -> None:

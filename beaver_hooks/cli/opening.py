@@ -31,8 +31,10 @@ LEVELS = ("debug", "info", "warning", "error", "critical")
 def common(function: Function) -> Function:
     """Give a command the options that all have: `--config` and `--debug`."""
     path = click.Path(dir_okay=False, path_type=Path)
-    config = click.option("--config", metavar="FILE", type=path, help="The configuration file, trusted by naming it.")
-    debug = click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
+    config = click.option(
+        "--config", metavar="FILE", type=path, help="The configuration file; naming it here confirms it."
+    )
+    debug = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
     return config(debug(function))
 
 
@@ -72,7 +74,7 @@ async def opened(loaded: LoadedConfig, *, notices: bool = True) -> "AsyncIterato
     try:
         yield engine
     finally:
-        with waiting("Waiting for the plugins to keep what was said"):
+        with waiting("Waiting for the plugins to store this turn"):
             await engine.close()
 
 
@@ -118,6 +120,6 @@ def logging_to_file(folder: Path) -> Iterator[None]:
 
 def _confirm(summary: Summary) -> bool:
     """Show a person what a configuration would use, and ask."""
-    what = "has changed since it was confirmed" if summary.changed else "was found here"
+    what = "was changed after it was confirmed" if summary.changed else "was found here"
     click.echo(f"This configuration {what}:\n{harmless(scrub(str(summary)))}", err=True)
     return click.confirm("Use it from now on?", err=True)

@@ -15,7 +15,7 @@ class Identifier(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the id as it is."""
         if not str(value).strip():
-            self.fail("An id is not blank; leave the option out where there is none.", param, ctx)
+            self.fail("An id must not be blank; leave the option out if there is none.", param, ctx)
         return str(value)
 
 
@@ -25,8 +25,8 @@ IDENTIFIER = Identifier()
 trust_option = click.option(
     "--trust",
     type=click.Choice([each.value for each in Trust]),
-    help="How far the user is trusted with what memory holds, where that is less than `agent.trust`.",
+    help="How far memory trusts the user, if less than `agent.trust`.",
 )
 no_memory_option = click.option(
-    "--no-memory", is_flag=True, help="Switch memory off for the session; it stays off until it is switched on."
+    "--no-memory", is_flag=True, help="Switch memory off for the session, until it is switched on again."
 )

@@ -20,7 +20,7 @@ from beaver_hooks.config import Config, LoadedConfig
 from beaver_hooks.config.edits import Step, with_placeholders
 from beaver_hooks.config.kinds import key_of, settings_fields
 from beaver_hooks.config.paths import printable
-from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.config.suggestions import meant_or_known
 from beaver_hooks.record.health import Health
 from beaver_hooks.record.recorder import HOST
 from beaver_hooks.registry.catalog import install_command, installed
@@ -72,15 +72,15 @@ class Listed:
 @common
 @click.pass_context
 def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
-    """List the installed plugins and how they are.
+    """List the installed plugins and their states.
 
-    Also those that are disabled, that the memory mode blocks, or that could not be loaded, with the reason. Opens the
-    agent for it, as `beaver run` does. Its commands edit the configuration, as `beaver config` does.
+    The list includes plugins that are disabled, blocked by the memory mode or not loadable, with the reason. This
+    starts the agent, as `beaver run` does. The commands edit the configuration, as `beaver config` does.
     """
     if ctx.invoked_subcommand is None:
         in_loop(_show(configured(config), as_json=as_json))
     elif as_json:
-        raise click.UsageError("Only the list of the plugins can be had as JSON.")
+        raise click.UsageError("--json is only for the list of the plugins; leave it out here.")
     elif config is not None:
         ctx.meta[CONFIG] = str(config)
 
@@ -89,8 +89,8 @@ def _installed(ctx: click.Context, param: click.Parameter, value: str) -> str:
     """Return the name of an installed plugin, or say which one was probably meant or how to install it."""
     if value not in (there := installed()):
         remedy = install_command(value)
-        end = f"; run: {remedy}" if remedy else did_you_mean(value, there)
-        raise click.BadParameter(f"no plugin named `{printable(value)}` is installed{end}", ctx, param)
+        end = f"; run: {remedy}" if remedy else meant_or_known(value, there, "installed plugins")
+        raise click.BadParameter(f"no plugin named `{printable(value)}` is installed{end}.", ctx, param)
     return value
 
 
@@ -107,13 +107,13 @@ name_argument = click.argument("name", callback=_installed, shell_complete=_name
 @dry_run
 @common
 def enable(*, name: str, dry_run: bool, config: Path | None) -> None:
-    """Let a plugin load.
+    """Enable a plugin.
 
-    Takes it out of `plugins.disabled`, and sets its own setting `enabled`, if it has one, to true.
+    Removes it from `plugins.disabled`, and sets its own setting `enabled`, if it has one, to true.
     """
     done = edited(target(config), lambda current: _enabling(name, current), dry=dry_run)
     if name in preset_of(done.config).blocked:
-        show(f"The memory mode `{done.config.mode}` blocks `{name}` all the same; see memory.mode.", err=True)
+        show(f"The memory mode `{done.config.mode}` still blocks `{name}`; change `memory.mode` to use it.", err=True)
 
 
 @command.command(name="disable")
@@ -121,7 +121,7 @@ def enable(*, name: str, dry_run: bool, config: Path | None) -> None:
 @dry_run
 @common
 def disable(*, name: str, dry_run: bool, config: Path | None) -> None:
-    """Keep a plugin from being imported: names it in `plugins.disabled`."""
+    """Disable a plugin: add it to `plugins.disabled`, so that it is not imported."""
     edited(target(config), lambda current: _disabling(name, current), dry=dry_run)
 
 

@@ -29,7 +29,7 @@ def receipt_text(receipt: Receipt, health: Mapping[str, Mapping[str, Any]], abse
         absence: says which plugins are not in service any more.
     """
     plugins = [f"{name}\n{_part(each, receipt)}" for name, each in receipt.plugins.items()]
-    nobody = ["No plugin had a part in this turn; `beaver plugins` shows which there are."]
+    nobody = ["No plugin took part in this turn; `beaver plugins` lists the installed ones."]
     return "\n\n".join([_turn(receipt), *(plugins or nobody), *_now(health, absence)])
 
 
@@ -93,16 +93,16 @@ def _recalled(part: PluginReceipt) -> str:
 def _nothing(part: PluginReceipt) -> str:
     """Say why a plugin gave the model nothing, as far as the receipt knows."""
     if any(each.hook == "before_prompt" for each in part.failures):
-        return "it failed while it was asked, see below"
+        return "before_prompt failed, see below"
     if any(each.gate == "memory" and each.verdict == "off" for each in part.decisions):
         return "memory was off (`/memory on` in the session switches it on again)"
     if any(each.gate == GATE and each.verdict == "left_out" for each in part.decisions):
-        return "it is suspended, see below"
+        return "before_prompt is suspended, see below"
     if part.considered:
-        return f"of {part.considered:,} considered, none was good enough or had room"
+        return f"none of {part.considered:,} candidates scored high enough and had room"
     if "before_prompt" in part.milliseconds:
-        return "it was asked, and had nothing to give"
-    return "it was not asked"
+        return "the plugin was asked and had nothing"
+    return "the plugin was not asked"
 
 
 def _ids(part: PluginReceipt) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _kept(part: PluginReceipt, receipt: Receipt) -> Iterator[str]:
     for text, times in lines.items():
         yield _line("Kept", text + (f", {times} times" if times > 1 else ""))
     if not lines:
-        why = "a dropped turn teaches nothing" if receipt.reason else "it reported no write"
+        why = "plugins learn nothing from a dropped turn" if receipt.reason else "the plugin reported no write"
         yield _line("Kept", f"nothing: {why}")
 
 
@@ -146,7 +146,7 @@ def _now(health: Mapping[str, Mapping[str, Any]], absence: Absence) -> Iterator[
     """Say who is out of service or not well now; whoever is not in service has no part in a receipt."""
     lines = [_line(name, text) for name, text in _unwell(health, absence)]
     if lines:
-        yield "\n".join(["Now out of service or not well, whatever it was then:", *lines])
+        yield "\n".join(["Plugins that are out of service or degraded now:", *lines])
 
 
 def _unwell(health: Mapping[str, Mapping[str, Any]], absence: Absence) -> Iterator[tuple[str, str]]:
@@ -154,7 +154,7 @@ def _unwell(health: Mapping[str, Mapping[str, Any]], absence: Absence) -> Iterat
         try:
             found = from_json(body)
         except (TypeError, ValueError):
-            yield name, "its health cannot be read; `beaver doctor` says more"
+            yield name, "its health cannot be read; `beaver doctor` shows the details"
         else:
             if found.state != "ok":
                 yield name, absence.text(name, found) or str(found)

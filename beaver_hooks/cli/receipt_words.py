@@ -7,42 +7,42 @@ from beaver_hostspecs import DropReason
 STATES: Mapping[str, str] = {
     "open": "It is still going on.",
     "pending": (
-        "It is over, and plugins were still at work on it when this was written. Ask again in a moment; if it stays"
-        " so, the process ended first, and what they had not kept by then is lost."
+        "It is over, but plugins were still working on it when this receipt was written. Ask again in a moment; if"
+        " this stays, the process ended too early, and what the plugins had not stored is lost."
     ),
-    "committed": "It was answered, and the plugins are done with it.",
-    "dropped": "It was dropped: the memories learn nothing from it.",
+    "committed": "It was answered, and all plugins have finished.",
+    "dropped": "It was dropped, so plugins learn nothing from it.",
 }
 
 DROPPED: Mapping[DropReason, str] = {
-    DropReason.FAILED: "It failed before there was an answer.",
+    DropReason.FAILED: "It failed before it had an answer.",
     DropReason.CANCELLED: "It was cancelled.",
-    DropReason.BLOCKED: "A guardrail kept the answer from the user.",
-    DropReason.ABANDONED: "It was not closed: it was left idle, another turn took its place, or its host closed.",
+    DropReason.BLOCKED: "A guardrail blocked the answer.",
+    DropReason.ABANDONED: "It was never closed: it was idle too long, another turn replaced it, or the host closed.",
 }
 
 LOST = (
-    "{calls} never ran (a full queue, a plugin taken out, or a host that closed first); what they would have kept is"
-    " lost."
+    "{calls} never ran (a full queue, a plugin that was removed, or a host that closed first); what they would have"
+    " stored is lost."
 )
 
 OUTCOMES: Mapping[str, str] = {
-    "duplicate": "it was there already",
-    "updated": "over what was there",
-    "superseded": "in the place of something older",
-    "gated": "a gate kept it out",
+    "duplicate": "it was stored already",
+    "updated": "merged into an existing entry",
+    "superseded": "in place of an older entry",
+    "gated": "a gate rejected it",
     "rejected": "it was refused",
     "deferred": "put off until later",
-    "queued": "it waits, and is not kept yet",
-    "skipped": "there was nothing to keep",
-    "unknown": "it was sent, and it is not known whether it arrived",
-    "failed": "it was not kept",
+    "queued": "it waits for approval, and is not stored yet",
+    "skipped": "the turn held nothing to store",
+    "unknown": "it was sent, and the plugin does not know whether it arrived",
+    "failed": "it was not stored",
 }
 
 FAILED: Mapping[str, str] = {
     "raised": "it raised an error",
-    "timeout": "it was not done in time",
-    "wrong_type": "it answered what the contract does not allow",
+    "timeout": "it did not finish in time",
+    "wrong_type": "its answer breaks the contract",
     "cancelled": "it cancelled itself",
-    "too_large": "it answered more than any model could read",
+    "too_large": "its answer is too long for any model",
 }

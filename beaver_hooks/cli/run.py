@@ -38,13 +38,15 @@ class AnswerOnStderr(AnswerNotStored):
 
 @click.command(name="run")
 @click.argument("prompt")
-@click.option("--session", metavar="ID", type=IDENTIFIER, help="The session to go on with, or a new one of that id.")
-@click.option("--user", metavar="ID", type=IDENTIFIER, help="Who speaks.")
+@click.option("--session", metavar="ID", type=IDENTIFIER, help="The session to continue, or the id of a new one.")
+@click.option("--user", metavar="ID", type=IDENTIFIER, help="The id of the user who speaks.")
 @trust_option
 @no_memory_option
 @click.option("--skill", "skills", metavar="NAME", multiple=True, help="Activate a skill; may be given several times.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-@click.option("--stream/--no-stream", default=None, help="Print the answer as it arrives; the default on a terminal.")
+@click.option(
+    "--stream/--no-stream", default=None, help="Print the answer while it arrives; the default on a terminal."
+)
 @common
 def command(
     prompt: str,
@@ -60,11 +62,11 @@ def command(
 ) -> None:
     """Answer one prompt.
 
-    `-` reads it from stdin, for example: git diff | beaver run - --skill review
+    With `-` the prompt is read from stdin, for example: git diff | beaver run - --skill review
 
-    The answer is printed once it is stored, before the plugins learn from it. With --json the only thing on stdout is
-    an object with text, status, sessionId, turnId, toolCalls, usage and receiptId. An answer that cannot be
-    stored is no result: the exit code is 5, and with --json the answer follows the error on stderr.
+    The answer is printed after it is stored, before the plugins learn from it. With --json the only output on stdout
+    is an object with text, status, sessionId, turnId, toolCalls, usage and receiptId. If the answer cannot be stored,
+    the exit code is 5, and with --json the answer follows the error on stderr.
     """
     streamed = not as_json and (sys.stdout.isatty() if stream is None else stream)
     loaded = configured(config)
@@ -107,5 +109,5 @@ def _typed() -> str:
     except OSError as error:
         raise unreadable(error) from error
     if len(content) > MOST_BYTES:
-        raise click.UsageError("A prompt from stdin has at most 16 MiB; shorten it, or name a file for a tool to read.")
+        raise click.UsageError("A prompt from stdin has at most 16 MiB; shorten it.")
     return content.decode("utf-8", "surrogateescape")

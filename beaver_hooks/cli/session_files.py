@@ -30,13 +30,15 @@ file_type = click.Path(dir_okay=False, path_type=Path)
 
 @click.command(name="export", short_help="Export sessions as JSON lines.")
 @click.argument("session", metavar="[SESSION]", required=False)
-@click.option("-o", "--output", metavar="FILE", type=file_type, default=STANDARD, help="Write to a file.")
-@click.option("--force", is_flag=True, help="Overwrite the file if there is one.")
+@click.option(
+    "-o", "--output", metavar="FILE", type=file_type, default=STANDARD, help="The file to write, instead of stdout."
+)
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @common
 def export_command(session: str | None, *, output: Path, force: bool, config: Path | None) -> None:
-    """Export one session, or all of them, as JSON lines, hidden events too.
+    """Export one session, or all of them, as JSON lines, with their hidden events.
 
-    A file is written whole or not at all, and only you may read it.
+    The file is written completely or not at all, and only you can read it.
     """
     folder = configured(config).state_folder
     if not has_sessions(folder):
@@ -52,12 +54,12 @@ def export_command(session: str | None, *, output: Path, force: bool, config: Pa
 @click.command(name="import")
 @click.argument("file", type=file_type)
 @click.option("--replace", "replacing", is_flag=True, help="Replace the sessions that are stored already.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 @common
 def import_command(file: Path, *, replacing: bool, dry_run: bool, config: Path | None) -> None:
-    """Import sessions that were exported; `-` reads them from stdin.
+    """Import sessions from an exported file; `-` reads stdin.
 
-    Those that are stored already are skipped. A file with a wrong line is refused whole.
+    Sessions that are stored already are skipped. If a line of the file is wrong, nothing is imported.
     """
     folder = configured(config).state_folder
     lines = _lines(file)
@@ -106,7 +108,7 @@ def _write(path: Path, content: bytes, *, force: bool) -> None:
 
 def _ensure(free: bool, path: Path) -> None:  # noqa: FBT001 - what is ensured
     if not free:
-        raise click.UsageError(f"There is a file {printable(str(path))} already; overwrite it with --force.")
+        raise click.UsageError(f"The file {printable(str(path))} exists; overwrite it with --force.")
 
 
 def _lines(file: Path) -> list[str]:
@@ -119,7 +121,9 @@ def _lines(file: Path) -> list[str]:
             f"The file {printable(str(file))} cannot be read ({error.strerror}); nothing was imported."
         ) from error
     except UnicodeDecodeError as error:
-        raise SessionError("This is no exported session (not UTF-8); nothing was imported. Export it again.") from error
+        raise SessionError(
+            "The file does not hold exported sessions (it is not UTF-8); nothing was imported. Export them again."
+        ) from error
 
 
 async def _import(folder: Path, lines: Iterable[str], *, replacing: bool) -> ImportReport:

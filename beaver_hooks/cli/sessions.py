@@ -28,19 +28,19 @@ user_option = click.option("--user", metavar="ID", type=IDENTIFIER, help="Only t
 
 @click.group(name="sessions")
 def command() -> None:
-    """Look after the conversations that are stored.
+    """List, search, export and delete stored conversations.
 
-    Where a session is asked for, the beginning of its id is enough, as long as only one begins so.
+    The beginning of a session's id is enough, as long as only one id begins with it.
     """
 
 
 @command.command(name="list")
 @user_option
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many at most.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="The most to show.")
 @as_json_option
 @common
 def list_command(*, user: str | None, limit: int, as_json: bool, config: Path | None) -> None:
-    """List the sessions, the one used last first."""
+    """List the sessions, the last used one first."""
     folder = configured(config).state_folder
     there = has_sessions(folder)
     # One more than is shown tells whether there are more.
@@ -49,14 +49,14 @@ def list_command(*, user: str | None, limit: int, as_json: bool, config: Path | 
     if as_json:
         show(json.dumps({"sessions": [info_json(each) for each in infos], "more": more}))
     elif infos:
-        show(list_text(infos) + (f"\nThere are more than {limit:,}; --limit shows them." if more else ""))
+        show(list_text(infos) + (f"\nThere are more than {limit:,}; raise --limit to see them." if more else ""))
     else:
         show(_no_session(user) if there else nothing_yet(folder))
 
 
 @command.command(name="show")
 @click.argument("session", metavar=ID)
-@click.option("--hidden", is_flag=True, help="Show the hidden events too: what happened and was never said.")
+@click.option("--hidden", is_flag=True, help="Show hidden events too, such as activated skills.")
 @as_json_option
 @common
 def show_command(session: str, *, hidden: bool, as_json: bool, config: Path | None) -> None:
@@ -73,13 +73,13 @@ def show_command(session: str, *, hidden: bool, as_json: bool, config: Path | No
 @click.argument("words", nargs=-1, required=True)
 @click.option("--session", metavar=ID, type=IDENTIFIER, help="Only in this session.")
 @user_option
-@click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="How many hits at most.")
+@click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="The most hits to show.")
 @as_json_option
 @common
 def search_command(
     words: tuple[str, ...], *, session: str | None, user: str | None, limit: int, as_json: bool, config: Path | None
 ) -> None:
-    """Find what was said, best first.
+    """Search the messages of all sessions, the best match first.
 
     Example: beaver sessions search green tea --user ann
     """
@@ -96,7 +96,7 @@ def search_command(
     elif hits:
         show(hits_text(hits), paint=colours.hit_role)
     else:
-        show("Nothing that is stored has these words." if there else nothing_yet(folder))
+        show("No stored message has these words." if there else nothing_yet(folder))
 
 
 @command.command(name="rename")
@@ -104,7 +104,7 @@ def search_command(
 @click.argument("title")
 @common
 def rename_command(session: str, title: str, *, config: Path | None) -> None:
-    """Give a session a title; an empty one goes back to its first words."""
+    """Give a session a title; with an empty one its first words are its title again."""
 
     async def rename(store: SessionStore) -> SessionInfo:
         name = await session_named(store, session)
@@ -117,12 +117,12 @@ def rename_command(session: str, title: str, *, config: Path | None) -> None:
 
 @command.command(name="delete")
 @click.argument("sessions", metavar=f"{ID}...", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Do not ask; needed without a terminal.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation; needed without a terminal.")
 @common
 def delete_command(sessions: tuple[str, ...], *, yes: bool, config: Path | None) -> None:
-    """Delete sessions for good, with everything that was said in them.
+    """Delete sessions with all their messages; this cannot be undone.
 
-    What memory plugins learned from them stays; their own commands forget it (`beaver memory`).
+    What memory plugins learned from them stays; use the plugins' own commands to forget it (`beaver memory`).
     """
 
     async def find(store: SessionStore) -> list[SessionInfo]:
@@ -172,7 +172,9 @@ def _ensure_meant(infos: list[SessionInfo], *, yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("Deleting is for good; say --yes where there is no terminal to ask at.")
+        raise click.UsageError(
+            "Deleting cannot be undone, and there is no terminal to ask for confirmation; add --yes."
+        )
     for each in infos:
         show(f"{each.id}  {counted(each.messages, 'message')}  {cut(each.title, 40)}", err=True)
     click.confirm(f"Delete {counted(len(infos), 'session')} for good?", abort=True, err=True)

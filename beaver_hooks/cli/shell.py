@@ -49,4 +49,4 @@ def in_service(engine: EngineLoadResult, name: str) -> object:
         return plugin
     health = engine.status.get(name)
     why = f"is {health}" if health is not None else "is not installed"
-    raise UnknownPlugin(f"the plugin `{name}` {why}; `beaver plugins` lists those that there are", plugin=name)
+    raise UnknownPlugin(f"the plugin `{name}` {why}; `beaver plugins` shows the state of every plugin", plugin=name)

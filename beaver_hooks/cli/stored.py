@@ -24,7 +24,7 @@ MOST_CANDIDATES = 8
 
 def nothing_yet(folder: Path) -> str:
     """Return the sentence for a folder in which nothing was ever kept."""
-    return f"Nothing is stored here yet: {printable(str(folder))} is where `beaver run` will keep it."
+    return f"Nothing is stored yet; `beaver run` will store sessions in {printable(str(folder))}."
 
 
 def has_sessions(folder: Path) -> bool:
@@ -71,9 +71,7 @@ async def session_named(store: SessionStore, given: str) -> str:
         return given
     found = [each.id for each in await store.list(MOST_ROWS) if each.id.startswith(given)]
     if not found:
-        raise UnknownSession(
-            f"There is no session `{printable(given)}`; `beaver sessions list` shows those that are stored."
-        )
+        raise UnknownSession(f"There is no session `{printable(given)}`; `beaver sessions list` lists the stored ones.")
     if len(found) > 1:
         raise SessionError(ambiguous(given, found, "session"))
     return found[0]
@@ -84,7 +82,7 @@ def ambiguous(given: str, found: Iterable[str], noun: str) -> str:
     ids = [printable(each) for each in found]
     more = f", and {len(ids) - MOST_CANDIDATES} more" if len(ids) > MOST_CANDIDATES else ""
     named = ", ".join(ids[:MOST_CANDIDATES])
-    return f"`{printable(given)}` begins the ids of {counted(len(ids), noun)}: {named}{more}; give more of it."
+    return f"`{printable(given)}` is the beginning of {counted(len(ids), noun)}: {named}{more}; write more of the id."
 
 
 def recorded_turns(folder: Path, given: str) -> tuple[str, ...]:

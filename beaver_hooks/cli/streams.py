@@ -20,7 +20,7 @@ class Unwritable(click.ClickException):
 
     def __init__(self, error: OSError) -> None:
         why = error.strerror or type(error).__name__
-        super().__init__(f"Nothing can be written to stdout ({why}). Open it, or make room where it leads.")
+        super().__init__(f"Nothing can be written to stdout ({why}). Open stdout, or make room on its disk.")
 
 
 def mend() -> None:
@@ -60,7 +60,7 @@ def _is_of_click(error: OSError) -> bool:
 def unreadable(error: OSError) -> click.UsageError:
     """Return the error for a stdin that cannot be read."""
     return click.UsageError(
-        f"stdin cannot be read ({error.strerror or type(error).__name__}); lead a file or a pipe there."
+        f"stdin cannot be read ({error.strerror or type(error).__name__}); redirect a file or a pipe to it."
     )
 
 

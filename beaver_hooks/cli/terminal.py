@@ -15,7 +15,7 @@ from beaver_hostspecs.neutralising import neutralise
 if TYPE_CHECKING:
     from rich.status import Status
 
-CUT = "The provider cut this answer off, so its end is missing. Ask it to go on, or for less."
+CUT = "The provider cut this answer off, so its end is missing. Ask the model to continue, or for less."
 """What is said of an answer that is truncated."""
 
 PATIENCE = 1.0
@@ -69,7 +69,9 @@ def agreed(*, yes: bool) -> bool:
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("Without a terminal there is no way to ask you; review it, and repeat this with --yes.")
+        raise click.UsageError(
+            "There is no terminal to ask for confirmation; review it, and run the command again with --yes."
+        )
     return click.confirm("Use it from now on?", err=True)
 
 

@@ -19,34 +19,34 @@ from beaver_hostspecs import scrub
 
 @click.command(name="trust")
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--yes", is_flag=True, help="Confirm it without being asked.")
-@click.option("--forget", is_flag=True, help="Take the confirmation back.")
-@click.option("--show", "only_show", is_flag=True, help="Only say whether it is confirmed: exit code 0, or 1 if not.")
-@click.option("--files", "of_files", is_flag=True, help="Review files that git may have brought, in place of FILE.")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
+@click.option("--yes", is_flag=True, help="Confirm without a question.")
+@click.option("--forget", is_flag=True, help="Revoke the confirmation.")
+@click.option("--show", "only_show", is_flag=True, help="Only show whether it is confirmed: exit code 0, or 1 if not.")
+@click.option("--files", "of_files", is_flag=True, help="Review files that git may have brought, instead of FILE.")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 @click.pass_context
 def command(ctx: click.Context, file: Path | None, *, yes: bool, forget: bool, only_show: bool, of_files: bool) -> None:
     """Review and confirm a configuration that was found, or files that git may have brought.
 
     FILE is .beaver/config.json unless given. A configuration can name programs, addresses and environment variables,
-    and one lies in every folder that somebody hands you; so it takes effect only once you have confirmed it here. What
-    is shown holds no credential: secrets and variables are shown by name, addresses by host. A change, unless it is one
-    of a number, asks again and shows what changed.
+    and a folder from another person may contain one; so it takes effect only after you have confirmed it here. The
+    review shows no credentials: secrets and variables are shown by name, addresses by host. After a change, unless only
+    a number changed, the configuration must be confirmed again, and the review shows the change.
 
-    With --files it is about the files of the state folder, and those of plugins in ~/.beaver, that git's index lists: a
-    `git pull` can change them, and what they hold is used only as it was when it was written here, or confirmed. It
-    shows how each differs from that.
+    --files reviews the files of the state folder, and of plugins in ~/.beaver, that git's index lists. A `git pull` can
+    change them, so they are used only in the form that this machine wrote or that you confirmed. The review shows how
+    each file differs from that.
     """
     if yes + forget + only_show > 1:
         raise click.UsageError("Give only one of --yes, --forget and --show.")
     if of_files:
         if file is not None:
-            raise click.UsageError("--files takes no FILE: it is about those of the state folder.")
+            raise click.UsageError("--files takes no FILE: it reviews the files of the state folder.")
         ctx.exit(trust_files.review(yes=yes, forget=forget, only_show=only_show))
     path = Path.cwd() / (file or find_folder(os.environ, Path.cwd()) / FILE)
     if forget:
         there_was = forget_trust(path)
-        show("The confirmation is taken back." if there_was else "There was no confirmation to take back.")
+        show("The confirmation is revoked." if there_was else "There was no confirmation to revoke.")
         return
     refuse_link(path)
     ctx.exit(_review(path, yes=yes, only_show=only_show))
@@ -63,7 +63,7 @@ def _review(path: Path, *, yes: bool, only_show: bool) -> int:
     if current == known:
         show("\nThis configuration is confirmed.")
         return 0
-    changed = "has changed since it was confirmed" if known else "is not confirmed"
+    changed = "was changed after it was confirmed" if known else "is not confirmed"
     show(f"\nThis configuration {changed}.")
     if only_show:
         return FOUND

@@ -29,9 +29,9 @@ def review(*, yes: bool, forget: bool, only_show: bool) -> int:
     for path, content in unbelieved.items():
         show(_difference(path, files.records.last(path), content), end="")
     if not unbelieved:
-        show("No file waits to be confirmed.")
+        show("No file needs to be confirmed.")
         return 0
-    show(f"\n{counted(len(unbelieved), 'file')} may have come with a repository, and you have not confirmed this.")
+    show(f"\n{counted(len(unbelieved), 'file')} may have come with a repository and must be confirmed.")
     if only_show:
         return FOUND
     if not agreed(yes=yes):
@@ -39,7 +39,7 @@ def review(*, yes: bool, forget: bool, only_show: bool) -> int:
         return FOUND
     for path, content in unbelieved.items():
         files.records.put(path, content)
-    show("They are confirmed, as they are shown." if len(unbelieved) > 1 else "It is confirmed, as it is shown.")
+    show("The files are confirmed as shown." if len(unbelieved) > 1 else "The file is confirmed as shown.")
     return 0
 
 
@@ -47,7 +47,7 @@ def _forget(files: StateFiles, folders: tuple[Path, ...]) -> int:
     paths = {path for folder in folders for path in files.records.met(folder)}
     for path in paths:
         files.records.forget(path)
-    show(f"The confirmation of {counted(len(paths), 'file')} is taken back.")
+    show(f"The confirmation of {counted(len(paths), 'file')} is revoked.")
     return 0
 
 
@@ -55,5 +55,7 @@ def _difference(path: Path, before: bytes, after: bytes) -> str:
     """Return what a content adds to the last one that was believed, with every character of it to be seen."""
     name = printable(str(path))
     known, now = (escaped(each.decode("utf-8", "backslashreplace")).splitlines() for each in (before, after))
-    compared = difflib.unified_diff(known, now, f"{name} (as you know it)", f"{name} (now)", lineterm="")
+    compared = difflib.unified_diff(
+        known, now, f"{name} (unchanged since you confirmed it)", f"{name} (now)", lineterm=""
+    )
     return scrub("".join(f"{each}\n" for each in compared))

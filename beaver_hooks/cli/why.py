@@ -26,13 +26,13 @@ Receipt = Mapping[str, Any]
 
 @click.command(name="why")
 @click.argument("turn", default=NEWEST)
-@click.option("--json", "as_json", is_flag=True, help="Print the receipt as it is kept, one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print the stored receipt, one JSON object.")
 @common
 def command(turn: str, *, as_json: bool, config: Path | None) -> None:
     """Explain a turn: what was recalled, injected and kept, and why.
 
-    TURN is the id of a turn, or its beginning; without one, the newest turn is explained. Receipts hold no content:
-    what was said is in the session (`beaver sessions show`).
+    TURN is the id of a turn, or its beginning; without it, the newest turn is explained. Receipts hold no content:
+    `beaver sessions show` shows the messages.
 
     Example: beaver why turn-8a8df2af
     """
@@ -57,8 +57,8 @@ def explanation(name: str, receipt: Receipt, health: Mapping[str, Receipt], conf
         read = read_receipt(receipt)
     except ValueError:
         raise AuditUnavailable(
-            f"The receipt of {printable(name)} is damaged, or of a newer version; `beaver why --json` shows it as it"
-            " is, and `beaver doctor` examines the database."
+            f"The receipt of {printable(name)} is damaged, or was written by a newer version; `beaver why --json`"
+            " shows it as it is, and `beaver doctor` examines the database."
         ) from None
     return receipt_text(read, health, Absence.under(config))
 
@@ -86,7 +86,7 @@ def _named(reader: TrailReader, folder: Path, given: str) -> tuple[str, Receipt]
 
 def _not_kept(folder: Path, given: str) -> str:
     return (
-        f"No receipt of the turn `{printable(given)}` is kept in {printable(str(folder))}: it was not run here, is not"
-        f" over yet, or is older than the newest {RECEIPTS_KEPT:,} turns. Where it was run with another"
-        " configuration, name that with --config; `beaver audit tail` shows the turns that were."
+        f"{printable(str(folder))} has no receipt of the turn `{printable(given)}`: the turn did not run here, is not"
+        f" over yet, or is older than the newest {RECEIPTS_KEPT:,} turns. If it ran with another configuration, name"
+        " that with --config; `beaver audit tail` lists the turns."
     )

@@ -15,11 +15,11 @@ class AgentSettings:
     """The section `agent`."""
 
     system_prompt: str = setting(
-        default=SYSTEM_PROMPT, help="the base of the system prompt; plugins add their rules and blocks to it"
+        default=SYSTEM_PROMPT, help="the start of the system prompt; plugins add their rules and blocks to it"
     )
     trust: str = setting(
         default=Trust.FULL.value,
-        help="how far the agent's user is trusted with what memory holds; a run may say less",
+        help="how far memory trusts the agent's user; a run may lower it",
         validator=one_of(*(each.value for each in Trust)),
     )
     max_tool_rounds: int = setting(

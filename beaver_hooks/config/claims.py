@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 import attrs
 
-from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.config.suggestions import meant_or_known
 from beaver_hostspecs.distributions import install_command
 
 MEMORIES = ("curated", "gateway", "local", "server")
@@ -42,13 +42,13 @@ def check_known(name: str, claims: Claims) -> str | None:
     """Return what is wrong with a plugin's name, or `None` for a plugin that is there or may be absent."""
     if name in {*claims.ignored, *claims.installed, *claims.claimed.values()}:
         return None
-    return f"no plugin of that name is installed{did_you_mean(name, claims.installed)}"
+    return f"no plugin of that name is installed{meant_or_known(name, claims.installed, 'installed plugins')}"
 
 
 def _elsewhere(name: str, claims: Claims) -> str:
     theirs = [path for path, plugin in claims.claimed.items() if plugin == name]
     if theirs:
-        return f"the settings of the plugin `{name}` belong at `{theirs[0]}`"
+        return f"the settings of the plugin `{name}` belong in `{theirs[0]}`"
     return f"the plugin `{name}` has no settings"
 
 
@@ -56,4 +56,4 @@ def _no_memory(name: str, claims: Claims) -> str:
     if name in MEMORIES:
         return f"no plugin named `{name}` is installed; run: {install_command(f'beaver-hooks-{name}')}"
     claimed = [path.removeprefix("memory.") for path in claims.claimed if path.startswith("memory.")]
-    return f"is not a setting{did_you_mean(name, ('mode', *MEMORIES, *claimed))}"
+    return f"is not a setting{meant_or_known(name, ('mode', *MEMORIES, *claimed), 'settings')}"

@@ -56,9 +56,9 @@ def change_record(path: Path, change: Callable[[Fingerprints], None]) -> None:
             replace(path, _serialised(fingerprints))
             return
     except LocksMissing:
-        problem = "recording a confirmation needs file locks, which this system lacks; set BEAVER_CONFIG instead"
+        problem = "a confirmation needs file locks, which this system lacks; name the file in BEAVER_CONFIG instead"
     except OSError as error:
-        why = f"cannot be written ({error.strerror}); see its folder, or set XDG_STATE_HOME"
+        why = f"cannot be written ({error.strerror}); check the permissions of its folder, or set XDG_STATE_HOME"
         problem = f"the record {printable(str(path))} {why}"
     raise _fault(problem)
 

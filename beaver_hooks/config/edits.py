@@ -141,14 +141,17 @@ def _built(raw: Mapping[str, Any], path: Path, environment: Mapping[str, str]) -
 def _read(found: Found, environment: Mapping[str, str]) -> _Document:
     name = printable(str(found.path))
     if found.path.is_symlink():
-        raise ConfigurationError("", f"{name} is a symbolic link, and nothing is written through one; name its target")
+        raise ConfigurationError("", f"{name} is a symbolic link, which is never written through; name its target")
     if not os.path.lexists(found.path):
         return _Document(text="{}", raw={}, mode=0o600, made=True, confirmed=True)
     content = read_bytes(found.path)
     raw = located_in(found.path, partial(parse_json, content))
     confirmed = recorded_fingerprint(found.path, environment) == fingerprint(raw)
     if not (found.given or confirmed):
-        problem = f"the configuration {name} is not confirmed as it is; review it with `beaver trust`, and repeat this"
+        problem = (
+            f"the configuration {name} was not confirmed in its present form; review it with `beaver trust`, and run"
+            " the command again"
+        )
         raise ConfigurationNotTrusted("", problem)
     mode = stat.S_IMODE(found.path.stat().st_mode)
     return _Document(text=content.decode("utf-8"), raw=raw, mode=mode, made=False, confirmed=confirmed)
@@ -163,7 +166,9 @@ def _edited(document: _Document, steps: Iterable[Step], path: Path) -> _Document
         text = f"{json.dumps(wanted, indent=2, ensure_ascii=False)}\n"
     raw = located_in(path, partial(parse_json, text))
     if json.dumps(raw) != json.dumps(wanted):
-        raise ConfigurationError("", f"{printable(str(path))} cannot be edited in its formatting; edit it by hand")
+        raise ConfigurationError(
+            "", f"{printable(str(path))} cannot be edited without losing its formatting; edit it by hand"
+        )
     return attrs.evolve(document, text=bom + text, raw=raw)
 
 
@@ -204,7 +209,7 @@ def _write(document: _Document, path: Path) -> None:
         sweep(path)
         replace(path, document.text.encode("utf-8"), mode=document.mode)
     except OSError as error:
-        problem = f"{printable(str(path))} cannot be written ({error.strerror}); see the permissions of its folder"
+        problem = f"{printable(str(path))} cannot be written ({error.strerror}); check the permissions of its folder"
     else:
         return
     raise ConfigurationError("", problem)
@@ -221,7 +226,10 @@ def _alone(environment: Mapping[str, str]) -> Iterator[None]:
         except LocksMissing:
             problem = "editing a configuration needs file locks, which this system lacks; edit the file by hand"
         except OSError as error:
-            problem = f"{printable(str(folder))} cannot be written ({error.strerror}); see it, or set XDG_STATE_HOME"
+            problem = (
+                f"{printable(str(folder))} cannot be written ({error.strerror}); check its permissions, or set"
+                " XDG_STATE_HOME"
+            )
         else:
             yield
             return

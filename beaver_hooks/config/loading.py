@@ -107,8 +107,8 @@ def refuse_link(path: Path) -> None:
     if path.is_symlink():
         raise ConfigurationNotTrusted(
             "",
-            f"the configuration {printable(str(path))} is a symbolic link, and a confirmation holds for no link;"
-            " put the file itself there, or name it by --config or BEAVER_CONFIG",
+            f"the configuration {printable(str(path))} is a symbolic link, which cannot be confirmed; replace it"
+            " with the file itself, or name it with --config or BEAVER_CONFIG",
         )
 
 
@@ -130,10 +130,10 @@ def _ensure_trust(
 
 def _refuse(path: Path, *, changed: bool) -> NoReturn:
     name = printable(str(path))
-    why = "has changed since it was confirmed" if changed else "was found here and nobody has confirmed it"
+    why = "was changed after it was confirmed" if changed else "was found here and is not confirmed"
     raise ConfigurationNotTrusted(
         "",
-        f"the configuration {name} {why}; review it with `beaver trust`, or name it by --config or BEAVER_CONFIG",
+        f"the configuration {name} {why}; review it with `beaver trust`, or name it with --config or BEAVER_CONFIG",
     )
 
 

@@ -32,11 +32,13 @@ class HostSettings:
     """The section `host`: how turns are run."""
 
     default_deadline_seconds: float = setting(
-        default=5.0, help="seconds a hook may take whose plugin declares none", validator=positive()
+        default=5.0,
+        help="seconds that a hook may take, unless its plugin declares its own deadline",
+        validator=positive(),
     )
     deadline_cap_seconds: float = setting(
         default=60.0,
-        help="the most seconds any hook may take, whatever its plugin declares",
+        help="the most seconds that any hook may take, whatever its plugin declares",
         validator=positive(),
     )
     background: bool = setting(
@@ -48,19 +50,27 @@ class HostSettings:
         validator=between(1, 10**6),
     )
     idle_turn_seconds: float = setting(
-        default=3600.0, help="seconds after which a turn that nobody closed is dropped", validator=positive()
+        default=3600.0,
+        help="seconds after which a turn that was neither committed nor dropped is dropped",
+        validator=positive(),
     )
     reference_tokens: int = setting(
         default=4500, help="tokens of recalled text per plugin and turn", validator=at_least(0)
     )
     blocked_after_seconds: float = setting(
         default=0.5,
-        help="seconds a plugin may block the event loop before it is named, and suspended if its deadline is over",
+        help=(
+            "seconds that a plugin may block the event loop before it is reported, and suspended if its deadline is"
+            " over"
+        ),
         validator=positive(),
     )
     state_folder: Path | None = setting(
         default=None,
-        help="where state is kept, relative to this file; null is the .beaver it lies in, or beside it",
+        help=(
+            "the folder for state, relative to this file; null is the folder .beaver that holds this file, or .beaver"
+            " beside it"
+        ),
     )
 
 
@@ -74,7 +84,9 @@ class Memory:
         sections: the raw settings of the memory plugins, by the last part of their path.
     """
 
-    mode: Mode = setting(default="hybrid", help="curated, hybrid (curated and gateway) or memory_gateway (it alone)")
+    mode: Mode = setting(
+        default="hybrid", help="curated, hybrid (curated and gateway) or memory_gateway (the gateway alone)"
+    )
     explicit: bool = hidden(default=False)
     sections: Mapping[str, Mapping[str, Any]] = rest()
 
@@ -118,7 +130,9 @@ class Config:
 
     schema: str | None = setting(default=None, key="$schema", help="the JSON Schema of this file, for editors")
     memory: Memory | None = setting(default=None, help="the memory mode, and the settings of each memory")
-    plugins: Plugins = setting(default=Plugins(), help="third-party plugins: their settings, or not to load them")
+    plugins: Plugins = setting(
+        default=Plugins(), help="third-party plugins: their settings, and which plugins not to load"
+    )
     provider: ProviderSettings = setting(default=ProviderSettings(), help="the language model of the agent")
     agent: AgentSettings = setting(default=AgentSettings(), help="how the agent runs")
     host: HostSettings = setting(default=HostSettings(), help="how turns are run")

@@ -60,7 +60,7 @@ class ProviderSettings:
     )
     base_url: str | None = setting(
         default=None,
-        help="where the API is, for example https://api.openai.com/v1",
+        help="the address of the API, for example https://api.openai.com/v1",
         validator=Check(
             wanted="must be an http or https URL without user name, query and fragment, its host in ASCII",
             fits=_is_url,
@@ -70,7 +70,7 @@ class ProviderSettings:
     model: str | None = setting(default=None, help="the model's name at the provider", validator=not_empty())
     api_key: Secret | None = setting(
         default=None,
-        help='the credential, best as {"env": "NAME"}; local servers need none',
+        help='the credential, preferably as {"env": "NAME"}; local servers need none',
         validator=Check(wanted="must be printable ASCII without blanks", fits=_is_key),
     )
     timeout_seconds: float = setting(
@@ -93,4 +93,4 @@ class ProviderSettings:
         if self.kind == "openai" and (self.base_url is None or self.model is None):
             raise Unfit("needs `baseUrl` and `model` for the kind `openai`")
         if self.base_url is not None and not self.allow_insecure_http and not _stays_private(self.base_url):
-            raise Unfit("names a `baseUrl` with plain http on another machine; use https, or set `allowInsecureHttp`")
+            raise Unfit("has a `baseUrl` with plain http on another machine; use https, or set `allowInsecureHttp`")

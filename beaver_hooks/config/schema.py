@@ -39,7 +39,7 @@ _SECRET: Mapping[str, Any] = {
 
 _FAIL_CLOSED: Mapping[str, Any] = {
     "type": "boolean",
-    "description": "whether its failure before a prompt stops the turn; the memory mode decides unless given",
+    "description": "whether a failure of the plugin before a prompt stops the turn; by default the memory mode decides",
 }
 
 _SCALARS: Mapping[Any, Mapping[str, Any]] = {

@@ -32,7 +32,7 @@ from beaver_hooks.config.kinds import (
 from beaver_hooks.config.making import make
 from beaver_hooks.config.paths import child, item
 from beaver_hooks.config.plain import check_plain
-from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.config.suggestions import did_you_mean, meant_or_known
 from beaver_hostspecs import ConfigurationError, Secret, freeze
 
 T = TypeVar("T")
@@ -215,9 +215,9 @@ class _Structurer:
         taker, keys = rest_field(cls), [key_of(each) for each in known]
         for key in others:
             if taker is None or not isinstance(value[key], Mapping):
-                wrong = "is not a setting" if taker is None else "must be an object"
+                unknown = f"is not a setting{meant_or_known(key, keys, 'settings')}"
                 with self._inside(child(self._path, key)):
-                    self._refuse(wrong + did_you_mean(key, keys))
+                    self._refuse(unknown if taker is None else f"must be an object{did_you_mean(key, keys)}")
         if taker is None:
             return {}
         return {argument_of(taker): self.convert({key: value[key] for key in others}, taker.type)}

@@ -6,7 +6,7 @@ _LONGEST = 64
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence that names the closest known word, or nothing when none is close."""
+    """Return a parenthesis that names the closest known word, or nothing when none is close."""
     # Imported late: a configuration without a typo does not pay for it.
     from difflib import get_close_matches  # noqa: PLC0415
 
@@ -14,4 +14,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
         return ""  # the comparison takes quadratic time, and nobody meant that
     by_folded = {name.casefold(): name for name in known}
     closest = get_close_matches(word.casefold(), by_folded, n=1)
-    return f"; did you mean `{by_folded[closest[0]]}`?" if closest else ""
+    return f" (did you mean `{by_folded[closest[0]]}`?)" if closest else ""
+
+
+def meant_or_known(word: str, known: Iterable[str], noun: str) -> str:
+    """Return a parenthesis that names the closest known word, or a list of all known words when none is close."""
+    names = list(known)
+    listed = ", ".join(f"`{name}`" for name in names)
+    return did_you_mean(word, names) or (f"; the {noun} are {listed}" if names else "")

@@ -31,7 +31,10 @@ LOG = "log"
 TRUST = "trust"
 """The gate of decisions about what a caller's trust leaves out."""
 
-REMEDY = "a personal agent gives trust=full: agent.trust, trust= of a host or an adapter, --trust of a command"
+REMEDY = (
+    "for the owner of the memory use trust `full`: agent.trust in the configuration, --trust of a command, or trust="
+    " of an adapter"
+)
 
 MOST_NOTICES, LONGEST_NOTICE = 20, 2000
 """Sentences for the person that are kept of one plugin, and characters of each."""
@@ -207,4 +210,4 @@ def _said(error: BaseException) -> str:
     try:
         return str(error)
     except BaseException as trouble:  # noqa: BLE001 - the text is made by the plugin's code
-        return f"its text cannot be had ({type_name(trouble)})"
+        return f"its text cannot be read ({type_name(trouble)})"

@@ -30,7 +30,7 @@ SHORTEST, LONGEST = 30, 600
 
 def _is_aware(_: object, attribute: "attrs.Attribute[Any]", value: datetime | None) -> None:
     if value is not None and (not isinstance(value, datetime) or value.utcoffset() is None):
-        raise ValueError(f"`{attribute.name}` is no time with a time zone")
+        raise ValueError(f"`{attribute.name}` is not a time with a time zone")
 
 
 @attrs.frozen(kw_only=True)

@@ -29,7 +29,10 @@ class Rivals:
 
     def __str__(self) -> str:
         targets = " and ".join(self.targets)
-        return f"several installed distributions announce a plugin named `{self.name}` ({targets}); keep one of them"
+        return (
+            f"several installed distributions offer a plugin named `{self.name}` ({targets}); uninstall all of them"
+            " but one"
+        )
 
 
 def installed() -> dict[str, "EntryPoint | Rivals"]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType, MappingProxyType, MethodType
 from typing import Any
 
-from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.config.suggestions import meant_or_known
 from beaver_hostspecs import PROJECT, PluginRefused, hooks
 from beaver_hostspecs.naming import type_name
 
@@ -32,7 +32,7 @@ HOOKS: Mapping[str, Callable[..., Any]] = _specifications()
 def check_plugin(name: str, plugin: object) -> dict[str, Callable[..., Any]]:
     """Return the marked methods of `plugin` by attribute, or raise `PluginRefused` unless they fit the contract."""
     if inspect.isclass(plugin):
-        raise _refused(name, f"a class was registered; register an instance: {plugin.__name__}()")
+        raise _refused(name, f"a class was given; give an instance: {plugin.__name__}()")
     found: dict[str, str] = {}
     methods: dict[str, Callable[..., Any]] = {}
     for attribute, method, options in _methods(name, plugin):
@@ -44,7 +44,7 @@ def check_plugin(name: str, plugin: object) -> dict[str, Callable[..., Any]]:
             raise _refused(name, f"`{other}` and `{attribute}` both implement the hook `{hook}`; keep one of them")
         methods[attribute] = method
     if not found:
-        raise _refused(name, "it implements no hook; mark its methods with @hookimpl")
+        raise _refused(name, "it implements no hook; mark its hook methods with @hookimpl")
     return methods
 
 
@@ -67,11 +67,10 @@ def _is_marked(static: object) -> bool:
 
 def _check_method(name: str, attribute: str, method: Callable[..., Any], options: Mapping[str, Any] | None) -> str:
     if options is None:
-        raise _refused(name, f"`{attribute}` has the name of a hook and no marker; mark it with @hookimpl")
+        raise _refused(name, f"`{attribute}` has the name of a hook, but is not marked with @hookimpl; mark it")
     hook = options.get("specname") or attribute
     if hook not in HOOKS:
-        remedy = did_you_mean(hook, HOOKS) or f"; the hooks are {', '.join(HOOKS)}"
-        raise _refused(name, f"there is no hook `{hook}`{remedy}")
+        raise _refused(name, f"there is no hook `{hook}`{meant_or_known(hook, HOOKS, 'hooks')}")
     if options.get("wrapper") or options.get("hookwrapper"):
         raise _refused(name, f"hook `{hook}` is a wrapper, which cannot wrap a coroutine; write a plain @hookimpl")
     _check_kind(name, hook, method)

@@ -52,7 +52,7 @@ def _faults(info: PluginInfo) -> Iterator[str]:
 def _contract_faults(contract: str) -> Iterator[str]:
     if contract.partition(".")[0] != CONTRACT_VERSION.partition(".")[0]:
         yield (
-            f"it is written for contract {contract} and this host speaks {CONTRACT_VERSION}; "
+            f"it needs contract {contract}, and this host has contract {CONTRACT_VERSION}; "
             "install a version of the plugin for this contract"
         )
 
@@ -77,10 +77,10 @@ def _deadline_faults(deadlines: Deadlines) -> Iterator[str]:
 def _settings_faults(info: PluginInfo) -> Iterator[str]:
     settings = getattr(info, "settings", None)
     if settings is not None and not (isinstance(settings, type) and attrs.has(settings)):
-        yield "its `settings` is no attrs class; declare one with @attrs.frozen"
+        yield "its `settings` is not an attrs class; declare one with @attrs.frozen"
     path = info.settings_path
     if path is not None and not is_section_path(path):
-        yield "its `settings_path` is no section of the configuration; write `memory.<name>` or `plugins.<name>`"
+        yield "its `settings_path` is not a section of the configuration; write `memory.<name>` or `plugins.<name>`"
 
 
 def _refused(name: str, fault: str) -> PluginRefused:

@@ -9,7 +9,7 @@ import attrs
 
 from beaver_hooks.calls.calls import Calls, Result
 from beaver_hooks.config import Config
-from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.config.suggestions import meant_or_known
 from beaver_hooks.record.recorder import Recorder
 from beaver_hooks.record.reports import HostReport
 from beaver_hooks.registry.asking import ask, contained, misanswered, several
@@ -279,11 +279,10 @@ class Loader:
 
 def _missing(name: str, plan: Plan, installed: Collection[str]) -> str:
     if reason := plan.disabled.get(name):
-        return f"the plugin `{name}` is needed{_by(plan)}, but {reason}; take it out of there or change the mode"
+        return f"the plugin `{name}` is needed{_by(plan)}, but {reason}; remove it from there, or change the mode"
     if command := install_command(name):
-        return f"the plugin `{name}` is needed{_by(plan)} and not installed; run: {command}"
-    there = ", ".join(installed) or "none"
-    return f"no plugin named `{name}` is installed; installed: {there}{did_you_mean(name, installed)}"
+        return f"the plugin `{name}` is needed{_by(plan)}, but is not installed; run: {command}"
+    return f"no plugin named `{name}` is installed{meant_or_known(name, installed, 'installed plugins')}"
 
 
 def _needed(name: str, plan: Plan, reason: str) -> str:

@@ -65,9 +65,9 @@ class Registry:
     def check_name(self, name: str) -> None:
         """Raise `PluginRefused` unless a plugin may be registered under `name` now."""
         if type(name) is not str:
-            raise PluginRefused(f"the name of a plugin is a str, and not {type_name(name)}")
+            raise PluginRefused(f"the name of a plugin must be a str, and not {type_name(name)}")
         if name in RESERVED or not PLUGIN_NAME.fullmatch(name):
-            fault = "is reserved" if name in RESERVED else "is no name; use letters, digits, `-` and `_`"
+            fault = "is reserved" if name in RESERVED else "is not a valid name; use letters, digits, `-` and `_`"
             raise PluginRefused(f"`{name}` {fault}: the plugin was not registered", plugin=name)
         if name in self._members:
             raise PluginRefused(f"a plugin named `{name}` is registered; unregister it first", plugin=name)

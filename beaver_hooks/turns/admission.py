@@ -12,7 +12,7 @@ from beaver_hostspecs import Caller, Command, NotAllowed, Tool
 
 Offer = TypeVar("Offer", Tool, Command)
 
-OFF = "memory is off here; `/memory on` or `beaver memory on` switches it on again"
+OFF = "memory is off for this session or user; `/memory on` or `beaver memory on` switches it on again"
 
 
 @attrs.frozen(kw_only=True)
@@ -54,7 +54,8 @@ class Admission:
         if not self._allows(member, offer, caller):
             what = "tool" if isinstance(offer, Tool) else "command"
             raise NotAllowed(
-                f"the {what} `{offer.name}` of `{member.name}` is not for a caller of trust `{caller.trust}`",
+                f"the {what} `{offer.name}` of the plugin `{member.name}` is not allowed for the trust"
+                f" `{caller.trust}`",
                 plugin=member.name,
             )
 

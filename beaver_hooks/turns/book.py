@@ -42,9 +42,9 @@ class TurnBook:
     def enter(self, opened: OpenTurn) -> None:
         """Enter a turn; its id must be new."""
         if opened.id in self._open:
-            raise TurnAlreadyOpen("a turn with that id is open; close it first, or give each turn its own id")
+            raise TurnAlreadyOpen("a turn with this id is open; commit or drop it first, or give each turn its own id")
         if opened.id in self._closed:
-            raise TurnClosed("a turn with that id was closed; give each turn its own id")
+            raise TurnClosed("a turn with this id was closed; give each turn its own id")
         self._put(opened, self._clock.monotonic())
 
     def get(self, turn_id: str) -> OpenTurn | None:
@@ -61,8 +61,8 @@ class TurnBook:
         if (opened := self.get(turn_id)) is not None:
             return opened
         if turn_id in self._closed:
-            raise TurnClosed("that turn was closed before")
-        raise UnknownTurn("no turn with that id is open in this host")
+            raise TurnClosed("this turn was committed or dropped before")
+        raise UnknownTurn("no turn with this id is open in this host")
 
     def touch(self, opened: OpenTurn) -> None:
         """The turn is in use: it idles from now on, unless it is held."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 
-from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.config.suggestions import meant_or_known
 from beaver_hostspecs import InvalidTurn
 
 
@@ -33,7 +33,7 @@ def _names_at_fault(kind: Callable[..., Any], given: Mapping[str, object]) -> st
     fields = {each.alias: each for each in attrs.fields(kind) if each.name == each.alias}
     for name in given:
         if name not in fields and f"_{name}" not in attrs.fields_dict(kind):
-            return f"there is no field `{name}`{did_you_mean(name, fields) or '; it has ' + _listed(fields)}"
+            return f"there is no field `{name}`{meant_or_known(name, fields, 'fields')}"
     missing = [name for name, each in fields.items() if each.default is attrs.NOTHING and name not in given]
     return f"{_listed(missing)} must be given" if missing else None
 

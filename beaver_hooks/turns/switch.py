@@ -66,8 +66,8 @@ class MemorySwitch:
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             raise AuditUnavailable(
-                f"memory cannot be switched: {self._path} cannot be used ({why}); make it readable and writable, or"
-                " remove it to switch memory on for every user"
+                f"memory cannot be switched on or off: {self._path} cannot be used ({why}); make it readable and"
+                " writable, or remove it, which switches memory on for every user"
             ) from error
 
     def _known(self) -> frozenset[str] | None:
@@ -103,7 +103,7 @@ class MemorySwitch:
         known = isinstance(content, dict) and content.get("version") == VERSION
         off = content.get("off") if known else None
         if not isinstance(off, list) or not all(isinstance(each, str) for each in off):
-            raise ValueError("it is no memory switch")
+            raise ValueError("it does not hold the memory switch")
         if content.get("key") != self._identify(FILE):
             raise ValueError("it was written with another audit.key")
         return frozenset(off)

@@ -75,7 +75,7 @@ class Offers:
         members = [each for each in opened.members if self.registry.holds(each)]
         found = {tool.name: (member, tool) for member in members for tool in member.tools}
         if name not in found:
-            raise NotOffered(f"no plugin of this turn offers such a tool; there are: {_listed(found)}")
+            raise NotOffered(f"no plugin of this turn has such a tool; the tools are: {_listed(found)}")
         return found[name]
 
     async def _run(
@@ -112,7 +112,7 @@ class Offers:
 def _command(member: Member, name: str) -> Command:
     found = {command.name: command for command in member.commands}
     if name not in found:
-        message = f"the plugin `{member.name}` offers no such command; there are: {_listed(found)}"
+        message = f"the plugin `{member.name}` has no such command; its commands are: {_listed(found)}"
         raise NotOffered(message, plugin=member.name)
     return found[name]
 
@@ -128,6 +128,7 @@ def _what_to_raise(result: Result, category: Category) -> Exception:
     call = result.call
     kind = f" ({type_name(result.error)})" if result.error else ""
     message = (
-        f"plugin `{call.plugin}` failed in {call.hook}: {category}{kind}; its health and the audit trail say since when"
+        f"plugin `{call.plugin}` failed in {call.hook}: {category}{kind}; `beaver doctor` and `beaver audit tail`"
+        " show the details"
     )
     return PluginFailed(message, plugin=call.plugin)

@@ -48,7 +48,7 @@ class More(Local):
 
     @hookimpl
     def configure(self, setup: Setup) -> Deadlines:
-        """Take the settings, but for how many memories a turn is given and what they may cost."""
+        """Take the settings, but for the most memories that a turn gets and what they may cost."""
         with validators.disabled():
             recall = attrs.evolve(setup.settings.recall, top_k=10, max_tokens=20_000)
             return super().configure(attrs.evolve(setup, settings=attrs.evolve(setup.settings, recall=recall)))

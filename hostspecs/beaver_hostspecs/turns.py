@@ -45,7 +45,7 @@ class DropReason(_Named):
     FAILED = "failed"
     CANCELLED = "cancelled"
     BLOCKED = "blocked"
-    """A guardrail kept the answer from the user."""
+    """A guardrail blocked the answer."""
     ABANDONED = "abandoned"
     """Nobody closed it: it idled out, was superseded, or its host closed."""
 

@@ -111,7 +111,7 @@ async def test_not_a_host():
 
 async def test_no_default_session(host):
     """A default session that could never be used is refused."""
-    with pytest.raises(HostMisused, match="makes a session for every run"):
+    with pytest.raises(HostMisused, match="creates a new session for every run"):
         BeaverContextProvider(host, session="mine")
 
 

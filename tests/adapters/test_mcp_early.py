@@ -269,7 +269,7 @@ def test_a_tool_that_is_not_for_the_caller_is_not_run(start):
     server.say(HELLO, READY, {**CALL, "params": {"name": "owner"}})
     _, refused = server.hear(2)
 
-    assert "there is no such tool; there are: anyone" == refused["error"]["message"]
+    assert "there is no such tool; the tools are: anyone" == refused["error"]["message"]
 
 
 # --- The configuration of a client -------------------------------------------------------------------------------

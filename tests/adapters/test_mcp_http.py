@@ -282,8 +282,8 @@ def test_what_is_audited(start, environment, tmp_path):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["--host", "192.0.2.1"], 2, "`192.0.2.1` lets other machines in; take 127.0.0.1, or say by which names they call this one; `--name HOST` says one."),
-        (["--host", "192.0.2.1", "--name", "here.example"], 1, "port 0 of `192.0.2.1` cannot be listened on (Cannot assign requested address); take another."),
+        (["--host", "192.0.2.1"], 2, "`192.0.2.1` is open to other machines; use 127.0.0.1, or give the names by which they call this machine: --name HOST."),
+        (["--host", "192.0.2.1", "--name", "here.example"], 1, "port 0 of `192.0.2.1` cannot be listened on (Cannot assign requested address); use another one."),
     ],
 )  # fmt: skip
 def test_where_it_does_not_listen(environment, tmp_path, words, code, said):

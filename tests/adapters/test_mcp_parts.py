@@ -77,7 +77,7 @@ def test_arguments_that_are_no_json(arguments):
     with pytest.raises(UnfitArgumentsError) as caught:
         _strict(arguments)
 
-    assert "the arguments are no JSON object" == str(caught.value)
+    assert "the arguments are not a JSON object" == str(caught.value)
 
 
 def test_an_identity_is_checked():
@@ -257,7 +257,10 @@ def test_a_token_that_a_repository_brings(tmp_path, before):
         find_token(tmp_path, elsewhere(tmp_path))
     path.unlink()
 
-    assert "was not made here, so that others may know it; remove it, and it is made anew" == caught.value.problem
+    assert (
+        "was not written on this machine, so other people may know it; remove it, and the next start writes a new one"
+        == caught.value.problem
+    )
     assert known != find_token(tmp_path, elsewhere(tmp_path)).secret.reveal()
 
 
@@ -287,7 +290,10 @@ def test_a_folder_is_no_token_file(tmp_path):
     with pytest.raises(ConfigurationError) as caught:
         find_token(tmp_path, elsewhere(tmp_path))
 
-    assert "cannot be used (it is no plain file); remove it, and it is made anew" == caught.value.problem
+    assert (
+        "cannot be used (it is not a regular file); remove it, and the next start writes a new one"
+        == caught.value.problem
+    )
 
 
 def test_a_state_folder_that_is_none(tmp_path):
@@ -333,7 +339,7 @@ def test_a_port_that_is_taken():
         with pytest.raises(HostMisused) as caught:
             HttpPlace(port=port).bound()
 
-    said = f"port {port} of `127.0.0.1` cannot be listened on (Address already in use); take another"
+    said = f"port {port} of `127.0.0.1` cannot be listened on (Address already in use); use another one"
     assert said == str(caught.value)
 
 

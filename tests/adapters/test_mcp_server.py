@@ -184,7 +184,7 @@ async def test_a_tool_that_hangs_is_an_error(make_host):
     async with make_host({"p": plugin(tool(hang))}, seconds=0.01) as host, client(host) as asking:
         answer = text_of(await asking.call_tool("recall"))
 
-    said = "plugin `p` failed in tool:recall: timeout; its health and the audit trail say since when"
+    said = "plugin `p` failed in tool:recall: timeout; `beaver doctor` and `beaver audit tail` show the details"
     assert (True, said) == answer
 
 
@@ -245,7 +245,7 @@ async def test_an_unknown_tool_is_refused_with_those_that_there_are(make_host):
         with pytest.raises(MCPError) as caught:
             await asking.call_tool("recal")
 
-    said = "there is no such tool; did you mean `recall`; there are: recall"
+    said = "there is no such tool (did you mean `recall`?); the tools are: recall"
     assert (types.INVALID_PARAMS, said) == (caught.value.code, caught.value.message)
 
 
@@ -342,7 +342,7 @@ async def test_a_command_that_says_nothing(make_host):
     async with make_host({"p": plugin(commands=commands)}) as host, client(host) as asking:
         got = await asking.get_prompt("memory_p_show")
 
-    assert "The command `show` of the memory `p` answered nothing." == got.messages[0].content.text
+    assert "The command `show` of the plugin `p` printed nothing." == got.messages[0].content.text
 
 
 @ERAS
@@ -363,7 +363,7 @@ async def test_a_command_that_fails(make_host, canary, mode):
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("memory_p_sho", {}, "there is no such prompt; did you mean `memory_p_show`; there are: memory_p_show"),
+        ("memory_p_sho", {}, "there is no such prompt (did you mean `memory_p_show`?); the prompts are: memory_p_show"),
         ("memory_p_show", {"words": "x" * 10_001}, "`words` has at most 10000 characters"),
     ],
 )
@@ -413,7 +413,7 @@ async def test_health_is_a_resource(make_host, mode):
     well = {"state": "ok", "since": None, "sources": {}, "reason": None}
     assert {"plugins": {"p": {**degraded, "reason": None}}, "host": well} == json.loads(as_json.text)
     assert {f"p: {health}", "host: ok"} == {*as_text.text.splitlines()}
-    assert "there is no such resource; there are: beaver://health, beaver://health/text" == caught.value.message
+    assert "there is no such resource; the resources are: beaver://health, beaver://health/text" == caught.value.message
 
 
 async def test_a_stranger_reads_the_state_alone(make_host):

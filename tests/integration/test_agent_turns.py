@@ -190,7 +190,7 @@ async def test_tools_in_parallel(tmp_path, stream):
         sent, said, ended = agent.sent(), await agent.said(), await agent.ended()
         told = [each.arguments["result"].call_id for each in agent.plugin.calls_of("on_tool_result")]
 
-    gone = "[tool error] gone: there is no such tool; there are: `session_search`, `memory`, `meet`"
+    gone = "[tool error] gone: there is no such tool; the tools are: `session_search`, `memory`, `meet`"
     assert [
         SYSTEM,
         RECALLED,

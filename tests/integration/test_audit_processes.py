@@ -53,7 +53,7 @@ else:
         try:
             call()
         except AuditUnavailable as error:
-            assert "belongs to the process that opened it" in str(error)
+            assert "was opened by another process" in str(error)
         else:
             sys.exit(1)
     sys.exit(trail.close())

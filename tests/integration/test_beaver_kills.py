@@ -1,6 +1,6 @@
 """`beaver run`, killed at any moment, two at a time on one state folder: no half turn is seen, nothing printed is lost.
 
-`BEAVER_RUN_KILLS` says how many runs are killed; 10 unless given, 200 in `make faults`.
+`BEAVER_RUN_KILLS` says how many runs are killed; 10 by default, 200 in `make faults`.
 """
 
 import os

@@ -162,7 +162,7 @@ async def test_a_cloned_folder_is_asked_about_before_anything_is_sent(beaver, tm
         ran = await beaver("run", "Hello.", cwd=cwd)
 
     assert ("", 3, 0) == (refused.out, refused.code, contacted)
-    assert "nobody has confirmed it" in refused.err
+    assert "is not confirmed" in refused.err
     assert (0, "Gotcha.\n") == (trusted.code, ran.out)
 
 
@@ -190,7 +190,7 @@ async def test_a_prompt_that_says_nothing_is_refused(beaver, configure, prompt):
     async with serve() as server:
         ran = await beaver("run", "-", "--config", configure(server), stdin=prompt)
 
-    assert (Ran(out="", err="Error: the prompt is empty; say something.\n", code=2), 0) == (ran, server.connections)
+    assert (Ran(out="", err="Error: the prompt is empty; write one.\n", code=2), 0) == (ran, server.connections)
 
 
 LIMITED = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); from beaver_hooks.cli import main; main()"

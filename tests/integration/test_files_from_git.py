@@ -116,7 +116,7 @@ async def test_a_pull_brings_memory(project):
     assert [False, True, False] == [PLANTED in before, PLANTED in after, OTHER in again]
     assert [True, True] == [f"+{PLANTED}" in each for each in (shown, confirmed)]
     assert f"-{PLANTED} +{OTHER}" in difference
-    assert "No file waits to be confirmed." == await project.beaver("trust", "--files")
+    assert "No file needs to be confirmed." == await project.beaver("trust", "--files")
     assert OTHER in await project.asked()
 
 
@@ -127,7 +127,7 @@ async def test_a_confirmation_is_taken_back(project):
     await project.beaver("trust", "--files", "--yes")
     said = await project.beaver("trust", "--files", "--forget")
 
-    assert ("The confirmation of 1 file is taken back.", False) == (said, PLANTED in await project.asked())
+    assert ("The confirmation of 1 file is revoked.", False) == (said, PLANTED in await project.asked())
 
 
 async def test_where_it_is_said(project):
@@ -327,7 +327,7 @@ async def test_a_key_in_the_index(project):
     """The doctor says that a trail whose key git lists proves nothing."""
     await project.git("add", "-f", ".beaver/audit.key")
 
-    assert "everybody with the repository can forge the audit trail" in await project.beaver("doctor", code=1)
+    assert "every user of the repository can forge the audit trail" in await project.beaver("doctor", code=1)
     await project.git("rm", "-q", "--cached", ".beaver/audit.key")
     assert "files in git's index: none" in await project.beaver("doctor")
 

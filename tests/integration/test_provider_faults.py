@@ -184,7 +184,7 @@ HTML = Reply(headers={"Content-Type": "text/html"}, parts=(b"<html>",))
 NO_TYPE = Reply(parts=(b"{}",))
 COMPRESSED = Reply(headers={"Content-Type": "application/json", "Content-Encoding": "gzip"}, parts=(b"\x1f\x8b",))
 NOT_JSON = Reply(headers={"Content-Type": "application/json"}, parts=(b'{"choices": [',))
-TYPE = "it is not of the content type that was asked for"
+TYPE = "its content type is not the one that the request names"
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ TYPE = "it is not of the content type that was asked for"
         (HTML, True, TYPE),
         (NO_TYPE, False, TYPE),
         (streamed("Hello"), False, TYPE),
-        (COMPRESSED, True, "it is compressed, which was not asked for"),
+        (COMPRESSED, True, "it is compressed, although the request did not allow that"),
         (NOT_JSON, False, "it is not a JSON object"),
         (body([]), False, "it is not a JSON object"),
         (body(completion("Hello", choices=[])), False, "it holds no choices"),
@@ -261,8 +261,8 @@ async def test_no_server():
     [
         (400, ("refused", "The provider refused the request (HTTP 400: why). Check provider.model, or start a new session if this one is too long.")),
         (401, ("unauthorised", "The provider does not accept the credential (HTTP 401). Set provider.apiKey to a valid key.")),
-        (403, ("unauthorised", "The provider does not allow this (HTTP 403: why). Check what provider.apiKey may use.")),
-        (404, ("not_found", "The provider knows no such address or model (HTTP 404: why). Check provider.baseUrl and provider.model.")),
+        (403, ("unauthorised", "The provider does not allow this (HTTP 403: why). Check the permissions of provider.apiKey.")),
+        (404, ("not_found", "The provider does not know this address or model (HTTP 404: why). Check provider.baseUrl and provider.model.")),
         (500, ("server_error", "The provider failed (HTTP 500: why). Try again later.")),
         (204, ("http_error", "The provider's answer is unexpected (HTTP 204). Check provider.baseUrl; redirects are not followed.")),
         (418, ("http_error", "The provider's answer is unexpected (HTTP 418: why). Check provider.baseUrl; redirects are not followed.")),
@@ -297,7 +297,7 @@ async def test_an_error_with_a_status_of_success(stream):
     async with serve(events(event(error)) if stream else body(error)) as server:
         found = await Model(server).fault(stream=stream, echoed=True)
 
-    expected = "There is no answer, the provider reports an error: overloaded by [secret]. Try again later."
+    expected = "There is no answer: the provider reports an error: overloaded by [secret]. Try again later."
     assert ("server_error", None, expected) == told(found)
 
 

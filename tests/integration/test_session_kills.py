@@ -1,6 +1,6 @@
 """Several processes, one store of sessions: no half turn is seen and nothing acknowledged is lost, whoever is killed when.
 
-`BEAVER_SESSION_KILLS` says how many times a process is killed; 20 unless given, 500 in `make faults`.
+`BEAVER_SESSION_KILLS` says how many times a process is killed; 20 by default, 500 in `make faults`.
 """
 
 import os

@@ -112,7 +112,7 @@ async def test_what_trust_leaves_out_is_in_the_receipt_and_logged_once(folder, c
         Decision(gate="trust", verdict="not_offered", reason="memory"),
         Decision(gate="trust", verdict="left_out", reason="MEMORY.md, USER.md"),
     )
-    assert ([expected] * 3, 1, True) == (decisions, len(said), "trust=full" in said[0])
+    assert ([expected] * 3, 1, True) == (decisions, len(said), "use trust `full`" in said[0])
 
 
 async def test_a_withheld_tool_of_a_plugin_that_reports_nothing_is_logged_once(tmp_path, caplog):

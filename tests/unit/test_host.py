@@ -42,11 +42,11 @@ from beaver_hostspecs import (
 from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingPlugin
 
 NOT_OPEN = "this host is not open; enter it with `async with host:` or `await host.open()`"
-OPEN_ALREADY = "this host is open already; one host is opened once at a time"
+OPEN_ALREADY = "this host is open already; close it before you open it again"
 FORKED = (
     "this host was opened before a fork and cannot be used in the child; spawn the child instead, and open a host there"
 )
-OTHER_LOOP = "a host belongs to the event loop that opened it; without a loop of your own, use beaver_hooks.SyncHost"
+OTHER_LOOP = "a host can only be used in the event loop that opened it; without an event loop use beaver_hooks.SyncHost"
 
 
 @pytest.fixture(autouse=True)
@@ -429,8 +429,8 @@ async def test_tools_and_commands_are_offered_to_those_they_allow(make_host):
             said.append((str(caught.value), caught.value.plugin))
 
     assert [
-        ("the command `status` of `p` is not for a caller of trust `inner`", "p"),
-        ("the tool `recall` of `p` is not for a caller of trust `inner`", "p"),
+        ("the command `status` of the plugin `p` is not allowed for the trust `inner`", "p"),
+        ("the tool `recall` of the plugin `p` is not allowed for the trust `inner`", "p"),
     ] == said
 
 
@@ -585,7 +585,7 @@ async def test_without_a_trail_turns_go_on_and_the_host_says_so(make_host, tmp_p
             await host.receipt(turn.id)
 
         assert ("degraded", "committed") == (host.health()["host"].state, turn.receipt.state)
-    assert "the audit trail could not be opened; the host's health and log say why" == str(caught.value)
+    assert "the audit trail could not be opened; the host's health and log show why" == str(caught.value)
 
 
 async def test_the_trail_can_be_asked(make_host):

@@ -30,11 +30,11 @@ def _text():
         ),
         (
             {"plugins": {"p": None}, "entry_points": ["q"], "fail_closed": ["p", "r"]},
-            "`fail_closed` names `r`, and the host is given no such plugin; it has: `p`, `q`",
+            "`fail_closed` names `r`, which is not a plugin of this host; its plugins are: `p`, `q`",
         ),
         (
             {"fail_closed": ["r"]},
-            "`fail_closed` names `r`, and the host is given no such plugin; it has: none",
+            "`fail_closed` names `r`, which is not a plugin of this host; its plugins are: none",
         ),
         (
             {"config": {"host": {}}},

@@ -63,7 +63,7 @@ def test_a_folder_of_somebody_else(tmp_path, monkeypatch, found, accepted):
     else:
         with pytest.raises(AuditUnavailable) as caught:
             make_state_folder(folder)
-        assert f"Anybody may write to the state folder {folder}; use one of your own." == str(caught.value)
+        assert f"Every user can write to the state folder {folder}; use a private one." == str(caught.value)
 
 
 def refuse(*_):
@@ -106,10 +106,7 @@ def test_a_place_that_cannot_be_used_is_explained(tmp_path):
     with pytest.raises(AuditUnavailable) as caught:
         make_state_folder(tmp_path / "file" / ".beaver")
 
-    expected = (
-        f"The state folder {tmp_path / 'file' / '.beaver'} cannot be used (File exists); make it writable or name"
-        " another one."
-    )
+    expected = f"The state folder {tmp_path / 'file' / '.beaver'} cannot be used (File exists); make it writable, or set `host.stateFolder` to another one."
     assert expected == str(caught.value)
 
 
@@ -130,8 +127,7 @@ def test_a_name_that_no_plugin_may_have_is_refused(tmp_path, name):
         plugin_folder(make_state_folder(tmp_path / "s"), name)
 
     assert str(caught.value) == (
-        "a plugin's name is 1 to 64 letters, digits, dashes and underscores, the first of them a letter;"
-        " rename its entry point"
+        "a plugin's name must have 1 to 64 letters, digits, dashes and underscores, and start with a letter; rename its entry point"
     )
 
 

@@ -47,11 +47,13 @@ from beaver_hostspecs import (
 from beaver_hostspecs.testing import Fault, FaultError, FaultPlugin, RecordingPlugin
 
 NOT_OPEN = "this host is not open; enter it with `with host:` or `host.open()`"
-OPEN_ALREADY = "this host is open already; one host is opened once at a time"
+OPEN_ALREADY = "this host is open already; close it before you open it again"
 FORKED = (
     "this host was opened before a fork and cannot be used in the child; spawn the child instead, and open a host there"
 )
-FROM_INSIDE = "a SyncHost cannot be used from inside a hook of its own: it would wait for itself"
+FROM_INSIDE = (
+    "a SyncHost cannot be used in one of its own hooks, where it would wait for itself; use it outside of hooks"
+)
 SAFETY = 20.0
 
 

@@ -56,10 +56,10 @@ MOST_RULES = MOST_CHARACTERS // 2
 """So much of it may be rules, that there is room for blocks."""
 
 BY_MCP = (
-    "The tools that memory names come from an MCP server, and nobody may have added it. Without such a tool you cannot"
-    " change memory: say so, and do not promise to remember."
+    "The tools that memory names come from an MCP server, which may not be connected. If you do not have them, you"
+    " cannot change memory: tell the user so, and do not promise to remember."
 )
-EMPTY = "What memory said of itself at the beginning no longer holds: it is empty now."
+EMPTY = "The memory shown at the start of this session no longer applies: memory is empty now."
 
 STALE = 15 * 60.0
 """Seconds after which an answer is committed though its session says nothing more."""
@@ -194,7 +194,7 @@ class ClaudeCodeTurns:
         if degraded and source in ("startup", "resume"):
             # For the person at the terminal; the model does not see it.
             said = cut("; ".join(degraded), MOST_SAID)
-            output["systemMessage"] = f"Beaver Hooks: {said}. `beaver doctor` says more."
+            output["systemMessage"] = f"Beaver Hooks: {said}. `beaver doctor` shows the details."
         return output
 
     async def _prompt(self, session: _Session, event: Event) -> Output:

@@ -45,8 +45,8 @@ def check_folder(folder: Path, environment: Mapping[str, str]) -> None:
     if not _is_new(folder) and not _is_ours(folder, environment):
         raise ConfigurationNotTrusted(
             "",
-            f"the folder {printable(str(folder))} was here before and nobody has confirmed it; if what the memory in it"
-            " says is yours, run `beaver hooks trust claude-code`",
+            f"the folder {printable(str(folder))} was not made by the hooks and is not confirmed; if the memory in"
+            " it is yours, run `beaver hooks trust claude-code`",
         )
 
 

@@ -48,7 +48,9 @@ def settings_file(scope: Scope, environment: Mapping[str, str], cwd: Path) -> Pa
     named = named_file(scope, environment, cwd)
     real = Path(os.path.realpath(named))
     if scope != "user" and not real.is_relative_to(os.path.realpath(cwd)):
-        raise ConfigurationError("", f"{printable(str(named))} leads out of the project by a link; remove the link")
+        raise ConfigurationError(
+            "", f"{printable(str(named))} is a link to a place outside the project; remove the link"
+        )
     return real
 
 
@@ -193,7 +195,7 @@ def _read(path: Path) -> bytes | None:
         return None
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no plain file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         return file.read()
 
 
@@ -223,5 +225,5 @@ def _file(do: Callable[[], T], path: Path) -> T:
     except LocksMissing:
         problem = "locked on this system"
     except OSError as error:
-        problem = f"used ({error.strerror}); see its permissions"
+        problem = f"used ({error.strerror}); check its permissions"
     raise ConfigurationError("", f"{printable(str(path))} cannot be {problem}")

@@ -94,7 +94,7 @@ def _locked(lock: int, path: Path) -> bool:
         else:
             return True
         if time.monotonic() >= end:
-            raise TimeoutError("another resident has the place and does not listen")
+            raise TimeoutError("another resident process holds the lock of this folder and does not answer")
         time.sleep(PAUSE)
 
 

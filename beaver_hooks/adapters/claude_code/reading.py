@@ -15,7 +15,7 @@ MOST_MILLISECONDS = 1e12
 MOST_SAID = 2000
 """The longest sentence for a person."""
 
-CUT = "\n[Cut here: Claude Code takes no more.]"
+CUT = "\n[Cut here: this is the most that Claude Code accepts.]"
 
 OUTSIDE = ("WebFetch", "WebSearch")
 """Claude Code's own tools whose output somebody else wrote; that of MCP servers may be, too."""
@@ -66,8 +66,8 @@ def why(error: Exception) -> str:
     """Return what a person is told whose prompt was blocked; nothing of an error that anybody may have worded."""
     what = cut(str(error), MOST_SAID) if isinstance(error, BeaverError) else f"a plugin raised {type_name(error)}"
     return (
-        f"Beaver Hooks: a memory failed that may not be passed over: {what}. `beaver doctor` says more;"
-        " `beaver hooks uninstall claude-code` takes the memory out."
+        f"Beaver Hooks: the prompt was stopped, because a required memory plugin failed: {what}. `beaver doctor` shows"
+        " the details; `beaver hooks uninstall claude-code` removes the hooks."
     )
 
 

@@ -195,9 +195,9 @@ def _parsed(content: bytes) -> dict[str, Any]:
         pass
     else:
         if not isinstance(settings, dict):
-            raise _fault("is no JSON object")
+            raise _fault("is not a JSON object")
         if not _has_shape(settings.get(HOOKS, {})):
-            raise _fault("has hooks of another form than the one that Claude Code documents")
+            raise _fault("has `hooks` in a form that Claude Code does not document")
         return settings
     raise _fault("is not JSON")
 
@@ -223,7 +223,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse(_: str) -> NoReturn:
-    raise ValueError("not a number of JSON")
+    raise ValueError("not a JSON number")
 
 
 def _written(settings: Mapping[str, Any], like: bytes) -> bytes:
@@ -250,5 +250,6 @@ def _text(settings: Mapping[str, Any], indent: str, *, ascii_only: bool) -> str:
 
 def _fault(problem: str) -> ConfigurationError:
     return ConfigurationError(
-        "", f"the settings file of Claude Code {problem}; nothing was changed: correct it, and repeat this"
+        "",
+        f"the settings file of Claude Code {problem}; nothing was changed; correct the file, and run the command again",
     )

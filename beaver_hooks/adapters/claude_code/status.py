@@ -100,7 +100,10 @@ def place_fault(options: Sequence[str], environment: Mapping[str, str]) -> str |
     except FileNotFoundError:
         return None
     except OSError:
-        return f"{printable(str(folder))} is not a folder of yours alone, so no resident is asked; remove it"
+        return (
+            f"{printable(str(folder))} can be used by other users too, so no resident process is asked; remove the"
+            " folder"
+        )
     return None
 
 
@@ -145,13 +148,17 @@ def log_file(options: Sequence[str], environment: Mapping[str, str]) -> Path:
 
 
 def _problems(entries: Entries) -> list[str]:
-    again = "`beaver hooks install claude-code` puts it right"
-    problems = [f"nothing is asked at {name}; {again}" for name in entries.missing]
+    again = "`beaver hooks install claude-code` fixes it"
+    problems = [f"the event {name} has no hook; {again}" for name in entries.missing]
     doubled = [name for name, found in entries.commands.items() if len(found) > 1]
-    problems += [f"{name} is asked more than once; {again}" for name in doubled]
-    problems += [f"{name} is no event of ours; {again}" for name in entries.commands if name not in EVENTS]
+    problems += [f"the event {name} has more than one hook; {again}" for name in doubled]
+    problems += [
+        f"the event {name} has a hook that this version does not use; {again}"
+        for name in entries.commands
+        if name not in EVENTS
+    ]
     gone = sorted(each for each in entries.programs if not os.access(each, os.R_OK))
-    problems += [f"{printable(each)} is not there any more; {again}" for each in gone]
+    problems += [f"{printable(each)} does not exist any more; {again}" for each in gone]
     return problems
 
 
@@ -160,7 +167,7 @@ def _notes(entries: Entries, *, edited: bool) -> list[str]:
     if entries.programs != {sys.executable, client.__file__}:
         notes.append("it runs another installation of Beaver Hooks than this one")
     if edited:
-        notes.append("the file was changed since; uninstalling takes out our entries and leaves the rest")
+        notes.append("the file was changed after the installation; uninstalling removes the hooks and leaves the rest")
     return notes
 
 

@@ -50,7 +50,8 @@ class HttpPlace:
     def __attrs_post_init__(self) -> None:
         if not is_loopback(self.host) and not self.names:
             raise HostMisused(
-                f"`{self.host}` lets other machines in; take 127.0.0.1, or say by which names they call this one"
+                f"`{self.host}` is open to other machines; use 127.0.0.1, or give the names by which they call this"
+                " machine"
             )
 
     def bound(self) -> socket.socket:
@@ -69,7 +70,7 @@ class HttpPlace:
                 else error.strerror or type(error).__name__
             )
             raise HostMisused(
-                f"port {self.port} of `{self.host}` cannot be listened on ({why}); take another"
+                f"port {self.port} of `{self.host}` cannot be listened on ({why}); use another one"
             ) from None
 
     def allowed(self, port: int) -> TransportSecuritySettings:

@@ -49,8 +49,8 @@ class Prompts:
         offered = self._offered(session)
         if name not in offered:
             known = one_line(", ".join(offered)) or "none"
-            meant = did_you_mean(name, offered).rstrip("?")
-            raise MCPError(types.INVALID_PARAMS, f"there is no such prompt{meant}; there are: {known}")
+            meant = did_you_mean(name, offered)
+            raise MCPError(types.INVALID_PARAMS, f"there is no such prompt{meant}; the prompts are: {known}")
         if len(words) > LONGEST:
             raise MCPError(types.INVALID_PARAMS, f"`{WORDS}` has at most {LONGEST} characters")
         plugin, command = offered[name]
@@ -80,7 +80,7 @@ class Prompts:
 
 def _words() -> types.PromptArgument:
     return types.PromptArgument(
-        name=WORDS, description="The words of the command, with blanks between.", required=False
+        name=WORDS, description="The arguments of the command, separated by spaces.", required=False
     )
 
 
@@ -88,9 +88,7 @@ def _message(plugin: str, command: Command, said: str) -> types.GetPromptResult:
     item = Reference(kind="command", id=command.name, text=clean(said))
     rendered = render_references(plugin, [item], boundary=secrets.token_hex(8))
     text = (
-        f"The command `{command.name}` of the memory `{plugin}` answered nothing."
-        if rendered is None
-        else rendered.text
+        f"The command `{command.name}` of the plugin `{plugin}` printed nothing." if rendered is None else rendered.text
     )
     content = types.TextContent(type="text", text=clean(text))
     return types.GetPromptResult(

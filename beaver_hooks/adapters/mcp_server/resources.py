@@ -32,7 +32,7 @@ class Resources:
 
     def listed(self) -> types.ListResourcesResult:
         """Return both."""
-        about = "How every memory plugin is: its state, since when, and what is at fault."
+        about = "The health of each memory plugin: its state, since when, and why."
         resources = [
             types.Resource(name="health", uri=JSON_URI, mime_type=JSON_TYPE, description=about),
             types.Resource(name="health-text", uri=TEXT_URI, mime_type=TEXT_TYPE, description=about),
@@ -46,7 +46,9 @@ class Resources:
             MCPError: there is no such resource.
         """
         if uri not in (JSON_URI, TEXT_URI):
-            raise MCPError(types.INVALID_PARAMS, f"there is no such resource; there are: {JSON_URI}, {TEXT_URI}")
+            raise MCPError(
+                types.INVALID_PARAMS, f"there is no such resource; the resources are: {JSON_URI}, {TEXT_URI}"
+            )
         health = self._host.health()
         if self._identity.trust is not Trust.FULL:
             health = {name: Health(state=each.state, since=each.since) for name, each in health.items()}
@@ -71,4 +73,4 @@ def _plain(health: Health) -> dict[str, object]:
 
 def as_lines(health: Mapping[str, Health]) -> str:
     """Return the health of every plugin, one line each."""
-    return "\n".join(clean(f"{name}: {each}") for name, each in health.items()) or "no plugin is known"
+    return "\n".join(clean(f"{name}: {each}") for name, each in health.items()) or "no plugin is installed"

@@ -54,12 +54,18 @@ def find_token(state_folder: Path, environment: Mapping[str, str]) -> Token:
         found = _read(path)
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
-        raise ConfigurationError(where, f"cannot be used ({why}); remove it, and it is made anew") from None
+        raise ConfigurationError(
+            where, f"cannot be used ({why}); remove it, and the next start writes a new one"
+        ) from None
     secret = _checked(found, where)
     if made:
         record_made(path, found.encode("ascii"), environment)
     elif not was_made_here(path, found.encode("ascii"), environment):
-        raise ConfigurationError(where, "was not made here, so that others may know it; remove it, and it is made anew")
+        raise ConfigurationError(
+            where,
+            "was not written on this machine, so other people may know it; remove it, and the next start writes a new"
+            " one",
+        )
     return Token(secret=secret, source=f"in {where}")
 
 
@@ -69,7 +75,7 @@ def _read(path: Path) -> str:
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is no plain file")
+        raise OSError(errno.EINVAL, "it is not a regular file")
     with os.fdopen(descriptor, "rb") as file:
         if stat.S_IMODE(mode) & 0o077 and os.name != "nt":
             os.fchmod(descriptor, 0o600)

@@ -51,8 +51,8 @@ class Tools:
         offered = self._offered(session)
         if name not in offered:
             known = one_line(", ".join(offered)) or "none"
-            meant = did_you_mean(name, offered).rstrip("?")
-            raise MCPError(types.INVALID_PARAMS, f"there is no such tool{meant}; there are: {known}")
+            meant = did_you_mean(name, offered)
+            raise MCPError(types.INVALID_PARAMS, f"there is no such tool{meant}; the tools are: {known}")
         tool, _ = offered[name]
         try:
             given = _strict(arguments or {})
@@ -102,7 +102,7 @@ def _strict(arguments: Mapping[str, Any]) -> dict[str, Any]:
     try:
         text = json.dumps(arguments, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise UnfitArgumentsError("the arguments are no JSON object") from error
+        raise UnfitArgumentsError("the arguments are not a JSON object") from error
     return parse_arguments(text)
 
 

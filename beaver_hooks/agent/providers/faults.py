@@ -23,10 +23,10 @@ _REFUSED = (
 _EXPLAINED = {
     400: _REFUSED,
     401: ("unauthorised", "The provider does not accept the credential", "Set provider.apiKey to a valid key."),
-    403: ("unauthorised", "The provider does not allow this", "Check what provider.apiKey may use."),
+    403: ("unauthorised", "The provider does not allow this", "Check the permissions of provider.apiKey."),
     404: (
         "not_found",
-        "The provider knows no such address or model",
+        "The provider does not know this address or model",
         "Check provider.baseUrl and provider.model.",
     ),
     413: _REFUSED,
@@ -99,7 +99,7 @@ def from_error(error: object) -> ProviderError:
         return from_status(code, _message(error))
     detail = _message(error)
     shown = f"the provider reports an error: {detail}" if detail else "the provider reports an error"
-    return ProviderError(f"There is no answer, {shown}. Try again later.", category="server_error")
+    return ProviderError(f"There is no answer: {shown}. Try again later.", category="server_error")
 
 
 def detail_of(body: bytes) -> str:

@@ -37,7 +37,7 @@ class Keyless:
     @property
     def complaint(self) -> str:
         """What is wrong, and what to do about it."""
-        return f"provider.apiKey {self.problem}. Set it, or take apiKey out where no key is needed."
+        return f"provider.apiKey {self.problem}. Set it, or remove apiKey from the configuration if no key is needed."
 
     async def close(self) -> None:
         """Nothing to close."""

@@ -143,11 +143,11 @@ class OpenAIProvider:
     async def _answer(self, response: httpx.Response, on_delta: OnDelta | None) -> Completion:
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-            raise faults.malformed("it is compressed, which was not asked for")
+            raise faults.malformed("it is compressed, although the request did not allow that")
         if kind == _EVENTS and on_delta is not None:
             return await self._streamed(response, on_delta)
         if kind != _JSON:
-            raise faults.malformed("it is not of the content type that was asked for")
+            raise faults.malformed("its content type is not the one that the request names")
         # Servers that cannot stream answer in one piece.
         completion = parse_completion(b"".join([chunk async for chunk in self._capped(response)]))
         if on_delta is not None and completion.text:

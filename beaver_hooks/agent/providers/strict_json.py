@@ -40,7 +40,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _integer(digits: str) -> int:
     if len(digits) > _MOST_DIGITS:
-        raise ValueError("an absurd number")
+        raise ValueError("a number that is too large")
     return int(digits)
 
 

@@ -21,17 +21,17 @@ FILES = tuple(f"{DATABASE}{end}" for end in ("", "-wal", "-shm", "-journal"))
 PACKAGE = "beaver_hooks.agent.sessions"
 
 _REMEDIES = {
-    "locked": "is locked by another process for too long; end that process or try again",
+    "locked": "is locked by another process; end that process or try again",
     "disk_full": "cannot grow: the disk is full; make room and try again",
     "read_only": "is read-only; check who owns it and its folder",
     "cannot_open": "cannot be opened; check who owns it and its folder",
     "corrupt": "is damaged; move it (with its -wal and -shm files) away, or restore it from a backup",
     "io_error": "cannot be read or written; check the disk",
-    "not_ours": "is no database of sessions; move it away",
+    "not_ours": "is not a database of sessions; move it away",
     "newer": "was written by a newer version of Beaver Hooks; update this one",
-    "missing": "vanished while it was in use; restore it, or try again to start anew",
+    "missing": "disappeared while it was in use; restore it, or try again to start with an empty one",
     "closed": "is closed; open the store again",
-    "forked": "belongs to the process that opened it; open another store in this one",
+    "forked": "was opened by another process; open a store in this process",
 }
 
 

@@ -120,7 +120,7 @@ class SessionStore:
         await self._run(lambda work: work.check(session, user_id, trust))
 
     async def owner(self, session_id: str) -> str | None:
-        """Return whose session it is; `None` where it was begun without a user, or is not stored."""
+        """Return whose session it is; `None` where it was started without a user, or is not stored."""
         session = checked_id(session_id)
         return await self._run(lambda work: work.owner(session))
 

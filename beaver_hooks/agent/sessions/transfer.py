@@ -60,7 +60,7 @@ def read_lines(lines: Iterable[str]) -> list[Incoming]:
         # Too deep nesting is a RecursionError; a field that is missing or of another type, the others.
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, SessionError) as error:
             raise SessionError(
-                f"Line {number} is no line of an exported session; nothing was imported. Repair or remove it."
+                f"Line {number} is not a line of an exported session; nothing was imported. Correct or remove the line."
             ) from error
     return [*sessions.values()]
 

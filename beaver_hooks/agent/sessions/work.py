@@ -51,7 +51,7 @@ class Work:
     def check(self, session: str, user: str | None, trust: Trust) -> None:
         """Raise unless a caller may go on with a session; one that is not stored is free."""
         if why := self._why_not(session, user, trust):
-            raise SessionError(f"The session {why}; start one of your own by leaving its id out.")
+            raise SessionError(f"The session {why}; leave the id out to start a new session.")
 
     def _why_not(self, session: str, user: str | None, trust: Trust) -> str | None:
         """Return why a caller may not go on with a session, or `None`."""
@@ -60,8 +60,8 @@ class Work:
             return None
         number, owner = found
         if user != owner:
-            return "was begun without a user" if owner is None else "belongs to another user"
-        return None if trust.reaches(rows.begun_with(self._connection, number)) else "was begun with more trust"
+            return "was started without a user" if owner is None else "belongs to another user"
+        return None if trust.reaches(rows.begun_with(self._connection, number)) else "was started with more trust"
 
     def resume(self, session: str, limit: int) -> Resumed:
         """Return a session as its next turn would find it; nothing is added."""
@@ -193,7 +193,7 @@ class Work:
     def _find(self, session: str) -> tuple[int, str | None]:
         found = rows.find(self._connection, checked_id(session))
         if found is None:
-            raise UnknownSession("There is no such session; `beaver sessions list` shows those that are stored.")
+            raise UnknownSession("There is no such session; `beaver sessions list` lists the stored ones.")
         return found
 
     @contextlib.contextmanager

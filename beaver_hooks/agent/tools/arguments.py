@@ -121,14 +121,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _integer(digits: str) -> int:
     if len(digits) > MOST_DIGITS:
-        raise UnfitArgumentsError("the arguments hold an absurdly large number")
+        raise UnfitArgumentsError("the arguments hold a number that is too large")
     return int(digits)
 
 
 def _number(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise UnfitArgumentsError("the arguments hold an absurdly large number")
+        raise UnfitArgumentsError("the arguments hold a number that is too large")
     return number
 
 

@@ -35,7 +35,7 @@ class ToolBox:
     """The built-in tools and those of the plugins that are registered now.
 
     A plugin's tool is refused, loudly and once, if its name is that of a built-in one, if no provider would take its
-    name, or if its parameters are no JSON object.
+    name, or if its parameters are not a JSON object.
 
     Args:
         host: runs the plugins' tools.
@@ -101,7 +101,7 @@ class ToolBox:
         tool = offered.get(call.name)
         if tool is None:
             return _failed(
-                call, f"there is no such tool{did_you_mean(call.name, offered)}; there are: {_names(offered)}"
+                call, f"there is no such tool{did_you_mean(call.name, offered)}; the tools are: {_names(offered)}"
             )
         try:
             arguments = parse_arguments(call.arguments)

@@ -37,7 +37,7 @@ def describe_error(error: BaseException) -> str:
     try:
         said = one_line(str(error))
     except BaseException as trouble:  # noqa: BLE001 - the text is made by a plugin's code
-        said = f"its text cannot be had ({type_name(trouble)})"
+        said = f"its text cannot be read ({type_name(trouble)})"
     if issubclass(type(error), BeaverError):  # by its type: an error may lie about its class
         return said
     return f"{type_name(error)}: {said}" if said else type_name(error)

@@ -33,7 +33,7 @@ def sessions(folder: Path) -> Finding:
     """Return whether the conversations are sound."""
     path, subject = folder / SESSIONS, "sessions"
     if not is_there(path):
-        return ok(subject, "no conversation is stored")
+        return ok(subject, "no conversations are stored")
     return _unusable(subject, path) or _examined(subject, path, lambda: _sessions_integrity(folder))
 
 
@@ -50,23 +50,23 @@ def chain(folder: Path) -> Finding:
     subject = "audit chain"
     if _is_loose(folder / KEY_FILE):
         # Reading the key in the usual way would tighten it, and nothing is repaired here.
-        text = f"not verified: others may read {KEY_FILE}, so they could forge it"
+        text = f"not verified: other users may read {KEY_FILE}, so they could forge records"
         return problem(subject, text, f"run: chmod 600 {shlex.quote(printable(str(folder / KEY_FILE)))}")
     try:
         verdict = TrailReader(folder).verify()
     except AuditUnavailable as error:
         return from_error(subject, error, BACKUP)
     if verdict.ok:
-        return ok(subject, f"{counted(verdict.checked, 'record')}, whole")
+        return ok(subject, f"{counted(verdict.checked, 'record')}, intact")
     text = f"record {verdict.first_bad} is wrong ({verdict.reason}) after {counted(verdict.checked, 'good record')}"
-    return problem(subject, text, "find out who writes to it; keep a copy of it, and restore a backup")
+    return problem(subject, text, "find out which program changed host.db; keep a copy of it, and restore a backup")
 
 
 def _no_trail(subject: str, folder: Path) -> Finding:
     if not is_there(folder / KEY_FILE):
         return ok(subject, "nothing is recorded")
     text = f"its key {KEY_FILE} is there, and {TRAIL} is gone"
-    return problem(subject, text, "restore it from a backup; the next start begins a new one")
+    return problem(subject, text, "restore it from a backup; otherwise the next start creates a new one")
 
 
 def _unusable(subject: str, path: Path) -> Finding | None:
@@ -74,11 +74,15 @@ def _unusable(subject: str, path: Path) -> Finding | None:
     try:
         found = path.lstat()
     except OSError as error:
-        return problem(subject, f"{path} cannot be looked at ({error.strerror})", "check the permissions of its folder")
+        return problem(subject, f"{path} cannot be examined ({error.strerror})", "check the permissions of its folder")
     if not stat.S_ISREG(found.st_mode):
-        return problem(subject, f"{path} is no plain file and was not opened", "put the file itself in its place")
+        return problem(
+            subject, f"{path} is not a regular file, so it was not opened", "replace it with the file itself"
+        )
     if not found.st_size:
-        return problem(subject, f"{path} is empty", "restore a backup; the next start makes a new one of it")
+        return problem(
+            subject, f"{path} is empty", "restore a backup; otherwise the next start writes a new database into it"
+        )
     return None
 
 

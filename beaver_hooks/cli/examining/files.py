@@ -93,8 +93,8 @@ def examine(found: Iterable[Entry], *, what: str, root: Path) -> list[Finding]:
         if (faulty := [each.path for each in there if is_so(each)])
     ]
     if strays := [each.path for each in there if _is_stray(each)]:
-        remedy = "remove them while nothing else runs; a start removes most of them"
-        wrong.append(warning(subject, f"a killed process left temporary files: {_names(strays)}", remedy))
+        remedy = "remove them while no `beaver` process runs; the next start removes most of them"
+        wrong.append(warning(subject, f"a process that was killed left temporary files: {_names(strays)}", remedy))
     return wrong or [ok(subject, f"{counted(len(there), 'file')}, private")]
 
 
@@ -124,16 +124,16 @@ def folder_fault(folder: Path) -> Finding | None:
     """Return why there is nothing to examine in a state folder; `None` where there is."""
     subject, name = "state folder", printable(str(folder))
     if not is_there(folder):
-        return ok(subject, f"{name} is not there yet: nothing is kept")
+        return ok(subject, f"{name} does not exist yet: nothing is stored")
     try:
         mode = folder.lstat().st_mode
     except OSError as error:
-        text = f"{name} cannot be looked at ({error.strerror})"
+        text = f"{name} cannot be examined ({error.strerror})"
         return problem(subject, text, "check the permissions of the folders above it")
     if stat.S_ISLNK(mode):
-        return problem(subject, f"{name} is a symbolic link", "name its target in `host.stateFolder` instead")
+        return problem(subject, f"{name} is a symbolic link", "set `host.stateFolder` to its target instead")
     if not stat.S_ISDIR(mode):
-        return problem(subject, f"{name} is no folder", "move it away, or name another one in `host.stateFolder`")
+        return problem(subject, f"{name} is not a folder", "move it away, or set `host.stateFolder` to another folder")
     return None
 
 
@@ -182,10 +182,10 @@ def _is_stray(entry: Entry) -> bool:
 
 
 _FAULTS: tuple[tuple[str, str, Callable[[Entry], bool]], ...] = (
-    ("symbolic links where files belong", "put the files themselves in their place", _is_out_of_place),
-    ("they belong to another user", "run `beaver` as that user, or give them back with chown", _is_foreign),
-    ("others can change them", "run: chmod -R go-w {folder}", _is_changeable),
-    ("others can read them", "run: chmod -R go= {folder}", _is_readable),
+    ("they are symbolic links", "replace them with the files themselves", _is_out_of_place),
+    ("they belong to another user", "run `beaver` as that user, or change the owner with chown", _is_foreign),
+    ("other users can change them", "run: chmod -R go-w {folder}", _is_changeable),
+    ("other users can read them", "run: chmod -R go= {folder}", _is_readable),
     ("you cannot read them", "run: chmod -R u+rwX {folder}", _is_unreadable),
 )
 

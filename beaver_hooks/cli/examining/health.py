@@ -27,7 +27,7 @@ def examine(name: str, health: Health, *, wanted: bool, degraded: Level) -> Find
         level = "problem" if UNREADABLE in health.faults.values() else degraded
         return Finding(subject=subject, level=level, text=str(health), remedy=_remedy(name, health))
     if health.state == "unavailable":
-        remedy = f"fix what it says, or name `{name}` in `plugins.disabled`"
+        remedy = f"fix the reason given, or add `{name}` to `plugins.disabled`"
         return Finding(subject=subject, level="problem" if wanted else "warning", text=str(health), remedy=remedy)
     return ok(subject, str(health))
 
@@ -36,14 +36,14 @@ def _remedy(name: str, health: Health) -> str:
     if UNCONFIRMED in health.faults.values():
         return "run: beaver trust --files"
     if UNREADABLE in health.faults.values():
-        return f"`beaver memory {name} show` names the file and says what to do"
+        return f"`beaver memory {name} show` names the file and the remedy"
     if not health.suspension.active:
-        return "see `beaver audit tail`, and fix what failed; the next success clears it"
+        return "see `beaver audit tail`, and fix the cause; the next success clears this"
     if health.suspension.category == BLOCKED:
-        remedy = "run what blocks the event loop in a thread (`asyncio.to_thread`)"
+        remedy = "the plugin must run its blocking code in a thread (`asyncio.to_thread`)"
     else:
-        remedy = "see `beaver audit tail`, and fix what failed"
-    return f"{remedy}; it is tried again by itself, and a new version of it at once"
+        remedy = "see `beaver audit tail`, and fix the cause"
+    return f"{remedy}; the host tries the hook again by itself, and at once after an update of the plugin"
 
 
 def kept(folder: Path, wanted: Collection[str], absence: Absence) -> list[Finding]:
@@ -60,7 +60,7 @@ def _kept(name: str, body: Mapping[str, Any], absence: Absence, *, wanted: bool)
     try:
         health = from_json(body)
     except (TypeError, ValueError):
-        return warning(f"plugin {name}", "what was kept of its health cannot be read", "the next start begins anew")
+        return warning(f"plugin {name}", "its stored health cannot be read", "the next start records it again")
     gone = absence.text(name, health)
     if gone and health.state == "degraded" and absence.is_recent(name, health):
         return warning(f"plugin {name}", gone, _remedy(name, health))

@@ -18,7 +18,7 @@ from beaver_hostspecs import ConfigurationError
 SUBJECT = "files in git's index"
 
 _WHY = {
-    KEY_FILE: "everybody with the repository can forge the audit trail",
+    KEY_FILE: "every user of the repository can forge the audit trail",
     SWITCH: "a pull can switch memory on or off",
 }
 
@@ -37,11 +37,13 @@ def examine(folder: Path, further: Iterable[Path], environment: Mapping[str, str
     try:
         unbelieved = files.unbelieved(folder, *further)
     except ConfigurationError as error:
-        return [*found, from_error(SUBJECT, error, "move the record away, and confirm the files anew")]
+        return [*found, from_error(SUBJECT, error, "move the record away, and confirm the files again")]
     if unbelieved:
-        text = f"{counted(len(unbelieved), 'file')} may have come with a repository, and you have not confirmed this"
+        text = f"{counted(len(unbelieved), 'file')} may have come with a repository and must be confirmed"
         found.append(problem(SUBJECT, text, "run: beaver trust --files"))
-    return found or [ok(SUBJECT, f"{counted(len(listed), 'file')}, as you know them" if listed else "none")]
+    return found or [
+        ok(SUBJECT, f"{counted(len(listed), 'file')}, unchanged since you confirmed them" if listed else "none")
+    ]
 
 
 def _is_wrong(path: Path) -> bool:

@@ -91,27 +91,27 @@ def provider(loaded: LoadedConfig, environment: Mapping[str, str] = os.environ) 
 def _key(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Finding:
     subject, key = "provider.apiKey", raw.get("apiKey")
     if key is None:
-        return ok(subject, "none is configured, and none is sent")
+        return ok(subject, "none is configured or sent")
     if not is_reference(key):
-        remedy = 'put it into an environment variable, and {"env": "NAME"} in its place'
-        return warning(subject, "the credential stands in the configuration file itself", remedy)
+        remedy = 'put it into an environment variable, and write {"env": "NAME"} in its place'
+        return warning(subject, "the credential is in the configuration file itself", remedy)
     name = shown_variable(key["env"])
     variable = f"the environment variable {name}" if name else "its environment variable"
     if environment.get(key["env"]):
         return ok(subject, f"{variable} is set")
-    return problem(subject, f"{variable} is not set, so the model cannot be asked", f"set {name or 'it'}")
+    return problem(subject, f"{variable} is not set, so the agent cannot call the model", f"set {name or 'it'}")
 
 
 def _wrong(error: ConfigurationError) -> Finding:
     if isinstance(error, ConfigurationNotTrusted):
         return from_error(SUBJECT, error, "review it with `beaver trust`")
-    return from_error(SUBJECT, error, "correct it there; docs/configuration.md describes every setting")
+    return from_error(SUBJECT, error, "correct the file; docs/configuration.md describes every setting")
 
 
 def _source(loaded: LoadedConfig) -> Finding:
     if loaded.path is None:
-        return ok(SUBJECT, "there is no file, so the defaults are in effect; `beaver init` writes one")
-    who = "you named it" if loaded.trusted_by == "given" else "it was found here and has been confirmed"
+        return ok(SUBJECT, "there is no file, so the defaults apply; `beaver init` writes one")
+    who = "named by you" if loaded.trusted_by == "given" else "found here and confirmed"
     return ok(SUBJECT, f"{printable(str(loaded.path))}; {who}")
 
 
@@ -129,5 +129,5 @@ def _blocked(loaded: LoadedConfig) -> list[Finding]:
 
 def _mode(loaded: LoadedConfig) -> Finding:
     config = loaded.config
-    how = "explicit" if config.explicit else "the default, as the configuration names none"
+    how = "explicit" if config.explicit else "the default, because the configuration sets none"
     return ok("memory mode", f"{config.mode}, {how}")

@@ -23,7 +23,9 @@ def sqlite_version(version: str) -> Finding:
     if tuple(map(int, version.split("."))) >= SOUND_SQLITE:
         return ok("SQLite", version)
     sound = ".".join(map(str, SOUND_SQLITE))
-    return warning("SQLite", f"{version} can spoil a database; {sound} cannot", "run: pip install --upgrade apsw")
+    return warning(
+        "SQLite", f"{version} has a bug that can damage a database; {sound} fixes it", "run: pip install --upgrade apsw"
+    )
 
 
 def distributions() -> Iterator[Finding]:
@@ -31,7 +33,7 @@ def distributions() -> Iterator[Finding]:
     yield ok("beaver-hooks", f"{__version__}, contract {CONTRACT_VERSION}")
     for name, point in installed().items():
         if isinstance(point, Rivals):
-            yield warning(f"distribution of {name}", str(point).partition("; ")[0], "uninstall all but one of them")
+            yield warning(f"distribution of {name}", str(point).partition("; ")[0], "uninstall all of them but one")
         else:
             yield ok(f"distribution of {name}", distribution(point.dist))
 

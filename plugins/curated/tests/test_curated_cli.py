@@ -76,7 +76,7 @@ def test_an_edit_that_looks_like_a_threat(beaver):
     out, _, code = beaver("edit", edits=f"path.write_text({threat!r})")
 
     assert 0 == code
-    assert f"Not shown to the model, it looks like a threat: {threat}" in out
+    assert f"This entry looks like a threat and is not shown to the model: {threat}" in out
 
 
 def test_an_edit_that_is_too_long(beaver):
@@ -98,7 +98,7 @@ def test_an_edit_that_is_no_text(beaver):
     """What the editor saves in another encoding is kept, byte by byte."""
     _, err, code = beaver("edit", edits="path.write_bytes(b'caf\\xe9')")
 
-    assert (6, True, b"caf\xe9") == (code, "is not UTF-8; nothing was written" in err, kept_in(err).read_bytes())
+    assert (6, True, b"caf\xe9") == (code, "is not UTF-8, so nothing was written" in err, kept_in(err).read_bytes())
 
 
 def test_an_edit_of_a_memory_that_became_unreadable(beaver, tmp_path):
@@ -115,7 +115,7 @@ def test_commands_fail(beaver):
     out, err, code = beaver("undo")
 
     assert ("", 6) == (out, code)
-    assert err.endswith("Error: `curated undo`: There is no change to undo; the history shows what is kept.\n")
+    assert err.endswith("Error: `curated undo`: There is no change to undo; `history` shows the changes.\n")
 
 
 class Broken:
@@ -132,7 +132,7 @@ class Broken:
 
 
 def test_an_edit_of_which_something_else_fails(tmp_path, monkeypatch):
-    """Where the failure is not ours, and the folder is no folder, the text is kept where temporary files are."""
+    """Where the failure is not ours, and the folder is not a folder, the text is kept where temporary files are."""
     monkeypatch.setattr(click, "edit", lambda *_, **__: b"mine")
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "temporary"))
     (tmp_path / "file").touch()

@@ -76,7 +76,7 @@ async def test_undo(service, run):
     report = RecordingReport()
 
     assert f"Change {change} was undone. USER.md: 0% — 0/1,375 chars." == await run("undo", report=report)
-    with pytest.raises(UnknownChange, match="There is no change to undo; the history shows what is kept"):
+    with pytest.raises(UnknownChange, match="There is no change to undo; `history` shows the changes"):
         await run("undo", report=report)
     assert ["curated_changed"] == [name for name, _ in report.events]
 
@@ -103,9 +103,9 @@ async def test_approval(service, run):
 @pytest.mark.parametrize("command", ["approve", "reject"])
 async def test_wrong_ids(run, command):
     """A missing or unknown id is an error with the way to find one."""
-    with pytest.raises(EditRefused, match=f"Say which one: {command} ID. `pending` lists them"):
+    with pytest.raises(EditRefused, match=f"Name one waiting write: {command} ID. `pending` lists them"):
         await run(command)
-    with pytest.raises(UnknownChange, match="No staged write has that id; `/memory curated pending` lists them"):
+    with pytest.raises(UnknownChange, match="No waiting write has this id; `/memory curated pending` lists them"):
         await run(command, "nothing")
 
 
@@ -139,10 +139,12 @@ async def test_approval_of_what_makes_room(make_service, clock):
     assert f"  > {'a' * 60} (makes room, goes to ARCHIVE.jsonl)" in commands.pending((), OWNER, report)
 
     service.change(Target.USER, [Operation(action="replace", old_text="a" * 60, content="c" * 60)])
-    with pytest.raises(EditRefused, match="goes on waiting: Other entries would have to make room now"):
+    with pytest.raises(
+        EditRefused, match="stays in the list: The memory has changed, and other entries would have to make room now"
+    ):
         commands.approve((one.id,), OWNER, report)
     service.undo()
-    assert "Approved. USER.md: 60% — 60/100 chars. 1 entry made room and went to ARCHIVE.jsonl." == commands.approve(
+    assert "Approved. USER.md: 60% — 60/100 chars. 1 entry moved to ARCHIVE.jsonl to make room." == commands.approve(
         (one.id,), OWNER, report
     )
     assert (True, 1) == (report.events[-1][1]["echoesReference"], report.events[-1][1]["evicted"])
@@ -153,7 +155,9 @@ async def test_forget_history(service, run):
     add(service, "one")
     report = RecordingReport()
 
-    assert (await run("forget-history", report=report)).startswith("History and archive hold nothing")
+    assert (await run("forget-history", report=report)).startswith(
+        "Removed entries were erased from the history and the archive"
+    )
     assert [("curated_history_forgotten", {"folders": 1})] == report.events
 
 
@@ -184,7 +188,7 @@ async def test_commands_of_a_user(make_service):
     assert [True] * 7 == [command.allows(anna) for command in commands.values()]
     texts = [await ran(name) for name in ("show", "history", "pending", "undo", "forget-history")]
     for name in ("approve", "reject"):
-        with pytest.raises(UnknownChange, match="No staged write has that id"):
+        with pytest.raises(UnknownChange, match="No waiting write has this id"):
             await ran(name, waiting)
     assert [] == [text for text in texts if "notes" in text or "MEMORY.md" in text]
     assert [("notes",), ()] == [service.page(target, "anna").entries for target in (Target.MEMORY, Target.USER)]
@@ -198,4 +202,4 @@ async def test_history_of_a_giant(service, run):
         (service.folder / "USER.md").write_text(letter * 3_000_000)
         service.snapshot()
 
-    assert "  (too large to be kept)" in await run("history")
+    assert "  (its texts are too large for the history)" in await run("history")

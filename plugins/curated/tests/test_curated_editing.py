@@ -93,7 +93,7 @@ def test_whole_entry_comes_first():
         (
             add("a\n§\nb"),
             "invalid",
-            "content holds a line with nothing but a section sign, which separates entries; add two entries instead.",
+            "content holds a line with only a section sign, which separates entries; add two entries instead.",
         ),
         (
             replace(" ", "x"),
@@ -109,12 +109,11 @@ def test_whole_entry_comes_first():
             add(HOSTILE),
             "threat",
             (
-                "content looks like a threat (ignore_instructions) and would be in every system prompt; "
-                "nothing was written. Say the fact in plain words."
+                "content looks like a threat (ignore_instructions) and would be in every system prompt; nothing was written. State the fact in plain words."
             ),
         ),
         (remove("three"), "no_match", "No entry matches old_text."),
-        (remove("o"), "ambiguous", "Several entries match old_text; quote more of the one you mean."),
+        (remove("o"), "ambiguous", "Several entries match old_text; quote a longer part of the entry."),
         (
             add("x" * 100),
             "overflow",
@@ -159,7 +158,7 @@ def test_batch():
         (
             (remove("one"), remove("two")),
             "emptied",
-            "This batch would leave nothing; remove the last entry by itself.",
+            "This batch would remove all entries; remove the last entry in a call of its own.",
         ),
     ],
 )

@@ -55,7 +55,7 @@ def test_damaged(path, content, problem, remedy):
         files.read(path, ALL)
 
     assert str(caught.value) == (
-        f"The memory file {path} {problem}. It was left as it is: {remedy}, or move it away to start anew."
+        f"The memory file {path} {problem}. It was not changed: {remedy}, or move it away to start with an empty one."
     )
     assert content == path.read_bytes()
 
@@ -74,7 +74,7 @@ def test_no_memory_files(path, tmp_path):
             files.read(each, ALL)
         problems.append(str(caught.value).split(". ")[0].removeprefix(f"The memory file {each} "))
 
-    none = "is no memory file"
+    none = "is not a memory file"
     large = "is too large (4,194,305 of 4,194,304 bytes)"
     assert ["is a symbolic link", none, none, large, "cannot be opened (Not a directory)"] == problems
 
@@ -166,7 +166,7 @@ def test_append(path):
 
 
 def test_append_to_full_disk(path, tiny_disk):
-    """What does not fit is taken back."""
+    """What does not fit is revoked."""
     files.append(path, ["one"], ALL)
     with pytest.raises(MemoryUnwritable):
         files.append(path, ["x" * 2000], ALL)

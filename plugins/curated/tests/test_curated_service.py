@@ -163,7 +163,7 @@ def test_stage_pins(service):
     assert ("likes tea", True) == (staged.operations[0].old_text, staged.operations[0].exact)
     service.change(USER, [Operation(action="replace", old_text="tea", content="likes tea and cake")])
 
-    with pytest.raises(EditRefused, match="no longer fits and goes on waiting: No entry matches"):
+    with pytest.raises(EditRefused, match="cannot be made now and stays in the list: No entry matches"):
         service.approve(staged.id)
     assert ((staged,), ("likes tea and cake",)) == (service.pending(), entries(service))
 
@@ -184,7 +184,7 @@ def test_stage_refuses(service, operations):
 
 
 def test_reject(service):
-    """A rejected write is gone, and nothing was written."""
+    """A rejected write is gone, and nothing is written."""
     staged = stage(service, Operation(action="add", content="one"))
 
     assert (staged, (), ()) == (service.reject(staged.id), service.pending(), entries(service))
@@ -318,7 +318,7 @@ def test_undo_passes_over_what_is_stuck(service, clock):
     path.write_text("\n".join([*lines[:2], lines[2].replace('"add"', '"undo"').replace('"replace"', '"undo"')]) + "\n")
     clock.advance(10)
 
-    with pytest.raises(EditRefused, match='its entry "two" was changed again since; edit that by hand'):
+    with pytest.raises(EditRefused, match='its entry "two" was changed again later; edit the file by hand'):
         service.undo()
     clock.advance(10)
     service.undo()
@@ -356,7 +356,7 @@ def test_giants(service):
     assert () == fresh.snapshot().outside
     assert [1, 3_000_000] == [fresh.history()[-1].facts()[key] for key in ("entries", "characters_before")]
     assert None is fresh.history()[-1].facts()["added"]
-    with pytest.raises(EditRefused, match="too large to be kept in the history"):
+    with pytest.raises(EditRefused, match="too large for the history"):
         fresh.undo()
     with pytest.raises(EditRefused, match="the user wrote it"):
         fresh.change(USER, [Operation(action="replace", old_text="zzz", content="small")])
@@ -471,7 +471,7 @@ def test_a_file_that_undo_could_not_bring_back(make_service):
     path.write_text("\n§\n".join(str(number) * 200 for number in range(1000)))
     before = path.read_text()
 
-    with pytest.raises(EditRefused, match="undo could not bring back"):
+    with pytest.raises(EditRefused, match="undo could not restore"):
         service.change(USER, [Operation(action="remove", old_text="7" * 200)])
     assert before == path.read_text()
 
@@ -514,13 +514,13 @@ def test_problems(make_service):
     (user / ".USER.md.history.jsonl").unlink()
     (user / ".USER.md.history.jsonl").symlink_to(memory)
     not_text = (
-        f"The memory file {memory} is not UTF-8 (line 2). It was left as it is: open it in an editor and save it as "
-        "UTF-8, or move it away to start anew."
+        f"The memory file {memory} is not UTF-8 (line 2). It was not changed: open it in an editor and save it as "
+        "UTF-8, or move it away to start with an empty one."
     )
 
     link = (
-        f"The memory file {user / '.USER.md.history.jsonl'} is a symbolic link. It was left as it is: fix it by hand "
-        "or restore it from a backup, or move it away to start anew."
+        f"The memory file {user / '.USER.md.history.jsonl'} is a symbolic link. It was not changed: fix it by hand "
+        "or restore it from a backup, or move it away to start with an empty one."
     )
 
     assert (not_text,) == service.problems("ben")
@@ -528,7 +528,7 @@ def test_problems(make_service):
         (
             not_text,
             link,
-            f"The staged writes in {user / '.pending.json'} cannot be read. Move the file away to start anew.",
+            f"The waiting writes in {user / '.pending.json'} cannot be read. Move the file away to start with an empty list.",
         )
         == service.problems()
         == service.problems("anna")

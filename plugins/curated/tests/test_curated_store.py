@@ -126,7 +126,7 @@ def test_appended_by_a_shell(store, add, clock):
 
 
 def test_deletion_by_a_person_who_has_seen(store, add, clock):
-    """A person whose text has what was written last has seen all before it, and deletes what is not there."""
+    """A person whose text has the newest memories has seen all before it, and deletes what is not there."""
     add(store, "one")
     add(store, "two")
     by_hand(store, "two", clock, seconds=1)
@@ -323,7 +323,7 @@ def test_undo(store, add, action, content, old_text):
 
 
 def test_undo_leaves_later_edits(store, add, clock):
-    """What a hand has written since stays when an older change is taken back."""
+    """What a hand has written since stays when an older change is revoked."""
     add(store, "one")
     by_hand(store, "one\n§\nmine", clock, seconds=60)
     store.adopt(MEMORY)

@@ -57,7 +57,7 @@ async def test_duplicate(tool):
     report = RecordingReport()
     answer = await call(tool, action="add", target="user", content="one", report=report)
 
-    assert (True, 1, "The entry is there already; nothing was added.") == (
+    assert (True, 1, "This entry exists already; nothing was added.") == (
         answer["success"],
         answer["entry_count"],
         answer["message"],
@@ -112,7 +112,7 @@ async def test_batch_of_one(tool):
         "removed_entry" in answer,
     )
     refused = await call(tool, target="user", operations=[{"action": "remove", "old_text": "two"}])
-    assert "This batch would leave nothing; remove the last entry by itself." == refused["error"]
+    assert "This batch would remove all entries; remove the last entry in a call of its own." == refused["error"]
     assert (await call(tool, target="user", action="remove", old_text="two"))["success"]
 
 
@@ -123,7 +123,7 @@ async def test_batch_of_one_that_waits(make_service):
     answer = await call(MemoryTool(service), target="user", operations=[{"action": "remove", "old_text": "one"}])
     service.change(Target.USER, [Operation(action="remove", old_text="two")])
 
-    with pytest.raises(EditRefused, match="This batch would leave nothing"):
+    with pytest.raises(EditRefused, match="This batch would remove all entries"):
         service.approve(answer["pending_id"])
 
 
@@ -135,10 +135,7 @@ async def test_entry_that_a_person_made_too_long(tool, service):
     steps = ({"action": "replace", "content": "brief"}, {"action": "remove"})
     answers = [await call(tool, target="user", old_text="likes tea", **step) for step in steps]
 
-    error = (
-        "This entry has 1,999 characters, the limit is 1,375: the user wrote it, and only the user changes it, in the "
-        "file. Nothing was written."
-    )
+    error = "This entry has 1,999 characters, the limit is 1,375: the user wrote it, and only the user can change it, in the file. Nothing was written."
     assert ([error, error], text) == ([answer["error"] for answer in answers], path.read_text())
 
 
@@ -241,7 +238,7 @@ async def test_evicted(make_service):
         ({"target": "user"}, "Unknown action; use one of add, replace, remove."),
         ({"target": "user", "action": 3}, "action, content and old_text must be texts."),
         ({"target": "user", "operations": "add"}, "operations must be a list of at most 100 steps."),
-        ({"target": "user", "operations": ["add"]}, "Each of operations must be an object with an action."),
+        ({"target": "user", "operations": ["add"]}, "Each entry of operations must be an object with an action."),
         (
             {"target": "user", "operations": [{"action": "add"}] * (MOST_OPERATIONS + 1)},
             "operations must be a list of at most 100 steps.",
@@ -457,7 +454,7 @@ async def test_trust(make_service, per_user, fields, target, may_change):
     tool, turn = MemoryTool(service), make_turn(**fields)
     answer = await call(tool, action="add", target=target, content="one", turn=turn, report=report)
 
-    error = f"The user of this turn may change {may_change or 'neither of the two files'}; nothing was written."
+    error = f"The user of this turn may change only {may_change or 'neither of the two files'}; nothing was written."
     assert (may_change is not None, {"success": False, "error": error}) == (tool.tool.allows(turn), answer)
     assert ((), []) == (service.page(Target(target), turn.user).entries, report.events)
 

@@ -108,7 +108,7 @@ async def test_the_tool(service, planted):
 
     assert (refused, True) == (missed, other["success"])
     assert {"success": False, "done": True} == {key: refused[key] for key in ("success", "done")}
-    assert refused["error"].startswith(f"Nothing was written. What {planted} holds may have come with a repository")
+    assert refused["error"].startswith(f"Nothing was written. {planted} may have come with a repository")
     assert PLANTED == planted.read_text()
     assert [("curated", "rejected", {"target": "memory", "reason": "unconfirmed"})] == [
         (plane, kind.value, dict(facts)) for plane, kind, facts in report.outcomes

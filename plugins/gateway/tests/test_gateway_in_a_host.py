@@ -22,6 +22,10 @@ from beaver_hostspecs.testing import RecordingPlugin
 
 TURNS = int(os.environ.get("BEAVER_TURNS", "200"))
 
+SETTINGS = (
+    "`baseUrl`, `userId`, `userKey`, `appId`, `projectId`, `scope`, `topK`, `timeoutSeconds`, `flushTimeoutSeconds`,"
+    " `recall`, `persist`, `allowInsecureHttp`, `caBundle`, `proxy`, `maxBytes`, `breaker`"
+)
 RESULT = {
     "id": "ep_1",
     "session_id": "chat:s0",
@@ -188,7 +192,7 @@ async def test_a_chosen_gateway_needs_its_credentials(gateway, make_host, mode, 
         await make_host(gateway, mode=mode, **{missing: None}).open()
 
     error = caught.value
-    assert (f"memory.gateway.{missing}", "is missing; the Memory Gateway cannot be used without it") == (
+    assert (f"memory.gateway.{missing}", "is missing; set it, the Memory Gateway needs it") == (
         error.path,
         error.problem,
     )
@@ -212,7 +216,7 @@ async def test_a_chosen_gateway_needs_its_credentials(gateway, make_host, mode, 
         ({"userKey": ""}, "memory.gateway.userKey: must not be empty"),
         ({"userKey": "  "}, "memory.gateway.userKey: must not be blank"),
         ({"baseUrl": ""}, "memory.gateway.baseUrl: must not be blank"),
-        ({"apiKey": "x"}, "memory.gateway.apiKey: is not a setting"),
+        ({"apiKey": "x"}, f"memory.gateway.apiKey: is not a setting; the settings are {SETTINGS}"),
     ],
 )
 async def test_a_wrong_value_fails_loading_in_every_mode(gateway, make_host, section, expected, canary):
@@ -333,7 +337,7 @@ async def test_what_plugins_see_after_the_answer_holds_nothing_recalled(gateway,
 async def test_many_turns_at_once(gateway, make_host):
     """Turns at once are all recalled, added and flushed, and leave neither a connection nor a task.
 
-    `BEAVER_TURNS` says how many; 200 unless given, 1,000 in `make faults`.
+    `BEAVER_TURNS` says how many; 200 by default, 1,000 in `make faults`.
     """
     gateway.results = [RESULT]
     tasks = asyncio.all_tasks()

@@ -218,7 +218,7 @@ async def test_trust(gateway, make_service, trust, operations):
 
     assert operations == gateway.operations
     if not operations:
-        decision = ("trust", "left_out", f"a turn of trust `{trust}` is neither searched nor added")
+        decision = ("trust", "left_out", f"a turn with trust `{trust}` is neither searched for nor added")
         assert ([decision], []) == (recalled.decisions, recalled.degradations)
         assert [("memory_gateway_recall_skipped", {"reason": "trust"})] == told(recalled)
         assert [("memory_gateway_add_skipped", {"reason": "trust"})] == told(persisted)

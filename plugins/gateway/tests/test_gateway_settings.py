@@ -179,7 +179,7 @@ def test_the_key_is_not_sent_in_the_clear(url):
         from_file({"baseUrl": url})
 
     expected = (
-        "`baseUrl` is plain http to another machine, so `userKey` can be read on the way; use https, or set"
+        "`baseUrl` is plain http to another machine, so others can read `userKey` on the way; use https, or set"
         " `allowInsecureHttp` to true"
     )
     assert ("memory.gateway", expected) == (caught.value.path, caught.value.problem)
@@ -194,7 +194,7 @@ def test_the_key_is_not_given_to_a_proxy_in_the_clear(url, proxy):
         from_file({"baseUrl": url, "proxy": proxy})
 
     expected = (
-        "`baseUrl` is plain http through a proxy on another machine, so `userKey` can be read on the way; use https,"
+        "`baseUrl` is plain http through a proxy on another machine, so others can read `userKey` on the way; use https,"
         " or set `allowInsecureHttp` to true"
     )
     assert ("memory.gateway", expected) == (caught.value.path, caught.value.problem)

@@ -83,7 +83,7 @@ def test_a_body_does_not_show_the_key():
 
 def test_a_body_holds_nothing_else():
     """What is neither JSON nor the key is refused."""
-    with pytest.raises(TypeError, match=r"^a body holds no object$"):
+    with pytest.raises(TypeError, match=r"^a request cannot hold a object$"):
         encode({"a": object()})
 
 

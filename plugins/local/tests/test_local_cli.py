@@ -165,6 +165,17 @@ def test_what_is_added_is_recalled_by_a_run(beaver):
     assert (Ran(out="1\n", err="", code=0), 0, True) == (added, answered.code, STABLE in answered.out)
 
 
+def test_a_command_that_a_chat_refuses_says_what_to_write(beaver):
+    """A command without its id is refused with the way to write it, and not as an unexpected failure."""
+    chat = beaver("chat", stdin="/memory local pin\n/memory local forget 7\n")
+
+    said = [line for line in (chat.out + chat.err).splitlines() if line.startswith("!")]
+    assert [
+        "! `local pin`: Name one memory: pin ID. `list` shows the ids.",
+        "! `local forget`: There is no memory 7 that you may change. `list` shows the ids.",
+    ] == said
+
+
 def test_add_takes_all_that_a_memory_has(here):
     """Each option is a field of the memory; the whole of it is shown."""
     here(
@@ -201,7 +212,7 @@ def test_add_reads_stdin(here):
     text = here("show", 1).out
 
     assert {"memories": [{"id": 1, "outcome": "stored", "mentions": 1}]} == first.json
-    assert Ran(out="1\n", err="That is there already; it was said 2 times by now.\n", code=0) == again
+    assert Ran(out="1\n", err="This memory is stored already; it was mentioned 2 times.\n", code=0) == again
     assert "[1] The office closes at six.\nBecause of the alarm.\n  owner: everybody\n" == text[: text.index("  store")]
 
 
@@ -250,20 +261,20 @@ def without_moments(line):
     ("line", "said"),
     [
         ("no json", "it is not JSON in UTF-8."),
-        ("[]", "it is no JSON object."),
-        ("x" * (LONGEST_LINE + 1), "it is too long."),
-        ('{"title": "a", "owner": {"user": 7}}', "`owner` does not fit."),
-        ('{"title": "a", "expires_at": 7}', "`expires_at` is no moment such as"),
+        ("[]", "it is not a JSON object."),
+        ("x" * (LONGEST_LINE + 1), "it is too long; split it into several memories."),
+        ('{"title": "a", "owner": {"user": 7}}', "`owner` must be an object with `tenant` and `user`."),
+        ('{"title": "a", "expires_at": 7}', "`expires_at` must be an ISO date and time such as"),
         ("{}", "`title` is missing"),
         ('{"title": "a", "colour": 1}', "unknown field `colour`. The fields are: agent, confidence, created_at, "),
         ('{"title": "a", "b\\u001b": 1, "c": 2}', "unknown fields `b`, `c`. The fields are: "),
         ('{"title": "a",}', "it is not JSON in UTF-8; there is a trailing comma."),
         ('{"title": "a"},', "it is not JSON in UTF-8; there is a trailing comma."),
-        ('{"title": "a", "importance": 7}', "`importance` does not fit."),
-        ('{"title": "a", "tags": "x"}', "`tags` does not fit."),
-        ('{"title": "a", "created_at": "soon"}', "`created_at` is no moment such as"),
-        ('{"title": "a", "owner": "ann"}', "`owner` does not fit."),
-        ('{"title": "a", "store": "public"}', "`store` does not fit."),
+        ('{"title": "a", "importance": 7}', "`importance` has a wrong type or value."),
+        ('{"title": "a", "tags": "x"}', "`tags` has a wrong type or value."),
+        ('{"title": "a", "created_at": "soon"}', "`created_at` must be an ISO date and time such as"),
+        ('{"title": "a", "owner": "ann"}', "`owner` must be an object with `tenant` and `user`."),
+        ('{"title": "a", "store": "public"}', "`store` has a wrong type or value."),
     ],
 )
 def test_a_wrong_line_is_named(line, said):
@@ -273,7 +284,7 @@ def test_a_wrong_line_is_named(line, said):
         batches.extend(read_lines([b'{"title": "good"}', b"", line.encode(), b'{"title": "behind"}'], {}, None))
 
     assert [["good"]] == [[new.title for new in batch] for batch in batches]
-    assert str(caught.value).startswith(f"Line 3 is no memory: {said}")
+    assert str(caught.value).startswith(f"Line 3 is not a memory: {said}")
 
 
 def test_what_stood_before_a_wrong_line_is_added(local):
@@ -281,7 +292,7 @@ def test_what_stood_before_a_wrong_line_is_added(local):
     ran = local("add", "--json-lines", stdin='{"title": "good"}\nno json\n{"title": "behind"}\n')
     mended = local("add", "--json-lines", stdin='{"title": "good"}\n{"title": "better"}\n{"title": "behind"}')
 
-    assert ("1\n", 2, True) == (ran.out, ran.code, "Error: Line 2 is no memory: it is not JSON" in ran.err)
+    assert ("1\n", 2, True) == (ran.out, ran.code, "Error: Line 2 is not a memory: it is not JSON" in ran.err)
     assert Ran(out="1\n2\n3\n", err="", code=0) == mended
 
 
@@ -319,7 +330,7 @@ def test_a_credential_of_the_configuration_is_not_remembered(beaver, tmp_path):
     many = beaver("memory", "add", "--json-lines", stdin=json.dumps({"title": f"The key is {CREDENTIAL}."}))
 
     assert [("", 2), ("", 2)] == [(ran.out, ran.code), (many.out, many.code)]
-    assert "It holds a credential, and those are never remembered. Nothing was added." in ran.err
+    assert "It holds a credential, and credentials are never remembered; remove it. Nothing was added." in ran.err
     assert [] == [each for each in (ran.err, many.err) if CREDENTIAL in each]
     assert 0 == beaver("memory", "stats", "--json").json["memories"]
 
@@ -360,7 +371,7 @@ def test_nothing_to_add(here):
 
     assert (2, True) == (blank.code, "`title` is missing" in blank.err and "Nothing was added." in blank.err)
     assert (2, True) == (both.code, "leave the words out" in both.err)
-    assert "Nothing is remembered yet.\n" == here("list").out
+    assert "There are no memories yet.\n" == here("list").out
 
 
 def test_list_and_search_are_narrowed(here):
@@ -397,7 +408,7 @@ def test_list_and_search_are_narrowed(here):
     assert {words: {*ids} for words, ids in cases.items() if words in found} == {
         words: {each["id"] for each in hits} for words, hits in found.items()
     }
-    assert "1 user of this memory was not looked at" in here("list", "--tag", "none").out
+    assert "1 user with memories was left out" in here("list", "--tag", "none").out
 
 
 def test_search_as_text(here):
@@ -427,7 +438,7 @@ def test_everybody_s_memories_are_changed_without_a_user(here):
     here("add", STABLE)
     refused = here("pin", 1, "--user", "ann")
 
-    assert (2, True) == (refused.code, "--user names whose they are, and is left out for everybody's." in refused.err)
+    assert (2, True) == (refused.code, "--user ID selects the memories of a user." in refused.err)
     assert 0 == here("pin", 1).code
 
 
@@ -442,7 +453,11 @@ def test_forget_shows_asks_and_erases(local, beaver, tmp_path):
     events = [json.loads(line) for line in beaver("audit", "tail", "--json").out.splitlines()]
 
     assert (0, True, True) == (dry.code, STABLE in dry.out, "Nothing was forgotten; without" in dry.out)
-    assert (2, True, 2) == (refused.code, "say --yes where there is no terminal to ask at" in refused.err, len(kept))
+    assert (2, True, 2) == (
+        refused.code,
+        "there is no terminal to ask for confirmation; add --yes" in refused.err,
+        len(kept),
+    )
     assert {"dry_run": False, "forgotten": [{"id": 1}]} == gone.json
     assert [] == [path.name for path in files if b"deployed from" in path.read_bytes()]
     assert [2] == [each["id"] for each in local("list", "--json").json["memories"]]
@@ -499,14 +514,14 @@ def test_what_is_no_id(here, word):
     """What can be no id is refused in plain words."""
     ran = here("show", "--", word)
 
-    assert (2, True) == (ran.code, "An id is a whole number, as `beaver memory list` shows it." in ran.err)
+    assert (2, True) == (ran.code, "An id is a whole number; `beaver memory list` shows the ids." in ran.err)
 
 
 def test_nothing_to_look_for(here):
     """A search for nothing is refused, with the command that looks for nothing."""
     ran = here("search", "", " ")
 
-    assert (2, True) == (ran.code, "Say what to look for; `beaver memory list` lists" in ran.err)
+    assert (2, True) == (ran.code, "There are no words to search for; `beaver memory list` lists" in ran.err)
 
 
 def test_everything_of_somebody_is_forgotten(here):
@@ -517,8 +532,8 @@ def test_everything_of_somebody_is_forgotten(here):
     dry = here("forget", "--all", "--user", "ann", "--dry-run")
     ran, again = (here("forget", "--all", "--user", "ann", "--yes") for _ in range(2))
 
-    assert (0, True, True) == (dry.code, "and 12 more" in dry.out, "--dry-run 62 memories would be" in dry.out)
-    assert (True, True) == ("Forgot 62 memories" in ran.out, "Nothing is remembered of theirs" in again.out)
+    assert (0, True, True) == (dry.code, "and 12 more" in dry.out, "--dry-run, 62 memories would be" in dry.out)
+    assert (True, True) == ("Forgot 62 memories" in ran.out, "There are no memories to forget" in again.out)
     assert (0, 62) == tuple(
         len(here("list", "--all", "--user", user, "--limit", 99, "--json").json["memories"]) for user in ("ann", "bob")
     )
@@ -549,7 +564,7 @@ def test_explain(here):
     assert (1, True, {"verdict": "recall", "reason": "session_start"}) == (best["id"], best["given"], gate)
     assert best["score"] == pytest.approx(sum(best["shares"].values()), abs=1e-4)
     assert ["score", "lexical"] == text.split()[:2]
-    assert "It would be recalled: it is the first prompt of its session (recall, session_start).\n" in text
+    assert "The prompt would start a recall: it is the first prompt of its session (recall, session_start).\n" in text
 
 
 @pytest.mark.parametrize(
@@ -584,14 +599,14 @@ def test_stats_and_check(here, tmp_path):
     assert (1, {"decision": 1}, None, 0) == (
         stats["memories"], stats["types"], stats["embedder"], stats["to_be_embedded"],
     )  # fmt: skip
-    assert Ran(out="The database is whole.\n", err="", code=0) == whole
-    assert (1, "1 owners are counted wrongly.\n") == (broken.code, broken.out)
-    assert (1, {"ok": False, "problems": ["1 owners are counted wrongly."]}) == (as_json.code, as_json.json)
+    assert Ran(out="The database is intact.\n", err="", code=0) == whole
+    assert (1, "1 owners have wrong counts.\n") == (broken.code, broken.out)
+    assert (1, {"ok": False, "problems": ["1 owners have wrong counts."]}) == (as_json.code, as_json.json)
     assert "memories: 1\n" in here("stats").out
 
 
 def test_a_damaged_page_is_a_problem(here, tmp_path, monkeypatch):
-    """What cannot be read to its end is not whole: exit code 1, as said; another failure stays one."""
+    """What cannot be read to its end are damaged: exit code 1, as said; another failure stays one."""
     here("add", "--json-lines", stdin="\n".join(json.dumps({"title": f"Memory {at} {'x' * 500}"}) for at in range(50)))
     path = database(tmp_path)
     content = path.read_bytes()
@@ -663,7 +678,7 @@ def test_reindex_with_an_embedder_that_fails(here):
     here.section["embedding"] = there
     ran = here("reindex")
 
-    assert ("", 6, True) == (ran.out, ran.code, "Not all is embedded (embedding_unavailable)" in ran.err)
+    assert ("", 6, True) == (ran.out, ran.code, "Some memories are not embedded (embedding_unavailable)" in ran.err)
 
 
 def test_export_to_a_file(here, tmp_path):
@@ -680,7 +695,7 @@ def test_export_to_a_file(here, tmp_path):
     assert (f"Exported 2 memories to {tmp_path}/out.jsonl.\n", 2) == (done.out, refused.code)
     assert {"exported": 2, "file": f"{tmp_path}/other.jsonl"} == told.json
     assert here("export", "--json") == here("export")
-    assert (2, True, True) == (piped.code, "is no file that can be" in piped.err, (tmp_path / "pipe").is_fifo())
+    assert (2, True, True) == (piped.code, "is not a file that can be" in piped.err, (tmp_path / "pipe").is_fifo())
     assert (0, ["Of bob.", STABLE]) == (
         bobs.code, [json.loads(line)["title"] for line in (tmp_path / "out.jsonl").read_text().splitlines()],
     )  # fmt: skip
@@ -756,10 +771,10 @@ def test_models(here):
 
     assert (6, 6) == (check.code, bench.code)
     assert "Run: beaver memory embedder install e5-small" in check.err
-    assert (0, "e5-small is not installed; there is nothing to remove.\n") == (remove.code, remove.out)
+    assert (0, "e5-small is not installed, so nothing was removed.\n") == (remove.code, remove.out)
     assert (6, True) == (
         unknown.code,
-        "There is no embedding model of that name. Choose one of: e5-small." in unknown.err,
+        "There is no embedding model with this name. Choose one of: e5-small." in unknown.err,
     )
     assert ["model", "dimensions"] == here("embedder", "list").out.split()[:2]
 
@@ -772,8 +787,8 @@ def test_removing_a_model_asks(here, tmp_path):
     listed, refused = here("embedder", "list", "--json").json, here("embedder", "remove")
     removed = here("embedder", "remove", "--yes", "--json")
 
-    assert (True, True) == (listed["models"][0]["installed"], "is not whole" in listed["models"][0]["problem"])
-    assert (2, True) == (refused.code, "say --yes" in refused.err)
+    assert (True, True) == (listed["models"][0]["installed"], "are damaged" in listed["models"][0]["problem"])
+    assert (2, True) == (refused.code, "add --yes" in refused.err)
     assert ({"model": "e5-small", "removed": True}, False) == (removed.json, folder.exists())
 
 
@@ -805,7 +820,7 @@ def test_add_without_words_on_a_terminal(here):
     """Nobody waits for what a person at a terminal does not know they are to type."""
     ran = here("add", terminal=True)
 
-    assert (2, True) == (ran.code, "Say what is to be remembered" in ran.err)
+    assert (2, True) == (ran.code, "There is no text to remember" in ran.err)
 
 
 @pytest.mark.parametrize("stdin", [b"caf\xe9", b"x" * (LONGEST_LINE + 1)])
@@ -835,7 +850,7 @@ def test_forget_says_what_it_did(here):
     assert (True, [STABLE]) == (dry["dry_run"], [each["title"] for each in dry["forgotten"]])
     assert "Forgot 1 memory: texts, vectors and the texts in the history are erased.\n" == ran.out
     assert (
-        "Nothing was forgotten; without --dry-run 1 memory would be."
+        "Nothing was forgotten; without --dry-run, 1 memory would be."
         in (here("add", "x"), here("forget", 2, "--dry-run"))[1].out
     )
 
@@ -844,7 +859,7 @@ def test_reindex_as_text(here):
     """It says how many there were."""
     here("add", STABLE)
 
-    assert "Embedded 0 memories, and indexed 1 memory anew.\n" == here("reindex").out
+    assert "Embedded 0 memories, and indexed 1 memory.\n" == here("reindex").out
 
 
 def test_texts_do_no_harm_on_a_terminal(here):
@@ -858,7 +873,7 @@ def test_more_than_are_shown(here):
     """It is said that there are more."""
     here("add", "--json-lines", stdin='{"title": "a"}\n{"title": "b"}')
 
-    assert here("list", "--limit", 1).out.endswith("There are more than 1; --limit shows them.\n")
+    assert here("list", "--limit", 1).out.endswith("There are more than 1; raise --limit to see them.\n")
 
 
 def test_found_by_words_alone(here):
@@ -869,7 +884,7 @@ def test_found_by_words_alone(here):
     }  # fmt: skip
     found, explained = here("search", "billing"), here("explain", "billing")
 
-    said = "Found by words alone: the embedder cannot be asked now (unavailable).\n"
+    said = "Found by words only, because the embedder does not work now (unavailable).\n"
     assert (True, said, True, said) == (STABLE in found.out, found.err, STABLE in explained.out, explained.err)
 
 
@@ -878,7 +893,9 @@ def test_explain_where_nothing_is_recalled(here):
     here.section["recall"] = {"enabled": False}
     text = here("explain", QUESTION).out
 
-    assert "Nothing is found.\n\nNothing would be recalled: memory.local.recall.enabled is false (skip, off).\n" == text
+    assert (
+        "No memory was found.\n\nNothing would be recalled: memory.local.recall.enabled is false (skip, off).\n" == text
+    )
 
 
 @pytest.mark.parametrize("words", [["--after", "soon"], ["--tag", " "], ["--store", "public"], ["--limit", "0"]])

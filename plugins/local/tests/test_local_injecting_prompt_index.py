@@ -103,7 +103,7 @@ def test_cut():
     rows = merged(recent(*range(1, 31)), [], limit=30)
     index = rendered(rows, [summary()], max_tokens=200)
 
-    assert "(the list is cut here)" == index.pages[-1].split("\n")[-1]
+    assert "(the list is cut off here)" == index.pages[-1].split("\n")[-1]
     assert (0, 30) == (index.sessions, index.total)
     assert 0 < index.rows < 30
 

@@ -100,7 +100,7 @@ def test_a_sight_that_is_narrowed():
 
 
 def test_troubles():
-    """It is well again when all of it is; a trouble is told once; the first success clears what a process before left."""
+    """It works again when all of it is; a trouble is told once; the first success clears what a process before left."""
     troubles, report = Troubles(), RecordingReport()
     troubles.ended("embedding", report)
     troubles.ended("embedding", report)

@@ -61,7 +61,7 @@ def by_command(memory, *words):
 
 def test_what_fits_in_nothing_is_not_found(memory):
     """Neither the tool nor the command shows what is merely there; what means the same is found."""
-    assert ([], "Nothing was found.") == (by_tool(memory, query="zebra"), by_command(memory, "zebra"))
+    assert ([], "No memory was found.") == (by_tool(memory, query="zebra"), by_command(memory, "zebra"))
     assert ([1, 2], 2) == (sorted(by_tool(memory, query="drink")), len(by_command(memory, "drink").splitlines()))
 
 

@@ -8,6 +8,8 @@ from beaver_hooks.config.structuring import structure
 from beaver_hooks_local.settings import PATH, LocalSettings
 from beaver_hostspecs import ConfigurationError
 
+SETTINGS = "`enabled`, `databasePath`, `embedding`, `vectors`, `promptIndex`, `recall`, `ranking`, `traceFile`"
+
 
 def load(section):
     return structure(LocalSettings, section, PATH, environment={})
@@ -70,7 +72,7 @@ def test_names(tmp_path):
         ({"embedding": {"dimensions": 8193}}, "embedding.dimensions", "must be between 1 and 8192"),
         ({"databasePath": "memory.db"}, "databasePath", "must be an absolute path"),
         ({"traceFile": "t.jsonl"}, "traceFile", "must be an absolute path"),
-        ({"nonsense": 1}, "nonsense", "is not a setting"),
+        ({"nonsense": 1}, "nonsense", f"is not a setting; the settings are {SETTINGS}"),
     ],
 )
 def test_bounds(section, path, problem):

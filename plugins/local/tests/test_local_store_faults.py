@@ -22,7 +22,7 @@ from beaver_hooks_local.store.joint import JointStore
 from beaver_hooks_local.store.lending import MOST_READERS
 from beaver_hooks_local.store.personal import PersonalStore
 from beaver_hooks_local.store.sqlite import SqliteStore
-from beaver_hostspecs import BeaverError
+from beaver_hostspecs import BeaverError, PluginError
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def questions(store):
 
 def test_the_tree_of_errors():
     """A store's error is one of the local memory's, which are all Beaver's."""
-    assert (StoreError, LocalError, BeaverError, Exception) == StoreError.__mro__[:4]
+    assert (StoreError, LocalError, PluginError, BeaverError, Exception) == StoreError.__mro__[:5]
 
 
 def test_files_are_private(store, path):
@@ -228,20 +228,20 @@ def test_a_check_that_finds_something(store):
         connection.execute("UPDATE people SET mention_count = 5")
         connection.execute("UPDATE indexed_words SET last = 99")
     assert [
-        "1 owners are counted wrongly.",
-        "2 memories have versions that were not given yet.",
-        "1 versions were given twice.",
+        "1 owners have wrong counts.",
+        "2 memories have versions that do not exist yet.",
+        "1 versions are used twice.",
         "1 embeddings do not belong to their memories.",
         "1 labels do not belong to their memories.",
-        "1 memories are neither embedded nor waiting for it, or both.",
+        "1 memories are neither embedded nor waiting to be embedded, or are both.",
         "1 word indexes are ahead of the memories.",
-        "1 people are counted wrongly.",
-        "The word index does not fit the memories.",
+        "1 people have wrong counts.",
+        "The word index does not match the memories.",
     ] == store.check()
     with store._connector.alone() as connection:
         connection.pragma("foreign_keys", 0)
         connection.execute("DELETE FROM owners")
-    assert "3 rows refer to what is not there." == store.check()[0]
+    assert "3 rows refer to rows that do not exist." == store.check()[0]
 
 
 def test_a_newer_store(store, path):

@@ -1,6 +1,6 @@
 """Several processes, one store: nothing acknowledged is lost, whoever is killed when, and nobody meets a lock.
 
-`BEAVER_LOCAL_KILLS` says how many times a process is killed; 20 unless given, 200 in a campaign.
+`BEAVER_LOCAL_KILLS` says how many times a process is killed; 20 by default, 200 in a campaign.
 """
 
 import contextlib

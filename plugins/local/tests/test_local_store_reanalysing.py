@@ -94,7 +94,7 @@ def test_it_goes_on_where_it_ended(folder, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             store.settle(7, analyse)
         assert "7:4" == fact(folder)
-        with pytest.raises(StoreError, match="open it again"):
+        with pytest.raises(StoreError, match="restart the process"):
             store.add([new("more")], now=NOW)
     rest = []
     with contextlib.closing(SqliteStore.open(folder / DATABASE)) as store:

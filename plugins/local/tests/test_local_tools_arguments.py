@@ -32,7 +32,7 @@ def test_argument_sets(tool, expected):
 
     assert expected.split() == sorted(schema["properties"])
     assert (False, True) == (schema["additionalProperties"], bool(DESCRIPTIONS[tool]))
-    with pytest.raises(ArgumentError, match=r"unknown arguments \(1\); this tool takes: "):
+    with pytest.raises(ArgumentError, match=r"unknown arguments \(1\); the arguments are: "):
         checked({"no_such": "Canary"}, schema)
 
 

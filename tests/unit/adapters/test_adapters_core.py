@@ -408,8 +408,8 @@ async def test_a_sync_host_that_is_closed_while_it_is_asked(tmp_path, waits):
 @pytest.mark.parametrize(
     ("defaults", "said"),
     [
-        ({"sesion": "s"}, "takes no `sesion`; did you mean `session`"),
-        ({"x": 1}, "takes no `x`; it takes `session`, `user`, `trust`, `scope`, `budget`"),
+        ({"sesion": "s"}, r"has no option `sesion` \(did you mean `session`"),
+        ({"x": 1}, "has no option `x`; the options are `session`, `user`, `trust`, `scope`, `budget`"),
         ({"trust": "most"}, "not a valid Trust"),
         ({"budget": "7"}, "budget must be a number"),
         ({"session": 7}, "session must be a non-empty str"),

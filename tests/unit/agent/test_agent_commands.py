@@ -13,9 +13,9 @@ from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingP
 
 IN_SESSION = CommandContext(session="s", user="u", trust=Trust.FULL)
 ON = "Memory is on for this session."
-OFF = "Memory is off for {}: nothing is recalled, kept or shown, and no tool of it runs. {} switches it on again{}."
+OFF = "Memory is off for {}: nothing is recalled, kept or shown, and no memory tool runs. {} switches it on again{}."
 OFF_HERE = OFF.format("this session", "`/memory on`", "")
-OFF_FOR_ALL = OFF.format("all sessions of this user", "`beaver memory on`", ", with --user where the user has an id")
+OFF_FOR_ALL = OFF.format("all sessions of this user", "`beaver memory on`", "; add --user ID if the user has an id")
 
 
 async def say(words, context, _report):
@@ -69,7 +69,7 @@ async def test_the_overview_shows_every_plugin(load):
     shown = [line for line in lines if not line.startswith(("tally", "gateway", "local"))]
     assert {"curated      ok", "p            ok", "longer_name  ok"} == {*shown[:3]}
     assert [ON] == shown[3:-1]
-    assert shown[-1].startswith("Commands: off, on, and for their commands: ")
+    assert shown[-1].startswith("Commands: off, on; plugins with commands: ")
     assert {"p", "curated"} == {*shown[-1].removesuffix(".").rpartition(": ")[2].split(", ")}
 
 
@@ -91,7 +91,7 @@ async def test_an_overview_that_fails_costs_itself_alone(load):
     commands = await load(p=RecordingPlugin(commands=[overview(fail)]), q=RecordingPlugin(commands=[overview(say)]))
     lines = (await commands.run([], IN_SESSION)).splitlines()
 
-    assert "  Its overview cannot be shown (ValueError); `beaver doctor` says more." in lines
+    assert "  Its overview cannot be shown (ValueError); `beaver doctor` shows the details." in lines
     assert "   s u full" in lines
     assert ON in lines
 
@@ -108,9 +108,9 @@ async def test_a_command_that_several_have(load):
     """Where several plugins have a command the error names each way to say it whole: nothing is left to be guessed."""
     commands = await load(p=RecordingPlugin(commands=[SAY]), q=RecordingPlugin(commands=[SAY]))
 
-    expected = "several plugins have a command `say`: say `/memory p say a b` or `/memory q say a b`"
+    expected = "several plugins have a command `say`; write `/memory p say a b` or `/memory q say a b`"
     assert expected == await refusal(commands, "say", "a", "b")
-    assert "did you mean `say`." in await refusal(commands, "saay")
+    assert "(did you mean `say`?)." in await refusal(commands, "saay")
 
 
 async def test_outside_of_a_session_nothing_is_said_of_one(load):
@@ -173,7 +173,7 @@ async def test_off_without_a_session_is_for_all_sessions_of_the_user(load):
     said.append(await commands.run(["on"], IN_SESSION))
     said.append(await commands.run(["on"], everywhere))
 
-    remedy = "`beaver memory on` switches it on again, with --user where the user has an id."
+    remedy = "`beaver memory on` switches it on again; add --user ID if the user has an id."
     in_all = f"Memory is off for all sessions of this user. {remedy}"
     assert [OFF_FOR_ALL, in_all, "Memory is on for all sessions of this user."] == said
     assert (True, True) == (in_all in in_one, ON in nobody)
@@ -201,7 +201,10 @@ async def test_while_it_is_off_no_command_runs(load):
     await commands.run(["off"], IN_SESSION)
     shown = await commands.overview(IN_SESSION)
     for words in (["p", "say"], ["say"], ["curated", "show"]):
-        with pytest.raises(NotAllowed, match="memory is off here; `/memory on` or `beaver memory on` switches it on"):
+        with pytest.raises(
+            NotAllowed,
+            match="memory is off for this session or user; `/memory on` or `beaver memory on` switches it on",
+        ):
             await commands.run(words, IN_SESSION)
 
     assert (True, False) == ("p        ok" in shown, "   s u full" in shown)
@@ -214,7 +217,9 @@ async def test_commands_are_for_those_whom_they_allow(load):
     owners = attrs.evolve(overview(say), allows=lambda caller: caller.trust is Trust.FULL)
     commands, stranger = await load(p=RecordingPlugin(commands=[owners])), attrs.evolve(IN_SESSION, trust=Trust.PUBLIC)
     shown = ["  s u" in await commands.overview(each) for each in (IN_SESSION, stranger)]
-    with pytest.raises(NotAllowed, match="the command `overview` of `p` is not for a caller of trust `public`"):
+    with pytest.raises(
+        NotAllowed, match="the command `overview` of the plugin `p` is not allowed for the trust `public`"
+    ):
         await commands.run(["p", "overview"], stranger)
 
     assert [True, False] == shown
@@ -244,7 +249,7 @@ async def test_an_error_of_a_command_names_the_plugin(load):
             await commands.run(["p", name], IN_SESSION)
         said.append((str(raised.value), type(raised.value.__cause__)))
 
-    known = "`beaver audit tail` shows what is known of it"
+    known = "`beaver audit tail` shows the failure"
     assert [
         (f"`p failing` failed unexpectedly (ValueError); {known}", ValueError),
         ("`p refusing`: say which one", PluginError),
@@ -254,12 +259,12 @@ async def test_an_error_of_a_command_names_the_plugin(load):
 async def test_unknown_names_are_refused(load):
     """A name that there is not is refused with the one that was probably meant, and those that there are."""
     commands = await load(notes=RecordingPlugin())
-    known = "Commands: off, on, and for their commands: curated."
+    known = "Commands: off, on; plugins with commands: curated."
 
-    assert f"there is no `nots` here; did you mean `notes`. {known}" == await refusal(commands, "nots")
-    assert f"there is no `xyzzy` here. {known}" == await refusal(commands, "xyzzy")
-    assert f"there is no `host` here. {known}" == await refusal(commands, "host")
-    assert "the plugin `notes` offers no such command; there are: none" == await refusal(commands, "notes", "sya")
+    assert f"there is no plugin or command `nots` (did you mean `notes`?). {known}" == await refusal(commands, "nots")
+    assert f"there is no plugin or command `xyzzy`. {known}" == await refusal(commands, "xyzzy")
+    assert f"there is no plugin or command `host`. {known}" == await refusal(commands, "host")
+    assert "the plugin `notes` has no such command; its commands are: none" == await refusal(commands, "notes", "sya")
 
 
 async def test_a_plugin_out_of_service_is_refused_with_the_reason(load):
@@ -268,7 +273,7 @@ async def test_a_plugin_out_of_service_is_refused_with_the_reason(load):
     await commands._engine.host.register("p", FaultPlugin(Fault.RAISE, "stop"))
     await commands._engine.host.unregister("p")
 
-    said = "`p` is not in service: it is degraded since 2026-01-02 12:00:00 UTC: stop: raised. "
+    said = "`p` cannot be used: it is degraded since 2026-01-02 12:00:00 UTC: stop: raised. "
     assert (await refusal(commands, "p")).startswith(said)
 
 

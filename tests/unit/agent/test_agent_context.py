@@ -74,7 +74,7 @@ def test_a_prompt_that_says_nothing_is_refused(prompt):
     with pytest.raises(InvalidTurn) as caught:
         build(prompt=prompt)
 
-    assert "the prompt is empty; say something" == str(caught.value)
+    assert "the prompt is empty; write one" == str(caught.value)
 
 
 def test_a_prompt_is_text():
@@ -82,7 +82,7 @@ def test_a_prompt_is_text():
     with pytest.raises(InvalidTurn) as caught:
         checked_prompt(b"hello")
 
-    assert "the prompt is not text; give it as a str" == str(caught.value)
+    assert "the prompt must be a str" == str(caught.value)
 
 
 def test_a_prompt_of_a_megabyte_goes_out_whole():

@@ -140,7 +140,7 @@ async def test_a_missing_key_is_known_before_the_first_prompt(load):
     before = talk.complaint
     talk.engine.provider = Keyless("names an environment variable that is not set")
 
-    said = "provider.apiKey names an environment variable that is not set. Set it, or take apiKey out where no key is needed."
+    said = "provider.apiKey names an environment variable that is not set. Set it, or remove apiKey from the configuration if no key is needed."
     assert ("", said) == (before, talk.complaint)
 
 
@@ -156,10 +156,10 @@ async def test_exit_ends_the_conversation(load, line):
 @pytest.mark.parametrize(
     ("line", "meant"),
     [
-        ("/memroy", "; did you mean `/memory`"),
-        ("/mem", "; did you mean `/memory`"),
+        ("/memroy", " (did you mean `/memory`?)"),
+        ("/mem", " (did you mean `/memory`?)"),
         ("/xyzzy", "; /help lists them"),
-        ("/Help", "; did you mean `/help`"),
+        ("/Help", " (did you mean `/help`?)"),
     ],
 )
 async def test_an_unknown_command_is_refused(load, line, meant):
@@ -168,7 +168,7 @@ async def test_an_unknown_command_is_refused(load, line, meant):
     with pytest.raises(NotOffered) as error:
         await talk.command(line)
 
-    assert f"there is no command {line}{meant}. To say this to the agent, begin with //" == str(error.value)
+    assert f"there is no command {line}{meant}. To send this line to the agent, start it with //" == str(error.value)
 
 
 async def test_memory_is_that_of_this_session_and_user(load):
@@ -197,7 +197,9 @@ async def test_a_conversation_at_less_trust(load):
 
     assert Trust.FAMILIAR is plugin.calls_of("before_prompt")[0].arguments["turn"].trust
     assert "a s u familiar" == await talk.command("/memory p say a")
-    with pytest.raises(NotAllowed, match="the command `show` of `curated` is not for a caller of trust `familiar`"):
+    with pytest.raises(
+        NotAllowed, match="the command `show` of the plugin `curated` is not allowed for the trust `familiar`"
+    ):
         await talk.command("/memory curated show")
 
 
@@ -212,10 +214,7 @@ async def test_a_conversation_without_memory(load):
     await talk.command("/memory on")
     await talk.say("three")
 
-    off = (
-        "Memory is off for this session: nothing is recalled, kept or shown, and no tool of it runs. "
-        "`/memory on` switches it on again."
-    )
+    off = "Memory is off for this session: nothing is recalled, kept or shown, and no memory tool runs. `/memory on` switches it on again."
     assert (off, [f"A new session: {talk.session}", off]) == (started, begun)
     assert ["three"] == [each.arguments["turn"].prompt for each in plugin.calls_of("before_prompt")]
     assert talk.engine.host.is_memory_off(session="s", user="u")
@@ -237,7 +236,7 @@ async def test_the_session_can_be_gone_on_with(load):
     await talk.say("hello")
     shown, begun = await talk.command("/session"), await talk.command("/new")
 
-    assert "s\nGo on with it later: beaver chat --session s" == shown
+    assert "s\nContinue it later: beaver chat --session s" == shown
     assert re.fullmatch("A new session: session-[0-9a-f]{24}", begun)
     assert (begun.split()[-1], []) == (talk.session, list(await talk.history()))
 
@@ -271,8 +270,11 @@ async def test_skills_are_activated_and_put_away(load, folder):
     ("line", "said"),
     [
         ("/skill off one nope", "the skill `nope` is not active. Active: two, one"),
-        ("/skill off two", "the skill `two` is active by the configuration, `agent.skills`. Active: two, one"),
-        ("/new x", "/new takes nothing; the new session gets an id of its own"),
+        (
+            "/skill off two",
+            "the skill `two` is active because `agent.skills` in the configuration names it. Active: two, one",
+        ),
+        ("/new x", "/new takes no words; the new session gets its own id"),
     ],
 )
 async def test_what_cannot_be_done_is_said(load, folder, line, said):

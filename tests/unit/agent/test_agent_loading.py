@@ -276,7 +276,7 @@ async def test_skill_folders_belong_to_the_file(case, monkeypatch, tmp_path):
 
 # --- What is refused, and what is left of it ----------------------------------------------------------------------
 
-INSTALL = "the plugin `gateway` is needed by the memory mode `{}` and not installed; run: " + install_command(
+INSTALL = "the plugin `gateway` is needed by the memory mode `{}`, but is not installed; run: " + install_command(
     "beaver-hooks-gateway"
 )
 
@@ -367,7 +367,7 @@ async def test_conversations_that_git_lists(case, end, there):
 async def test_a_state_folder_where_nothing_can_be_made(case):
     """Read-only for everybody, root too: loading fails with what to do about it."""
     case.write(host={"stateFolder": "/proc/state"})
-    with pytest.raises(StorageError, match="make it writable or name another one"):
+    with pytest.raises(StorageError, match=r"make it writable, or set `host\.stateFolder` to another one"):
         await case.load()
 
     assert [] == case.left_open()
@@ -472,7 +472,9 @@ async def test_a_switch_that_cannot_be_written_keeps_the_mark(case):
     """Where memory cannot be switched off loading fails with the remedy, and the mark stays for the next time."""
     make_old_store(case.state, ("quiet", "me", True))
     (case.state / "memory-off.json").write_text("damaged")
-    with pytest.raises(AuditUnavailable, match=r"memory cannot be switched: .*memory-off\.json cannot be used"):
+    with pytest.raises(
+        AuditUnavailable, match=r"memory cannot be switched on or off: .*memory-off\.json cannot be used"
+    ):
         await case.load()
     left = case.left_open()
     (case.state / "memory-off.json").unlink()

@@ -280,7 +280,7 @@ async def test_a_prompt_that_says_nothing_is_refused(load, prompt):
     """Before anything is opened, asked or stored."""
     plugin = RecordingPlugin()
     agent = await load(plugins={"p": plugin})
-    with pytest.raises(InvalidTurn, match=r"^the prompt is empty; say something$"):
+    with pytest.raises(InvalidTurn, match=r"^the prompt is empty; write one$"):
         await agent.run(prompt, "s")
 
     assert ([], (), ()) == (
@@ -349,7 +349,7 @@ async def test_tools_run_side_by_side_and_go_back_to_the_model(load):
         '{"met":2}',
         "[tool error] fail: ValueError: no luck",
         "[tool error] meet: n: 'x' is not of type 'integer'",
-        "[tool error] gone: there is no such tool; there are: `session_search`, `memory`, `meet`, `fail`",
+        "[tool error] gone: there is no such tool; the tools are: `session_search`, `memory`, `meet`, `fail`",
     ]
     first = (
         message("system", SYSTEM),
@@ -577,7 +577,7 @@ async def test_a_fail_open_plugin_costs_only_itself(load):
                 "CREATE TEMP TRIGGER harm BEFORE INSERT ON main.messages WHEN NEW.role = 'assistant'"
                 " BEGIN SELECT RAISE(ABORT, 'no'); END"
             ),
-            "is no database of sessions; move it away",
+            "is not a database of sessions; move it away",
         ),
         ("DELETE FROM sessions WHERE id = 's'", None),
     ],
@@ -601,7 +601,7 @@ async def test_an_answer_that_cannot_be_stored(load, tmp_path, harm, sentence):
     await agent.run("next", "s")
 
     where = f"The session store {tmp_path / '.beaver' / DATABASE} {sentence}."
-    gone = "There is no such session; `beaver sessions list` shows those that are stored."
+    gone = "There is no such session; `beaver sessions list` lists the stored ones."
     expected = f"The answer could not be stored, so the turn was dropped. {where if sentence else gone}"
     assert (answer, expected, "failed") == (caught.value.text, str(caught.value), dropped.arguments["reason"])
     kept = ["hello", "yes"] if sentence else []
@@ -696,7 +696,7 @@ async def test_a_session_is_its_users(load):
         await agent.run("what was said?", "s", trust="familiar")
     await agent.run("next", "s", trust="full")
 
-    assert "The session belongs to another user; start one of your own by leaving its id out." == str(caught.value)
+    assert "The session belongs to another user; leave the id out to start a new session." == str(caught.value)
     assert (2, ["hello", "yes", "next"], {}) == (len(agent.provider.asked), agent.provider.texts, agent.loop._busy)
 
 
@@ -921,8 +921,8 @@ async def test_a_session_whose_memory_is_off_has_none(load):
     await agent.engine.host.drain()
 
     system = f"{SYSTEM}\n\nUse what you know.\n\nstrict"
-    gone = ["[tool error] loose: there is no such tool; there are: none",
-            "[tool error] strict: there is no such tool; there are: none"]  # fmt: skip
+    gone = ["[tool error] loose: there is no such tool; the tools are: none",
+            "[tool error] strict: there is no such tool; the tools are: none"]  # fmt: skip
     assert [SYSTEM_PROMPT, "quietly", "", *gone] == [each.text for each in quiet.messages]
     assert ((), ("session_search", "memory", "loose", "strict")) == (quiet.tools, elsewhere.tools)
     assert [[], []] == hooks
@@ -995,7 +995,7 @@ async def test_what_was_said_at_more_trust_is_not_gone_on_with_at_less(load):
     """Without users, trust is what tells the owner from a stranger: the stranger gets a session of their own."""
     agent = await load()
     await agent.run("a secret of the owner", "s")
-    with pytest.raises(SessionError, match="The session was begun with more trust; start one of your own"):
+    with pytest.raises(SessionError, match="The session was started with more trust; leave the id out"):
         await agent.run("what was said?", "s", trust="public")
     await agent.run("hello", "t", trust="public")
     await agent.run("what was said?", "t", trust="public")

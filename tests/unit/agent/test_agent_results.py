@@ -106,7 +106,7 @@ def test_the_defaults():
         ({"historyMessages": -1}, "agent.historyMessages: must be between 0 and 10000"),
         ({"skills": ["a", "a"]}, "agent.skills: must not name anything twice"),
         ({"toolOutputCharacters": 99}, "agent.toolOutputCharacters: must be between 100 and 1000000"),
-        ({"systemprompt": ""}, "agent.systemprompt: is not a setting; did you mean `systemPrompt`?"),
+        ({"systemprompt": ""}, "agent.systemprompt: is not a setting (did you mean `systemPrompt`?)"),
     ],
 )
 def test_settings_that_do_not_fit(section, problem):

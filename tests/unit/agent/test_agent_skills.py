@@ -77,7 +77,7 @@ def test_front_matter(lines, expected, end):
         ("", "has no front matter; begin it with a line `---`"),
         ("name: r", "has no front matter; begin it with a line `---`"),
         ("\n---\nname: r\n---", "has no front matter; begin it with a line `---`"),
-        ("---\nname: r", "has front matter without an end; close it with a line `---`"),
+        ("---\nname: r", "has front matter that does not end; close it with a line `---`"),
         ("---\n---\nx", "has no usable name; add `name: a-word` to its front matter"),
         ("---\nname: two words\n---", "has no usable name; add `name: a-word` to its front matter"),
         ("---\nname: -x\n---", "has no usable name; add `name: a-word` to its front matter"),
@@ -89,12 +89,12 @@ def test_front_matter(lines, expected, end):
         ),
         ("---\nname: a\ndescription: b\n  more\n---", "has a `description` of several lines (line 4); write it on one"),
         ("---\nname: a\nother\n---", "has a `name` of several lines (line 3); write it on one"),
-        ("---\nname: a\nv: 1\nother\n---", "has a line that is no `key: value` (line 4)"),
-        ("---\n  name: a\n---", "has a line that is no `key: value` (line 2)"),
-        ("---\nv: 1\nname:a\n---", "has a line that is no `key: value` (line 3)"),
-        ('---\nname: "a\n---', "has a `name` with a quote that does not fit (line 2)"),
-        ('---\nname: "a" b\n---', "has a `name` with a quote that does not fit (line 2)"),
-        ("---\nname: 'a'b'\n---", "has a `name` with a quote that does not fit (line 2)"),
+        ("---\nname: a\nv: 1\nother\n---", "has a line that is not `key: value` (line 4)"),
+        ("---\n  name: a\n---", "has a line that is not `key: value` (line 2)"),
+        ("---\nv: 1\nname:a\n---", "has a line that is not `key: value` (line 3)"),
+        ('---\nname: "a\n---', "has a `name` with a quote that is not closed (line 2)"),
+        ('---\nname: "a" b\n---', "has a `name` with a quote that is not closed (line 2)"),
+        ("---\nname: 'a'b'\n---", "has a `name` with a quote that is not closed (line 2)"),
     ],
 )
 def test_front_matter_that_is_refused(text, problem):
@@ -166,7 +166,7 @@ def test_of_two_of_one_name_the_first_wins(folder, tmp_path):
     first, second = write(folder, "one", named("a", "first")), write(tmp_path / "more", "one", named("a", "second"))
     library = SkillLibrary([folder, tmp_path / "more"])
 
-    assert (f"{second}: its name `a` is taken by {first}, which is used",) == library.list().problems
+    assert (f"{second}: its name `a` is already the name of {first}, which is used instead",) == library.list().problems
     assert (ActiveSkill(name="a", text="first"),) == library.activate(["a"])
 
 
@@ -183,11 +183,11 @@ def test_an_unknown_skill_is_refused(folder, tmp_path):
         f"{bad} has no front matter; begin it with a line `---`; "
         f"the skill folder {missing} cannot be read (No such file or directory); correct its path"
     )
-    assert f"there is no skill `x?`; there are: none; not usable: {wrong}" == nothing
+    assert f"there is no skill `x?`; the skills are: none; not usable: {wrong}" == nothing
     assert (
-        f"there is no skill `revew`; did you mean `review`?; there are: `review`, `test`; not usable: {wrong}"
+        f"there is no skill `revew` (did you mean `review`?); the skills are: `review`, `test`; not usable: {wrong}"
     ) == fault(library.activate, ["test", "revew"])
-    assert "there is no skill `x`; there are: none" == fault(SkillLibrary([]).activate, ["x"])
+    assert "there is no skill `x`; the skills are: none" == fault(SkillLibrary([]).activate, ["x"])
 
 
 def test_links_that_lead_out_are_not_followed(folder, tmp_path):
@@ -201,12 +201,12 @@ def test_links_that_lead_out_are_not_followed(folder, tmp_path):
     (folder / "within" / "SKILL.md").symlink_to(inside)
     listed = SkillLibrary([folder]).list()
 
-    out = "leads out of its skill folder and is not followed; copy it there"
+    out = "is a link to a place outside its skill folder and is not followed; copy the file there"
     assert ["inside"] == [each.name for each in listed.skills]
     assert (
         f"{folder}/file/SKILL.md {out}",
         f"{folder}/linked/SKILL.md {out}",
-        f"{folder}/within/SKILL.md: its name `inside` is taken by {inside}, which is used",
+        f"{folder}/within/SKILL.md: its name `inside` is already the name of {inside}, which is used instead",
     ) == listed.problems
 
 

@@ -174,7 +174,7 @@ def test_a_deleted_database_is_noticed(host, also):
     sentence = unavailable(host.trail.flush)
     host.trail.flush()
 
-    assert sentence.endswith("does not exist; a host makes it when it opens.")
+    assert sentence.endswith("does not exist; a host creates it when it opens.")
     assert [host.heard(), host.heard()] == ["missing", None]
     assert [each.name for each in host.trail.tail()] == ["audit_restarted", "turn_opened"]
     assert host.trail.verify().ok
@@ -183,8 +183,8 @@ def test_a_deleted_database_is_noticed(host, also):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (os.urandom(8192), "is damaged or no database"),
-        (b"SQLite format 3\0" + b"\xff" * 4080, "is damaged or no database"),
+        (os.urandom(8192), "is damaged or not a database"),
+        (b"SQLite format 3\0" + b"\xff" * 4080, "is damaged or not a database"),
     ],
 )
 def test_a_damaged_database_is_never_replaced(tmp_path, content, sentence):
@@ -212,7 +212,7 @@ def change(folder, *statements):
 @pytest.mark.parametrize(
     ("statements", "sentence"),
     [
-        (["PRAGMA user_version = 99"], "was written by a newer Beaver Hooks; upgrade this one"),
+        (["PRAGMA user_version = 99"], "was written by a newer version of Beaver Hooks; update this one"),
         (
             ["DROP TABLE audit", "CREATE TABLE other (x)"],
             "is a database, but not an audit trail; move it away",
@@ -244,7 +244,7 @@ def test_an_older_database_is_brought_up_to_date(tmp_path, monkeypatch):
 def test_a_migration_that_another_process_made_first(tmp_path, monkeypatch):
     """The version is looked at again under the lock: what is done is not done twice, and what is newer is refused."""
     Trail.open(tmp_path, on_state=print).close()
-    for found, sentence in (([0, 1], None), ([0, 2], "newer Beaver Hooks")):
+    for found, sentence in (([0, 1], None), ([0, 2], "newer version of Beaver Hooks")):
         versions = iter(found)
         monkeypatch.setattr(connection, "_version", lambda _, versions=versions: next(versions))
         if sentence is None:
@@ -283,7 +283,7 @@ def test_a_key_that_appears_meanwhile_is_used(host, monkeypatch):
 
 def test_a_missing_trail_cannot_be_read(tmp_path):
     """A reader makes nothing."""
-    expected = f"The audit trail {tmp_path / 'host.db'} does not exist; a host makes it when it opens."
+    expected = f"The audit trail {tmp_path / 'host.db'} does not exist; a host creates it when it opens."
 
     assert unavailable(TrailReader(tmp_path).health) == expected
     assert [*tmp_path.iterdir()] == []
@@ -441,7 +441,7 @@ def test_a_key_that_is_no_file(tmp_path, make):
     folder.mkdir(mode=0o700)
     make(folder / KEY_FILE)
 
-    assert "is no plain file" in unavailable(lambda: Trail.open(folder, on_state=print))
+    assert "is not a regular file" in unavailable(lambda: Trail.open(folder, on_state=print))
 
 
 def test_a_database_that_is_a_link(tmp_path):

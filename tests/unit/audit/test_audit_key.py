@@ -80,11 +80,11 @@ def test_a_linked_key_is_refused(tmp_path):
 
 def test_a_folder_that_takes_no_file_is_explained(tmp_path):
     """A missing folder is one sentence, too."""
-    assert f"cannot be made (No such file or directory).{REMEDY}" == problem(tmp_path / "gone", make_key)
+    assert f"cannot be written (No such file or directory).{REMEDY}" == problem(tmp_path / "gone", make_key)
 
 
 def test_a_key_that_vanishes_is_noticed(tmp_path, monkeypatch):
     """Somebody who deletes the key at once gets a sentence, not a second key."""
     monkeypatch.setattr("beaver_hooks.audit.key.create_once", lambda *_: True)
 
-    assert f"vanished while it was made.{REMEDY}" == problem(tmp_path, make_key)
+    assert f"disappeared while it was written.{REMEDY}" == problem(tmp_path, make_key)

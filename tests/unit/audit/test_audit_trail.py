@@ -288,7 +288,7 @@ def test_a_forked_child_is_refused(trail, monkeypatch):
     for call in (trail.flush, trail.verify):
         with pytest.raises(AuditUnavailable) as caught:
             call()
-        sentences.append("belongs to the process that opened it" in str(caught.value))
+        sentences.append("was opened by another process" in str(caught.value))
     closed = trail.close()
     monkeypatch.undo()
     trail.flush()

@@ -167,11 +167,13 @@ def test_a_command_of_a_plugin_that_raises_is_unexpected(cli, install):
     """What a plugin's command raises is named by its type only."""
     install("lent", GROUP, group="group")
 
-    expected = "Error: something unexpected happened (ValueError). Repeat it with --debug to see where.\n"
+    expected = (
+        "Error: an unexpected error happened (ValueError). Run the command again with --debug to see the traceback.\n"
+    )
     assert (1, "", expected) == cli("lent", "harm")
 
 
-@pytest.mark.parametrize(("code", "why"), [(BROKEN, "ImportError"), ("group = 1", "they are no click command")])
+@pytest.mark.parametrize(("code", "why"), [(BROKEN, "ImportError"), ("group = 1", "they are not a click command")])
 def test_commands_that_cannot_be_loaded_are_named(cli, install, code, why):
     """A plugin whose commands cannot be imported, or are none, is a failed plugin, named with what to do."""
     install("fragile", code, group="group")

@@ -52,7 +52,7 @@ def sql(folder, *statements):
 
 def test_nothing_is_stored(cli, folder):
     """Where nothing was ever kept, nothing is wrong and nothing is made."""
-    sentence = f"Nothing is stored here yet: {folder} is where `beaver run` will keep it.\n"
+    sentence = f"Nothing is stored yet; `beaver run` will store sessions in {folder}.\n"
 
     assert (0, sentence) == (cli("audit", "verify").code, cli("audit", "verify").out)
     assert {"ok": True, "checked": 0, "firstBad": None, "reason": "", "head": None} == cli(
@@ -67,7 +67,7 @@ def test_a_trail_that_is_expected_and_gone(cli):
     """A head that was kept elsewhere shows that all of the trail was removed."""
     ran = cli("audit", "verify", "--expect", f"3:{'a' * 64}")
 
-    assert (1, True) == (ran.code, ran.out.startswith("The audit trail is broken at record 1: it is not there"))
+    assert (1, True) == (ran.code, ran.out.startswith("The audit trail is broken at record 1: it is missing"))
 
 
 def test_a_key_without_a_database(cli, trail, folder):
@@ -78,7 +78,7 @@ def test_a_key_without_a_database(cli, trail, folder):
 
     ran = cli("audit", "verify")
 
-    assert (5, f"Error: The audit trail {folder}/host.db does not exist; a host makes it when it opens.\n") == (
+    assert (5, f"Error: The audit trail {folder}/host.db does not exist; a host creates it when it opens.\n") == (
         ran.code,
         ran.err,
     )
@@ -86,7 +86,7 @@ def test_a_key_without_a_database(cli, trail, folder):
 
 def test_a_whole_trail(cli, trail):
     """A whole trail is said to be whole, and its head is printed to be kept; then it can be expected."""
-    assert "The audit trail is whole, and has no records yet.\n" == cli("audit", "verify").out
+    assert "The audit trail is intact, and has no records yet.\n" == cli("audit", "verify").out
     put(trail, "one", "two")
     head = f"2:{trail.head().mac}"
 
@@ -94,9 +94,9 @@ def test_a_whole_trail(cli, trail):
 
     assert 0 == ran.code
     assert (
-        "The audit trail is whole: 2 records, none changed, moved or missing.\n"
+        "The audit trail is intact: 2 records, none changed, moved or missing.\n"
         f"Its head is {head}\n"
-        "Keep the head elsewhere: only --expect HEAD shows that the end was cut off.\n"
+        "Keep the head elsewhere: only with --expect HEAD can a missing end be found.\n"
     ) == ran.out
     assert max(map(len, ran.out.splitlines())) <= 80
     assert {"ok": True, "checked": 2, "firstBad": None, "reason": "", "head": head} == cli(
@@ -126,7 +126,7 @@ OPEN = ("DROP TRIGGER audit_keeps_what_it_has", "DROP TRIGGER audit_loses_nothin
             ("record 3: it was not written with", "The 2 records before"),
             "forged",
         ),
-        ("DELETE FROM audit WHERE seq = 1", ("record 1: it is not there", "No record before it is good."), "missing"),
+        ("DELETE FROM audit WHERE seq = 1", ("record 1: it is missing", "No record before it is good."), "missing"),
     ],
 )
 def test_a_broken_trail(cli, trail, *, statement, said, reason):
@@ -189,7 +189,7 @@ def test_tail_of_some(cli, trail):
     assert ["two"] == names(cli, "--plugin", "gateway", "--turn", TURN)
     assert ["one", "two"] == names(cli, "--turn", "turn-01")
     assert ["three"] == names(cli, "--turn", "ticket 7")
-    assert "No event fits.\n" == cli("audit", "tail", "--plugin", "local").out
+    assert "No event matches the options.\n" == cli("audit", "tail", "--plugin", "local").out
 
 
 def test_a_turn_without_a_key(cli, trail, folder):

@@ -68,5 +68,5 @@ def test_a_blank_session_is_not_switched(cli, configured, scratch, word, more):
     configured()
     ran = [cli("memory", word, blank, *more) for blank in ("", " ")]
 
-    assert [(2, "", True)] * 2 == [(each.code, each.out, "An id is not blank; leave" in each.err) for each in ran]
+    assert [(2, "", True)] * 2 == [(each.code, each.out, "An id must not be blank; leave" in each.err) for each in ran]
     assert not (scratch / ".beaver").exists()

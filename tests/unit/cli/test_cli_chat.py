@@ -46,12 +46,9 @@ FLAKY = """
                 raise ValueError("content")
 """
 
-OFF = (
-    "Memory is off for this session: nothing is recalled, kept or shown, and no tool of it runs. "
-    "`/memory on` switches it on again.\n"
-)
+OFF = "Memory is off for this session: nothing is recalled, kept or shown, and no memory tool runs. `/memory on` switches it on again.\n"
 BROKEN_OFF = events(event(chunk({"content": "Hel"})), end="cut")
-GREETING = "beaver {}, model offline, session {}\n/help lists the commands, Ctrl-D ends.\n"
+GREETING = "beaver {}, model offline, session {}\n/help lists the commands, Ctrl-D ends the chat.\n"
 # A process of its own takes the pseudo-terminal as the one that Ctrl-C is typed at.
 ON_TERMINAL = (
     "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from beaver_hooks.cli import main; main()"
@@ -124,8 +121,10 @@ def test_slash_commands(cli, configured):
 
     assert (2, 2) == (ran.code, ran.out.count("/help     this list\n"))
     assert OFF in ran.out
-    assert "s\nGo on with it later: beaver chat --session s\nA new session: session-" in ran.out
-    assert "! there is no command /nope; /help lists them. To say this to the agent, begin with //.\n" == ran.err
+    assert "s\nContinue it later: beaver chat --session s\nA new session: session-" in ran.out
+    assert (
+        "! there is no command /nope; /help lists them. To send this line to the agent, start it with //.\n" == ran.err
+    )
 
 
 def test_trust(cli, configured):
@@ -139,7 +138,7 @@ def test_trust(cli, configured):
     configured()
     shown = cli("memory", "curated", "show").out
 
-    said = "! the command `show` of `curated` is not for a caller of trust `public`.\n"
+    said = "! the command `show` of the plugin `curated` is not allowed for the trust `public`.\n"
     assert [(2, 1, True, 0)] * 3 == [
         (each.code, each.err.count("\n"), each.err.endswith(said), each.out.count("tea")) for each in ran
     ]
@@ -198,7 +197,7 @@ def test_skills(cli, scratch, configured):
 
 
 def test_a_memory_that_is_not_well_is_said(cli, install, configured, scratch):
-    """A memory that an earlier process left degraded is said at once, and once more when it is well again."""
+    """A memory that an earlier process left degraded is said at once, and once more when it works again."""
     install("flaky", FLAKY)
     configured()
     (scratch / "broken").touch()
@@ -208,7 +207,7 @@ def test_a_memory_that_is_not_well_is_said(cli, install, configured, scratch):
     lines = ran.out.removeprefix(greeting()).splitlines()
 
     since = "! flaky is degraded since "
-    assert [since, NOTHING, "! flaky is well again", NOTHING, since, NOTHING, "! flaky is well again", ""] == [
+    assert [since, NOTHING, "! flaky works again", NOTHING, since, NOTHING, "! flaky works again", ""] == [
         line[: len(since)] if line.startswith(since) else line for line in lines
     ]
 
@@ -223,7 +222,7 @@ def test_failures_do_not_end_the_conversation(cli, install, configured):
     first, degraded, *rest = ran.out.removeprefix(greeting()).splitlines()
     assert (6, NOTHING, [NOTHING, NOTHING, ""]) == (ran.code, first, rest)
     assert (True, False) == (degraded.startswith("! flaky is degraded since "), "nobody" in ran.err + ran.out)
-    assert "! `flaky fail` failed unexpectedly (EOFError); `beaver audit tail` shows what is known of it." == unexpected
+    assert "! `flaky fail` failed unexpectedly (EOFError); `beaver audit tail` shows the failure." == unexpected
     assert lost.startswith("! The answer could not be stored, so the turn was dropped. ")
 
 
@@ -304,7 +303,7 @@ def test_a_reader_that_has_enough_ends_it(configured):
         process.stdin.flush()
         said = process.stderr.read()
 
-    assert ("/help lists the commands, Ctrl-D ends.\n", 1, "") == (greeted[1], process.returncode, said)
+    assert ("/help lists the commands, Ctrl-D ends the chat.\n", 1, "") == (greeted[1], process.returncode, said)
 
 
 def test_what_cannot_be_loaded_is_said(cli, configured):
@@ -330,7 +329,7 @@ def test_ctrl_c_at_the_prompt_keeps_the_conversation(cli, configured, monkeypatc
     monkeypatch.setattr(builtins, "input", typed)
     ran = cli("chat", "--session", "s", terminal=terminal)
 
-    taken = "\nTaken back. Ctrl-D ends.\n" if terminal else "\n"
+    taken = "\nThe prompt was cancelled. Ctrl-D ends the chat.\n" if terminal else "\n"
     assert (0, f"{greeting()}{taken}{NOTHING}\n\n") == (ran.code, ran.out)
 
 
@@ -424,7 +423,7 @@ async def test_ctrl_c_takes_back_the_turn_and_keeps_the_session(configured):
             typist.type("lost\n")
             await typist.until("Hel")
             typist.type("\x03")
-            await typist.until("Taken back. Ctrl-D ends.")
+            await typist.until("The prompt was cancelled. Ctrl-D ends the chat.")
             await server.gone.wait()
             await typist.until("you> ")
             typist.type("hello\n")
@@ -487,16 +486,16 @@ def test_why_explains_the_last_answer(cli, configured):
     """`/why` shows the receipt of the newest turn as `beaver why` does, once its plugins are done with it."""
     configured()
     ran = cli("chat", "--session", "s", stdin="hello\n/why\n/help\n")
-    receipt = cli("why").out.partition("\n\nNow")[0]
+    receipt = cli("why").out.partition("\n\nPlugins that are out")[0]
 
-    assert (0, True, True) == (ran.code, receipt in ran.out, "/why      what was recalled" in ran.out)
+    assert (0, True, True) == (ran.code, receipt in ran.out, "/why      what memory recalled" in ran.out)
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("/why", "! nothing was answered here yet; `beaver why` explains an earlier turn.\n"),
-        ("/why me", "! /why takes nothing; `beaver why TURN` explains an earlier turn.\n"),
+        ("/why", "! this session has no answer yet; `beaver why` explains the last turn of any session.\n"),
+        ("/why me", "! /why takes no words; `beaver why TURN` explains an earlier turn.\n"),
     ],
 )
 def test_why_without_an_answer(cli, configured, line, said):
@@ -515,7 +514,10 @@ def test_why_without_a_receipt(cli, configured, monkeypatch):
 
     monkeypatch.setattr(Host, "receipt", none)
 
-    assert "! no receipt of the last turn is kept; `beaver doctor` says more.\n" == cli("chat", stdin="hi\n/why\n").err
+    assert (
+        "! no receipt of the last turn is kept; `beaver doctor` shows the details.\n"
+        == cli("chat", stdin="hi\n/why\n").err
+    )
 
 
 def test_going_on_shows_the_end_of_the_session(cli, configured, monkeypatch):

@@ -36,7 +36,7 @@ def test_all_is_well(cli, configured, monkeypatch):
     found = findings(ran)
 
     assert (0, True) == (ran.code, ran.json["ok"])
-    assert ("ok", f"{path}; you named it") == found["configuration"]
+    assert ("ok", f"{path}; named by you") == found["configuration"]
     assert ("ok", "curated, explicit") == found["memory mode"]
     assert ("ok", "offline; nothing is sent anywhere") == found["provider"]
     assert ("ok", "0 skills in 0 folders") == found["skills"]
@@ -52,7 +52,7 @@ def test_lines(cli, configured):
     assert 1 == ran.code
     assert ran.out.endswith("2 problems, 0 warnings.\n")
     assert "problem  skills: there is no skill `nothing`" in ran.out
-    assert "         -> there are: none" in ran.out
+    assert "         -> the skills are: none" in ran.out
     assert [] == [line for line in ran.out.splitlines() if len(line) > 80 and "/" not in line]
 
 
@@ -95,7 +95,7 @@ def test_a_memory_file_that_cannot_be_read(cli, configured, scratch, name):
     mended = cli("run", "hello"), cli("check")
 
     assert (1, "problem", True) == (ran.code, level, "unreadable_file (a file cannot be read" in text)
-    assert "`beaver memory curated show` names the file and says what to do" == remedy
+    assert "`beaver memory curated show` names the file and the remedy" == remedy
     assert (6, True) == (failed.code, f"{folder / name} is not UTF-8" in shown.err)
     assert [0, 0] == [each.code for each in mended]
 
@@ -106,28 +106,28 @@ def test_defaults(cli, install):
     ran = cli("check")
 
     assert 0 == ran.code
-    assert "there is no file, so the defaults are in effect; `beaver\n         init` writes one" in ran.out
-    assert "hybrid, the default, as the configuration names none" in ran.out
+    assert "there is no file, so the defaults apply; `beaver init`\n         writes one" in ran.out
+    assert "hybrid, the default, because the configuration sets none" in ran.out
     assert ran.out.endswith("No problem found.\n")
 
 
 @pytest.mark.parametrize(
     ("key", "variable", "code", "expected"),
     [
-        ({}, "", 0, ("ok", "none is configured, and none is sent")),
-        ({"apiKey": "canary-key"}, "", 0, ("warning", "the credential stands in the configuration file itself")),
+        ({}, "", 0, ("ok", "none is configured or sent")),
+        ({"apiKey": "canary-key"}, "", 0, ("warning", "the credential is in the configuration file itself")),
         ({"apiKey": {"env": "A_KEY"}}, "canary-key", 0, ("ok", "the environment variable A_KEY is set")),
         (
             {"apiKey": {"env": "A_KEY"}},
             "",
             3,
-            ("problem", "the environment variable A_KEY is not set, so the model cannot be asked"),
+            ("problem", "the environment variable A_KEY is not set, so the agent cannot call the model"),
         ),
         (
             {"apiKey": {"env": "sk_canary"}},
             "",
             3,
-            ("problem", "its environment variable is not set, so the model cannot be asked"),
+            ("problem", "its environment variable is not set, so the agent cannot call the model"),
         ),
     ],
 )
@@ -171,14 +171,14 @@ def test_unconfirmed(cli, scratch):
 
     assert 3 == ran.code
     (found,) = (each for each in ran.json["findings"] if each["level"] == "problem")
-    assert "review it with `beaver trust`, or name it by --config or BEAVER_CONFIG" == found["remedy"]
+    assert "review it with `beaver trust`, or name it with --config or BEAVER_CONFIG" == found["remedy"]
 
 
 def test_named_before_the_command(cli, scratch):
     """The configuration may be named before the command as well."""
     (scratch / "a.json").write_text("{}")
 
-    assert ("ok", f"{scratch}/a.json; you named it") == findings(
+    assert ("ok", f"{scratch}/a.json; named by you") == findings(
         cli("--config", scratch / "a.json", "check", "--json")
     )["configuration"]
 
@@ -247,7 +247,7 @@ def test_versions_of_sqlite():
     """A version that can spoil a database is a warning with a remedy."""
     assert ok("SQLite", "3.51.3") == versions.sqlite_version("3.51.3")
     assert (
-        warning("SQLite", "3.50.0 can spoil a database; 3.51.3 cannot", "run: pip install --upgrade apsw")
+        warning("SQLite", "3.50.0 has a bug that can damage a database; 3.51.3 fixes it", "run: pip install --upgrade apsw")
         == versions.sqlite_version("3.50.0")
     )  # fmt: skip
 
@@ -261,8 +261,8 @@ def test_rival_plugins(monkeypatch):
     assert (
         warning(
             "distribution of a",
-            "several installed distributions announce a plugin named `a` (x:A and y:A)",
-            "uninstall all but one of them",
+            "several installed distributions offer a plugin named `a` (x:A and y:A)",
+            "uninstall all of them but one",
         )
         == found
     )

@@ -25,7 +25,7 @@ def test_unknown_shell(cli, monkeypatch):
     ran = cli("completion")
 
     assert (2, "") == (ran.code, ran.out)
-    assert ran.err.endswith("Error: SHELL does not say which shell is yours; name one: bash, zsh, fish.\n")
+    assert ran.err.endswith("Error: The variable SHELL does not name a supported shell; choose one: bash, zsh, fish.\n")
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")

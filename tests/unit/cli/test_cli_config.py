@@ -47,7 +47,7 @@ def found(scratch) -> Path:
     return path
 
 
-def line(change: str, path: Path, end: str = "it takes effect when a host opens next") -> str:
+def line(change: str, path: Path, end: str = "it takes effect when `beaver` or another host starts next") -> str:
     return f"{change} (in {path}); {end}.\n"
 
 
@@ -107,17 +107,20 @@ def test_get_shows_no_secret(cli, configured, install):
     assert {"phrase": "***", "pin": "***", "on": True, "none": None, "of": ["***"], "key": {"env": "KEY"}} == ran.json[
         "absent"
     ]
-    assert ran.err.startswith('"***" stands for a secret in the file itself')
+    assert ran.err.startswith('"***" hides a secret that is in the file itself')
     assert "canary" not in ran.out + ran.err
 
 
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("agent.maxToolRound", "There is no setting agent.maxToolRound; did you mean `maxToolRounds`?"),
-        ("zzz.a", "There is no setting zzz"),
-        ("agent.maxToolRounds.a", "There is no setting agent.maxToolRounds.a"),
-        ("agent..a", "Invalid value for '[PATH]': it is keys with dots between them, for example agent.maxToolRounds"),
+        ("agent.maxToolRound", "There is no setting agent.maxToolRound (did you mean `maxToolRounds`?)."),
+        (
+            "zzz.a",
+            "There is no setting zzz; the settings are `$schema`, `memory`, `plugins`, `provider`, `agent`, `host`.",
+        ),
+        ("agent.maxToolRounds.a", "There is no setting agent.maxToolRounds.a."),
+        ("agent..a", "Invalid value for '[PATH]': write keys with dots between them, for example agent.maxToolRounds"),
     ],
 )
 def test_get_what_is_not_there(cli, found, path, said):
@@ -179,11 +182,11 @@ def test_edit(cli, found, words, change, text):
         (("agent.maxToolRounds", "-5"), "agent.maxToolRounds: must be between 1 and 100 (in {})"),
         (("agent.maxToolRounds", "four"), "agent.maxToolRounds: must be an integer (in {})"),
         (("host.deadlineCapSeconds", "NaN"), "host.deadlineCapSeconds: must be a number (in {})"),
-        (("agent.maxToolRound", "4"), "agent.maxToolRound: is not a setting; did you mean `maxToolRounds`? (in {})"),
+        (("agent.maxToolRound", "4"), "agent.maxToolRound: is not a setting (did you mean `maxToolRounds`?) (in {})"),
         (("memory.mode", "curate"), "memory.mode: must be one of `curated`, `hybrid`, `memory_gateway` (in {})"),
         (("memory.local.enabled", "maybe"), "memory.local.enabled: must be true or false (in {})"),
         (("memory.gateway.topK", "0"), "memory.gateway.topK: must be between 1 and 100 (in {})"),
-        (("plugins.taly.failClosed", "true"), "plugins.taly: no plugin of that name is installed; did you mean `tally`? (in {})"),
+        (("plugins.taly.failClosed", "true"), "plugins.taly: no plugin of that name is installed (did you mean `tally`?) (in {})"),
         (("plugins.tally.failClosed", "1"), "plugins.tally.failClosed: must be true or false (in {})"),
         (("provider.kind", "openai"), "provider: needs `baseUrl` and `model` for the kind `openai` (in {})"),
     ],
@@ -208,7 +211,7 @@ def test_dry_run(cli, found):
     before = found.stat().st_mtime_ns
     ran = cli("config", "set", "agent.maxToolRounds", "5", "--dry-run")
 
-    assert line("agent.maxToolRounds: 4 -> 5", found, "nothing is written") == ran.out
+    assert line("agent.maxToolRounds: 4 -> 5", found, "nothing was written") == ran.out
     assert (FORMATTED, before) == (found.read_text(), found.stat().st_mtime_ns)
 
 
@@ -217,7 +220,7 @@ def test_what_is_so_already(cli, found):
     before = found.stat().st_mtime_ns
     ran = cli("config", "set", "agent.maxToolRounds", "4")
 
-    assert (0, f"{found} says that already; nothing is written.\n") == (ran.code, ran.out)
+    assert (0, f"{found} has that value already; nothing was written.\n") == (ran.code, ran.out)
     assert before == found.stat().st_mtime_ns
 
 
@@ -226,7 +229,7 @@ def test_unset_what_is_not_there(cli, found, path):
     """What the file does not have cannot be taken out of it."""
     ran = cli("config", "unset", path)
 
-    assert (2, f"Error: There is no {path} in {found}; nothing is unset.") == (ran.code, ran.err.splitlines()[-1])
+    assert (2, f"Error: There is no {path} in {found}; nothing was changed.") == (ran.code, ran.err.splitlines()[-1])
 
 
 def test_a_file_is_made(cli, scratch):
@@ -253,7 +256,7 @@ def test_a_credential_in_the_file(cli, found):
     ran = cli("config", "set", "provider.apiKey", "canary-key")
 
     assert (0, line("provider.apiKey: added secret", found)) == (ran.code, ran.out)
-    assert 'safer is an environment variable, named by {"env": "NAME"}' in ran.err
+    assert 'an environment variable is safer: write {"env": "NAME"}' in ran.err
     assert "canary" not in ran.out + ran.err
 
 
@@ -267,7 +270,10 @@ def test_an_unconfirmed_file_is_not_edited(cli, found):
     ran = cli("config", "set", "agent.maxToolRounds", "5")
 
     assert 3 == ran.code
-    assert f"{found} is not confirmed as it is; review it with `beaver trust`, and repeat this." in ran.err
+    assert (
+        f"{found} was not confirmed in its present form; review it with `beaver trust`, and run the command again."
+        in ran.err
+    )
     assert (text, False) == (found.read_text(), is_trusted(found))
 
 
@@ -297,7 +303,7 @@ def test_nothing_is_written_through_a_link(cli, found, scratch, named):
     found.symlink_to(real)
     ran = cli("config", "set", "agent.maxToolRounds", "5", *(["--config", found] if named else []))
 
-    assert (3, True) == (ran.code, "is a symbolic link, and nothing is written through one" in ran.err)
+    assert (3, True) == (ran.code, "is a symbolic link, which is never written through" in ran.err)
     assert (FORMATTED, True) == (real.read_text(), found.is_symlink())
 
 
@@ -320,7 +326,7 @@ def test_an_edit_leaves_the_file_where_it_cannot_be_written(cli, found, monkeypa
     ran = cli("config", "set", "agent.maxToolRounds", "5")
 
     assert (3, FORMATTED) == (ran.code, found.read_text())
-    assert f"{found} cannot be written (No space left on device); see the permissions of its folder." in ran.err
+    assert f"{found} cannot be written (No space left on device); check the permissions of its folder." in ran.err
 
 
 def test_where_nothing_can_be_locked(cli, found, monkeypatch, tmp_path):
@@ -333,7 +339,7 @@ def test_where_nothing_can_be_locked(cli, found, monkeypatch, tmp_path):
     unwritable = cli("config", "set", "agent.maxToolRounds", "5")
 
     assert "editing a configuration needs file locks, which this system lacks; edit the file by hand" in unlocked.err
-    assert "cannot be written (Not a directory); see it, or set XDG_STATE_HOME" in unwritable.err
+    assert "cannot be written (Not a directory); check its permissions, or set XDG_STATE_HOME" in unwritable.err
     assert (3, 3, FORMATTED) == (unlocked.code, unwritable.code, found.read_text())
 
 
@@ -358,7 +364,7 @@ def test_a_text_that_cannot_be_edited(cli, found, monkeypatch):
     ran = cli("config", "set", "agent.maxToolRounds", "5")
 
     assert (3, FORMATTED) == (ran.code, found.read_text())
-    assert "cannot be edited in its formatting; edit it by hand" in ran.err
+    assert "cannot be edited without losing its formatting; edit it by hand" in ran.err
 
 
 @pytest.mark.parametrize("name", ["get", "set", "unset"])

@@ -73,7 +73,7 @@ def test_all_is_well(cli, state, tmp_path):
 
     assert (0, True, []) == (ran.code, ran.json["ok"], problems(ran))
     found = findings(ran)
-    assert ("ok", "no configuration was ever confirmed") == found["confirmations"]
+    assert ("ok", "no configuration has been confirmed") == found["confirmations"]
     assert ("ok", f"{state}/sessions.db is sound") == found["sessions"]
     assert ("ok", f"{state}/host.db is sound") == found["audit trail"]
     assert "ok" == found["audit chain"][0]
@@ -86,7 +86,7 @@ def test_nothing_is_kept(cli, scratch, tmp_path):
     ran = cli("doctor")
 
     assert 0 == ran.code
-    assert f"{scratch}/.beaver is not there yet: nothing is kept" in ran.out.replace("\n         ", " ")
+    assert f"{scratch}/.beaver does not exist yet: nothing is stored" in ran.out.replace("\n         ", " ")
     assert [scratch] == list(tmp_path.rglob("*"))
 
 
@@ -95,7 +95,7 @@ def test_empty_state_folder(cli, scratch):
     (scratch / ".beaver").mkdir(mode=0o700)
     found = findings(cli("doctor", "--json"))
 
-    assert ("ok", "no conversation is stored") == found["sessions"]
+    assert ("ok", "no conversations are stored") == found["sessions"]
     assert ("ok", "nothing is recorded") == found["audit trail"]
     assert "audit chain" not in found
 
@@ -138,7 +138,7 @@ def test_damage_inside(cli, state):
 
 @pytest.mark.parametrize(
     ("statement", "expected"),
-    [("PRAGMA user_version = 99", "newer version"), ("DROP TABLE sessions", "no database of sessions")],
+    [("PRAGMA user_version = 99", "newer version"), ("DROP TABLE sessions", "is not a database of sessions")],
 )
 def test_sessions_that_are_not_ours(cli, state, statement, expected):
     """A database of a newer version or of somebody else is a problem, and is not called damaged."""
@@ -167,7 +167,7 @@ def test_a_file_in_a_folder_that_only_its_owner_can_enter(cli, state):
     shut = problems(cli("doctor", "--json"))
     for path in (state, folder.parent, folder):
         path.chmod(0o755)
-    open_ = f"others can read them: {state}, {folder.parent}, {state}/sessions.db and 2 more"
+    open_ = f"other users can read them: {state}, {folder.parent}, {state}/sessions.db and 2 more"
 
     assert ([], [("files of the state folder", open_)]) == (shut, problems(cli("doctor", "--json")))
 
@@ -194,9 +194,9 @@ def test_loose_permissions(cli, state):
     ran = cli("doctor", "--json")
 
     assert [
-        ("files of the state folder", f"others can change them: {memory}"),
-        ("files of the state folder", f"others can read them: {state}, {state}/audit.key"),
-        ("audit chain", "not verified: others may read audit.key, so they could forge it"),
+        ("files of the state folder", f"other users can change them: {memory}"),
+        ("files of the state folder", f"other users can read them: {state}, {state}/audit.key"),
+        ("audit chain", "not verified: other users may read audit.key, so they could forge records"),
     ] == problems(ran)
     assert f"run: chmod -R go= {state}" in [each["remedy"] for each in ran.json["findings"]]
     assert 0o644 == stat.S_IMODE((state / "audit.key").stat().st_mode)
@@ -211,7 +211,7 @@ def test_links_and_owners(cli, state, scratch, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     texts = [text for subject, text in problems(cli("doctor", "--json")) if subject == "files of the state folder"]
 
-    assert f"symbolic links where files belong: {state}/audit.key" == texts[0]
+    assert f"they are symbolic links: {state}/audit.key" == texts[0]
     assert ["they belong to another user", "you cannot read them"] == [each.partition(":")[0] for each in texts[1:]]
     assert texts[1].endswith(" more")
 
@@ -233,7 +233,7 @@ def test_state_folder_that_is_none(cli, scratch, tmp_path, kind):
         (scratch / ".beaver").write_text("")
     ran = cli("doctor", "--json")
 
-    what = "a symbolic link" if kind == "link" else "no folder"
+    what = "a symbolic link" if kind == "link" else "not a folder"
     assert [("state folder", f"{scratch}/.beaver is {what}")] == problems(ran)
     assert "sessions" not in findings(ran)
 
@@ -245,7 +245,7 @@ def test_temporary_files(cli, state):
     os.utime(state / ".host.db.0123.tmp", (0, 0))
     ran = cli("doctor", "--json")
 
-    text = f"a killed process left temporary files: {state}/.host.db.0123.tmp"
+    text = f"a process that was killed left temporary files: {state}/.host.db.0123.tmp"
     assert (0, ("warning", text)) == (ran.code, findings(ran)["files of the state folder"])
 
 
@@ -275,7 +275,7 @@ def test_plugin_health(cli, state, configured):
     assert ("ok", "not installed") == found["gone"]
     why = "disabled: `plugins.disabled` names it (last seen unavailable: no credentials)"
     assert ("ok", why) == found["gateway"]
-    assert ("warning", "what was kept of its health cannot be read") == found["odd"]
+    assert ("warning", "its stored health cannot be read") == found["odd"]
 
 
 DEGRADED = {
@@ -358,8 +358,8 @@ def test_health_of_a_plugin_while_the_configuration_is_wrong(cli, state, scratch
 @pytest.mark.parametrize(
     ("category", "fix"),
     [
-        ("timeout", "see `beaver audit tail`, and fix what failed"),
-        ("blocked", "run what blocks the event loop in a thread (`asyncio.to_thread`)"),
+        ("timeout", "see `beaver audit tail`, and fix the cause"),
+        ("blocked", "the plugin must run its blocking code in a thread (`asyncio.to_thread`)"),
     ],
 )
 def test_suspended_plugins(cli, state, category, fix):
@@ -373,7 +373,7 @@ def test_suspended_plugins(cli, state, category, fix):
         "degraded since 2026-01-02 03:04:05 UTC: before_prompt: timeout (3 in a row);"
         " before_prompt is suspended until 2026-01-02 03:04:35 UTC and then tried again"
     )
-    remedy = f"{fix}; it is tried again by itself, and a new version of it at once"
+    remedy = f"{fix}; the host tries the hook again by itself, and at once after an update of the plugin"
     (found,) = [each for each in ran.json["findings"] if each["subject"] == "plugin tally"]
     assert (1, {"subject": "plugin tally", "level": "problem", "text": text, "remedy": remedy}) == (ran.code, found)
 
@@ -394,7 +394,7 @@ def test_confirmed_configuration(cli, state, tmp_path):
     (state / "config.json").chmod(0o666)
     ran = cli("doctor", "--json")
 
-    text = f"others can change them: {state}/config.json"
+    text = f"other users can change them: {state}/config.json"
     assert [("files of the state folder", text), ("files of the configuration", text)] == problems(ran)
     assert "ok" == findings(ran)["configuration"][0]
     assert "ok" == findings(ran)["files of confirmations"][0]
@@ -406,7 +406,7 @@ def test_record_of_confirmations(cli, state, tmp_path):
     trust_config(state / "config.json")
     record = tmp_path / "xdg_state_home" / "beaver-hooks" / "trusted.json"
     record.chmod(0o622)
-    assert ("files of confirmations", f"others can change them: {record}") in problems(cli("doctor", "--json"))
+    assert ("files of confirmations", f"other users can change them: {record}") in problems(cli("doctor", "--json"))
     record.write_text("canary")
     ran = cli("doctor", "--json")
 
@@ -421,7 +421,7 @@ def test_folder_of_a_plugin(cli, state, configured, tmp_path):
     (tmp_path / "notes" / "users").chmod(0o750)
     configured(memory={"mode": "curated", "curated": {"folder": str(tmp_path / "notes")}})
 
-    assert [("files of plugin curated", f"others can read them: {tmp_path}/notes/users")] == problems(
+    assert [("files of plugin curated", f"other users can read them: {tmp_path}/notes/users")] == problems(
         cli("doctor", "--json")
     )
 
@@ -442,9 +442,9 @@ def test_files_that_cannot_be_looked_at(cli, configured, tmp_path):
     configured(host={"stateFolder": str(long)})
 
     assert [] == list(files.entry(tmp_path / "gone", private=True))
-    assert [("state folder", f"{long} cannot be looked at (File name too long)")] == problems(cli("doctor", "--json"))
+    assert [("state folder", f"{long} cannot be examined (File name too long)")] == problems(cli("doctor", "--json"))
     remedy = "check the permissions of its folder"
-    text = f"{long}/sessions.db cannot be looked at (File name too long)"
+    text = f"{long}/sessions.db cannot be examined (File name too long)"
     assert problem("sessions", text, remedy) == databases.sessions(long)
 
 

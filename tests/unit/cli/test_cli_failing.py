@@ -54,9 +54,9 @@ def unreachable():
     ("code", "sections", "words", "said"),
     [
         (0, {}, ["run", "hello"], ""),
-        (2, {}, ["run", "hello", "--skill", "absent"], "Error: there is no skill `absent`; there are: none.\n"),
+        (2, {}, ["run", "hello", "--skill", "absent"], "Error: there is no skill `absent`; the skills are: none.\n"),
         (2, {}, ["run", " \t"], "Error: "),
-        (2, {}, ["memory", "absent"], "Error: there is no `absent` here."),
+        (2, {}, ["memory", "absent"], "Error: there is no plugin or command `absent`."),
         (2, {}, ["chat", "--session", "s", "--continue"], "Give either --session or --continue."),
         (3, {"memroy": {}}, ["run", "hello"], "Error: memroy: "),
         (3, {}, ["run", "hello", "--config", "absent.json"], "Error: the configuration file "),
@@ -133,7 +133,9 @@ def test_debug_shows_a_scrubbed_traceback(cli, install, canary, monkeypatch):
     install("lent", RAISING, group="group")
     plain, debug = cli("lent"), cli("--debug", "lent")
 
-    unexpected = "Error: something unexpected happened (RuntimeError). Repeat it with --debug to see where.\n"
+    unexpected = (
+        "Error: an unexpected error happened (RuntimeError). Run the command again with --debug to see the traceback.\n"
+    )
     assert (1, "", unexpected) == plain
     assert (1, "", True) == (debug.code, debug.out, debug.err.startswith("Traceback (most recent call last):\n"))
     assert ("in group\n" in debug.err, debug.err.endswith(unexpected)) == (True, True)

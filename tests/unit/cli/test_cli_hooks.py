@@ -240,7 +240,7 @@ def test_a_file_that_is_refused(cli, settings, tmp_path, verb, content):
 
     assert (3, content, []) == (ran.code, settings.read_bytes(), kept(tmp_path))
     assert ran.err.startswith("Error: the settings file of Claude Code ")
-    assert ran.err.endswith("; nothing was changed: correct it, and repeat this.\n")
+    assert ran.err.endswith("; nothing was changed; correct the file, and run the command again.\n")
 
 
 def test_what_cannot_be_read(cli, settings):
@@ -248,7 +248,7 @@ def test_what_cannot_be_read(cli, settings):
     settings.mkdir(parents=True)
     ran = cli("hooks", "install", "claude-code")
 
-    assert (3, f"Error: {settings} cannot be used (Is a directory); see its permissions.\n") == (ran.code, ran.err)
+    assert (3, f"Error: {settings} cannot be used (Is a directory); check its permissions.\n") == (ran.code, ran.err)
 
 
 def test_a_link(cli, settings, tmp_path):
@@ -290,7 +290,7 @@ def test_a_link_out_of_the_project(cli, scratch, tmp_path, words, link, *, there
     looked = cli("hooks", "status", "--json")
 
     path = scratch / ".claude" / ("settings.json" if scope == "project" else "settings.local.json")
-    problem = f"{path} leads out of the project by a link; remove the link"
+    problem = f"{path} is a link to a place outside the project; remove the link"
     (found,) = [each for each in looked.json["files"] if each["scope"] == scope]
     assert (3, "", f"Error: {problem}.\n", before) == (*ran, sorted(tmp_path.rglob("*")))
     assert (1, "unreadable", [problem]) == (looked.code, found["state"], found["problems"])
@@ -373,7 +373,7 @@ def test_other_programs(cli, monkeypatch):
         path.write_text("Grok\nCopilot\n")
         ran, found = cli("hooks", "status"), cli("hooks", "status", "--json").json
 
-    said = "Other programs run these hooks too, and get no memory by them: Copilot, Grok."
+    said = "Other programs run these hooks as well, but get no memory through them: Copilot, Grok."
     assert (0, 0, ["Copilot", "Grok"]) == (before.code, ran.code, found["memory"][0]["others"])
     assert (False, True) == ("Other programs" in before.out, " ".join(ran.out.split()).endswith(said))
 
@@ -418,7 +418,7 @@ def problems(cli):
     return ran.code, user["state"], user["problems"]
 
 
-AGAIN = "`beaver hooks install claude-code` puts it right"
+AGAIN = "`beaver hooks install claude-code` fixes it"
 
 
 def test_status_half_installed(cli, foreign):
@@ -436,12 +436,12 @@ def test_status_half_installed(cli, foreign):
     cli("hooks", "install", "claude-code")
 
     expected = [
-        f"nothing is asked at SessionEnd; {AGAIN}",
-        f"PostToolUse is asked more than once; {AGAIN}",
-        f"PreCompact is no event of ours; {AGAIN}",
+        f"the event SessionEnd has no hook; {AGAIN}",
+        f"the event PostToolUse has more than one hook; {AGAIN}",
+        f"the event PreCompact has a hook that this version does not use; {AGAIN}",
     ]
     assert (1, "partly", expected) == before
-    assert ["the file was changed since; uninstalling takes out our entries and leaves the rest"] == note
+    assert ["the file was changed after the installation; uninstalling removes the hooks and leaves the rest"] == note
     assert (0, "installed", []) == problems(cli)
 
 
@@ -451,8 +451,8 @@ def test_status_of_what_moved(cli, foreign):
     foreign.write_bytes(foreign.read_bytes().replace(sys.executable.encode(), b"/gone/python"))
     ran = cli("hooks", "status")
 
-    assert (1, "installed", [f"/gone/python is not there any more; {AGAIN}"]) == problems(cli)
-    assert "  problem: /gone/python is not there any more; `beaver hooks install" in ran.out
+    assert (1, "installed", [f"/gone/python does not exist any more; {AGAIN}"]) == problems(cli)
+    assert "  problem: /gone/python does not exist any more; `beaver hooks install" in ran.out
     assert "another installation of Beaver Hooks than this one" in ran.out
 
 
@@ -467,7 +467,7 @@ def test_status_switched_off(cli, foreign, scratch, scope):
     path.write_text(json.dumps({**json.loads(path.read_bytes() or b"{}"), "disableAllHooks": True}))
     ran, found = cli("hooks", "status"), cli("hooks", "status", "--json")
 
-    problem = "`disableAllHooks` is true in a settings file, so that Claude Code runs no hook; take it out."
+    problem = "`disableAllHooks` is true in a settings file, so Claude Code runs no hook; remove that setting."
     assert (0, 1, True) == (before, ran.code, problem in ran.out)
     assert problem == found.json["problem"]
 
@@ -501,7 +501,7 @@ def test_status_of_a_place_that_is_not_private(cli, foreign, monkeypatch):
         folder.mkdir(mode=0o755)
         ran = cli("hooks", "status", "--json")
 
-    assert (1, True) == (ran.code, f"{folder} is not a folder of yours alone" in ran.json["memory"][0]["problem"])
+    assert (1, True) == (ran.code, f"{folder} can be used by other users too" in ran.json["memory"][0]["problem"])
 
 
 def test_a_folder_that_nobody_confirmed(cli, foreign, scratch, monkeypatch, tmp_path):
@@ -513,7 +513,10 @@ def test_a_folder_that_nobody_confirmed(cli, foreign, scratch, monkeypatch, tmp_
     before = cli("hooks", "status")
     confirmed = cli("hooks", "trust", "claude-code")
 
-    assert (3, f"Error: there is no folder {tmp_path}/home/.beaver; change to where it is.\n") == (none.code, none.err)
+    assert (3, f"Error: there is no folder {tmp_path}/home/.beaver; run this in the folder of the project.\n") == (
+        none.code,
+        none.err,
+    )
     assert (1, True) == (before.code, "`beaver hooks trust claude-code`" in " ".join(before.out.split()))
     assert (0, f"The memory in {scratch}/.beaver is confirmed.\n") == (confirmed.code, confirmed.out)
     assert 0 == cli("hooks", "status").code
@@ -547,7 +550,7 @@ def test_status_installed_twice(cli, foreign, scratch):
     cli("hooks", "install", "claude-code", "--scope", "local", "--trust", "public")
     other = cli("hooks", "status")
 
-    problem = "The hooks are installed twice, with different options, so that each prompt is asked about twice: uninstall one."
+    problem = "The hooks are installed twice with different options, so each prompt is processed twice; uninstall one of them."
     assert (0, False) == (same.code, problem in same.out)
     assert (1, True) == (other.code, problem in other.out)
     assert problem == cli("hooks", "status", "--json").json["problem"]
@@ -572,7 +575,7 @@ def test_status_of_a_resident(cli, foreign, monkeypatch):
 
     expected = [
         f"The resident process {found['pid']} has 0 open turns; memory is on. Its log is {log}.",
-        "  curated recalls before a prompt; learns nothing by itself; has the tool memory",
+        "  curated recalls before a prompt; does not learn; has the tool memory",
     ]
     assert (0, expected) == (ran.code, [each for each in ran.out.splitlines() if each in expected])
     assert ended
@@ -613,5 +616,5 @@ def test_status_of_a_configuration_that_nobody_confirmed(cli, foreign, scratch):
 
     assert 1 == before.code
     assert "Memory is off in this folder: the configuration" in before.out
-    assert "nobody has confirmed it" in " ".join(before.out.split())
+    assert "is not confirmed" in " ".join(before.out.split())
     assert 0 == cli("hooks", "status").code

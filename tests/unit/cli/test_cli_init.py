@@ -115,7 +115,7 @@ def test_a_key_in_the_place_of_a_name_is_refused(cli, path, key):
     ran = cli("init", "--base-url", URL, "--model", "m", "--api-key-env", key)
 
     assert (2, "", False, False) == (ran.code, ran.out, key in ran.err, path.exists())
-    assert "The name of an environment variable is wanted" in ran.err
+    assert "Give the name of an environment variable" in ran.err
 
 
 def test_an_unusual_name_that_is_set_is_a_name(cli, path, monkeypatch):
@@ -144,7 +144,7 @@ def test_what_exists_is_not_overwritten(cli, path):
     kept = path.read_text()
     forced = cli("init", "--base-url", URL, "--model", "m", "--force")
 
-    said = f"Error: there is a configuration at {path} already; overwrite it with --force.\n"
+    said = f"Error: a configuration exists at {path}; overwrite it with --force.\n"
     assert ((3, "", said), "precious") == (refused, kept)
     assert (0, openai(), True) == (forced.code, written(path), is_trusted(path))
 
@@ -189,7 +189,7 @@ def test_on_a_terminal_it_asks_before_it_overwrites(cli, path, *, typed, code, k
     ran = cli("init", stdin=typed, terminal=True)
 
     assert (code, kept) == (ran.code, path.read_text() == "precious")
-    assert f"There is a configuration at {path}. Overwrite it?" in ran.err
+    assert f"A configuration exists at {path}. Overwrite it?" in ran.err
 
 
 # --- The local memory -------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def test_where_to_listen_is_for_http(cli, words):
     ran = cli("mcp", *words)
 
     assert (2, "") == (ran.code, ran.out)
-    assert "Error: --host, --port and --name are for --http; add it, or leave them out.\n" in ran.err
+    assert "Error: --host, --port and --name need --http; add it, or leave them out.\n" in ran.err
 
 
 @pytest.mark.parametrize("words", [("--trust", "total"), ("--port", "65536"), ("--port", "x"), ("more",)])
@@ -78,7 +78,7 @@ def test_another_module_that_is_missing_is_no_extra(cli, without, monkeypatch):
     without("beaver_hooks.adapters.mcp_server")
     ran = cli("mcp")
 
-    assert (1, "", True) == (ran.code, ran.out, ran.err.startswith("Error: something unexpected happened"))
+    assert (1, "", True) == (ran.code, ran.out, ran.err.startswith("Error: an unexpected error happened"))
 
 
 @pytest.mark.usefixtures("_other_logs")

@@ -71,7 +71,7 @@ def test_the_overview(cli, install, configured):
     health = dict(line.split(maxsplit=1) for line in shown)
 
     assert ("ok", "ok", "unavailable since") == (health["curated"], health["both"], health["absent"][:17])
-    assert (0, "Commands: off, on, and for their commands") == (ran.code, known.rpartition(": ")[0])
+    assert (0, "Commands: off, on; plugins with commands") == (ran.code, known.rpartition(": ")[0])
     assert {"both", "curated"} == {*known.rpartition(": ")[2].removesuffix(".").split(", ")}
 
 
@@ -89,9 +89,9 @@ def test_the_configuration_may_stand_in_three_places(cli, scratch):
     assert (True, False) == ((scratch / "elsewhere").is_dir(), (scratch / ".beaver").exists())
 
 
-OFF = "Memory is off for {}: nothing is recalled, kept or shown, and no tool of it runs. {} switches it on again{}.\n"
+OFF = "Memory is off for {}: nothing is recalled, kept or shown, and no memory tool runs. {} switches it on again{}.\n"
 OFF_HERE = OFF.format("this session", "`/memory on`", "")
-OFF_FOR_ALL = OFF.format("all sessions of this user", "`beaver memory on`", ", with --user where the user has an id")
+OFF_FOR_ALL = OFF.format("all sessions of this user", "`beaver memory on`", "; add --user ID if the user has an id")
 
 
 def beaver(*words):
@@ -170,7 +170,7 @@ def test_while_it_is_off_the_commands_of_the_plugins_are(cli, install, configure
     refused = cli("memory", "both", "say", "--user", "ada")
     other = cli("memory", "both", "say", "--user", "bob")
 
-    said = "Error: memory is off here; `/memory on` or `beaver memory on` switches it on again.\n"
+    said = "Error: memory is off for this session or user; `/memory on` or `beaver memory on` switches it on again.\n"
     assert (2, "", said) == refused
     assert (0, "() None bob full\n", "") == other
 
@@ -206,7 +206,7 @@ def test_help_runs_nothing(cli, install, configured, scratch, words):
     ran = cli("memory", "both", "ask", *words)
 
     assert (0, "", False) == (ran.code, ran.err, (scratch / ".beaver").exists())
-    assert "Run the command `ask` of the plugin `both`. `beaver memory both` says what" in ran.out
+    assert "Run the command `ask` of the plugin `both`. `beaver memory both` lists" in ran.out
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_an_unknown_option_before_the_words_is_refused(cli, install, configured,
     configured()
     ran = cli("memory", "both", "say", *words)
 
-    said = f"Error: No such option: {words[0]}. What is meant for the plugin goes after `--`.\n"
+    said = f"Error: No such option: {words[0]}. Put the options of the plugin's command after `--`.\n"
     assert (2, "", True, False) == (ran.code, ran.out, ran.err.endswith(said), (scratch / ".beaver").exists())
 
 
@@ -257,7 +257,7 @@ def test_off_takes_the_beginning_of_an_id_and_makes_no_session(cli, configured):
     off, unknown = cli("memory", "off", "qui"), cli("memory", "off", "quite")
 
     assert (0, 2, "") == (off.code, unknown.code, unknown.out)
-    assert "Error: There is no session `quite`; `beaver sessions list` shows those that are stored.\n" == unknown.err
+    assert "Error: There is no session `quite`; `beaver sessions list` lists the stored ones.\n" == unknown.err
     assert 2 == cli("sessions", "show", "quite").code
     assert OFF_HERE == off.out
 
@@ -287,7 +287,7 @@ def test_the_help_of_a_plugins_commands(cli, install):
     install("both", BOTH, group="group")
     ran = cli("memory", "both", "--help")
 
-    assert (0, True, True) == (ran.code, "Commands of `both`" in ran.out, "ask  Ask the plugin." in ran.out)
+    assert (0, True, True) == (ran.code, "Commands of the plugin `both`" in ran.out, "ask  Ask the plugin." in ran.out)
 
 
 def test_a_plugin_without_commands_says_so(cli, install, configured):
@@ -301,10 +301,10 @@ def test_a_plugin_without_commands_says_so(cli, install, configured):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["curatd"], 2, "Error: there is no `curatd` here; did you mean `curated`. Commands: off, on"),
+        (["curatd"], 2, "Error: there is no plugin or command `curatd` (did you mean `curated`?). Commands: off, on"),
         (["curated", "shwo"], 2, "Error: "),
-        (["curated", "undo", "--all"], 2, "No such option: --all. What is meant for the plugin goes after `--`."),
-        (["off", "nope"], 2, "Error: Nothing is stored here yet: "),
+        (["curated", "undo", "--all"], 2, "No such option: --all. Put the options of the plugin's command after `--`."),
+        (["off", "nope"], 2, "Error: Nothing is stored yet; `beaver run` will store sessions in "),
     ],
 )
 def test_unknown_names_are_refused(cli, configured, *, words, code, said):
@@ -324,7 +324,7 @@ def test_a_plugin_that_is_out_of_service_is_no_unknown_one(cli, install, configu
     assert (2, "", True) == (
         ran.code,
         ran.out,
-        "Error: `absent` is not in service: it is unavailable since " in ran.err,
+        "Error: `absent` cannot be used: it is unavailable since " in ran.err,
     )
 
 
@@ -334,7 +334,7 @@ def test_a_command_that_raises_is_unexpected(cli, install, configured):
     configured()
     ran = cli("memory", "both", "ask")
 
-    known = "`beaver audit tail` shows what is known of it"
+    known = "`beaver audit tail` shows the failure"
     assert (6, "") == (ran.code, ran.out)
     assert ran.err.endswith(f"Error: `both ask` failed unexpectedly (ValueError); {known}.\n")
     assert "nobody" not in ran.err
@@ -393,7 +393,7 @@ def test_a_command_of_several_plugins_is_not_guessed(cli, install, configured):
     ran = cli("memory", "fetch")
 
     said = (
-        "Error: Several plugins have a command `fetch`: say `beaver memory one fetch` or `beaver memory two fetch`.\n"
+        "Error: Several plugins have a command `fetch`; write `beaver memory one fetch` or `beaver memory two fetch`.\n"
     )
     assert (2, "", True) == (ran.code, ran.out, ran.err.endswith(said))
 
@@ -430,7 +430,7 @@ def test_a_group_that_cannot_be_loaded_is_passed_over(cli, install, configured):
     configured()
     ran = cli("memory", "fetch")
 
-    said = "Passed over: the commands of the plugin `three` cannot be loaded (AttributeError);"
+    said = "Skipped: the commands of the plugin `three` cannot be loaded (AttributeError);"
     assert (0, "installed_one () False\n", True) == (ran.code, ran.out, ran.err.startswith(said))
     assert ("nobody" in ran.err) is False
 

@@ -81,7 +81,7 @@ def test_a_change_is_said(cli, found):
     found.write_text(json.dumps({"provider": {"kind": "offline", "model": "other"}}))
     ran = cli("run", "hello", stdin="y\n", terminal=True)
 
-    assert (0, True) == (ran.code, "This configuration has changed since it was confirmed:\n" in ran.err)
+    assert (0, True) == (ran.code, "This configuration was changed after it was confirmed:\n" in ran.err)
 
 
 @pytest.mark.parametrize("level", [*LEVELS, " INFO "])

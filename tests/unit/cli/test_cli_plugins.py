@@ -143,9 +143,9 @@ def test_enable_and_disable(cli, configured, install):
     assert [
         (0, "", (on, False), "ok", "memory.switched.enabled: added true"),
         (0, "", (on, True), "disabled", f"plugins.disabled: {without} -> {with_it}"),
-        (0, "", (on, True), "disabled", f"{path} says that already; nothing is written.\n"),
+        (0, "", (on, True), "disabled", f"{path} has that value already; nothing was written.\n"),
         (0, "", (on, False), "ok", f"plugins.disabled: {with_it} -> {without}"),
-        (0, "", (on, False), "ok", f"{path} says that already; nothing is written.\n"),
+        (0, "", (on, False), "ok", f"{path} has that value already; nothing was written.\n"),
     ] == seen
 
 
@@ -174,7 +174,10 @@ def test_enabling_what_the_mode_blocks(cli, configured):
     path = configured()
     ran = cli("plugins", "enable", "gateway")
 
-    assert (0, "The memory mode `curated` blocks `gateway` all the same; see memory.mode.\n") == (ran.code, ran.err)
+    assert (0, "The memory mode `curated` still blocks `gateway`; change `memory.mode` to use it.\n") == (
+        ran.code,
+        ran.err,
+    )
     assert "gateway" not in json.loads(path.read_text())["plugins"]["disabled"]
 
 
@@ -192,9 +195,12 @@ def test_a_plugin_that_the_mode_needs_is_not_disabled(cli, configured):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("curatd", "no plugin named `curatd` is installed; did you mean `curated`?"),
-        ("server", "no plugin named `server` is installed; run: pip install beaver-hooks-server"),
-        ("zzzzzz", "no plugin named `zzzzzz` is installed"),
+        ("curatd", "no plugin named `curatd` is installed (did you mean `curated`?)."),
+        ("server", "no plugin named `server` is installed; run: pip install beaver-hooks-server."),
+        (
+            "zzzzzz",
+            "no plugin named `zzzzzz` is installed; the installed plugins are `curated`, `gateway`, `local`, `tally`.",
+        ),
     ],
 )
 def test_a_name_that_is_not_installed(cli, configured, word, name, said):
@@ -212,7 +218,7 @@ def test_options_before_the_command(cli, configured, scratch):
     before = path.read_text()
     dry = cli("plugins", "--config", path, "enable", "tally", "--dry-run")
 
-    assert (0, True, before) == (dry.code, dry.out.endswith("nothing is written.\n"), path.read_text())
+    assert (0, True, before) == (dry.code, dry.out.endswith("nothing was written.\n"), path.read_text())
     assert 2 == cli("plugins", "--json", "enable", "tally").code
 
 

@@ -24,7 +24,7 @@ LEAVING = """
         def configure(self, setup):
             raise PluginUnavailable("it lacks a key; set it")
 """
-SAID = "leaving is left out: it lacks a key; set it. This is said once; `beaver check` repeats it.\n"
+SAID = "leaving is left out: it lacks a key; set it. This line is shown once; `beaver check` repeats it.\n"
 
 
 def test_a_failing_plugin_in_chat_is_one_friendly_line(cli, install, configured, scratch):
@@ -37,7 +37,7 @@ def test_a_failing_plugin_in_chat_is_one_friendly_line(cli, install, configured,
 
     assert (0, "", 1) == (ran.code, ran.err, len(troubles))
     assert troubles[0].startswith("! failing is degraded since ")
-    assert troubles[0].endswith("before_prompt: raised. You can go on; `beaver doctor` says more.")
+    assert troubles[0].endswith("before_prompt: raised. You can go on; `beaver doctor` shows the details.")
     assert "WARNING event=beaver_hooks.plugin_failed plugin=failing hook=before_prompt" in log.read_text()
     assert 0o600 == stat.S_IMODE(log.stat().st_mode)
 

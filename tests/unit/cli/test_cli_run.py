@@ -160,16 +160,16 @@ def test_trust(cli, install, configured, *, configuration, given, seen):
 
 
 def test_what_the_owner_said_is_not_shown_at_less_trust(cli, configured):
-    """Neither the owner's files nor a session that was begun with more trust."""
+    """Neither the owner's files nor a session that was started with more trust."""
     configured()
     cli("run", "remember that I like tea", "--session", "s")
     stranger = cli("run", "what do I like?", "--trust", "public")
     again = cli("run", "what do I like?", "--trust", "public", "--session", "s")
 
     # That something was left out is said once, with the remedy.
-    assert (0, f"{NOTHING}\n", 1, True) == (*stranger[:2], stranger.err.count("\n"), "trust=full" in stranger.err)
+    assert (0, f"{NOTHING}\n", 1, True) == (*stranger[:2], stranger.err.count("\n"), "use trust `full`" in stranger.err)
     assert (2, "") == again[:2]
-    assert "Error: The session was begun with more trust; start one of your own by leaving its id out.\n" == again.err
+    assert "Error: The session was started with more trust; leave the id out to start a new session.\n" == again.err
 
 
 def test_an_unknown_trust_is_refused(cli, configured, scratch):

@@ -74,7 +74,7 @@ def test_naming_a_session_where_nothing_is_stored(cli, folder, words):
     """Whoever names a session where there is none is told so, and nothing is made."""
     ran = cli("sessions", *words)
 
-    assert (2, "", f"Error: Nothing is stored here yet: {folder} is where `beaver run` will keep it.\n") == (
+    assert (2, "", f"Error: Nothing is stored yet; `beaver run` will store sessions in {folder}.\n") == (
         ran.code,
         ran.out,
         ran.err,
@@ -89,7 +89,7 @@ def test_looking_where_nothing_is_stored(cli, folder, words, json_out):
     """Nothing to show is said in a sentence, or as empty JSON, and nothing is made."""
     said = cli("sessions", *words)
 
-    assert (0, f"Nothing is stored here yet: {folder} is where `beaver run` will keep it.\n") == (said.code, said.out)
+    assert (0, f"Nothing is stored yet; `beaver run` will store sessions in {folder}.\n") == (said.code, said.out)
     assert json_out == cli("sessions", *words, "--json").json
     assert not folder.exists()
 
@@ -124,7 +124,7 @@ def test_list_is_limited(cli, stored):
     stored("s1", "a")
     stored("s2", "b")
 
-    assert cli("sessions", "list", "--limit", 1).out.endswith("There are more than 1; --limit shows them.\n")
+    assert cli("sessions", "list", "--limit", 1).out.endswith("There are more than 1; raise --limit to see them.\n")
     assert {
         "sessions": [
             {
@@ -227,10 +227,10 @@ def test_beginnings_of_ids(cli, stored):
     assert "session-22" == cli("sessions", "show", "session-2", "--json").json["id"]
     assert (
         2,
-        "Error: `session` begins the ids of 2 sessions: session-22, session-1; give more of it.\n",
+        "Error: `session` is the beginning of 2 sessions: session-22, session-1; write more of the id.\n",
     ) == (cli("sessions", "show", "session").code, cli("sessions", "show", "session").err)
     assert (
-        "Error: There is no session `x`; `beaver sessions list` shows those that are stored.\n"
+        "Error: There is no session `x`; `beaver sessions list` lists the stored ones.\n"
         == cli("sessions", "show", "x").err
     )
 
@@ -240,7 +240,7 @@ def test_many_candidates(cli, stored):
     for number in range(10):
         stored(f"s-{number}", "tea")
 
-    assert "s-3, s-2, and 2 more; give more of it.\n" in cli("sessions", "show", "s").err.replace("s-9, ", "")
+    assert "s-3, s-2, and 2 more; write more of the id.\n" in cli("sessions", "show", "s").err.replace("s-9, ", "")
 
 
 def test_an_empty_id_is_no_beginning(cli, stored):
@@ -269,7 +269,7 @@ def test_search(cli, stored):
         "when": "2026-01-02T03:04:04+00:00",
         "snippet": "green leaves",
     } == {key: value for key, value in hit.items() if key != "score"}
-    assert "Nothing that is stored has these words.\n" == cli("sessions", "search", "coffee").out
+    assert "No stored message has these words.\n" == cli("sessions", "search", "coffee").out
 
 
 def test_rename(cli, stored):
@@ -289,7 +289,7 @@ def test_delete_needs_a_word(cli, stored):
     ran = cli("sessions", "delete", "s1")
 
     assert (2, ["s1"]) == (ran.code, ids(cli))
-    assert "say --yes where there is no terminal to ask at" in ran.err
+    assert "there is no terminal to ask for confirmation; add --yes" in ran.err
 
 
 def test_delete(cli, stored):
@@ -375,7 +375,7 @@ def test_export_where_nothing_is_stored(cli, scratch):
     """Nothing is written, and that is said beside the output."""
     ran = cli("sessions", "export", "-o", "out.jsonl")
 
-    assert (0, "", True) == (ran.code, ran.out, ran.err.startswith("Nothing is stored here yet"))
+    assert (0, "", True) == (ran.code, ran.out, ran.err.startswith("Nothing is stored yet"))
     assert [] == [*scratch.iterdir()]
 
 
@@ -407,8 +407,11 @@ def test_import_of_what_is_there(cli, stored, scratch):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"{}\n", "Line 1 is no line of an exported session; nothing was imported. Repair or remove it."),
-        (b"\xff\xfe\n", "This is no exported session (not UTF-8); nothing was imported. Export it again."),
+        (b"{}\n", "Line 1 is not a line of an exported session; nothing was imported. Correct or remove the line."),
+        (
+            b"\xff\xfe\n",
+            "The file does not hold exported sessions (it is not UTF-8); nothing was imported. Export them again.",
+        ),
     ],
 )
 @pytest.mark.parametrize("options", [[], ["--dry-run"]])

@@ -104,7 +104,7 @@ def test_a_plugin_that_is_not_installed_is_named(configured):
     """The error says that it is not installed, and which command lists the plugins."""
     configured()
 
-    said = "the plugin `absent` is not installed; `beaver plugins` lists those that there are"
+    said = "the plugin `absent` is not installed; `beaver plugins` shows the state of every plugin"
     assert ("absent", said) == message("absent")
 
 
@@ -115,4 +115,4 @@ def test_a_plugin_that_is_out_of_service_is_named_with_the_reason(install, confi
     name, said = message("lent")
 
     assert ("lent", "the plugin `lent` is unavailable since ") == (name, said[: said.index("since ") + 6])
-    assert said.endswith(": its server is not configured; `beaver plugins` lists those that there are")
+    assert said.endswith(": its server is not configured; `beaver plugins` shows the state of every plugin")

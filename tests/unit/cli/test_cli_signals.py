@@ -79,7 +79,7 @@ async def test_a_chat_that_waits_for_a_line_is_ended(configured, number, code):
     """Between two prompts nothing is lost, and the process ends."""
     configured()
     process = await started("chat", "--session", "s")
-    await asyncio.wait_for(process.stdout.readuntil(b"Ctrl-D ends.\n"), 30)
+    await asyncio.wait_for(process.stdout.readuntil(b"Ctrl-D ends the chat.\n"), 30)
     process.send_signal(number)
 
     assert (b"", code) == ((await asyncio.wait_for(process.communicate(), 30))[0], process.returncode)

@@ -20,7 +20,7 @@ UNFLUSHED = """
         print("said, and not flushed", end="")
 """
 
-CLOSED = "Error: Nothing can be written to stdout (Bad file descriptor). Open it, or make room where it leads.\n"
+CLOSED = "Error: Nothing can be written to stdout (Bad file descriptor). Open stdout, or make room on its disk.\n"
 FULL = CLOSED.replace("Bad file descriptor", "No space left on device")
 
 
@@ -67,7 +67,7 @@ def test_a_closed_stdin_is_empty(configured):
     code, out, err = beaver("<&-", "chat")
     run = beaver("<&-", "run", "-")
 
-    assert (0, True, "") == (code, out.endswith("Ctrl-D ends.\n\n"), err)
+    assert (0, True, "") == (code, out.endswith("Ctrl-D ends the chat.\n\n"), err)
     assert (2, "", True) == (run[0], run[1], run[2].startswith("Error: "))
 
 
@@ -78,7 +78,7 @@ def test_a_stdin_that_cannot_be_read(cli, configured, words):
     with os.fdopen(os.open(os.devnull, os.O_WRONLY), "r") as stream:
         ran = cli(*words, stdin=stream)
 
-    said = "Error: stdin cannot be read (Bad file descriptor); lead a file or a pipe there.\n"
+    said = "Error: stdin cannot be read (Bad file descriptor); redirect a file or a pipe to it.\n"
     assert (2, True) == (ran.code, ran.err.endswith(said))
     assert (2, True) == ((again := beaver("0>/dev/null", *words))[0], again[2].endswith(said))
 
@@ -179,4 +179,4 @@ def test_an_error_of_the_system_elsewhere_stays_unexpected(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stderr", Full())
     codes.append(failing.run([]))
 
-    assert ([1, 1], True) == (codes, said.startswith("Error: something unexpected happened (OSError)."))
+    assert ([1, 1], True) == (codes, said.startswith("Error: an unexpected error happened (OSError)."))

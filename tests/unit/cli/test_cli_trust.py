@@ -77,7 +77,7 @@ def test_show(cli, found):
 
     assert (1, "This configuration is not confirmed.") == (before.code, before.out.splitlines()[-1])
     assert (0, "This configuration is confirmed.") == (after.code, after.out.splitlines()[-1])
-    assert (1, "This configuration has changed since it was confirmed.") == (changed.code, changed.out.splitlines()[-1])
+    assert (1, "This configuration was changed after it was confirmed.") == (changed.code, changed.out.splitlines()[-1])
 
 
 def test_forget(cli, found):
@@ -85,8 +85,8 @@ def test_forget(cli, found):
     cli("trust", "--yes")
     found.unlink()
 
-    assert "The confirmation is taken back.\n" == cli("trust", "--forget").out
-    assert "There was no confirmation to take back.\n" == cli("trust", "--forget").out
+    assert "The confirmation is revoked.\n" == cli("trust", "--forget").out
+    assert "There was no confirmation to revoke.\n" == cli("trust", "--forget").out
 
 
 def test_asked(answering, found, capsys):
@@ -104,7 +104,7 @@ def test_nobody_to_ask(cli, found):
 
     assert 2 == ran.code
     assert ran.err.endswith(
-        "Error: Without a terminal there is no way to ask you; review it, and repeat this with --yes.\n"
+        "Error: There is no terminal to ask for confirmation; review it, and run the command again with --yes.\n"
     )
     assert is_trusted(found) is False
 
@@ -137,10 +137,7 @@ def test_a_link_to_a_confirmed_file_is_not_confirmed(cli, found, tmp_path):
     theirs.mkdir(parents=True)
     (theirs / "config.json").symlink_to(found)
     os.chdir(theirs.parent)
-    expected = (
-        f"Error: the configuration {theirs}/config.json is a symbolic link, and a confirmation holds for no link;"
-        " put the file itself there, or name it by --config or BEAVER_CONFIG.\n"
-    )
+    expected = f"Error: the configuration {theirs}/config.json is a symbolic link, which cannot be confirmed; replace it with the file itself, or name it with --config or BEAVER_CONFIG.\n"
 
     assert (3, expected) == (cli("trust", "--yes").code, cli("trust", "--yes").err)
     assert (3, expected) == (cli("run", "hello").code, cli("run", "hello").err)
@@ -180,7 +177,7 @@ def test_a_change_is_shown_with_old_and_new_value(cli, found, words):
     found.write_text(json.dumps(OTHER))
     ran = cli(*words)
 
-    assert ran.out.startswith(f"{found}\n{CHANGES}\nThis configuration has changed since it was confirmed.\n")
+    assert ran.out.startswith(f"{found}\n{CHANGES}\nThis configuration was changed after it was confirmed.\n")
     assert "canary" not in ran.out
 
 
@@ -307,7 +304,7 @@ def test_a_version_that_was_not_kept(cli, found, text):
         '  provider.kind: "offline"',
         "  provider.apiKey: environment variable A_KEY",
         "",
-        "This configuration has changed since it was confirmed.",
+        "This configuration was changed after it was confirmed.",
     ]
 
 
@@ -343,9 +340,9 @@ def test_files(cli, brought):
 
     assert [1, 0, 0, 0, 1] == [each.code for each in ran]
     assert "\x1b" not in "".join(each.out for each in ran)
-    assert ran[0].out.startswith(f"--- {brought} (as you know it)\n+++ {brought} (now)\n")
-    assert ran[1].out.endswith("you have not confirmed this.\nIt is confirmed, as it is shown.\n")
-    assert ["No file waits to be confirmed.\n", "The confirmation of 1 file is taken back.\n"] == [
+    assert ran[0].out.startswith(f"--- {brought} (unchanged since you confirmed it)\n+++ {brought} (now)\n")
+    assert ran[1].out.endswith("and must be confirmed.\nThe file is confirmed as shown.\n")
+    assert ["No file needs to be confirmed.\n", "The confirmation of 1 file is revoked.\n"] == [
         each.out for each in ran[2:4]
     ]
 
@@ -398,7 +395,7 @@ def test_files_and_the_doctor(cli, brought, tmp_path):
     def about(findings):
         return [(each["text"], each["remedy"]) for each in findings if each["subject"] == "files in git's index"]
 
-    text = "1 file may have come with a repository, and you have not confirmed this"
+    text = "1 file may have come with a repository and must be confirmed"
     assert ([(text, "run: beaver trust --files")], False) == (about(first), made)
     assert about(second)[0][0].startswith(f"the record {record} cannot be read")
 
@@ -417,7 +414,7 @@ def test_what_git_should_not_list(cli, brought, scratch):
     cli("trust", "--files", "--yes")
     found = [each for each in cli("doctor", "--json").json["findings"] if each["subject"] == "files in git's index"]
 
-    why = {key: "everybody with the repository can forge the audit trail", switch: "a pull can switch memory on or off"}
+    why = {key: "every user of the repository can forge the audit trail", switch: "a pull can switch memory on or off"}
     assert [
         (f"it lists {path}: {why.get(path, 'a pull can replace it')}", f"run: git rm --cached {path}")
         for path in sorted([key, switch, *databases])

@@ -52,7 +52,7 @@ def test_nothing_is_stored(cli, folder):
     """Where nothing was ever kept, that is said, and nothing is made."""
     ran = cli("why")
 
-    assert (2, "", f"Error: Nothing is stored here yet: {folder} is where `beaver run` will keep it.\n") == (
+    assert (2, "", f"Error: Nothing is stored yet; `beaver run` will store sessions in {folder}.\n") == (
         ran.code,
         ran.out,
         ran.err,
@@ -62,7 +62,7 @@ def test_nothing_is_stored(cli, folder):
 
 def test_a_trail_without_receipts(cli, trail):
     """A host that ran no turn has none to explain."""
-    assert (2, True) == (cli("why").code, "Nothing is stored here yet" in cli("why").err)
+    assert (2, True) == (cli("why").code, "Nothing is stored yet" in cli("why").err)
 
 
 def test_the_newest_turn(cli, trail):
@@ -79,7 +79,8 @@ def test_a_turn_by_its_beginning(cli, trail):
 
     assert TURN == cli("why", "turn-0123", "--json").json["turn"]
     assert (
-        f"Error: `turn-01` begins the ids of 2 turns: {TURN}, {OTHER}; give more of it.\n" == cli("why", "turn-01").err
+        f"Error: `turn-01` is the beginning of 2 turns: {TURN}, {OTHER}; write more of the id.\n"
+        == cli("why", "turn-01").err
     )
     missing = cli("why", "turn-7")
     assert (2, "") == (missing.code, missing.out)
@@ -125,7 +126,7 @@ def test_a_whole_story(cli, trail):
     assert (
         f"Turn {TURN}\n"
         "  When      2026-01-02 03:04:05 UTC, for 1.5 s\n"
-        "  Ended     It was answered, and the plugins are done with it.\n"
+        "  Ended     It was answered, and all plugins have finished.\n"
         "  Prompt    30 characters; memory added about 1,200 tokens\n"
         "  Trouble   gateway (after_prompt raised, history_not_written)\n"
         "\n"
@@ -136,19 +137,19 @@ def test_a_whole_story(cli, trail):
         "  Left out  b, c 0.40, and 11 more\n"
         "  Decided   budget: cut (a reference is longer than what is left)\n"
         "  Kept      turns: stored [messages=2], 2 times\n"
-        "  Kept      facts: duplicate, it was there already\n"
+        "  Kept      facts: duplicate, it was stored already\n"
         "  Cut       references: 2 of 5 shown\n"
         "  Failed    after_prompt: it raised an error (OSError at gateway.client:88)\n"
         "  Degraded  it reported history_not_written\n"
         "  Time      before_prompt 9.4 ms, tool:memory 1.0 ms, after_prompt 1.2 s\n"
         "\n"
         "tally\n"
-        "  Recalled  nothing: it was not asked\n"
-        "  Kept      nothing: it reported no write\n"
+        "  Recalled  nothing: the plugin was not asked\n"
+        "  Kept      nothing: the plugin reported no write\n"
         "\n"
-        "Now out of service or not well, whatever it was then:\n"
+        "Plugins that are out of service or degraded now:\n"
         "  gateway   degraded since 2026-01-02 03:04:05 UTC: after_prompt: raised\n"
-        "  local     its health cannot be read; `beaver doctor` says more\n"
+        "  local     its health cannot be read; `beaver doctor` shows the details\n"
         "  removed   not installed (last seen degraded: after_prompt: raised)\n"
     ) == ran.out
     assert max(map(len, ran.out.splitlines())) <= 80
@@ -157,18 +158,18 @@ def test_a_whole_story(cli, trail):
 @pytest.mark.parametrize(
     ("parts", "why"),
     [
-        ({"milliseconds": {"before_prompt": 1}}, "it was asked, and had nothing to give"),
-        ({"considered": 3}, "of 3 considered, none was good enough or had room"),
-        ({"failures": (Failure(hook="before_prompt", category="timeout"),)}, "it failed while it was asked, see below"),
+        ({"milliseconds": {"before_prompt": 1}}, "the plugin was asked and had nothing"),
+        ({"considered": 3}, "none of 3 candidates scored high enough and had room"),
+        ({"failures": (Failure(hook="before_prompt", category="timeout"),)}, "before_prompt failed, see below"),
         (
             {"decisions": (Decision(gate="memory", verdict="off", reason="x"),)},
             "memory was off (`/memory on` in the session switches it on",
         ),
         (
             {"decisions": (Decision(gate="suspension", verdict="left_out", reason="x"),)},
-            "it is suspended, see below",
+            "before_prompt is suspended, see below",
         ),
-        ({"failures": (Failure(hook="after_prompt", category="new"),)}, "it was not asked"),
+        ({"failures": (Failure(hook="after_prompt", category="new"),)}, "the plugin was not asked"),
     ],
 )
 def test_why_nothing_was_recalled(parts, why):
@@ -192,7 +193,7 @@ def test_many_candidates():
     ("failure", "text"),
     [
         (Failure(hook="h", category="new"), "  Failed    h: new"),
-        (Failure(hook="h", category="timeout", error="E"), "  Failed    h: it was not done in time (E)"),
+        (Failure(hook="h", category="timeout", error="E"), "  Failed    h: it did not finish in time (E)"),
     ],
 )
 def test_failures(failure, text):
@@ -204,8 +205,8 @@ def test_failures(failure, text):
     ("fields", "text"),
     [
         ({"state": "open", "closed": None}, "It is still going on."),
-        ({"state": "pending"}, "plugins were still at work on it when this was written. Ask again in a moment"),
-        ({"state": "dropped", "reason": DropReason.CANCELLED}, "the memories learn nothing from it. It was cancelled."),
+        ({"state": "pending"}, "plugins were still working on it when this receipt was written. Ask again in a moment"),
+        ({"state": "dropped", "reason": DropReason.CANCELLED}, "so plugins learn nothing from it. It was cancelled."),
         ({"lost": 2}, "2 background calls never ran (a full queue,"),
     ],
 )
@@ -223,7 +224,7 @@ def test_a_dropped_turn_teaches_nothing():
     """Of a plugin that kept nothing of a dropped turn that is no fault."""
     dropped = receipt(state="dropped", reason=DropReason.FAILED, plugins={"p": PluginReceipt()})
 
-    assert "  Kept      nothing: a dropped turn teaches nothing" in receipt_text(dropped, {}, NOBODY)
+    assert "  Kept      nothing: plugins learn nothing from a dropped turn" in receipt_text(dropped, {}, NOBODY)
 
 
 def test_nobody_took_part():
@@ -231,8 +232,8 @@ def test_nobody_took_part():
     here = Absence(there=["gateway"], disabled={})
     text = receipt_text(receipt(), {"gateway": {"state": "unavailable", "reason": "no key"}}, here)
 
-    assert "No plugin had a part in this turn; `beaver plugins` shows which there are.\n" in text
-    assert text.endswith("Now out of service or not well, whatever it was then:\n  gateway   unavailable: no key")
+    assert "No plugin took part in this turn; `beaver plugins` lists the installed ones.\n" in text
+    assert text.endswith("Plugins that are out of service or degraded now:\n  gateway   unavailable: no key")
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_defaults_without_a_file(tmp_path, environment):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('{"host": {"queuelimit": 5}}', "host.queuelimit: is not a setting; did you mean `queueLimit`?"),
+        ('{"host": {"queuelimit": 5}}', "host.queuelimit: is not a setting (did you mean `queueLimit`?)"),
         ("{,}", "the configuration is not valid JSON (there is a trailing comma, line 1, column 2)"),
     ],
 )
@@ -112,7 +112,7 @@ def test_trust_in_a_file_that_is_no_json(config, environment):
 
 
 def test_defaults_of_the_process(cwd, config, monkeypatch):
-    """Environment and folder are the process's unless given."""
+    """Environment and folder are the process's by default."""
     monkeypatch.chdir(cwd)
     monkeypatch.setenv("BEAVER_CONFIG", str(config))
 
@@ -133,8 +133,7 @@ def test_found_is_not_trusted(cwd, config, environment):
         load_config(environment=environment, cwd=cwd)
 
     assert str(caught.value) == (
-        f"the configuration {config} was found here and nobody has confirmed it; review it with"
-        " `beaver trust`, or name it by --config or BEAVER_CONFIG"
+        f"the configuration {config} was found here and is not confirmed; review it with `beaver trust`, or name it with --config or BEAVER_CONFIG"
     )
 
 
@@ -195,7 +194,7 @@ def test_what_asks_again(cwd, config, environment, text, trusted):
 
     assert is_trusted(config, environment=environment) is trusted
     if not trusted:
-        assert "has changed since it was confirmed" in refusal(load_config, environment=environment, cwd=cwd)
+        assert "was changed after it was confirmed" in refusal(load_config, environment=environment, cwd=cwd)
 
 
 def test_what_was_confirmed_takes_effect(cwd, config, environment):
@@ -267,8 +266,7 @@ def test_record_that_cannot_be_written(config, tmp_path):
     (tmp_path / "file").write_text("")
 
     assert refusal(trust_config, config, environment={"XDG_STATE_HOME": str(tmp_path / "file")}) == (
-        f"the record {tmp_path}/file/beaver-hooks/trusted.json cannot be written (Not a directory);"
-        " see its folder, or set XDG_STATE_HOME"
+        f"the record {tmp_path}/file/beaver-hooks/trusted.json cannot be written (Not a directory); check the permissions of its folder, or set XDG_STATE_HOME"
     )
 
 
@@ -277,7 +275,7 @@ def test_without_file_locks(config, environment, monkeypatch):
     monkeypatch.setitem(sys.modules, "fcntl", None)
 
     assert refusal(trust_config, config, environment=environment) == (
-        "recording a confirmation needs file locks, which this system lacks; set BEAVER_CONFIG instead"
+        "a confirmation needs file locks, which this system lacks; name the file in BEAVER_CONFIG instead"
     )
 
 

@@ -7,7 +7,7 @@ from beaver_hooks.config.provider import ProviderSettings
 from beaver_hostspecs import ConfigurationError, Secret
 
 URL = "must be an http or https URL without user name, query and fragment, its host in ASCII"
-PLAIN = "names a `baseUrl` with plain http on another machine; use https, or set `allowInsecureHttp`"
+PLAIN = "has a `baseUrl` with plain http on another machine; use https, or set `allowInsecureHttp`"
 
 
 def make(**environment):

@@ -31,6 +31,12 @@ def refuse_odd(_instance: object, _attribute: object, value: int) -> None:
         raise ValueError(f"{value} {CANARY}")
 
 
+KEYS = (
+    "`text`, `count`, `ratio`, `switch`, `colour`, `level`, `choice`, `folder`, `anything`, `inner`, `oldStyle`, `inners`,"
+    " `names`, `words`, `kinds`, `bare`, `limits`, `table`, `free`, `token`, `fallback`, `even`, `private`"
+)
+
+
 @attrs.frozen(kw_only=True)
 class Inner:
     top_k: int = setting(validator=between(1, 10))
@@ -131,9 +137,9 @@ def test_everything_that_fits():
         ({"inner": []}, ".inner: must be an object"),
         ({"inner": {}}, ".inner.topK: is missing"),
         ({"inner": {"topK": 11}}, ".inner.topK: must be between 1 and 10"),
-        ({"inner": {"topk": 1}}, ".inner.topk: is not a setting; did you mean `topK`?"),
-        ({"qqqq": CANARY}, ".qqqq: is not a setting"),
-        ({"x" * 100: 1}, ".[?]: is not a setting"),
+        ({"inner": {"topk": 1}}, ".inner.topk: is not a setting (did you mean `topK`?)"),
+        ({"qqqq": CANARY}, f".qqqq: is not a setting; the settings are {KEYS}"),
+        ({"x" * 100: 1}, f".[?]: is not a setting; the settings are {KEYS}"),
         ({"inners": {}}, ".inners: must be a list"),
         ({"inners": [{"topK": 1}, {"topK": CANARY}]}, ".inners[1].topK: must be an integer"),
         ({"names": CANARY}, ".names: must be a list"),
@@ -210,7 +216,7 @@ def test_checks_over_several_fields():
     """What `__attrs_post_init__` refuses is the object's fault; a field without `init` is no setting."""
     assert problem({"low": 5}, Crossed) == ": low must not exceed high"
     assert problem({"low": 2}, Crossed) == ": is not acceptable"
-    assert problem({"kept": 5}, Crossed) == ".kept: is not a setting"
+    assert problem({"kept": 5}, Crossed) == ".kept: is not a setting; the settings are `low`, `high`"
 
 
 class MyText(str):

@@ -111,7 +111,7 @@ async def test_a_trail_that_cannot_be_opened(tmp_path, ear, obstacle):
     assert ("Be brief." in prompt, states, turn.receipt.session[:2]) == (True, "committed", "h:")
     assert (health.state, dict(health.faults), health.since is None) == ("degraded", {"audit": "unavailable"}, False)
     assert [line.partition(" reason=")[0] for line in ear.errors()] == ["event=beaver_hooks.audit_unavailable"]
-    assert str(caught.value) == "the audit trail could not be opened; the host's health and log say why"
+    assert str(caught.value) == "the audit trail could not be opened; the host's health and log show why"
     assert [(event.plugin, event.facts["category"]) for event in sink.named("plugin_degraded")] == [
         (HOST, "unavailable")
     ]

@@ -85,7 +85,7 @@ class Mute(Exception):
     ("error", "said"),
     [
         (ValueError("saw 'What did we decide?'"), "h:25/25"),
-        (Mute(), '"its text cannot be had (SystemExit)"'),
+        (Mute(), '"its text cannot be read (SystemExit)"'),
     ],
 )
 def test_the_text_of_an_error(recorder, account, caplog, error, said):

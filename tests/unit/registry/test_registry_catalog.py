@@ -43,8 +43,7 @@ def test_two_distributions_with_one_name(tmp_path, monkeypatch):
         Rivals(name="twin", targets=targets), "first_module:other",
     )  # fmt: skip
     assert str(found["twin"]) == (
-        "several installed distributions announce a plugin named `twin` (first_module:make and second_module:make); "
-        "keep one of them"
+        "several installed distributions offer a plugin named `twin` (first_module:make and second_module:make); uninstall all of them but one"
     )
 
 

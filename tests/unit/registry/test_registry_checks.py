@@ -154,13 +154,13 @@ REFUSALS = [
     (Decorated(), NO_METHOD.format("recall", "Forwarding")),
     (Partial(), NO_METHOD.format("start", "partialmethod")),
     (Value(), NO_METHOD.format("stop", "bool")),
-    (NoMarker(), "`before_prompt` has the name of a hook and no marker; mark it with @hookimpl"),
-    (NoHook(), "it implements no hook; mark its methods with @hookimpl"),
-    (object(), "it implements no hook; mark its methods with @hookimpl"),
-    (NoHook, "a class was registered; register an instance: NoHook()"),
-    (Misspelt(), "there is no hook `before_promt`; did you mean `before_prompt`?"),
-    (Unheard(), f"there is no hook `xyzzy`; the hooks are {', '.join(HOOKS)}"),
-    (RenamedBadly(), "there is no hook `after_prompts`; did you mean `after_prompt`?"),
+    (NoMarker(), "`before_prompt` has the name of a hook, but is not marked with @hookimpl; mark it"),
+    (NoHook(), "it implements no hook; mark its hook methods with @hookimpl"),
+    (object(), "it implements no hook; mark its hook methods with @hookimpl"),
+    (NoHook, "a class was given; give an instance: NoHook()"),
+    (Misspelt(), "there is no hook `before_promt` (did you mean `before_prompt`?)"),
+    (Unheard(), f"there is no hook `xyzzy`; the hooks are {', '.join(f'`{each}`' for each in HOOKS)}"),
+    (RenamedBadly(), "there is no hook `after_prompts` (did you mean `after_prompt`?)"),
     (Wrapper(), "hook `before_prompt` is a wrapper, which cannot wrap a coroutine; write a plain @hookimpl"),
     (OldWrapper(), "hook `after_prompt` is a wrapper, which cannot wrap a coroutine; write a plain @hookimpl"),
     (Synchronous(), "hook `before_prompt` is synchronous; make it `async def before_prompt(...)`"),
@@ -246,4 +246,4 @@ def test_a_module_may_be_a_plugin():
     with pytest.raises(PluginRefused) as caught:
         check_plugin("module", hooks)
 
-    assert str(caught.value).endswith("has the name of a hook and no marker; mark it with @hookimpl")
+    assert str(caught.value).endswith("has the name of a hook, but is not marked with @hookimpl; mark it")

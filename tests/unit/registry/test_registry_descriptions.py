@@ -37,7 +37,7 @@ def described(**fields):
     return PluginInfo(**{"version": "1", "contract": CONTRACT_VERSION, **fields})
 
 
-PATH = "its `settings_path` is no section of the configuration; write `memory.<name>` or `plugins.<name>`"
+PATH = "its `settings_path` is not a section of the configuration; write `memory.<name>` or `plugins.<name>`"
 FAULTS = [
     (None, "hook `describe` returned NoneType; it must return a PluginInfo"),
     ({"version": "1"}, "hook `describe` returned dict; it must return a PluginInfo"),
@@ -58,13 +58,13 @@ FAULTS = [
         described(deadlines=Deadlines(start=CunningSeconds(1))),
         "its deadline for `start` is a CunningSeconds; it must be a number of seconds",
     ),
-    (described(settings=dict), "its `settings` is no attrs class; declare one with @attrs.frozen"),
+    (described(settings=dict), "its `settings` is not an attrs class; declare one with @attrs.frozen"),
     (described(settings=Settings, settings_path="host"), PATH),
     (described(settings=Settings, settings_path="memory.mode"), PATH),
     (
         described(contract="999.0"),
         (
-            f"it is written for contract 999.0 and this host speaks {CONTRACT_VERSION}; "
+            f"it needs contract 999.0, and this host has contract {CONTRACT_VERSION}; "
             "install a version of the plugin for this contract"
         ),
     ),

@@ -102,7 +102,7 @@ async def test_plugins_that_are_handed_over_and_their_configuration(tmp_path):
         assert host.fail_closed == {"given", "later", "program"}
 
 
-COMMAND = "the plugin `{0}` is needed by the memory mode `{1}` and not installed; run: {2}"
+COMMAND = "the plugin `{0}` is needed by the memory mode `{1}`, but is not installed; run: {2}"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ async def test_a_required_plugin_that_is_disabled(site, configured):
 
     assert str(caught.value) == (
         "the plugin `curated` is needed by the memory mode `hybrid`, but `plugins.disabled` names it; "
-        "take it out of there or change the mode"
+        "remove it from there, or change the mode"
     )
     assert site.imported() == []
 
@@ -199,11 +199,11 @@ BROKEN = {
     ),
     "factory returns nothing": (
         plugin(PROMPT, make="return None"),
-        REFUSED.format("it implements no hook; mark its methods with @hookimpl"),
+        REFUSED.format("it implements no hook; mark its hook methods with @hookimpl"),
     ),
     "factory returns a class": (
         plugin(PROMPT, make="return Plugin"),
-        REFUSED.format("a class was registered; register an instance: Plugin()"),
+        REFUSED.format("a class was given; give an instance: Plugin()"),
     ),
     "unavailable": (
         plugin(hook("def configure(self, setup)", "raise PluginUnavailable('the moon is down')")),
@@ -339,10 +339,10 @@ async def test_another_major_contract(site, configured):
     site.install("odd", plugin(hook("def describe(self)", "return PluginInfo(version='1', contract='99.1')")))
 
     async with configured({}) as host:
-        assert host.health()["odd"].reason.startswith("plugin `odd` was refused: it is written for contract 99.1 and")
+        assert host.health()["odd"].reason.startswith("plugin `odd` was refused: it needs contract 99.1, and")
 
 
-SEVERAL = "several installed distributions announce a plugin named `{}` (plugin_"
+SEVERAL = "several installed distributions offer a plugin named `{}` (plugin_"
 
 
 async def test_two_distributions_with_the_same_name(site, configured, sink):
@@ -386,9 +386,9 @@ async def test_two_distributions_that_nobody_chose(site, configured):
 @pytest.mark.parametrize(
     ("present", "sentence"),
     [
-        (["tally"], "no plugin named `taly` is installed; installed: tally; did you mean `tally`?"),
-        (["ant", "zebra"], "no plugin named `taly` is installed; installed: ant, zebra"),
-        ([], "no plugin named `taly` is installed; installed: none"),
+        (["tally"], "no plugin named `taly` is installed (did you mean `tally`?)"),
+        (["ant", "zebra"], "no plugin named `taly` is installed; the installed plugins are `ant`, `zebra`"),
+        ([], "no plugin named `taly` is installed"),
     ],
 )
 async def test_a_name_that_nobody_has(site, tmp_path, present, sentence):
@@ -440,7 +440,7 @@ def make():
     [
         (None, {"plugins": {"odd": {"top": "many"}}}, "plugins.odd.top: must be an integer"),
         ("memory.odd", {"memory": {"odd": {"top": None}}}, "memory.odd.top: must be an integer"),
-        (None, {"plugins": {"odd": {"topp": 4}}}, "plugins.odd.topp: is not a setting; did you mean `top`?"),
+        (None, {"plugins": {"odd": {"topp": 4}}}, "plugins.odd.topp: is not a setting (did you mean `top`?)"),
     ],
 )
 async def test_wrong_settings_fail_loading(site, configured, path, config, sentence):

@@ -84,9 +84,12 @@ def test_one_plugin_s_implementation():
     [
         ("host", "`host` is reserved: the plugin was not registered"),
         ("disabled", "`disabled` is reserved: the plugin was not registered"),
-        ("", "`` is no name; use letters, digits, `-` and `_`: the plugin was not registered"),
-        ("../up", "`../up` is no name; use letters, digits, `-` and `_`: the plugin was not registered"),
-        ("a" * 65, f"`{'a' * 65}` is no name; use letters, digits, `-` and `_`: the plugin was not registered"),
+        ("", "`` is not a valid name; use letters, digits, `-` and `_`: the plugin was not registered"),
+        ("../up", "`../up` is not a valid name; use letters, digits, `-` and `_`: the plugin was not registered"),
+        (
+            "a" * 65,
+            f"`{'a' * 65}` is not a valid name; use letters, digits, `-` and `_`: the plugin was not registered",
+        ),
         ("taken", "a plugin named `taken` is registered; unregister it first"),
     ],
 )
@@ -182,5 +185,5 @@ def test_names_that_are_no_text():
     with pytest.raises(UnknownPlugin) as unknown:
         registry.member([])
 
-    assert str(refused.value) == "the name of a plugin is a str, and not int"
+    assert str(refused.value) == "the name of a plugin must be a str, and not int"
     assert str(unknown.value) == "no plugin named `list` is registered; registered: none"

@@ -54,7 +54,7 @@ def test_an_id_is_open_once(book):
     with pytest.raises(TurnAlreadyOpen) as caught:
         book.enter(_Opened("1"))
 
-    assert "a turn with that id is open; close it first, or give each turn its own id" == str(caught.value)
+    assert "a turn with this id is open; commit or drop it first, or give each turn its own id" == str(caught.value)
     assert book.holds(first)
 
 
@@ -68,7 +68,10 @@ def test_a_turn_is_closed_once(book):
         book.find("1")
     with pytest.raises(TurnClosed) as entered:
         book.enter(_Opened("1"))
-    assert ("that turn was closed before", "a turn with that id was closed; give each turn its own id") == (
+    assert (
+        "this turn was committed or dropped before",
+        "a turn with this id was closed; give each turn its own id",
+    ) == (
         str(found.value),
         str(entered.value),
     )
@@ -79,7 +82,7 @@ def test_an_unknown_id_is_said_to_be_unknown(book):
     with pytest.raises(UnknownTurn) as caught:
         book.find("1")
 
-    assert "no turn with that id is open in this host" == str(caught.value)
+    assert "no turn with this id is open in this host" == str(caught.value)
 
 
 def test_a_turn_is_overdue_after_an_idle_hour(book, clock):

@@ -201,7 +201,7 @@ async def test_plugins_that_come_and_go(make_host):
         with pytest.raises(NotOffered) as caught:
             await host.use_tool("other", {}, session="s")
 
-    assert str(caught.value).endswith("there are: `recall`")
+    assert str(caught.value).endswith("the tools are: `recall`")
 
 
 async def test_a_plugin_that_has_not_started_is_not_there_yet(make_host):

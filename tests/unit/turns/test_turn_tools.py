@@ -134,7 +134,7 @@ async def test_what_nobody_should_raise_becomes_an_error_of_the_plugin(make_host
         with pytest.raises(PluginFailed) as caught:
             await ask(host, kind)
 
-    said = f"plugin `p` failed in {HOOKS[kind]}: {category}; its health and the audit trail say since when"
+    said = f"plugin `p` failed in {HOOKS[kind]}: {category}; `beaver doctor` and `beaver audit tail` show the details"
     assert (said, "p") == (str(caught.value), caught.value.plugin)
 
 
@@ -229,9 +229,9 @@ async def test_what_is_not_offered_is_named(make_host):
             await host.run_command("nobody", "status", (), CONTEXT)
 
     assert [
-        ("no plugin of this turn offers such a tool; there are: `recall`", ""),
-        ("the plugin `p` offers no such command; there are: `status`", "p"),
-        ("the plugin `q` offers no such command; there are: none", "q"),
+        ("no plugin of this turn has such a tool; the tools are: `recall`", ""),
+        ("the plugin `p` has no such command; its commands are: `status`", "p"),
+        ("the plugin `q` has no such command; its commands are: none", "q"),
     ] == said
 
 

@@ -550,8 +550,8 @@ def _endless():
         ({"user": 42}, "Turn: user must be a str that is not blank, or None"),
         ({"user": ""}, "Turn: user must be a str that is not blank, or None"),
         ({"user": " \t"}, "Turn: user must be a str that is not blank, or None"),
-        ({"histroy": "CANARY"}, "Turn: there is no field `histroy`; did you mean `history`?"),
-        ({"colour": "CANARY"}, f"Turn: there is no field `colour`; it has {FIELDS}"),
+        ({"histroy": "CANARY"}, "Turn: there is no field `histroy` (did you mean `history`?)"),
+        ({"colour": "CANARY"}, f"Turn: there is no field `colour`; the fields are {FIELDS}"),
     ],
 )
 async def test_what_is_wrong_with_a_turn_is_said_without_values(make_host, fields, expected):
@@ -591,7 +591,7 @@ async def test_what_is_wrong_with_the_rest_is_said_without_values(make_host):
             "ToolResult: tool must be a non-empty str",
             "ToolResult: outcome must be `success` or `error`",
             "ToolResult: a value is nested too deeply, or holds itself",
-            "ToolResult: there is no field `calls`; did you mean `call_id`?",
+            "ToolResult: there is no field `calls` (did you mean `call_id`?)",
             "ToolResult: `call_id`, `tool` must be given",
         ] == said
         assert await turn.commit("bye")

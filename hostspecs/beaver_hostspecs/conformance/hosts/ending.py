@@ -118,7 +118,7 @@ CASES: tuple[Case[HostHarness], ...] = (
     ),
     Case(
         name="consumer breaks off",
-        shows="An answer that nobody waited for is not learned from.",
+        shows="An answer that the caller stopped reading is not learned from.",
         flags=("streaming", "sees_cancellation"),
         run=_broken_off,
     ),

@@ -167,16 +167,16 @@ async def _exactly_once(harness: HostHarness) -> None:
 
 CASES: tuple[Case[HostHarness], ...] = (
     Case(name="normal", shows="A turn is asked for and committed once, with its answer.", run=_normal),
-    Case(name="user", shows="Plugins are told who speaks.", flags=("has_user_id",), run=_user),
+    Case(name="user", shows="Plugins get the user id.", flags=("has_user_id",), run=_user),
     Case(
         name="tool turn",
-        shows="A tool call is told of, between question and answer.",
+        shows="A tool call is reported, between question and answer.",
         flags=("sees_tools",),
         run=_tool_turn,
     ),
     Case(
         name="tool error",
-        shows="A tool that fails is told of as failing.",
+        shows="A tool that fails is reported as failing.",
         flags=("sees_tools", "sees_tool_errors"),
         run=_tool_error,
     ),

@@ -84,7 +84,7 @@ CASES: tuple[Case[PluginHarness], ...] = (
     ),
     Case(
         name="does not learn its own recall",
-        shows="What `turn.was_injected` knows is not learned, whoever says it again.",
+        shows="What `turn.was_injected` knows is not learned, even when the user or the model repeats it.",
         flags=("refuses_injected",),
         run=_not_again,
     ),

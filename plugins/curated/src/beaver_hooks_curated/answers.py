@@ -97,7 +97,7 @@ def _message(edit: Edit, operations: Sequence[Operation], *, batch: bool) -> str
             f"; {edit.duplicates} added nothing new." if edit.duplicates else "."
         )
     if edit.duplicates and operations[0].action == "add":
-        return "The entry is there already; nothing was added."
+        return "This entry exists already; nothing was added."
     return {"add": "Entry added.", "replace": "Entry replaced.", "remove": "Entry removed."}[operations[0].action]
 
 

@@ -20,7 +20,7 @@ TARGETS = click.Choice([target.value for target in Target])
 
 def _named(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     if value is not None and not value.strip():
-        raise click.BadParameter("a user id is not blank; leave the option out where there is no user")
+        raise click.BadParameter("a user id must not be blank; leave the option out if there is no user")
     return value
 
 
@@ -31,13 +31,15 @@ def group() -> None:
 
 @group.command()
 @click.argument("target", type=TARGETS, default=Target.MEMORY.value)
-@click.option("--user", metavar="ID", callback=_named, help="Whose memory.")
+@click.option(
+    "--user", metavar="ID", callback=_named, help="The user whose USER.md is edited, if USER.md is kept per user."
+)
 @click.pass_obj
 def edit(shell: Shell, target: str, user: str | None) -> None:
-    """Open MEMORY.md (or, with `user`, USER.md) in your editor, and take what you make of it.
+    """Open MEMORY.md (or, with `user`, USER.md) in your editor, and save your changes.
 
-    Entries stand between lines that hold only a section sign. What was written in the meantime stays. `history` shows
-    the change, and `undo` takes it back. What cannot be taken is kept in a file, which the error names.
+    A line with only a section sign separates two entries. Entries written in the meantime stay. `history` shows the
+    change, and `undo` reverts it. If your text cannot be saved, it is kept in a file that the error names.
     """
     chosen = Target(target)
     folder, base = shell.call(lambda plugin: _base(plugin, chosen, user))
@@ -131,8 +133,10 @@ async def _take(plugin: Curated, target: Target, base: str, content: bytes, user
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise EditNotTaken("What the editor saved is not UTF-8; nothing was written.") from None
+        raise EditNotTaken("The text from the editor is not UTF-8, so nothing was written; save it as UTF-8.") from None
     written = await asyncio.to_thread(plugin.take_edit, target, base, text, user)
     hidden = [clean(entry) for entry in written.page.entries[:MOST_ENTRIES] if plugin.service.scan(entry)]
-    warning = "".join(f"\nNot shown to the model, it looks like a threat: {entry[:100]}" for entry in hidden)
+    warning = "".join(
+        f"\nThis entry looks like a threat and is not shown to the model: {entry[:100]}" for entry in hidden
+    )
     return f"{written.page.target.file_name}: {written.page.usage}.{warning}"

@@ -34,15 +34,15 @@ class CuratedCommands:
     def all(self) -> tuple[Command, ...]:
         """Return them as the host offers them."""
         table: tuple[tuple[str, str, Run], ...] = (
-            ("show", "what is kept, as it is in the files", _alone("show", self.show)),
+            ("show", "the entries of MEMORY.md and USER.md", _alone("show", self.show)),
             ("history", "the last changes", _alone("history", self.history)),
-            ("undo", "take back the last change", _alone("undo", self.undo)),
+            ("undo", "undo the last change", _alone("undo", self.undo)),
             ("pending", "writes that wait for approval", _alone("pending", self.pending)),
-            ("approve", "make a waiting write: approve ID", _with_id("approve", self.approve)),
-            ("reject", "drop a waiting write: reject ID", _with_id("reject", self.reject)),
+            ("approve", "approve a waiting write: approve ID", _with_id("approve", self.approve)),
+            ("reject", "reject a waiting write: reject ID", _with_id("reject", self.reject)),
             (
                 "forget-history",
-                "drop what history and archive keep of removed entries",
+                "erase removed entries from the history and the archive",
                 _alone("forget-history", self.forget_history),
             ),
         )
@@ -88,7 +88,7 @@ class CuratedCommands:
         report.event("curated_approved", staged=words[0])
         self._tell(written, context, report)
         evicted = len(written.edit.evicted)
-        room = f" {_counted(evicted, 'entry', 'entries')} made room and went to ARCHIVE.jsonl." if evicted else ""
+        room = f" {_counted(evicted, 'entry', 'entries')} moved to ARCHIVE.jsonl to make room." if evicted else ""
         return f"Approved. {written.page.target.file_name}: {written.page.usage}.{room}"
 
     def reject(self, words: tuple[str, ...], context: CommandContext, report: Report) -> str:
@@ -103,7 +103,10 @@ class CuratedCommands:
         tell_outside(forgotten.outside, report)
         report.event("curated_history_forgotten", folders=forgotten.folders)
         where = f" ({_counted(forgotten.folders, 'folder', 'folders')})" if self._service.settings.per_user else ""
-        return f"History and archive hold nothing of removed entries any more{where}. Nothing can be undone now."
+        return (
+            f"Removed entries were erased from the history and the archive{where}. Earlier changes cannot be undone"
+            " any more."
+        )
 
     def _readable(self, caller: Caller) -> Targets:
         return readable(caller, per_user=self._service.settings.per_user)
@@ -157,7 +160,7 @@ def _alone(name: str, run: Run) -> Run:
 
     def checked(words: tuple[str, ...], context: CommandContext, report: Report) -> str:
         if words:
-            raise EditRefused(f"`{name}` takes no words; nothing was done. Say `{name}` alone.", kind="invalid")
+            raise EditRefused(f"`{name}` takes no words; nothing was done. Write `{name}` alone.", kind="invalid")
         return run(words, context, report)
 
     return checked
@@ -168,7 +171,7 @@ def _with_id(name: str, run: Run) -> Run:
 
     def checked(words: tuple[str, ...], context: CommandContext, report: Report) -> str:
         if len(words) != 1:
-            raise EditRefused(f"Say which one: {name} ID. `pending` lists them.", kind="invalid")
+            raise EditRefused(f"Name one waiting write: {name} ID. `pending` lists them.", kind="invalid")
         return run(words, context, report)
 
     return checked
@@ -183,7 +186,7 @@ def _change(change: Change) -> str:
     lines = [f"{change.id}  {change.when:%Y-%m-%d %H:%M} UTC  {change.target.value}  {change.action}{undoes}"]
     lines += [f"  + {_preview(entry)}" for entry in change.added]
     lines += [f"  - {_preview(entry)}" for entry in change.removed]
-    lines += [] if change.whole else ["  (too large to be kept)"]
+    lines += [] if change.whole else ["  (its texts are too large for the history)"]
     return "\n".join(lines)
 
 

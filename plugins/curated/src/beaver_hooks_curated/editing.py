@@ -79,7 +79,9 @@ def apply(page: Page, operations: Sequence[Operation], *, archive: bool = False,
     for number, each in enumerate(operations, 1):
         _named(number, len(operations), each, partial(bench.do, number))
     if (batch or len(operations) > 1) and page.entries and not bench.entries:
-        raise EditRefused("This batch would leave nothing; remove the last entry by itself.", kind="emptied")
+        raise EditRefused(
+            "This batch would remove all entries; remove the last entry in a call of its own.", kind="emptied"
+        )
     evicted = _make_room(page, bench) if archive else ()
     _check_size(page, bench.entries)
     return bench.edit(evicted)
@@ -103,7 +105,7 @@ def find(entries: Sequence[str], operation: Operation) -> int:
         raise EditRefused("No entry matches old_text.", kind="no_match")
     if len(hits) > 1:
         matches = tuple(entries[index] for index in hits)
-        raise EditRefused("Several entries match old_text; quote more of the one you mean.", kind="ambiguous",
+        raise EditRefused("Several entries match old_text; quote a longer part of the entry.", kind="ambiguous",
                           matches=matches)  # fmt: skip
     return hits[0]
 
@@ -144,8 +146,8 @@ class _Bench:
         """Leave alone what a person wrote beyond the limit; a hostile entry may go by its handle."""
         if len(entry) > self.limit and (operation.old_text or "").strip() != handle(entry):
             raise EditRefused(
-                f"This entry has {len(entry):,} characters, the limit is {self.limit:,}: the user wrote it, and only "
-                "the user changes it, in the file. Nothing was written.",
+                f"This entry has {len(entry):,} characters, the limit is {self.limit:,}: the user wrote it, and only"
+                " the user can change it, in the file. Nothing was written.",
                 kind="hand_grown",
             )
 
@@ -186,14 +188,14 @@ def _content(content: str | None) -> str:
         raise EditRefused("content is empty; use remove to take an entry out.", kind="invalid")
     if holds_delimiter(cleaned):
         raise EditRefused(
-            "content holds a line with nothing but a section sign, which separates entries; add two entries instead.",
+            "content holds a line with only a section sign, which separates entries; add two entries instead.",
             kind="invalid",
         )
     # On what was given: cleaning takes away what makes some threats one.
     if found := scan(content or ""):
         raise EditRefused(
-            f"content looks like a threat ({', '.join(found)}) and would be in every system prompt; "
-            "nothing was written. Say the fact in plain words.",
+            f"content looks like a threat ({', '.join(found)}) and would be in every system prompt; nothing was"
+            " written. State the fact in plain words.",
             kind="threat",
         )
     return cleaned

@@ -32,7 +32,7 @@ class MemoryUnconfirmed(MemoryUnreadable):
     def __init__(self, path: Path) -> None:
         self.path = path
         super().__init__(
-            f"What {path} holds may have come with a repository, and the user has not confirmed it; the user can "
+            f"{path} may have come with a repository and is not confirmed; the user can "
             "review and confirm it with `beaver trust --files`."
         )
 

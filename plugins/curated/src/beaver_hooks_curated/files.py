@@ -244,7 +244,7 @@ def _content(path: Path, largest: int) -> tuple[bytes, os.stat_result | None]:
     try:
         # Asked before anything is read: a pipe would wait, and a folder cannot be opened as a file.
         if not stat.S_ISREG(status.st_mode):
-            raise MemoryUnreadable(_advice(path, "is no memory file"))
+            raise MemoryUnreadable(_advice(path, "is not a memory file"))
         if status.st_size > largest:
             raise MemoryUnreadable(_advice(path, f"is too large ({status.st_size:,} of {largest:,} bytes)"))
         return _whole(descriptor), status
@@ -327,8 +327,10 @@ def _opening(error: OSError) -> str:
 
 
 def _refusal(path: Path, problem: str) -> str:
-    return f"{path} cannot be written: the text holds {problem}. Take that out, and try again; nothing was written."
+    return f"{path} cannot be written: the text holds {problem}. Remove it, and try again; nothing was written."
 
 
 def _advice(path: Path, problem: str, remedy: str = "fix it by hand or restore it from a backup") -> str:
-    return f"The memory file {path} {problem}. It was left as it is: {remedy}, or move it away to start anew."
+    return (
+        f"The memory file {path} {problem}. It was not changed: {remedy}, or move it away to start with an empty one."
+    )

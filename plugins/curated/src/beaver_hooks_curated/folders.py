@@ -56,6 +56,6 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise MemoryUnwritable(
-            f"{path} cannot be written ({error.strerror}); make room or make it writable, and try again. "
-            "What was there before is there still."
+            f"{path} cannot be written ({error.strerror}); make room or make it writable, and try again. The old"
+            " content is unchanged."
         ) from error

@@ -260,7 +260,7 @@ def _state(value: object) -> tuple[Entries, Sketch | None]:
         sketch = Sketch(sha256=str(value["sha256"]), entries=int(value["entries"]), characters=int(value["characters"]))
         return (), sketch
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise TypeError("a list of texts is wanted")
+        raise TypeError("it must be a list of texts")
     entries = tuple(value)
     join(entries).encode("utf-8")
     if parse(join(entries)) != entries:

@@ -66,7 +66,7 @@ def _taken(descriptor: int) -> bool:
     try:
         import fcntl  # noqa: PLC0415 - Windows lacks it, and is told so
     except ImportError:
-        raise MemoryLocked("This system has no file locks that curated memory can use; run it on POSIX.") from None
+        raise MemoryLocked("This system has no file locks that curated memory can use; use a POSIX system.") from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

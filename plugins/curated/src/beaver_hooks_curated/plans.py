@@ -26,8 +26,8 @@ def undoable(page: Page, operations: Sequence[Operation], *, archive: bool, batc
     edit = apply(page, operations, archive=archive, batch=batch)
     if is_large(page.entries) and not set(page.entries) <= set(edit.entries):
         raise EditRefused(
-            "The file is so large that undo could not bring back what this takes away; the user has to shorten it by "
-            "hand. Nothing was written.",
+            "The file is so large that undo could not restore what this removes; the user must shorten it by hand."
+            " Nothing was written.",
             kind="hand_grown",
         )
     return edit
@@ -37,7 +37,7 @@ def approved(page: Page, *, operations: Sequence[Operation], archive: bool, evic
     """Return what was approved, or refuse to let other entries make room than those that were shown."""
     edit = undoable(page, operations, archive=archive, batch=batch)
     if not set(edit.evicted) <= set(evicted):
-        raise EditRefused("Other entries would have to make room now.", kind="stale")
+        raise EditRefused("The memory has changed, and other entries would have to make room now.", kind="stale")
     return edit
 
 

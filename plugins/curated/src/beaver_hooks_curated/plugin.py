@@ -26,8 +26,8 @@ from beaver_hostspecs import (
 
 VERSION = "0.1.0"
 RULE = (
-    "Curated memory: the blocks MEMORY and USER PROFILE, where they are present, hold what was kept in earlier runs. "
-    "They are as they were when this run began. Only the tool `memory` changes them, from the next run on."
+    "Curated memory: the blocks MEMORY and USER PROFILE, where they are present, hold what earlier runs stored. They"
+    " do not change during a run: only the tool `memory` changes them, from the next run on."
 )
 
 
@@ -43,7 +43,7 @@ class Curated:
         return PluginInfo(
             contract="1.0",
             version=VERSION,
-            summary="MEMORY.md and USER.md, frozen per run, edited through the tool `memory`",
+            summary="MEMORY.md and USER.md: shown in the system prompt, edited through the tool `memory`",
             settings=CuratedSettings,
             settings_path=PATH,
             rules=(RULE,),

@@ -230,7 +230,7 @@ class MemoryService:
             written = self._places.store(staged.target, user).write(staged.target, plan, action=action(prepared))
         except EditRefused as error:
             raise EditRefused(
-                f"The staged write {staged_id} no longer fits and goes on waiting: {error}", kind="stale"
+                f"The waiting write {staged_id} cannot be made now and stays in the list: {error}", kind="stale"
             ) from error
         self._drop(queued_in, staged)
         return attrs.evolve(written, echoes=staged.echoes)
@@ -354,7 +354,7 @@ class MemoryService:
         for store, staged in self._all_waiting(user, targets):
             if staged.id == staged_id:
                 return store, staged
-        raise UnknownChange("No staged write has that id; `/memory curated pending` lists them.")
+        raise UnknownChange("No waiting write has this id; `/memory curated pending` lists them.")
 
     def _drop(self, store: MemoryStore, staged: Staged) -> None:
         with store.locked():

@@ -23,14 +23,14 @@ class CuratedSettings:
     )
     overflow: str = setting(
         default="refuse",
-        help="what to do with an entry that does not fit: refuse it, or archive the oldest ones",
+        help="what to do with an entry that does not fit: `refuse` it, or archive the oldest entries",
         validator=one_of("refuse", "archive"),
     )
     per_user: bool = setting(default=False, help="keep one USER.md per user id")
-    approval: bool = setting(default=False, help="stage what the tool writes until the user approves it")
+    approval: bool = setting(default=False, help="let every write of the tool wait until the user approves it")
     folder: str | None = setting(
-        default=None, help="where the files are; the plugin's state folder unless given", validator=_absolute
+        default=None, help="the folder of the files; by default the plugin's state folder", validator=_absolute
     )
     lock_seconds: float = setting(
-        default=2.0, help="how long a write waits for another one, in seconds", validator=between(0.01, 60)
+        default=2.0, help="the seconds that a write waits for another process", validator=between(0.01, 60)
     )

@@ -61,7 +61,7 @@ class Queue:
             return tuple(_staged(plain) for plain in json.loads(text or "[]"))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise MemoryUnreadable(
-                f"The staged writes in {self._path} cannot be read. Move the file away to start anew."
+                f"The waiting writes in {self._path} cannot be read. Move the file away to start with an empty list."
             ) from None
 
     def put(self, staged: Staged) -> None:
@@ -116,5 +116,5 @@ def _operation(plain: dict[str, Any]) -> Operation:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError("a text is wanted")
+        raise TypeError("it must be a text")
     return value

@@ -106,7 +106,7 @@ class MemoryTool:
         allowed = writable(turn, per_user=self._service.settings.per_user)
         if target not in allowed:
             names = ", ".join(each.file_name for each in allowed) or "neither of the two files"
-            raise EditRefused(f"The user of this turn may change {names}; nothing was written.", kind="trust")
+            raise EditRefused(f"The user of this turn may change only {names}; nothing was written.", kind="trust")
 
     def _do(
         self, target: Target, operations: Sequence[Operation], user: str | None, report: Report, *, echoes: bool,
@@ -162,7 +162,7 @@ def read_arguments(arguments: Mapping[str, Any]) -> tuple[Target, tuple[Operatio
 
 def _operation(step: object) -> Operation:
     if not isinstance(step, Mapping):
-        raise EditRefused("Each of operations must be an object with an action.", kind="invalid")
+        raise EditRefused("Each entry of operations must be an object with an action.", kind="invalid")
     content = step.get("content") if step.get("content") is not None else step.get("new_text")
     texts = (step.get("action"), content, step.get("old_text"))
     if not all(text is None or isinstance(text, str) for text in texts):

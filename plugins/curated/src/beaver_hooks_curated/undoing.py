@@ -24,7 +24,7 @@ def last_standing(changes: Sequence[Change], entries: Entries) -> Change | None:
 
 def nothing_to_undo() -> UnknownChange:
     """Return the error of who asks for more than there is."""
-    return UnknownChange("There is no change to undo; the history shows what is kept.")
+    return UnknownChange("There is no change to undo; `history` shows the changes.")
 
 
 def without(change: Change, page: Page) -> Edit:
@@ -34,9 +34,9 @@ def without(change: Change, page: Page) -> Edit:
         EditRefused: what it brought was changed again, the result does not fit, or too little is known of it.
     """
     if not change.whole:
-        raise _stuck(change, "it was too large to be kept in the history")
+        raise _stuck(change, "it was too large for the history")
     if gone := [entry for entry in change.added if entry not in page.entries]:
-        raise _stuck(change, f"its entry {_quoted(gone[0])} was changed again since; edit that by hand")
+        raise _stuck(change, f"its entry {_quoted(gone[0])} was changed again later; edit the file by hand")
     entries = [entry for entry in page.entries if entry not in change.added]
     for entry in change.removed:
         entries.insert(change.before.index(entry), entry)
@@ -53,8 +53,8 @@ def without(change: Change, page: Page) -> Edit:
 
 def _stuck(change: Change, why: str, *, kind: str = "stale") -> EditRefused:
     return EditRefused(
-        f"Change {change.id} cannot be undone: {why}. It is passed over from now on: "
-        "undo once more takes back the change before it.",
+        f"Change {change.id} cannot be undone: {why}. It is skipped from now on: the next undo reverts the change"
+        " before it.",
         kind=kind,
     )
 

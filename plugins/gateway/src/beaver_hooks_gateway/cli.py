@@ -11,19 +11,19 @@ from beaver_hostspecs import Shell
 
 def _named(_: click.Context, __: click.Parameter, value: str) -> str:
     if not value.strip():
-        raise click.BadParameter("a session id is not blank")
+        raise click.BadParameter("a session id must not be blank; leave the option out")
     return value
 
 
 @click.group(name="gateway")
 def group() -> None:
-    """Ask the Memory Gateway. Another configuration: beaver --config FILE gateway ..."""
+    """Commands of the Memory Gateway. Another configuration: beaver --config FILE gateway ..."""
 
 
 @group.command("ping")
 @click.pass_obj
 def ping_command(shell: Shell) -> None:
-    """Check that it answers and accepts the credentials."""
+    """Check that the gateway answers and accepts the credentials."""
     _show(shell, lambda plugin: ping(plugin.settings, plugin.folder))
 
 
@@ -38,14 +38,14 @@ def ping_command(shell: Shell) -> None:
 )
 @click.pass_obj
 def search_command(shell: Shell, words: tuple[str, ...], session: str) -> None:
-    """Print what a turn with this prompt would be given. Nothing is added to the gateway."""
+    """Print what a turn with this prompt would recall. Nothing is added to the gateway."""
     _show(shell, lambda plugin: search(plugin.settings, " ".join(words), session=session))
 
 
 @group.command("status")
 @click.pass_obj
 def status_command(shell: Shell) -> None:
-    """Print its settings, and whether it is left alone after failures. Asks nobody."""
+    """Print the settings, and whether calls are paused after failures. Sends no request."""
     _show(shell, lambda plugin: status(plugin.settings, plugin.folder))
 
 

@@ -131,7 +131,7 @@ class GatewayClient:
         """Add a completed turn; return how many messages that were.
 
         Raises:
-            GatewayUnknown: it was sent, and it is not known whether it arrived.
+            GatewayUnknown: it was sent, and the answer was lost, so the message may or may not be stored.
             GatewayError: it did not arrive.
         """
         sending = Sending() if sending is None else sending
@@ -221,7 +221,7 @@ def _url(base: str, path: str) -> httpx.URL:
         return url.copy_with(host=url.host.removesuffix("."))
     except (httpx.InvalidURL, UnicodeError):
         pass  # raised below, so that the error is not chained
-    raise ConfigurationError(f"{PATH}.baseUrl", "is no address; check the name of the host")
+    raise ConfigurationError(f"{PATH}.baseUrl", "is not a valid address; check the name of the host")
 
 
 def _failure(operation: Operation, category: str, status: int | None) -> GatewayError:

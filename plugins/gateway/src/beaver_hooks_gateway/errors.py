@@ -27,9 +27,9 @@ _STATUSES = MappingProxyType(
     {
         400: ("bad_request", "Check memory.gateway.appId and projectId."),
         401: ("unauthorised", "Set memory.gateway.userId and userKey to valid credentials."),
-        403: ("forbidden", "Check what the user of memory.gateway.userId may do."),
+        403: ("forbidden", "Check the permissions of the user memory.gateway.userId."),
         404: ("not_found", "Check memory.gateway.baseUrl."),
-        409: ("conflict", "Look at the gateway's log."),
+        409: ("conflict", "See the gateway's log."),
         422: ("invalid_request", "Check memory.gateway.appId, projectId and scope."),
         429: ("rate_limited", "Ask for fewer results or a higher quota."),
     }
@@ -47,10 +47,19 @@ _PROBLEMS = MappingProxyType(
         "timeout": ("the gateway did not answer in time", "Try again, or raise memory.gateway.timeoutSeconds."),
         "truncated": ("the connection ended before the answer was complete", "Try again; check the network."),
         "too_large": ("the answer is too large", "Raise memory.gateway.maxBytes if that is what you expect."),
-        "encoded": ("the answer is compressed, which was not asked for", "Let the gateway answer uncompressed."),
+        "encoded": (
+            "the answer is compressed, although the request did not allow that",
+            "Let the gateway answer uncompressed.",
+        ),
         "invalid_json": ("the answer is not strict JSON", "Check that memory.gateway.baseUrl names a Memory Gateway."),
-        "invalid_shape": ("the answer is not of the expected shape", "Check that memory.gateway.baseUrl names one."),
-        "unknown": ("it is not known whether it arrived", "It is not sent again, so that nothing is kept twice."),
+        "invalid_shape": (
+            "the answer does not have the expected fields",
+            "Check that memory.gateway.baseUrl names a Memory Gateway.",
+        ),
+        "unknown": (
+            "the answer was lost, so the message may or may not be stored",
+            "It is not sent again, so that nothing is stored twice.",
+        ),
     }
 )
 
@@ -120,6 +129,9 @@ def _explained(category: str, status: int | None) -> tuple[str, str]:
     if category in _PROBLEMS:
         return _PROBLEMS[category]
     if category == "redirected":
-        return "the gateway is elsewhere, and redirects are not followed", "Set memory.gateway.baseUrl to its address."
+        return (
+            "the gateway redirects to another address, and redirects are not followed",
+            "Set memory.gateway.baseUrl to the new address.",
+        )
     problem = f"the gateway refused it: {category}"
-    return problem, _STATUSES.get(status or 0, ("", "Try again later, and look at the gateway's log."))[1]
+    return problem, _STATUSES.get(status or 0, ("", "Try again later, and see the gateway's log."))[1]

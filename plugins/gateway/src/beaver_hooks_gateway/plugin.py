@@ -106,7 +106,7 @@ class Gateway:
 
 def _refuse(missing: tuple[str, ...], *, forgiving: bool) -> None:
     if not forgiving:
-        raise ConfigurationError(f"{PATH}.{missing[0]}", "is missing; the Memory Gateway cannot be used without it")
+        raise ConfigurationError(f"{PATH}.{missing[0]}", "is missing; set it, the Memory Gateway needs it")
     fields = ", ".join(f"`{name}`" for name in missing)
     raise PluginUnavailable(
         f"the Memory Gateway is off because {PATH} lacks {fields}; set what is missing, or set memory.mode to `curated`"

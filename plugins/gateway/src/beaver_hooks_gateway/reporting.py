@@ -40,7 +40,7 @@ def tell_recall_failed(error: GatewayError, report: Report) -> None:
 def tell_recall_skipped(reason: str, turn: Turn, report: Report) -> None:
     """Say that no search was made."""
     if reason == TRUST:
-        report.decision(TRUST, "left_out", f"a turn of trust `{turn.trust}` is neither searched nor added")
+        report.decision(TRUST, "left_out", f"a turn with trust `{turn.trust}` is neither searched for nor added")
     else:
         report.decision("recall", "skipped", reason)
     report.event("memory_gateway_recall_skipped", reason=reason)

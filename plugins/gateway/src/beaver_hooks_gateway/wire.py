@@ -157,7 +157,7 @@ def milliseconds(when: datetime) -> int:
 def _revealed(value: object) -> str:
     if isinstance(value, Secret):
         return value.reveal()
-    raise TypeError(f"a body holds no {type(value).__name__}")
+    raise TypeError(f"a request cannot hold a {type(value).__name__}")
 
 
 # --- Answers ------------------------------------------------------------------------------------------------------

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 _SUMMARIES: Mapping[str, str] = MappingProxyType(
     {
-        "list": "what is active in this session, and what is recent",
-        "active": "what the model was given last in this session",
-        "recent": "what was written last",
-        "overview": "the same in short, as `/memory` shows it",
-        "search": "what is found: search WORDS",
+        "list": "the memories active in this session, and the newest",
+        "active": "the memories that the model got last in this session",
+        "recent": "the newest memories",
+        "overview": "a short form of `list`, which `/memory` shows",
+        "search": "search memories: search WORDS",
         "why": "what the last recall of this session found, with scores",
-        "pin": "keep and prefer a memory: pin ID",
-        "unpin": "take that back: unpin ID",
-        "forget": "show what would be forgotten: forget ID; forget ID yes does it",
-        "status": "how many memories there are for you, and what is wrong",
+        "pin": "pin a memory, so that it ranks higher: pin ID",
+        "unpin": "unpin a memory: unpin ID",
+        "forget": "show a memory before forgetting it: forget ID; `forget ID yes` erases it",
+        "status": "the number of your memories, and the problems",
     }
 )
 _CHANGING = frozenset({"pin", "unpin", "forget"})

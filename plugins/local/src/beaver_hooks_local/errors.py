@@ -1,6 +1,6 @@
 r"""Every error of the local memory.
 
-    BeaverError
+    PluginError
     └── LocalError                the root of this tree; never raised itself
         ├── StoreError            the store of memories cannot do what it was asked; `category` says why
         │   └── PersonalStoreError  the database of the person cannot be written
@@ -16,32 +16,32 @@ was acknowledged is lost by it, and no file is ever replaced by a new one.
 from pathlib import Path
 from types import MappingProxyType
 
-from beaver_hostspecs import BeaverError
+from beaver_hostspecs import PluginError
 
 REMEDIES = MappingProxyType(
     {
-        "locked": "is locked by another process for too long; end that process or try again",
+        "locked": "is locked by another process; end that process or try again",
         "disk_full": "cannot grow: the disk is full; make room and try again",
         "read_only": "is read-only; check who owns it and its folder",
         "cannot_open": "cannot be opened; check who owns it and its folder",
-        "no_folder": "has no folder; make the folder, or name another path",
+        "no_folder": "has no folder; create the folder, or set another path",
         "corrupt": "is damaged; move it (with its -wal and -shm files) away, or restore it from a backup",
         "emptied": "is an empty file; restore it from a backup, or move it (with its -wal and -shm files) away",
         "left_log": "is missing while its -wal file is there; restore it, or move the -wal file away",
         "io_error": "cannot be read or written; check the disk",
-        "not_ours": "is no store of memories; move it away, or name another path",
-        "broken": "lacks what a store of memories has; restore it from a backup",
-        "not_migrated": "could not be brought up to date; it is as it was, with a copy beside it; report this",
+        "not_ours": "is not a store of memories; move it away, or set another path",
+        "broken": "lacks tables of a store of memories; restore it from a backup",
+        "not_migrated": "could not be migrated to this version; it is unchanged, with a copy beside it; report this",
         "newer": "was written by a newer version of Beaver Hooks; update this one",
-        "missing": "vanished while it was in use; put it back, or open it again to start anew",
-        "replaced": "was replaced by another store while it was in use; open it again",
+        "missing": "disappeared while it was in use; restore it, or restart to begin with an empty one",
+        "replaced": "was replaced by another store while it was in use; restart the process",
         "closed": "is closed; open it again",
-        "forked": "belongs to the process that opened it; open it again in this one",
+        "forked": "was opened by another process; open it again in this process",
     }
 )
 
 
-class LocalError(BeaverError):
+class LocalError(PluginError):
     """Something about the local memory."""
 
 

@@ -12,7 +12,7 @@ from beaver_hooks_local.records import Owner, Scope, Store
 
 def _texts(values: Iterable[str]) -> tuple[str, ...]:
     if isinstance(values, str):
-        raise TypeError("a list of texts is wanted, not one text")
+        raise TypeError("it must be a list of texts, not one text")
     return tuple(values)
 
 

@@ -103,7 +103,7 @@ class Local:
             NotOpen: there is none.
         """
         if self._run is None or self._run.memory is None:
-            raise NotOpen("The local memory is not open; ask it between `start` and `stop`.")
+            raise NotOpen("The local memory is not open; call it between `start` and `stop`.")
         return self._run.memory
 
     @hookimpl
@@ -112,7 +112,7 @@ class Local:
         return PluginInfo(
             contract="1.0",
             version=VERSION,
-            summary="a local memory: recalled before each prompt, searched and written through tools",
+            summary="memories in one local database: recalled before each prompt, searched and written through tools",
             settings=LocalSettings,
             settings_path=PATH,
             rules=(RULE,),

@@ -29,7 +29,7 @@ class Store(StrEnum):
 
 def _texts(values: Iterable[str]) -> tuple[str, ...]:
     if isinstance(values, str):
-        raise TypeError("a list of texts is wanted, not one text")
+        raise TypeError("it must be a list of texts, not one text")
     return tuple(values)
 
 
@@ -131,7 +131,7 @@ class NewMemory:
     def _says_something(self, _: object, value: str) -> None:
         # Neither does what becomes of NUL and the like in a database.
         if not cleaned(value).replace("\ufffd", "").strip():
-            raise ValueError("title says nothing")
+            raise ValueError("title must not be empty")
 
 
 @attrs.frozen(kw_only=True)

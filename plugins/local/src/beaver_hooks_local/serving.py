@@ -121,4 +121,4 @@ def checked(embedder: Embedder, rows: Vector, count: int) -> Vector:
 
 def _unusable(provider: str, category: Category) -> EmbeddingError:
     remedy = "Check memory.local.embedding.model and dimensions."
-    return failure(provider, category, f"The embedder {provider} gave what is no embedding", remedy)
+    return failure(provider, category, f"The embedder {provider} returned something that is not an embedding", remedy)

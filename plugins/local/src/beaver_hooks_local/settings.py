@@ -30,11 +30,13 @@ def _count(low: int, high: int) -> list[Check]:
 class PromptIndexSettings:
     """The list of what memory holds, as a reference beside what is recalled."""
 
-    enabled: bool = setting(default=True, help="whether a list of memories goes with what is recalled")
-    limit: int = setting(default=30, help="how many memories it lists at most", validator=_count(1, 500))
-    max_tokens: int = setting(default=3000, help="how many tokens it may cost", validator=_count(1, 100_000))
+    enabled: bool = setting(
+        default=True, help="whether the memory index, a list of titles, is added to what is recalled"
+    )
+    limit: int = setting(default=30, help="the most memories in the index", validator=_count(1, 500))
+    max_tokens: int = setting(default=3000, help="the most tokens of the index", validator=_count(1, 100_000))
     recent_days: int = setting(
-        default=3, help="memories of so many days come first, whatever is asked", validator=_count(1, 30)
+        default=3, help="memories of this many last days come first, whatever the prompt", validator=_count(1, 30)
     )
 
 
@@ -43,17 +45,21 @@ class RecallSettings:
     """What is recalled before a prompt, and when."""
 
     enabled: bool = setting(default=True, help="whether anything is recalled before a prompt")
-    top_k: int = setting(default=6, help="how many memories a turn is given", validator=_count(3, 8))
+    top_k: int = setting(default=6, help="the most memories that a turn gets", validator=_count(3, 8))
     minimum_score: float = setting(
         default=0.2,
-        help="what a memory has to score; 1 is a memory that has all words of the prompt",
+        help="the lowest score of a recalled memory; 1 is a memory with all words of the prompt",
         validator=between(0, 1),
     )
-    max_tokens: int = setting(default=1200, help="how many tokens they may cost together", validator=_count(1, 100_000))
-    cache_seconds: float = setting(
-        default=180.0, help="how long a recall is used again, unless something was written", validator=between(120, 300)
+    max_tokens: int = setting(
+        default=1200, help="the most tokens of the recalled memories together", validator=_count(1, 100_000)
     )
-    topic_turns: int = setting(default=4, help="how many turns on one topic share a recall", validator=_count(3, 5))
+    cache_seconds: float = setting(
+        default=180.0, help="how long a recall is used again, unless a memory is written", validator=between(120, 300)
+    )
+    topic_turns: int = setting(
+        default=4, help="the most turns on one topic that share a recall", validator=_count(3, 5)
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -67,10 +73,10 @@ class RankingSettings:
 class LocalSettings:
     """The settings of the plugin; camelCase in the file."""
 
-    enabled: bool = setting(default=False, help="whether there is a local memory")
+    enabled: bool = setting(default=False, help="whether the local memory is on")
     database_path: Path | None = setting(
         default=None,
-        help="one database for all memories; unless given, one of the project and one of the person",
+        help="one database for all memories; by default one of the project and one of the person",
         validator=[_absolute, _in_a_folder],
     )
     embedding: EmbeddingSettings = setting(default=EmbeddingSettings(), help="what turns texts into vectors")
@@ -79,12 +85,12 @@ class LocalSettings:
         help="what finds the nearest vectors: `bytes`, the index itself, or `sqlite-vec`, a table in the database",
     )
     prompt_index: PromptIndexSettings = setting(
-        default=PromptIndexSettings(), help="the list of memories beside what is recalled"
+        default=PromptIndexSettings(), help="the memory index: a list of titles beside what is recalled"
     )
     recall: RecallSettings = setting(default=RecallSettings(), help="what is recalled before a prompt, and when")
     ranking: RankingSettings = setting(default=RankingSettings(), help="how memories are ranked")
     trace_file: Path | None = setting(
         default=None,
-        help="a file that gets one line of JSON for each thing that memory does, without content",
+        help="a file that gets one JSON line, without content, for each operation of the memory",
         validator=[_absolute, _in_a_folder],
     )

@@ -237,7 +237,7 @@ def test_a_folder_of_somebody_elses(run, path):
 
 
 def test_a_link_in_place_of_the_folder(run, path, runtime):
-    """A link to a folder of ours is no folder of ours."""
+    """A link to a folder of ours is not a folder of ours."""
     path.parent.rename(runtime / "other")
     path.parent.symlink_to(runtime / "other")
 

@@ -333,7 +333,9 @@ async def test_what_is_degraded(tmp_path):
         before = await run(turns, *starts)
         await run(turns, prompt(), stop())
         after = await run(turns, *starts)
-        expected = {"systemMessage": f"Beaver Hooks: faulty: {host.health()['faulty']}. `beaver doctor` says more."}
+        expected = {
+            "systemMessage": f"Beaver Hooks: faulty: {host.health()['faulty']}. `beaver doctor` shows the details."
+        }
 
     assert [{}] * 4 == before
     assert [expected, expected, {}, {}] == after
@@ -433,10 +435,7 @@ async def test_a_fail_closed_plugin(tmp_path):
     async with Host({"faulty": faulty}, fail_closed=["faulty"], config=AT_ONCE, state_folder=tmp_path) as host:
         (output,) = await run(ClaudeCodeTurns(host=host), prompt())
 
-    expected = (
-        "Beaver Hooks: a memory failed that may not be passed over: a plugin raised FaultError. `beaver doctor` says"
-        " more; `beaver hooks uninstall claude-code` takes the memory out."
-    )
+    expected = "Beaver Hooks: the prompt was stopped, because a required memory plugin failed: a plugin raised FaultError. `beaver doctor` shows the details; `beaver hooks uninstall claude-code` removes the hooks."
     assert {"decision": "block", "reason": expected} == output
 
 
@@ -451,7 +450,7 @@ async def test_an_error_of_ours_is_said(tmp_path):
     async with Host({"a": Plugin()}, fail_closed=["a"], config=AT_ONCE, state_folder=tmp_path) as host:
         (output,) = await run(ClaudeCodeTurns(host=host), prompt())
 
-    assert "may not be passed over: the file is locked. " in output["reason"]
+    assert "a required memory plugin failed: the file is locked. " in output["reason"]
 
 
 async def test_a_closed_host(tmp_path, caplog):

@@ -253,7 +253,7 @@ def test_a_configuration_that_nobody_confirmed(say, environment, project):
     configure(project, CURATED, confirmed=True, environment=environment)
     then = say(START)
 
-    why = f"the configuration {project}/.beaver/config.json was found here and nobody has confirmed it; review it with `beaver trust`, or name it by --config or BEAVER_CONFIG"
+    why = f"the configuration {project}/.beaver/config.json was found here and is not confirmed; review it with `beaver trust`, or name it with --config or BEAVER_CONFIG"
     assert [{"systemMessage": f"Beaver Hooks: memory is off: {why}"}, {}, {}] == first
     assert ("off", why, True) == (said["memory"], said["why"], said["failed"])
     assert "Curated memory" in then["hookSpecificOutput"]["additionalContext"]
@@ -271,7 +271,7 @@ def test_a_memory_that_a_repository_brings(say, environment, project):
     say(START)
     then = say({**PROMPT, "prompt_id": "p2"})
 
-    why = f"the folder {project}/.beaver was here before and nobody has confirmed it; if what the memory in it says is yours, run `beaver hooks trust claude-code`"
+    why = f"the folder {project}/.beaver was not made by the hooks and is not confirmed; if the memory in it is yours, run `beaver hooks trust claude-code`"
     assert [{"systemMessage": f"Beaver Hooks: memory is off: {why}"}, {}] == first
     assert ["plugins"] == there
     assert "Planted." in then["hookSpecificOutput"]["additionalContext"]
@@ -316,7 +316,7 @@ def test_a_confirmation_that_is_taken_back(say, environment, project):
     after = say(START)
 
     assert "hookSpecificOutput" in before
-    assert "has changed since it was confirmed" in after["systemMessage"]
+    assert "was changed after it was confirmed" in after["systemMessage"]
     assert pid == status([], environment)["pid"]
 
 

@@ -25,8 +25,8 @@ BROKEN = {
     "is not JSON": [b"{", b"// c\n{}", b"\xff", b'{"a": NaN}', b"\xef\xbb\xbf{}"],
     "has the key a twice in one object": [b'{"a": 1, "a": 2}', b'{"b": [{"a": {}, "a": {}}]}'],
     "has the key [?] twice in one object": [b'{"k 1": 1, "k 1": 2}'],
-    "is no JSON object": [b"[]", b'"hooks"', b"1"],
-    "has hooks of another form than the one that Claude Code documents": [
+    "is not a JSON object": [b"[]", b'"hooks"', b"1"],
+    "has `hooks` in a form that Claude Code does not document": [
         b'{"hooks": []}',
         b'{"hooks": null}',
         b'{"hooks": {"Stop": {}}}',
@@ -148,7 +148,9 @@ def test_what_is_refused(do, problem, content):
     with pytest.raises(ConfigurationError) as caught:
         do(content)
 
-    expected = f"the settings file of Claude Code {problem}; nothing was changed: correct it, and repeat this"
+    expected = (
+        f"the settings file of Claude Code {problem}; nothing was changed; correct the file, and run the command again"
+    )
     assert expected == str(caught.value)
 
 

@@ -68,7 +68,7 @@ def test_codes(error, expected):
 
 def test_an_error_without_words():
     """An error that says nothing is still a sentence."""
-    assert "There is no answer, the provider reports an error. Try again later." == str(from_error({"code": "x"}))
+    assert "There is no answer: the provider reports an error. Try again later." == str(from_error({"code": "x"}))
 
 
 def test_nothing_is_shown_of_a_refused_credential():

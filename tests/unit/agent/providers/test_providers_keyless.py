@@ -46,7 +46,7 @@ async def test_it_says_what_to_set(load):
     with pytest.raises(ProviderError) as caught:
         await load({**OPENAI, "apiKey": {"env": "KEY"}}).complete([])
 
-    expected = "provider.apiKey is missing: the environment variable `KEY` is not set. Set it, or take apiKey out where no key is needed."
+    expected = "provider.apiKey is missing: the environment variable `KEY` is not set. Set it, or remove apiKey from the configuration if no key is needed."
     assert (expected, "unauthorised") == (str(caught.value), caught.value.category)
 
 

@@ -105,7 +105,7 @@ def test_tool_calls(parts, expected):
         ([said("Hel")], ("truncated", "The provider's answer ended before it was complete")),
         ([DONE], ("malformed", "it holds no choices")),
         (["{"], ("malformed", "it is not a JSON object")),
-        ([{"error": "down"}], ("server_error", "There is no answer, the provider reports an error: down")),
+        ([{"error": "down"}], ("server_error", "There is no answer: the provider reports an error: down")),
         ([{"choices": [1]}], ("malformed", "a choice is not a JSON object")),
         ([{"choices": [{"index": "0"}]}], ("malformed", "`index` is not a count")),
         ([{"choices": [{"delta": "x"}]}], ("malformed", "`delta` is not a JSON object")),

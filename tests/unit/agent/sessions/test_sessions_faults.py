@@ -72,7 +72,7 @@ async def test_a_lock_that_is_held(store, tmp_path, monkeypatch):
     await store.append_exchange("a", [ASKED])
     other.close()
 
-    assert said.endswith("is locked by another process for too long; end that process or try again.")
+    assert said.endswith("is locked by another process; end that process or try again.")
     assert ["kept", "kept"] == await texts(store)
 
 
@@ -96,7 +96,7 @@ async def test_a_file_that_vanishes(store, tmp_path):
         each.unlink()
     said = await refused(store.append_exchange("a", [ASKED]))
 
-    assert said.endswith("vanished while it was in use; restore it, or try again to start anew.")
+    assert said.endswith("disappeared while it was in use; restore it, or try again to start with an empty one.")
     assert () == await store.list()
 
 
@@ -105,7 +105,7 @@ async def test_a_file_that_vanishes(store, tmp_path):
     [
         (lambda path: path.write_bytes(b"no database at all" * 100), "is damaged; move it"),
         (lambda path: apsw.Connection(str(path)).pragma("user_version", 99), "was written by a newer version"),
-        (lambda path: apsw.Connection(str(path)).execute("CREATE TABLE sessions (x)"), "is no database of sessions"),
+        (lambda path: apsw.Connection(str(path)).execute("CREATE TABLE sessions (x)"), "is not a database of sessions"),
     ],
 )
 def test_files_that_are_refused(tmp_path, harm, sentence):
@@ -125,13 +125,13 @@ def test_files_that_are_refused(tmp_path, harm, sentence):
 def test_a_folder_that_is_read_only(tmp_path):
     """Opening a store there is refused with the remedy."""
     tmp_path.chmod(0o500)
-    with pytest.raises(StorageError, match="make it writable or name another one"):
+    with pytest.raises(StorageError, match=r"make it writable, or set `host\.stateFolder` to another one"):
         SessionStore.open(tmp_path / "state")
     tmp_path.chmod(0o700)
 
 
 def test_a_folder_that_is_a_file(tmp_path):
-    """What is no folder is refused with the remedy."""
+    """What is not a folder is refused with the remedy."""
     (tmp_path / "state").touch()
     with pytest.raises(StorageError, match="is not a folder; move it"):
         SessionStore.open(tmp_path / "state")

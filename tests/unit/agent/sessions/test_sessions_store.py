@@ -154,7 +154,7 @@ async def test_a_session_of_somebody_else_is_not_resumed(store):
         for session, user, trust in (("a", "me", Trust.PUBLIC), ("a", None, Trust.FULL), ("b", None, Trust.FULL))
     ]
 
-    others, nobodys = "The session belongs to another user", "The session was begun without a user"
+    others, nobodys = "The session belongs to another user", "The session was started without a user"
     assert [others, others, nobodys] == said
     assert (["a", "a", "b"], before) == (allowed, await store.list())
 
@@ -173,7 +173,7 @@ async def test_a_session_without_a_user_is_not_gone_on_with_at_less_trust(store,
             refused[each] = str(error)
     await other.close()
 
-    said = "The session was begun with more trust; start one of your own by leaving its id out."
+    said = "The session was started with more trust; leave the id out to start a new session."
     order = list(Trust)
     assert dict.fromkeys(order[: order.index(trust)], said) == refused
 
@@ -222,7 +222,7 @@ async def test_sessions_that_an_older_version_paused(tmp_path):
         marked.append(await store.paused())
     shown = [await store.show(each) for each in "abc"]
     resumed = await store.begin("c", trust=Trust.FULL)
-    with pytest.raises(SessionError, match="was begun with more trust"):
+    with pytest.raises(SessionError, match="was started with more trust"):
         await store.begin("c", trust=Trust.INNER)
     owners = [await store.owner(each) for each in ("a", "b", "unknown")]
     await store.close()
@@ -258,7 +258,7 @@ async def test_unknown_sessions(store):
             await call()
         said.append(str(caught.value))
 
-    assert ["There is no such session; `beaver sessions list` shows those that are stored."] * len(calls) == said
+    assert ["There is no such session; `beaver sessions list` lists the stored ones."] * len(calls) == said
     with pytest.raises(UnknownSession):
         [line async for line in store.export("x")]
     with pytest.raises(SessionError):
@@ -321,7 +321,7 @@ async def test_a_bad_line_imports_nothing(store):
         await store.import_(lines)
 
     assert (
-        "Line 3 is no line of an exported session; nothing was imported. Repair or remove it.",
+        "Line 3 is not a line of an exported session; nothing was imported. Correct or remove the line.",
         (),
     ) == (str(caught.value), await store.list())
 
@@ -344,7 +344,7 @@ async def test_a_store_of_another_process(store, monkeypatch):
         with pytest.raises(StorageError) as caught:
             await store.list()
 
-    assert str(caught.value).endswith("belongs to the process that opened it; open another store in this one.")
+    assert str(caught.value).endswith("was opened by another process; open a store in this process.")
     assert () == await store.list()
 
 

@@ -46,7 +46,9 @@ def test_bad_lines(bad):
     with pytest.raises(SessionError) as caught:
         read_lines([json.dumps(SESSION), bad])
 
-    assert "Line 2 is no line of an exported session; nothing was imported. Repair or remove it." == str(caught.value)
+    assert "Line 2 is not a line of an exported session; nothing was imported. Correct or remove the line." == str(
+        caught.value
+    )
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ __all__ = ["group"]
 def group() -> None:
     """Commands of the local memory.
 
-    Times are in UTC. Without --user they are about the memories that belong to everybody. Another configuration:
-    beaver --config FILE memory local ...
+    Times are in UTC. Without --user a command is about the memories without a user, which every user sees. For another
+    configuration write: beaver --config FILE memory local ...
     """
 
 

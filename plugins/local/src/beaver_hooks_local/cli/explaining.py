@@ -24,14 +24,14 @@ from beaver_hostspecs import Shell
 REASONS: Mapping[str, str] = MappingProxyType(
     {
         "off": "memory.local.recall.enabled is false",
-        "no_words": "there is no word in it",
-        "acknowledgement": "it says yes, no or thanks, and nothing else",
+        "no_words": "the prompt has no word to search for",
+        "acknowledgement": "the prompt is only a yes, a no or thanks",
         "session_start": "it is the first prompt of its session",
-        "same_query": "the same was asked just before, and the answer is fresh",
-        "prior_work": "it speaks of earlier work",
-        "low_confidence": "the look before found little",
-        "topic_change": "it has a word that the prompt before had not",
-        "same_topic": "it has no word that the prompt before had not, whose memories are given again",
+        "same_query": "the previous prompt had the same words, and its recall is still fresh",
+        "prior_work": "the prompt refers to earlier work",
+        "low_confidence": "the previous recall found little",
+        "topic_change": "the prompt has a word that the previous prompt did not have",
+        "same_topic": "the prompt has no new word, so the memories of the previous prompt are used again",
     }
 )
 """What the gate's reasons mean, those that are possible here."""
@@ -58,7 +58,9 @@ class Explained:
 @click.argument("words", metavar="QUERY...", nargs=-1, required=True)
 @user_option
 @project_option
-@click.option("--previous", metavar="PROMPT", help="The prompt before it in its session; it is the first unless given.")
+@click.option(
+    "--previous", metavar="PROMPT", help="The previous prompt of the session; without it, QUERY is the first prompt."
+)
 @limit_option(10, most=100)
 @json_option
 @debug_option
@@ -73,7 +75,7 @@ def explain(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Show why a prompt recalls what it recalls.
+    """Show what a prompt would recall, and why.
 
     For each memory that is found it shows what each signal adds to its score, and whether a turn with this prompt would
     be given it. Then it says what the recall gate would decide. In a conversation, `/memory local why` shows the same
@@ -86,7 +88,7 @@ def explain(
         return
     if found.answer.keyword_only is not None:
         say(BY_WORDS.format(found.answer.keyword_only), err=True)
-    say(_table(found) if found.answer.hits else "Nothing is found.")
+    say(_table(found) if found.answer.hits else "No memory was found.")
     say(_said(found))
 
 
@@ -149,15 +151,15 @@ def _table(found: Explained) -> str:
 
 def _said(found: Explained) -> str:
     verdicts = {
-        "recall": "It would be recalled",
-        "reuse": "Nothing new would be looked for",
+        "recall": "The prompt would start a recall",
+        "reuse": "The last recall would be used again",
         "skip": "Nothing would be recalled",
     }
     gate = found.gate
     lines = [f"\n{verdicts[gate.verdict]}: {REASONS.get(gate.reason, gate.reason)} ({gate.verdict}, {gate.reason})."]
     if gate.verdict == "recall":
         of = counted(found.answer.total, "candidate")
-        lines.append(f"The turn would be given {len(found.given)} of {of}; the least score is {found.minimum:g}.")
+        lines.append(f"The model would get {len(found.given)} of {of}; the lowest accepted score is {found.minimum:g}.")
     return "\n".join(lines)
 
 

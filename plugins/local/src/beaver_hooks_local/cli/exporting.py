@@ -30,17 +30,19 @@ Write = Callable[[str], object]
 
 @click.command()
 @click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), default=STANDARD,
-              help="Write to a file.")  # fmt: skip
-@click.option("--force", is_flag=True, help="Overwrite the file if there is one.")
+              help="The file to write, instead of stdout.")  # fmt: skip
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @filtered
-@click.option("--json", "as_json", is_flag=True, help="Say as JSON what was written to FILE; lines are JSON anyway.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the result as JSON when writing to FILE; the lines are always JSON."
+)
 @debug_option
 @click.pass_obj
 def export(shell: Shell, /, *, output: Path, force: bool, as_json: bool, **options: Any) -> None:
-    """Export memories as JSON lines: everybody's and each user's, unless --user names one.
+    """Export the memories of all users as JSON lines, or with --user those of one user.
 
-    What is expired or superseded is left out without --all. A file is written whole or not at all, and only you may
-    read it.
+    Expired and superseded memories are left out, unless --all is given. The file is written completely or not at all,
+    and only you can read it.
     """
     which = asked(**options)
     if output == STANDARD:
@@ -85,9 +87,11 @@ def _pages(memory: LocalMemory, filters: Filters, owner: Owner) -> Iterator[list
 def _ensure_free(path: Path, *, force: bool) -> None:
     if force and path.exists() and not path.is_file():
         # It would be replaced, and whoever names a device or a pipe means to write to it.
-        raise click.UsageError(f"{path} is no file that can be replaced; name another one, or lead stdout to it.")
+        raise click.UsageError(
+            f"{path} is not a file that can be replaced; name another one, or redirect stdout to it."
+        )
     if not force and os.path.lexists(path):
-        raise click.UsageError(f"There is a file {path} already; overwrite it with --force.")
+        raise click.UsageError(f"The file {path} exists; overwrite it with --force.")
 
 
 @contextlib.contextmanager

@@ -52,15 +52,15 @@ def from_fields(fields: Mapping[str, Any], owner: Owner, default_scope: DefaultS
         NotTaken: a field does not fit, or holds a credential.
     """
     if not isinstance(fields.get("title"), str) or not fields["title"].replace("\0", "").strip():
-        raise NotTaken("`title` is missing: nothing says what is to be remembered.")
+        raise NotTaken("`title` is missing or empty; it holds the text to remember.")
     try:
         new = NewMemory(**fields, owner=owner)
     except (TypeError, ValueError) as error:
-        raise NotTaken(f"`{_culprit(fields)}` does not fit.") from error
+        raise NotTaken(f"`{_culprit(fields)}` has a wrong type or value.") from error
     if "scope" not in fields:
         new = attrs.evolve(new, scope=default_scope(new.type, new.project))
     if any(map(holds_secret, _texts(new))):
-        raise NotTaken("It holds a credential, and those are never remembered.")
+        raise NotTaken("It holds a credential, and credentials are never remembered; remove it.")
     return new
 
 
@@ -84,7 +84,7 @@ def read_lines(
             batch += _of_line(content, given, owner, default_scope)
         except NotTaken as error:
             yield batch
-            raise NotTaken(f"Line {number} is no memory: {error}") from error
+            raise NotTaken(f"Line {number} is not a memory: {error}") from error
         if len(batch) >= BATCH:
             yield batch
             batch = []
@@ -109,14 +109,14 @@ def _of_line(
 
 def _parsed(content: bytes) -> dict[str, Any]:
     if len(content) > LONGEST_LINE:
-        raise NotTaken("it is too long.")
+        raise NotTaken("it is too long; split it into several memories.")
     try:
         parsed = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         comma = _TRAILING_COMMA.search(content) is not None
         raise NotTaken(f"it is not JSON in UTF-8{'; there is a trailing comma' if comma else ''}.") from None
     if not isinstance(parsed, dict):
-        raise NotTaken("it is no JSON object.")
+        raise NotTaken("it is not a JSON object.")
     return parsed
 
 
@@ -124,11 +124,11 @@ def _owner(value: object) -> Owner:
     if value is None:
         return Owner()
     if not isinstance(value, dict) or value.keys() - {"tenant", "user"}:
-        raise NotTaken("`owner` does not fit.")
+        raise NotTaken("`owner` must be an object with `tenant` and `user`.")
     try:
         return Owner(**value)
     except (TypeError, ValueError):
-        raise NotTaken("`owner` does not fit.") from None
+        raise NotTaken("`owner` must be an object with `tenant` and `user`.") from None
 
 
 def _value(name: str, value: object) -> object:
@@ -139,7 +139,7 @@ def _value(name: str, value: object) -> object:
     except ValueError:
         found = None
     if found is None:
-        raise NotTaken(f"`{name}` is no moment such as 2026-11-18T09:30:00+00:00.")
+        raise NotTaken(f"`{name}` must be an ISO date and time such as 2026-11-18T09:30:00+00:00.")
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
 

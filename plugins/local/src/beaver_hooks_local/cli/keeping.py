@@ -37,10 +37,10 @@ PROBLEM = 1
 @debug_option
 @click.pass_obj
 def reindex(shell: Shell, *, as_json: bool) -> None:
-    """Embed what is not embedded yet, and make the indexes anew.
+    """Compute missing embeddings, and rebuild the indexes.
 
-    Needed after nothing: what is missing or stale is noticed and made by itself. It takes the work of a long embedding
-    away from the next conversations.
+    This is never required: missing and stale parts are found and rebuilt automatically. It saves the next conversations
+    the work of a long embedding.
     """
     bar = Bar()
 
@@ -55,7 +55,7 @@ def reindex(shell: Shell, *, as_json: bool) -> None:
     if as_json:
         say_json({"embedded": embedded, "indexed": indexed})
     else:
-        say(f"Embedded {counted(embedded, 'memory')}, and indexed {counted(indexed, 'memory')} anew.")
+        say(f"Embedded {counted(embedded, 'memory')}, and indexed {counted(indexed, 'memory')}.")
 
 
 @click.command()
@@ -63,7 +63,7 @@ def reindex(shell: Shell, *, as_json: bool) -> None:
 @debug_option
 @click.pass_obj
 def stats(shell: Shell, *, as_json: bool) -> None:
-    """Show statistics."""
+    """Show statistics of the memories and their embeddings."""
 
     async def work(plugin: Local) -> dict[str, Any]:
         identity = None
@@ -83,18 +83,18 @@ def stats(shell: Shell, *, as_json: bool) -> None:
 @debug_option
 @click.pass_context
 def check(ctx: click.Context, *, as_json: bool) -> None:
-    """Examine the database; exit code 1 where something is wrong.
+    """Examine the database; the exit code is 1 if there is a problem.
 
-    It reads all of it, so that it takes its time with a large one.
+    The whole database is read, which takes a while if it is large.
     """
     problems = ask(ctx.obj, _problems)
     if as_json:
         say_json({"ok": not problems, "problems": problems})
     else:
-        say("\n".join(problems) or "The database is whole.")
+        say("\n".join(problems) or "The database is intact.")
     if problems:
         if not as_json:
-            say("Restore it from a copy, or move it away and begin anew.", err=True)
+            say("Restore the database from a copy, or move it away to start with an empty one.", err=True)
         ctx.exit(PROBLEM)
 
 
@@ -121,7 +121,8 @@ async def _embedded(plugin: Local, bar: Bar) -> int:
     while left:
         if troubles := [each for each in plugin.memory.troubles.now if each.startswith(EMBEDDING_NOT)]:
             raise PluginError(
-                f"Not all is embedded ({', '.join(troubles)}); `beaver memory embedder check` and the settings of"
+                f"Some memories are not embedded ({', '.join(troubles)}); `beaver memory embedder check` and the"
+                " settings of"
                 " memory.local.embedding say more.",
                 plugin=NAME,
             )

@@ -34,7 +34,7 @@ class Moment(click.ParamType[datetime]):
             try:
                 found = datetime.fromisoformat(value)
             except ValueError:
-                self.fail("A day or a moment is wanted, for example 2026-11-18 or 2026-11-18T09:30.", param, ctx)
+                self.fail("Give a date or a date and time, for example 2026-11-18 or 2026-11-18T09:30.", param, ctx)
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
 
@@ -46,7 +46,7 @@ class Word(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the word."""
         if not 0 < len(value.strip()) <= LONGEST_TITLE:
-            self.fail(f"1 to {LONGEST_TITLE} characters are wanted.", param, ctx)
+            self.fail(f"It must have 1 to {LONGEST_TITLE} characters.", param, ctx)
         return str(value)
 
 
@@ -59,22 +59,26 @@ class Id(click.ParamType[int]):
         """Return the id."""
         text = str(value)
         if not (text.isascii() and text.isdecimal() and len(text) < LONGEST_ID and int(text)):
-            self.fail("An id is a whole number, as `beaver memory list` shows it.", param, ctx)
+            self.fail("An id is a whole number; `beaver memory list` shows the ids.", param, ctx)
         return int(text)
 
 
 MOMENT, WORD, ID = Moment(), Word(), Id()
 
-user_option = click.option("--user", metavar="ID", type=WORD, help="Whose memories; with them go those of everybody.")
-project_option = click.option("--project", metavar="NAME", type=WORD, help="As seen in this project.")
+user_option = click.option(
+    "--user", metavar="ID", type=WORD, help="The user whose memories are shown, with those without a user."
+)
+project_option = click.option(
+    "--project", metavar="NAME", type=WORD, help="The project to look from; memories of other projects are hidden."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show where an error happened.")
+debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 
 
 def limit_option(default: int, most: int = 1_000) -> Callable[[Function], Function]:
     """Return the option that bounds how many are shown."""
     return click.option(
-        "--limit", type=click.IntRange(1, most), default=default, show_default=True, help="How many at most."
+        "--limit", type=click.IntRange(1, most), default=default, show_default=True, help="The most to show."
     )
 
 
@@ -115,13 +119,21 @@ def filtered(function: Function) -> Function:
             project_option,
             click.option("--store", "stores", type=STORES, multiple=True, help="Only this store; may be repeated."),
             click.option("--type", "types", type=WORD, multiple=True, help="Only this type; may be repeated."),
-            click.option("--tag", "tags", type=WORD, multiple=True, help="Only with this tag, and each further one."),
-            click.option("--person", "people", type=WORD, multiple=True, help="Only about this person, or another."),
-            click.option("--file", metavar="PATH", type=WORD, help="Only about this path, or below it."),
-            click.option("--after", type=MOMENT, help="Only what was said at or after this moment."),
-            click.option("--before", type=MOMENT, help="Only what was said before this moment."),
-            click.option("--as-of", type=MOMENT, help="What was known and true then."),
-            click.option("--all", "lapsed", is_flag=True, help="Also what is expired, superseded or not yet true."),
+            click.option(
+                "--tag", "tags", type=WORD, multiple=True, help="Only with this tag; repeated, with all of them."
+            ),
+            click.option(
+                "--person",
+                "people",
+                type=WORD,
+                multiple=True,
+                help="Only about this person; repeated, about any of them.",
+            ),
+            click.option("--file", metavar="PATH", type=WORD, help="Only about this path or a path below it."),
+            click.option("--after", type=MOMENT, help="Only what was said at this time or later."),
+            click.option("--before", type=MOMENT, help="Only what was said before this time."),
+            click.option("--as-of", type=MOMENT, help="Only what was known and true at this time."),
+            click.option("--all", "lapsed", is_flag=True, help="Also what is expired, superseded or not valid yet."),
         )
     ):
         function = option(function)

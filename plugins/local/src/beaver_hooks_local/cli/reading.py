@@ -24,7 +24,7 @@ from beaver_hooks_local.records import Memory
 from beaver_hooks_local.store.protocol import Change
 from beaver_hostspecs import Shell
 
-BY_WORDS = "Found by words alone: the embedder cannot be asked now ({})."
+BY_WORDS = "Found by words only, because the embedder does not work now ({})."
 
 
 @click.command(name="list")
@@ -34,7 +34,7 @@ BY_WORDS = "Found by words alone: the embedder cannot be asked now ({})."
 @debug_option
 @click.pass_obj
 def list_(shell: Shell, /, *, limit: int, as_json: bool, **options: Any) -> None:
-    """List what is remembered, the newest first."""
+    """List memories, the newest first."""
     which = asked(**options)
 
     def work(memory: LocalMemory) -> tuple[list[Memory], int, datetime]:
@@ -50,9 +50,9 @@ def list_(shell: Shell, /, *, limit: int, as_json: bool, **options: Any) -> None
     elif shown:
         say(table([HEADS, *(row(each, now) for each in shown)]))
         if more:
-            say(f"There are more than {limit:,}; --limit shows them.")
+            say(f"There are more than {limit:,}; raise --limit to see them.")
     else:
-        say(_nothing("Nothing is remembered yet.", which, elsewhere))
+        say(_nothing("There are no memories yet.", which, elsewhere))
 
 
 @click.command()
@@ -63,13 +63,13 @@ def list_(shell: Shell, /, *, limit: int, as_json: bool, **options: Any) -> None
 @debug_option
 @click.pass_obj
 def search(shell: Shell, /, words: tuple[str, ...], *, limit: int, as_json: bool, **options: Any) -> None:
-    """Find memories, the best first.
+    """Search memories, the best match first.
 
     Example: beaver memory search which branch --type decision --after 2026-01-01
     """
     which = asked(**options)
     if not " ".join(words).strip():
-        raise click.UsageError("Say what to look for; `beaver memory list` lists memories without looking for any.")
+        raise click.UsageError("There are no words to search for; `beaver memory list` lists all memories.")
 
     def work(memory: LocalMemory) -> tuple[Answer, int, datetime]:
         filters = which.filters(memory)
@@ -83,7 +83,7 @@ def search(shell: Shell, /, words: tuple[str, ...], *, limit: int, as_json: bool
     if answer.keyword_only is not None:
         say(BY_WORDS.format(answer.keyword_only), err=True)
     rows = [[f"{hit.score:.3f}", *row(hit.memory, now)] for hit in answer.hits]
-    say(table([["score", *HEADS], *rows]) if rows else _nothing("Nothing is found.", which, elsewhere))
+    say(table([["score", *HEADS], *rows]) if rows else _nothing("No memory was found.", which, elsewhere))
 
 
 @click.command()
@@ -93,7 +93,7 @@ def search(shell: Shell, /, words: tuple[str, ...], *, limit: int, as_json: bool
 @debug_option
 @click.pass_obj
 def show(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool) -> None:
-    """Show memories whole, with what has happened to them."""
+    """Show whole memories with their history."""
     which = Asked(user=user)
 
     def work(memory: LocalMemory) -> list[tuple[Memory, list[Change]]]:
@@ -119,8 +119,8 @@ def ensure_all(ids: tuple[int, ...], found: list[Memory]) -> None:
     if missing:
         named = ", ".join(missing[:10])
         raise click.UsageError(
-            f"There is no memory {named} here. `beaver memory list` shows the ids; --user names whose they are, and is"
-            " left out for everybody's."
+            f"There is no memory {named} here. `beaver memory list` shows the ids; --user ID selects the memories of"
+            " a user."
         )
 
 
@@ -131,10 +131,8 @@ def _elsewhere(memory: LocalMemory, which: Asked) -> int:
 
 def _nothing(text: str, which: Asked, elsewhere: int) -> str:
     were = "was" if elsewhere == 1 else "were"
-    others = (
-        f" {counted(elsewhere, 'user')} of this memory {were} not looked at: --user names one." if elsewhere else ""
-    )
-    return ("Nothing fits the options." if which.narrowed else text) + others
+    others = f" {counted(elsewhere, 'user')} with memories {were} left out: --user ID shows them." if elsewhere else ""
+    return ("No memory matches the options." if which.narrowed else text) + others
 
 
 def _changes(changes: list[Change]) -> list[dict[str, Any]]:

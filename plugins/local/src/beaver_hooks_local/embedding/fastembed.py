@@ -99,5 +99,5 @@ class FastembedEncoder:
             PROVIDER,
             "missing_model",
             f"fastembed cannot load the embedding model {self._model}",
-            "Check memory.local.embedding.model, and the network: fastembed fetches models when they are used.",
+            "Check memory.local.embedding.model, and the network: fastembed downloads a model when it is first used.",
         )

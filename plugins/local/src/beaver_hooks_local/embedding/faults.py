@@ -11,20 +11,28 @@ _REDIRECTS, _SERVER = range(300, 400), range(500, 600)
 _STATUSES = MappingProxyType(
     {
         401: ("does not accept the credential", f"Set {_SECTION}.apiKeyEnv to a variable that holds a valid key."),
-        403: ("does not allow this", f"Check what the key of {_SECTION}.apiKeyEnv may use."),
-        404: ("knows no such address or model", f"Check {_SECTION}.baseUrl and model."),
+        403: ("does not allow this", f"Check the permissions of the key in {_SECTION}.apiKeyEnv."),
+        404: ("does not know this address or model", f"Check {_SECTION}.baseUrl and model."),
         _BUSY: ("gets too many requests", "Wait a while, or check the account's quota."),
     }
 )
 
 _BROKEN: MappingProxyType[str, tuple[Category, str, str]] = MappingProxyType(
     {
-        "connection": ("unavailable", "cannot be reached", f"Check {_SECTION}.baseUrl, the network, and that it runs."),
-        "connect_timeout": ("timeout", "does not take connections", f"Check {_SECTION}.baseUrl, and that it runs."),
-        "tls": ("unavailable", "has no certificate that is trusted", f"Check {_SECTION}.baseUrl and its certificate."),
+        "connection": (
+            "unavailable",
+            "cannot be reached",
+            f"Check {_SECTION}.baseUrl, the network, and that the server runs.",
+        ),
+        "connect_timeout": ("timeout", "refuses connections", f"Check {_SECTION}.baseUrl, and that the server runs."),
+        "tls": ("unavailable", "has no trusted certificate", f"Check {_SECTION}.baseUrl and its certificate."),
         "truncated": ("unavailable", "stopped in the middle of its answer", "Try again, and check the network."),
-        "too_large": ("malformed", "answered with more than vectors need", f"Check {_SECTION}.baseUrl and dimensions."),
-        "encoded": ("malformed", "compressed its answer, which was not asked for", f"Check {_SECTION}.baseUrl."),
+        "too_large": ("malformed", "sent an answer that is too large", f"Check {_SECTION}.baseUrl and dimensions."),
+        "encoded": (
+            "malformed",
+            "compressed its answer, although the request did not allow that",
+            f"Check {_SECTION}.baseUrl.",
+        ),
     }
 )
 
@@ -76,5 +84,8 @@ def _explained(status: int) -> tuple[str, str]:
     if status in _SERVER:
         return "failed", "Try again later."
     if status in _REDIRECTS:
-        return "is somewhere else", f"Set {_SECTION}.baseUrl to its address; redirects are not followed."
+        return (
+            "redirected the request to another address",
+            f"Set {_SECTION}.baseUrl to its address; redirects are not followed.",
+        )
     return _STATUSES.get(status, ("refused the request", f"Check {_SECTION}.baseUrl, model and dimensions."))

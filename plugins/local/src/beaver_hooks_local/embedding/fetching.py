@@ -56,9 +56,9 @@ def fetch(
     _download(piece, folder, progress, environment, is_late=lambda: monotonic() > end)
     wheels = [*folder.glob("*.whl")]
     if len(wheels) != 1:
-        raise refused(piece, "did not come as one wheel")
+        raise refused(piece, "is not a single wheel")
     if hashed(wheels[0], progress, f"checking {piece.package}") != piece.wheel_sha256:
-        raise refused(piece, "is not the one that is wanted: its hash differs")
+        raise refused(piece, "is not the expected one: its hash differs")
     return wheels[0]
 
 

@@ -170,7 +170,7 @@ def _sendable(key: Secret | None, field: str) -> Secret | None:
     value = "" if key is None else key.reveal().strip()
     # Others end the header that it is sent in, and the library's error about them would show it.
     if not value.isprintable():
-        raise ConfigurationError(f"{PATH}.{field}", "holds characters that no credential has; set it anew")
+        raise ConfigurationError(f"{PATH}.{field}", "holds characters that no credential has; set it again")
     return Secret(value) if value else None
 
 

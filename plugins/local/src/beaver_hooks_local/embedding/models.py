@@ -80,7 +80,10 @@ def known_model(name: str, models: Mapping[str, KnownModel] = KNOWN) -> KnownMod
     if name in models:
         return models[name]
     raise failure(
-        PROVIDER, "refused", "There is no embedding model of that name", f"Choose one of: {', '.join(sorted(models))}."
+        PROVIDER,
+        "refused",
+        "There is no embedding model with this name",
+        f"Choose one of: {', '.join(sorted(models))}.",
     )
 
 
@@ -133,7 +136,10 @@ def check_model(
         )
     if problem := _problem(known, folder, progress if thorough else None):
         raise failure(
-            PROVIDER, "missing_model", f"The embedding model {name} is not whole: {problem}", f"Run: {INSTALL} {name}"
+            PROVIDER,
+            "missing_model",
+            f"The files of the embedding model {name} are damaged: {problem}",
+            f"Run: {INSTALL} {name}",
         )
     return Installed(known=known, folder=folder)
 
@@ -185,7 +191,7 @@ def _problem(known: KnownModel, folder: Path, progress: Progress | None) -> str:
     """Return what is wrong with a model's folder, or nothing. With `progress` its files are read."""
     try:
         if _manifest(folder / MANIFEST) != manifest_of(known):
-            return "its manifest is not the one of this version"
+            return "its manifest belongs to another version"
         return next(filter(None, (_wrong(piece, folder, progress) for piece in known.pieces)), "")
     except OSError as error:
         return f"a file cannot be read ({error.strerror})"
@@ -195,7 +201,7 @@ def _wrong(piece: Piece, folder: Path, progress: Progress | None) -> str:
     path = folder / piece.name
     status = path.lstat()
     if not stat.S_ISREG(status.st_mode) or status.st_size != piece.size:
-        return f"{piece.name} is not of the size that it must be"
+        return f"{piece.name} has the wrong size"
     if progress is not None and hashed(path, progress, f"checking {piece.name}") != piece.sha256:
         return f"{piece.name} was changed"
     return ""

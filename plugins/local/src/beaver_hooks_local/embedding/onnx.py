@@ -65,7 +65,7 @@ class OnnxEncoder:
     @property
     def _remedy(self) -> str:
         name = self._installed.known.name
-        return f"Remove it and install it anew: beaver memory embedder remove {name}; {INSTALL} {name}."
+        return f"Remove it and install it again: beaver memory embedder remove {name}; {INSTALL} {name}."
 
     def _load(self) -> tuple[Any, Any, frozenset[str]]:
         with self._lock:

@@ -57,36 +57,40 @@ class EmbeddingSettings:
 
     provider: ProviderName = setting(
         default="auto",
-        help="who embeds; `auto` is an installed model, else the static one if its package is there, else none",
+        help=(
+            "what computes embeddings; `auto` takes an installed model, else the static one if its package is"
+            " installed, else none"
+        ),
     )
     model: str | None = setting(default=None, help="the model, by the provider's name for it", validator=_not_blank)
     dimensions: int | None = setting(
         default=None, help="the length of the model's vectors", validator=_count(1, MOST_DIMENSIONS)
     )
     base_url: str | None = setting(
-        default=None, help="the address of the provider, where it is not the usual one", validator=[_not_blank, _url]
+        default=None, help="the address of the provider, if it is not the default one", validator=[_not_blank, _url]
     )
     api_key_env: str | None = setting(
-        default=None, help="the environment variable that holds the credential", validator=_not_blank
+        default=None, help="the name of the environment variable that holds the credential", validator=_not_blank
     )
     api_key: Secret | None = setting(
         default=None, help="the credential itself, in place of apiKeyEnv; a secret", validator=_no_blank_secret
     )
     allow_insecure_http: bool = setting(
-        default=False, help="whether a credential may go over plain http to another machine, where it can be read"
+        default=False,
+        help="whether a credential may be sent by plain http to another machine, where others can read it",
     )
     timeout_seconds: float = setting(
-        default=5.0, help="the most seconds a request may take in all, repeated or not", validator=between(0.05, 600)
+        default=5.0, help="the most seconds that a request may take, with its retries", validator=between(0.05, 600)
     )
     batch_size: int | None = setting(
-        default=None, help="the most texts of one request; never more than the provider takes",
+        default=None, help="the most texts of one request, within the limit of the provider",
         validator=_count(1, 2048),
     )  # fmt: skip
     query_prefix: str | None = setting(
-        default=None, help="what is put before a query, where it is not what the model wants", validator=_short
+        default=None, help="the text put before a query, if not the default of the model", validator=_short
     )
     passage_prefix: str | None = setting(
-        default=None, help="what is put before a passage, where it is not what the model wants", validator=_short
+        default=None, help="the text put before a passage, if not the default of the model", validator=_short
     )
     threads: int = setting(
         default=1, help="how many threads a model on this machine may use for one text", validator=_count(1, 64)
@@ -100,13 +104,13 @@ class EmbeddingSettings:
             self._check_remote()
         elif self._given("base_url", "api_key_env", "api_key"):
             raise Unfit(
-                f"`provider` is `{self.provider}`, which needs no `baseUrl`, `apiKeyEnv` or `apiKey`; take it out"
+                f"`provider` is `{self.provider}`, which needs no `baseUrl`, `apiKeyEnv` or `apiKey`; remove it"
             )
 
     def _check_nothing_chosen(self) -> None:
         if given := self._given(*_UNCHOSEN):
             raise Unfit(
-                f"`{given[0]}` says nothing while `provider` is `{self.provider}`; name a provider, or take it out"
+                f"`{given[0]}` has no effect while `provider` is `{self.provider}`; name a provider, or remove it"
             )
 
     def _check_remote(self) -> None:
@@ -116,7 +120,7 @@ class EmbeddingSettings:
         if self.provider == "openai-compatible" and self.base_url is None:
             raise Unfit("`provider` is `openai-compatible`, which needs `baseUrl`; set it")
         if self.api_key is not None and self.api_key_env is not None:
-            raise Unfit("`apiKey` and `apiKeyEnv` are both given; take one of them out")
+            raise Unfit("`apiKey` and `apiKeyEnv` are both given; remove one of them")
         self._check_key()
 
     def _check_key(self) -> None:
@@ -127,7 +131,8 @@ class EmbeddingSettings:
         sends_key = keyed or self.provider in {"openai", "voyage", "cohere"}
         if sends_key and url is not None and is_exposed(url) and not self.allow_insecure_http:
             raise Unfit(
-                "`baseUrl` is plain http to another machine, so the credential can be read on the way; use https, or"
+                "`baseUrl` is plain http to another machine, so others can read the credential on the way; use https,"
+                " or"
                 " set `allowInsecureHttp` to true"
             )
 

@@ -43,7 +43,8 @@ def normalised(rows: NDArray[Any], *, provider: str, count: int, dimensions: int
         raise failure(
             provider,
             "wrong_dimension",
-            f"The embedding provider {provider} gave vectors of another length than {dimensions}, or another number",
+            f"The embedding provider {provider} returned vectors of another length than {dimensions}, or too many or"
+            " too few",
             _CHECK,
         )
     values = rows.astype(np.float64)
@@ -53,8 +54,8 @@ def normalised(rows: NDArray[Any], *, provider: str, count: int, dimensions: int
         raise failure(
             provider,
             "not_finite",
-            f"The embedding provider {provider} gave a vector that is zero or holds a value that is no number",
-            "Try again; if it stays, choose another memory.local.embedding.model.",
+            f"The embedding provider {provider} returned a vector that is zero or holds a value that is not a number",
+            "Try again; if it happens again, choose another memory.local.embedding.model.",
         )
     values /= largest
     values /= np.sqrt(np.einsum("ij,ij->i", values, values))[:, None]

@@ -182,7 +182,7 @@ def _ordered(entries: Any) -> list[Any]:
         raise AnswerError("malformed", "does not hold a list of vectors where it should be")
     indices = [entry.get("index", at) for at, entry in enumerate(entries)]
     if any(type(index) is not int for index in indices) or sorted(indices) != [*range(len(entries))]:
-        raise AnswerError("malformed", "does not say which vector is whose")
+        raise AnswerError("malformed", "does not say which vector belongs to which text")
     placed = sorted(zip(indices, entries, strict=True), key=lambda pair: pair[0])
     return [entry.get("embedding") for _, entry in placed]
 
@@ -194,7 +194,7 @@ def _check(row: Any, dimensions: int) -> None:
         raise AnswerError("wrong_dimension", f"holds a vector of {len(row)} dimensions, not of {dimensions}")
     for value in row:
         if value is None:
-            raise AnswerError("not_finite", "holds a value that is no number")
+            raise AnswerError("not_finite", "holds a value that is not a number")
         # By type: `True` is an int too.
         if type(value) is not float and type(value) is not int:
             raise AnswerError("malformed", "holds something else than a list of numbers")

@@ -43,7 +43,7 @@ def status(memory: LocalMemory, words: Words, context: CommandContext, _report: 
 
 
 def list_(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
-    """Show what is active in this session, and what is recent."""
+    """Show the memories active in this session, and the newest."""
     _alone("list", words)
     return _listed(memory, context, RECENT)
 
@@ -52,9 +52,7 @@ def active(memory: LocalMemory, words: Words, context: CommandContext, _report: 
     """Show what is active in this session."""
     _alone("active", words)
     rows = _active(memory, Sight.of_command(context), RECENT)
-    return (
-        "\n".join(map(_row, rows)) or f"Nothing is active in this session, as far as this process knows. {_ELSEWHERE}"
-    )
+    return "\n".join(map(_row, rows)) or f"This process has recalled nothing in this session. {_ELSEWHERE}"
 
 
 def recent(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
@@ -83,16 +81,16 @@ def unpin(memory: LocalMemory, words: Words, context: CommandContext, report: Re
 def forget(memory: LocalMemory, words: Words, context: CommandContext, report: Report) -> str:
     """Show what would be forgotten; with the second word `yes`, forget it."""
     if not words or len(words) > 2 or words[1:] not in ((), (YES,)):  # noqa: PLR2004 - an id and a word
-        raise CommandRefused("Say which one: forget ID. `list` shows the ids; forget ID yes does it.")
+        raise CommandRefused("Name one memory: forget ID. `list` shows the ids; `forget ID yes` erases it.")
     found = _own(memory, words[0], context, lapsed=True)
     if len(words) == 1:
-        return f"This would be forgotten for good:\n{_row(found)}\nSay `forget {found.id} {YES}` to do it."
+        return f"This memory would be erased:\n{_row(found)}\nWrite `forget {found.id} {YES}` to erase it."
     gone = memory.engine.forget([found.id], Sight.of_command(context).own(memory.clock.now(), lapsed=True))
     if not gone:
         raise CommandRefused(_no_such(words[0]))
     report.event("memory_forgotten", memory=found.id, store=found.store.value)
     memory.trace("memory_forgotten", memory=found.id)
-    return f"{found.id} is forgotten: its text, its vectors and the texts in its history are erased."
+    return f"Memory {found.id} is forgotten: its text, its vectors and the texts in its history are erased."
 
 
 def why(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
@@ -101,30 +99,30 @@ def why(memory: LocalMemory, words: Words, context: CommandContext, _report: Rep
     sight = Sight.of_command(context)
     last = memory.recaller.last(sight)
     if last is None:
-        return f"Nothing was recalled in this session yet, as far as this process knows. {_ELSEWHERE}"
-    said = f"The gate said {last.decision.verdict}: {last.decision.reason}."
+        return f"This process has recalled nothing in this session. {_ELSEWHERE}"
+    said = f"The recall gate decided `{last.decision.verdict}`: {last.decision.reason}."
     if last.decision.verdict == "skip":
         return said
     if last.skipped is not None:
-        said = f"The last prompt was given nothing: {last.skipped.reason}. Before it:\n{said}"
+        said = f"Nothing was recalled for the last prompt: {last.skipped.reason}. For the prompt before it:\n{said}"
     seen = {each.id for each in memory.engine.get([hit.memory.id for hit in last.hits], _filters(memory, sight))}
     lines = [_explained(hit, last) for hit in last.hits if hit.memory.id in seen]
-    return "\n".join([said, *(lines or ["Nothing was found."])])
+    return "\n".join([said, *(lines or ["No memory was found."])])
 
 
 def search(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
     """Show what is found by words."""
     text = " ".join(words)[:_LONGEST_QUERY]
     if not text.strip():
-        raise CommandRefused("Say what to look for: search WORDS.")
+        raise CommandRefused("There are no words to search for: search WORDS.")
     sight = Sight.of_command(context)
     answer = memory.search(text, _filters(memory, sight), limit=FOUND)
     rows = [f"{hit.score:.2f} {_row(hit.memory)}" for hit in answer.hits]
-    return "\n".join(rows) if rows else ("Nothing was found." if sight.stores else _NOTHING)
+    return "\n".join(rows) if rows else ("No memory was found." if sight.stores else _NOTHING)
 
 
-_ELSEWHERE = "`beaver why` shows what the turns of others recalled."
-_NOTHING = "This memory shows nothing at the trust of this speaker."
+_ELSEWHERE = "`beaver why` explains turns of other processes."
+_NOTHING = "The trust of this user is too low to see memories."
 
 
 def _listed(memory: LocalMemory, context: CommandContext, most: int) -> str:
@@ -145,20 +143,20 @@ def _active(memory: LocalMemory, sight: Sight, most: int) -> list[Memory]:
 
 
 def _empty(filters: Filters) -> str:
-    return "Nothing is remembered yet." if filters.stores else _NOTHING
+    return "There are no memories yet." if filters.stores else _NOTHING
 
 
 def _pinned(
     memory: LocalMemory, name: str, words: Words, context: CommandContext, report: Report, *, pinned: bool
 ) -> str:
     if len(words) != 1:
-        raise CommandRefused(f"Say which one: {name} ID. `list` shows the ids.")
+        raise CommandRefused(f"Name one memory: {name} ID. `list` shows the ids.")
     found = _own(memory, words[0], context)
     own = Sight.of_command(context).own(memory.clock.now())
     if memory.engine.change(found.id, own, event=name.upper(), pinned=pinned) is None:
         raise CommandRefused(_no_such(words[0]))
     report.outcome(PLANE, OutcomeKind.UPDATED, memory=found.id, pinned=pinned)
-    return f"{found.id} is {'pinned' if pinned else 'not pinned any more'}: {_title(found)}"
+    return f"{found.id} is {'pinned' if pinned else 'no longer pinned'}: {_title(found)}"
 
 
 def _own(memory: LocalMemory, word: str, context: CommandContext, *, lapsed: bool = False) -> Memory:
@@ -173,12 +171,12 @@ def _own(memory: LocalMemory, word: str, context: CommandContext, *, lapsed: boo
 
 def _no_such(word: str) -> str:
     shown = word if word.isascii() and word.isdigit() and len(word) <= _LONGEST_ID else "that"
-    return f"There is no memory {shown} here that you may change. `list` shows the ids."
+    return f"There is no memory {shown} that you may change. `list` shows the ids."
 
 
 def _alone(name: str, words: Words) -> None:
     if words:
-        raise CommandRefused(f"`{name}` takes no words; nothing was done. Say `{name}` alone.")
+        raise CommandRefused(f"`{name}` takes no words; nothing was done. Write `{name}` alone.")
 
 
 def _filters(memory: LocalMemory, sight: Sight) -> Filters:
@@ -201,9 +199,9 @@ def _plain(text: str) -> str:
 
 def _explained(hit: Hit, last: Recall) -> str:
     given = "given" if hit.memory.id in last.given else "not given"
-    given += ", as it stands in the conversation" if hit.memory.id in last.said else ""
+    given += ", because the conversation already says it" if hit.memory.id in last.said else ""
     shares = ", ".join(f"{name} {share:.3f}" for name, share in hit.shares.items() if share)
-    return f"{hit.score:.3f} {_row(hit.memory)}\n      {given}; {shares or 'by date alone'}"
+    return f"{hit.score:.3f} {_row(hit.memory)}\n      {given}; {shares or 'by date only'}"
 
 
 RUNS: Mapping[str, Run] = MappingProxyType(

@@ -126,7 +126,7 @@ class Workers:
 
 
 def _refusal() -> Overloaded:
-    return Overloaded("The local memory takes no more calls now; try again later.")
+    return Overloaded("The local memory has too many waiting calls; try again later.")
 
 
 def _do(work: Callable[[], T], future: "asyncio.Future[T]") -> None:

@@ -33,7 +33,7 @@ PAGE = 300
 _PROVENANCE = 20
 """Tokens that a host spends on where a page comes from, at most: of a page it is always the same."""
 
-_CUT = "(the list is cut here)"
+_CUT = "(the list is cut off here)"
 
 
 @attrs.frozen(kw_only=True)

@@ -39,14 +39,14 @@ _PEOPLE = (
 )
 _AHEAD = "SELECT count(*) FROM indexed_words WHERE last > (SELECT coalesce(max(id), 0) FROM observations)"
 _RULES = (
-    (_OWNERS, "owners are counted wrongly"),
-    (_VERSIONS, "memories have versions that were not given yet"),
-    (_TWICE, "versions were given twice"),
+    (_OWNERS, "owners have wrong counts"),
+    (_VERSIONS, "memories have versions that do not exist yet"),
+    (_TWICE, "versions are used twice"),
     (_EMBEDDINGS, "embeddings do not belong to their memories"),
     (_LABELS, "labels do not belong to their memories"),
-    (_WAITING, "memories are neither embedded nor waiting for it, or both"),
+    (_WAITING, "memories are neither embedded nor waiting to be embedded, or are both"),
     (_AHEAD, "word indexes are ahead of the memories"),
-    (_PEOPLE, "people are counted wrongly"),
+    (_PEOPLE, "people have wrong counts"),
 )
 
 
@@ -71,7 +71,7 @@ def problems(connection: apsw.Connection) -> list[str]:
     if damaged:
         return damaged
     strays = len(connection.execute("PRAGMA foreign_key_check").fetchall())
-    references = [f"{strays} rows refer to what is not there."] if strays else []
+    references = [f"{strays} rows refer to rows that do not exist."] if strays else []
     return [*references, *_broken_rules(connection), *_word_problems(connection)]
 
 
@@ -89,7 +89,7 @@ def _word_problems(connection: apsw.Connection) -> list[str]:
     try:
         connection.execute("INSERT INTO observations_fts (observations_fts, rank) VALUES ('integrity-check', 1)")
     except apsw.CorruptError:
-        return ["The word index does not fit the memories."]
+        return ["The word index does not match the memories."]
     return []
 
 

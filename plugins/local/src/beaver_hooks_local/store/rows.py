@@ -80,7 +80,7 @@ def memory_of(row: Sequence[Any], owners: Mapping[int, Owner]) -> Memory:
             values[place] = kind(values[place])
         values[-1] = owners[values[-1]]
     except (ValueError, KeyError, OverflowError) as error:
-        raise apsw.CorruptError("a row that is no memory") from error
+        raise apsw.CorruptError("a row that is not a memory") from error
     for put, value in zip(_SLOTS, values, strict=True):
         put(memory, value)
     return memory
@@ -174,7 +174,7 @@ def retold(text: str) -> dict[str, Any]:
     try:
         return {name: _given(kinds.get(name), value) for name, value in json.loads(text).items()}
     except (ValueError, OverflowError) as error:
-        raise apsw.CorruptError("an entry that is no history") from error
+        raise apsw.CorruptError("an entry that is not a history entry") from error
 
 
 def _given(kind: Any, value: Any) -> Any:

@@ -26,7 +26,7 @@ def checked(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str
     known = schema["properties"]
     if unknown := [name for name in arguments if name not in known]:
         wanted = ", ".join(known)
-        raise ArgumentError(f"unknown arguments ({len(unknown)}); this tool takes: {wanted}.")
+        raise ArgumentError(f"unknown arguments ({len(unknown)}); the arguments are: {wanted}.")
     given = {name: value for name, value in arguments.items() if value is not None}
     if missing := [name for name in schema["required"] if name not in given]:
         raise ArgumentError(f"`{missing[0]}` is missing.")

@@ -26,7 +26,7 @@ def search(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report
     report.candidates((str(hit.memory.id), round(hit.score, 4)) for hit in answer.hits)
     asked = bool(text.strip())
     results = [shown.row(hit.memory, hit.score if asked else None) for hit in answer.hits]
-    by_words = {} if answer.keyword_only is None else {"note": "found by words alone: vectors cannot be had now"}
+    by_words = {} if answer.keyword_only is None else {"note": "found by words only: the embedder does not work now"}
     return {"count": len(results), "results": results, **by_words}
 
 
@@ -74,4 +74,4 @@ def sessions(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -
 
 
 def _none(rows: list[Any]) -> Answer:
-    return {} if rows else {"note": "there is no such memory here"}
+    return {} if rows else {"note": "there is no memory with this id"}

@@ -45,7 +45,7 @@ def holds_no_secret(new: NewMemory, _: Turn) -> None:
         *(t for each in lists for t in each),
     )
     if any(map(holds_secret, texts)):
-        raise Refusal("secret", "It holds a credential; leave that out. Credentials are never remembered.")
+        raise Refusal("secret", "The text holds a credential; leave it out. Credentials are never remembered.")
 
 
 GATES: tuple[Gate, ...] = (holds_no_secret,)
@@ -78,7 +78,7 @@ def _new(memory: LocalMemory, arguments: Mapping[str, Any], sight: Sight) -> New
     type_ = arguments.get("type", "discovery")
     expires = arguments.get("expires")
     if expires is not None and expires <= memory.clock.now():
-        raise Refusal("expired", "`expires` is in the past; give a later moment, or leave it out.")
+        raise Refusal("expired", "`expires` is in the past; give a later time, or leave it out.")
     same = ("title", "narrative", "facts", "tags", "related_files", "related_people")
     try:
         return NewMemory(
@@ -95,16 +95,16 @@ def _new(memory: LocalMemory, arguments: Mapping[str, Any], sight: Sight) -> New
             expires_at=expires,
         )
     except ValueError as error:
-        raise Refusal("invalid", "The title says nothing; say in one line what is to be remembered.") from error
+        raise Refusal("invalid", "The title is empty; write the fact to remember in one line.") from error
 
 
 def _store(arguments: Mapping[str, Any], sight: Sight) -> Store:
     store = Store(arguments["store"]) if "store" in arguments else default_store(sight.trust)
     if store is None:
-        raise Refusal("trust", "Nothing of what this speaker says is remembered: they are not known.")
+        raise Refusal("trust", "Nothing was remembered: the user of this turn has the trust `public`.")
     if store not in sight.stores:
         allowed = ", ".join(sight.stores)
-        raise Refusal("trust", f"This speaker may write to these stores only: {allowed or 'none'}.")
+        raise Refusal("trust", f"The user of this turn may write only to these stores: {allowed or 'none'}.")
     return store
 
 
