@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FOLDER = "notices"
 """The folder in the state folder with one empty file for each thing that was said."""
 
-ONCE = "This is said once; `beaver check` repeats it."
+ONCE = "This line is shown once; `beaver check` repeats it."
 
 _LEFT_OUT = "event=beaver_hooks.plugin_unavailable "
 _RENAMED = "event=beaver_hooks.setting_renamed "

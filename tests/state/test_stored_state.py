@@ -154,7 +154,7 @@ def test_confirmations(stored):
     path.write_text(path.read_text("utf-8").replace('"enabled": true', '"enabled": false'), "utf-8")
     stored.beaver("trust", "--show", code=1)
 
-    assert "No file waits to be confirmed.\n" == unchanged
+    assert "No file needs to be confirmed.\n" == unchanged
 
 
 def test_the_switch(stored, monkeypatch):

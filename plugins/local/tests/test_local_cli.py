@@ -257,6 +257,10 @@ def without_moments(line):
     return json.dumps({name: value for name, value in json.loads(line).items() if name not in {"id", "updated_at"}})
 
 
+def everywhere(*_):
+    return "global"
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -281,7 +285,9 @@ def test_a_wrong_line_is_named(line, said):
     """What stood before it is given, and the error says which line, what is wrong, and no value of what was sent."""
     batches = []
     with pytest.raises(NotTaken) as caught:
-        batches.extend(read_lines([b'{"title": "good"}', b"", line.encode(), b'{"title": "behind"}'], {}, None))
+        batches.extend(
+            read_lines([b'{"title": "good"}', b"", line.encode(), b'{"title": "behind"}'], {}, None, everywhere)
+        )
 
     assert [["good"]] == [[new.title for new in batch] for batch in batches]
     assert str(caught.value).startswith(f"Line 3 is not a memory: {said}")
@@ -316,7 +322,7 @@ def test_a_credential_is_not_remembered():
     """A field that holds one is refused, without showing it."""
     canary = make_canary()
     with pytest.raises(NotTaken) as caught:
-        from_fields({"title": "a", "facts": (f"It is {canary.reveal()}",)}, Owner())
+        from_fields({"title": "a", "facts": (f"It is {canary.reveal()}",)}, Owner(), everywhere)
 
     canary.assert_clean(str(caught.value))
 

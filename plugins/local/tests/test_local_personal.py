@@ -164,8 +164,11 @@ async def test_commands_of_a_conversation_take_ids_of_the_person(host, own_home)
         listed = await commanded(two, "recent")
         forgot = await commanded(two, "forget", str(FIRST), "yes")
         left = await commanded(two, "recent")
-    assert (f"{FIRST} is pinned: {TEA}", f"{FIRST} is forgotten") == (pinned, forgot[: len(f"{FIRST} is forgotten")])
-    assert ([f"[{FIRST}]"], "Nothing is remembered yet.") == ([line.split()[0] for line in listed.splitlines()], left)
+    assert (f"{FIRST} is pinned: {TEA}", f"Memory {FIRST} is forgotten") == (
+        pinned,
+        forgot[: len(f"Memory {FIRST} is forgotten")],
+    )
+    assert ([f"[{FIRST}]"], "There are no memories yet.") == ([line.split()[0] for line in listed.splitlines()], left)
     assert [] == holding(database(own_home).parent, "green tea")
 
 
@@ -242,8 +245,19 @@ async def test_a_folder_of_the_earlier_version_opens(host, own_home, earlier):
     )  # fmt: skip
 
 
+async def test_a_new_memory_holds_in_its_project_unless_it_is_a_preference(host):
+    """A turn that names no project writes facts for the project that it runs in, and preferences for all of them."""
+    async with host("one") as one:
+        written = [
+            (await tool(one, "memory_write", title=title, type=type_, project=""))["id"]
+            for title, type_ in ((BRANCH, "fact"), (TEA, "preference"))
+        ]
+    async with host("two") as two:
+        assert ([1, FIRST], [TEA]) == (written, await titles(two, project=""))
+
+
 async def test_the_same_said_again_is_what_an_earlier_version_left(host, own_home, earlier):
-    """It is one more mention of that, and in another project a memory of the person; in both it is shown once."""
+    """It is one more mention of that, and in another project a memory of that project; in both it is shown once."""
     async with host("one") as one:
         again = await tool(one, "memory_write", title=TEA, type="discovery", project="")
     async with host("two") as two:
@@ -251,7 +265,7 @@ async def test_the_same_said_again_is_what_an_earlier_version_left(host, own_hom
     async with host("one") as one:
         third = await tool(one, "memory_write", title=TEA, type="discovery", project="")
         found = await titles(one, "tea")
-    assert [("duplicate", 1, 2), ("stored", FIRST, None), ("duplicate", 1, 3)] == [
+    assert [("duplicate", 1, 2), ("stored", 1, None), ("duplicate", 1, 3)] == [
         (each["outcome"], each["id"], each.get("mentions")) for each in (again, other, third)
     ]
     assert [TEA] == found
@@ -264,7 +278,7 @@ async def test_what_an_earlier_version_left_is_changed_and_forgotten_there(host,
         history = await tool(one, "memory_history", observation_id=1)
         forgot = await commanded(one, "forget", "1", "yes")
     assert ("1 is pinned", ["ADD", "PIN"]) == (pinned[:11], [each["event"] for each in history["history"]])
-    assert ("1 is forgotten", []) == (forgot[:14], holding(earlier, "green tea"))
+    assert ("Memory 1 is forgotten", []) == (forgot[:21], holding(earlier, "green tea"))
 
 
 # --- Every operation over both -------------------------------------------------------------------------------------------
@@ -429,7 +443,7 @@ def test_a_forgetting_that_fails_half_way(tmp_path):
         )
         engine.reindex()
         (tmp_path / "project" / "memory.db").rename(tmp_path / "project" / "away.db")
-        with pytest.raises(StoreError, match="vanished"):
+        with pytest.raises(StoreError, match="disappeared"):
             engine.forget(ids, seen())
     assert [] == holding(tmp_path / "person", "zebra")
 
@@ -559,7 +573,7 @@ def test_a_check_names_the_database(tmp_path):
         with contextlib.closing(sqlite3.connect(tmp_path / "person" / "memory.db")) as connection:
             connection.execute("UPDATE owners SET live = live + 1")
             connection.commit()
-        assert [f"{tmp_path / 'person' / 'memory.db'}: 1 owners are counted wrongly."] == engine.store.check()
+        assert [f"{tmp_path / 'person' / 'memory.db'}: 1 owners have wrong counts."] == engine.store.check()
 
 
 def test_a_folder_that_cannot_be_looked_into(tmp_path, monkeypatch):

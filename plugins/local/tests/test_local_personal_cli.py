@@ -87,9 +87,9 @@ def titles(ran):
 
 
 def test_what_is_added_in_one_project_is_found_in_the_other(beaver):
-    """A memory without a project is listed, searched, shown, pinned, exported and forgotten in each project."""
-    added = beaver("one", "add", TEA)
-    own = beaver("one", "add", BRANCH, "--project", "one")
+    """A preference is listed, searched, shown, pinned, exported and forgotten in each project."""
+    added = beaver("one", "add", TEA, "--type", "preference")
+    own = beaver("one", "add", BRANCH)
     listed = beaver("two", "list", "--json")
     found = beaver("two", "search", "tea", "--json")
     pinned = beaver("two", "pin", FIRST)
@@ -108,7 +108,7 @@ def test_what_is_added_in_one_project_is_found_in_the_other(beaver):
 def test_a_file_of_both_kinds_is_added_where_each_belongs(beaver):
     """Lines of JSON are routed one by one; added again, and in another project, what holds everywhere is there."""
     lines = "".join(f"{json.dumps(each)}\n" for each in (
-        {"title": TEA}, {"title": BRANCH, "scope": "project"}, {"title": "Tea is at four.", "scope": "global"},
+        {"title": TEA, "type": "preference"}, {"title": BRANCH}, {"title": "Tea is at four.", "scope": "global"},
     ))  # fmt: skip
     first, again, other = (beaver(name, "add", "--json-lines", "--json", stdin=lines) for name in ("one", "one", "two"))
     ids = [FIRST, 1, FIRST + 1]
@@ -120,8 +120,8 @@ def test_a_file_of_both_kinds_is_added_where_each_belongs(beaver):
 
 def test_numbers_indexes_and_checks_are_of_both(beaver):
     """`stats`, `reindex` and `check` are about both databases."""
-    beaver("one", "add", TEA)
-    beaver("one", "add", BRANCH, "--project", "one")
+    beaver("one", "add", TEA, "--type", "preference")
+    beaver("one", "add", BRANCH)
     stats, indexed, checked = (beaver("one", name, "--json").json for name in ("stats", "reindex", "check"))
     assert (2, {"project": 1, "person": 1}) == (stats["memories"], stats["databases"])
     assert ({"embedded": 0, "indexed": 2}, {"ok": True, "problems": []}) == (indexed, checked)
@@ -129,11 +129,15 @@ def test_numbers_indexes_and_checks_are_of_both(beaver):
 
 def test_a_damaged_database_of_the_person(beaver, own_home):
     """The project's memories are listed with a line that says what is left out; `check` names the file."""
-    beaver("one", "add", TEA)
-    beaver("one", "add", BRANCH, "--project", "one")
+    beaver("one", "add", TEA, "--type", "preference")
+    beaver("one", "add", BRANCH)
     path = plugin_folder(own_home) / "memory.db"
     path.write_bytes(b"This is no database, and somebody may need it. " * 100)
-    listed, refused, checked = beaver("one", "list", "--json"), beaver("one", "add", "Owls."), beaver("one", "check")
+    listed, refused, checked = (
+        beaver("one", "list", "--json"),
+        beaver("one", "add", "Owls.", "--scope", "global"),
+        beaver("one", "check"),
+    )
     said = (
         f"The memory store {path} is damaged; move it (with its -wal and -shm files) away, or restore it from a backup."
     )

@@ -529,7 +529,7 @@ def test_a_renamed_setting_is_told_and_migrated(cli, install, configured):
     assert (3, True) == (refused.code, "an old name of `mostPerTurn`, which is given too" in refused.err)
     assert {"mostPerTurn": 3, "inner": {"words": "a"}} == json.loads(path.read_text())["plugins"]["lines"]
     assert ([0, 0], False) == (ran, "is called" in after.out)
-    assert "says that already; nothing is written" in ended.out
+    assert "has that value already; nothing was written" in ended.out
 
 
 def test_migrate_without_a_configuration(cli, scratch):

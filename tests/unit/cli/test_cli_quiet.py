@@ -119,5 +119,5 @@ def test_a_notice_is_said_once_per_state_folder(cli, install, configured, comman
     checked, listed = cli("check"), cli("memory")
 
     said = "a move is possible; `beaver move` makes it"
-    assert [f"noticing: {said}. This is said once; `beaver check` repeats it.\n", ""] == [first.err, again.err]
+    assert [f"noticing: {said}. This line is shown once; `beaver check` repeats it.\n", ""] == [first.err, again.err]
     assert [(0, True), (0, True)] == [(each.code, said in " ".join(each.out.split())) for each in (checked, listed)]
