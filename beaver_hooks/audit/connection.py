@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from beaver_hooks.files import LocksMissing
+from beaver_toolkit.locks import LocksMissing
 
 if TYPE_CHECKING:
     import apsw

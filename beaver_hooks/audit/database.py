@@ -20,7 +20,7 @@ from beaver_hooks.audit.connection import (
     prepare_writing,
     sqlite,
 )
-from beaver_hooks.files import create_once, sweep
+from beaver_toolkit.files import create_once, sweep
 
 if TYPE_CHECKING:
     import apsw

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.audit.connection import DatabaseError, connect, faults, immediate, migrations, prepare_writing, sqlite
 from beaver_hooks.file_trust import StateFiles
-from beaver_hooks.files import create_once, sweep
+from beaver_toolkit.files import create_once, sweep
 
 if TYPE_CHECKING:
     import apsw

@@ -17,7 +17,7 @@ from beaver_hooks.cli.examining.findings import Finding, ok, problem, warning
 from beaver_hooks.cli.stored import is_there
 from beaver_hooks.cli.wording import counted
 from beaver_hooks.config.paths import printable
-from beaver_hooks.files import STRAY_AFTER
+from beaver_toolkit.files import STRAY_AFTER
 
 MEBIBYTE = 2**20
 LITTLE, HARDLY_ANY = 512 * MEBIBYTE, 32 * MEBIBYTE

@@ -4,7 +4,6 @@ import contextlib
 import errno
 import os
 import queue
-import sys
 import threading
 from datetime import UTC, datetime
 from functools import partial
@@ -387,10 +386,13 @@ def test_a_disk_without_links_and_locks_is_refused(tmp_path, monkeypatch):
     def fail(*_):
         raise OSError(errno.EPERM, "no links")
 
+    def fail_without_locks(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
     folder = tmp_path / "state"
     make_state_folder(folder)
     monkeypatch.setattr(os, "link", fail)
-    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setattr("fcntl.flock", fail_without_locks)
 
     sentence = unavailable(partial(Trail.open, folder, on_state=print))
     assert sentence == (

@@ -11,13 +11,13 @@ from beaver_hooks_local.engine import BATCH, DATABASE, INDEXES, MemoryEngine
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.hosting.embedders import Embedders, make_embedders, remember
 from beaver_hooks_local.hosting.health import Troubles
-from beaver_hooks_local.hosting.working import THREADS
 from beaver_hooks_local.index.nearest import TableSearch
 from beaver_hooks_local.injecting.recalling import Recaller
 from beaver_hooks_local.query import Answer, Query
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.store.sqlite import SqliteStore
 from beaver_hostspecs import Clock, Report
+from beaver_toolkit.workers import THREADS
 
 MOST_TOUCHED = 10_000
 """Memories of which it is remembered that they were recalled, until that is written down."""

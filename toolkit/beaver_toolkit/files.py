@@ -1,52 +1,42 @@
-"""Writes small files whole or not at all, private and durable, whatever other processes do at the same time."""
+"""Writes small files whole or not at all, private and durable, while other processes write them too."""
 
 import contextlib
-import errno
 import os
 import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from beaver_toolkit.locks import PRIVATE, locked
+
 STRAY_AFTER = 60.0
-"""Seconds after which a temporary file belongs to nobody any more."""
-
-
-_PRIVATE = 0o600
-
-
-class LocksMissing(OSError):
-    """Files cannot be locked on this system."""
-
-    def __init__(self) -> None:
-        super().__init__(errno.ENOLCK, "this system has no file locks")
+"""Seconds after which the process that wrote a temporary file counts as gone."""
 
 
 def create_once(path: Path, content: bytes) -> bool:
-    """Make `path` (0600) with `content` unless it exists; say whether it was made here.
+    """Make `path` (0600) with `content` unless it exists; return whether this call made it.
 
-    Whoever sees the file sees all of it: it is written and synced under a temporary name, and then linked,
-    which fails where the name is taken. A file system without hard links is written under an exclusive lock
-    instead.
+    A reader sees the whole file or none: it is written and synced under a temporary name and then linked, which fails
+    where the name is taken. Without hard links it is renamed under an exclusive lock (`beaver_toolkit.locks`).
 
     Raises:
-        LocksMissing: there are neither hard links nor file locks.
+        LocksMissing: the file system has neither hard links nor locks.
         OSError: it cannot be written.
     """
     with _written(path, content) as temporary:
         return _publish(temporary, path)
 
 
-def replace(path: Path, content: bytes, *, mode: int = _PRIVATE) -> None:
-    """Put a file with `content` in the place of `path`, whole or not at all.
+def replace(path: Path, content: bytes, *, mode: int = PRIVATE) -> None:
+    """Replace `path` with a file that holds `content`, whole or not at all.
 
-    Two processes that change what they read must hold a lock while they do; see `locked`.
+    A process that writes what it has read and changed holds a lock meanwhile; see `beaver_toolkit.locks`.
 
     Raises:
-        OSError: it cannot be written; what was there is as it was.
+        OSError: it cannot be written; the old file is unchanged.
     """
     with _written(path, content) as temporary:
-        if mode != _PRIVATE:
+        if mode != PRIVATE:
             temporary.chmod(mode)
         temporary.replace(path)
         sync_folder(path.parent)
@@ -57,33 +47,13 @@ def sweep(path: Path, *, older_than: float = STRAY_AFTER) -> None:
 
     Args:
         path: the file that they were to become.
-        older_than: their least age in seconds; 0 where a lock says that nobody else is writing.
+        older_than: their least age in seconds; 0 where the caller holds the lock of all writers.
     """
     for stray in path.parent.glob(f".{path.name}.*.tmp"):
         # Another process may sweep, or finish, at the same moment.
         with contextlib.suppress(OSError):
             if time.time() - stray.stat().st_mtime >= older_than:
                 stray.unlink()
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the exclusive lock that the file `path` stands for; it is made if need be, and stays.
-
-    Raises:
-        LocksMissing: this system has no file locks.
-        OSError: the file cannot be made or locked.
-    """
-    try:
-        import fcntl  # noqa: PLC0415 - Windows lacks it, and importing this module must work there
-    except ImportError:
-        raise LocksMissing from None
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def sync_folder(folder: Path) -> None:
@@ -99,7 +69,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _written(path: Path, content: bytes) -> Iterator[Path]:
-    """Give a synced temporary file beside `path`, and take it away unless it has become `path`."""
+    """Yield a synced temporary file beside `path`; remove it unless it has become `path`."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
         _write(temporary, content)
@@ -109,7 +79,7 @@ def _written(path: Path, content: bytes) -> Iterator[Path]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         file.flush()
