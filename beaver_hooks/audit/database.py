@@ -8,23 +8,14 @@ instead of failing.
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from beaver_hooks.audit.chain import GENESIS, ChainedEvent, Fields, Head
-from beaver_hooks.audit.connection import (
-    DatabaseError,
-    connect,
-    faults,
-    immediate,
-    prepare_reading,
-    prepare_writing,
-    sqlite,
-)
-from beaver_toolkit.files import create_once, sweep
+from beaver_toolkit.sqlite.connections import integrity_problems
+from beaver_toolkit.sqlite.database import Database as SqliteDatabase
+from beaver_toolkit.sqlite.errors import translated
+from beaver_toolkit.sqlite.migrations import read_migrations
 
-if TYPE_CHECKING:
-    import apsw
-
+PACKAGE = "beaver_hooks.audit"
 DATABASE = "host.db"
 RECEIPTS_KEPT = 10_000
 
@@ -48,61 +39,43 @@ INSERT INTO health VALUES (?, ?, ?) ON CONFLICT (plugin) DO UPDATE SET
 
 
 class Database:
-    """One connection. Used by one thread at a time; the caller sees to that."""
+    """The audit trail, receipts and health in one open database. Used by one thread at a time."""
 
-    def __init__(self, connection: "apsw.Connection", path: Path) -> None:
-        self._connection = connection
-        self._path = path
-        self._inode = _inode(path)
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
+        self._connection = database.connection
 
     @classmethod
     def write(cls, folder: Path) -> "Database":
-        """Open the database for writing; make it, or bring it up to date, where that is needed.
+        """Open the database for writing; make it, or migrate it, where that is needed.
 
         Raises:
             DatabaseError: it cannot be opened or is not ours. It is never replaced by a new one.
         """
-        path = folder / DATABASE
-        with faults():
-            sweep(path)
-            if path.is_symlink():
-                raise DatabaseError("not_ours")  # it would lead our writes into somebody else's database
-            # Ours to make, so that it is private from its first moment; SQLite gives -wal and -shm its mode.
-            if not path.exists():
-                create_once(path, b"")
-            return cls(connect(path, prepare_writing), path)
+        return cls(SqliteDatabase.open(folder / DATABASE, read_migrations(PACKAGE)))
 
     @classmethod
     def read(cls, folder: Path, *, wait: float | None = None) -> "Database":
-        """Open the database for reading; it may wait only so long for the locks of other processes.
+        """Open the database for reading; it waits `wait` seconds at most for the locks of other processes.
 
         Raises:
-            DatabaseError: there is none, it cannot be opened or is not ours.
+            DatabaseError: it is missing, cannot be opened or is not ours.
         """
-        path = folder / DATABASE
-        with faults():
-            if not path.exists():
-                raise DatabaseError("missing")
-            return cls(connect(path, prepare_reading, wait=wait), path)
+        return cls(SqliteDatabase.read(folder / DATABASE, read_migrations(PACKAGE), busy_seconds=wait))
 
     def close(self) -> None:
         """Close the connection."""
-        with contextlib.suppress(sqlite().Error):
-            self._connection.close()
+        self._database.close()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """Hold the write lock for a block; commit at its end, durably, or undo all of it.
+        """Hold the write lock for a block; commit at its end, durably, or roll all of it back.
 
         Raises:
             DatabaseError: nothing of the block was written, or the file no longer has its name.
         """
-        with faults():
-            with immediate(self._connection):
-                yield
-            # Writing to a file that was deleted succeeds, and nobody will ever read it.
-            if _inode(self._path) != self._inode:
-                raise DatabaseError("missing")
+        with self._database.transaction():
+            yield
 
     def head(self) -> Head:
         """Return the last record's number and code."""
@@ -148,29 +121,28 @@ class Database:
 
     def has_records(self) -> bool:
         """Whether anything was ever appended."""
-        with faults():
+        with translated():
             return self.head().seq > 0
 
     def tail(self, limit: int) -> list[ChainedEvent]:
         """Return the last records, oldest first."""
-        with faults():
+        with translated():
             rows = self._connection.execute(_RECORDS + " ORDER BY seq DESC LIMIT ?", (limit,)).fetchall()
         return [_record(*row) for row in reversed(rows)]
 
     def records(self) -> Iterator[ChainedEvent]:
         """Yield all records by number, as they were at one moment."""
-        with faults():
+        with translated():
             for row in self._connection.execute(_RECORDS + " ORDER BY seq"):
                 yield _record(*row)
 
     def integrity(self) -> list[str]:
         """Return what SQLite finds wrong with the file; nothing when it is sound."""
-        with faults():
-            found = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check(20)")]
-        return [problem for problem in found if problem != "ok"]
+        with translated():
+            return integrity_problems(self._connection)
 
     def _pairs(self, sql: str, *bindings: str | int) -> list[tuple[str, str]]:
-        with faults():
+        with translated():
             rows = self._connection.execute(sql, bindings).fetchall()
         return [(str(one), str(other)) for one, other in rows]
 
@@ -183,10 +155,3 @@ def _record(seq: int, mac: bytes | None, *fields: bytes | None) -> ChainedEvent:
 
 def _text(value: bytes | None) -> str | None:
     return None if value is None else value.decode("utf-8", "surrogateescape")
-
-
-def _inode(path: Path) -> tuple[int, int]:
-    with contextlib.suppress(FileNotFoundError):
-        found = path.stat()
-        return found.st_dev, found.st_ino
-    return 0, 0

@@ -39,7 +39,7 @@ def replace(path: Path, content: bytes, *, mode: int = PRIVATE) -> None:
         if mode != PRIVATE:
             temporary.chmod(mode)
         temporary.replace(path)
-        sync_folder(path.parent)
+        sync(path.parent)
 
 
 def sweep(path: Path, *, older_than: float = STRAY_AFTER) -> None:
@@ -56,11 +56,11 @@ def sweep(path: Path, *, older_than: float = STRAY_AFTER) -> None:
                 stray.unlink()
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in `folder` durable, where the system can."""
-    # Windows cannot open a folder; there the rename itself is all there is.
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, durable, where the system can."""
+    # Windows cannot open a folder; a rename is all that it offers.
     with contextlib.suppress(PermissionError):
-        descriptor = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
@@ -93,7 +93,7 @@ def _publish(temporary: Path, path: Path) -> bool:
         return False
     except OSError:
         return _publish_locked(temporary, path)
-    sync_folder(path.parent)
+    sync(path.parent)
     return True
 
 
@@ -102,5 +102,5 @@ def _publish_locked(temporary: Path, path: Path) -> bool:
         if os.path.lexists(path):
             return False
         temporary.replace(path)
-        sync_folder(path.parent)
+        sync(path.parent)
         return True

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_toolkit.files import create_once, replace, sweep, sync_folder
+from beaver_toolkit.files import create_once, replace, sweep, sync
 from beaver_toolkit.locks import LocksMissing
 
 
@@ -112,4 +112,4 @@ def test_a_folder_that_cannot_be_opened_is_not_synced(monkeypatch):
     """Where the system cannot open folders, nothing is raised."""
     monkeypatch.setattr(os, "open", fail_with(errno.EACCES))
 
-    sync_folder(Path("anywhere"))
+    sync(Path("anywhere"))

@@ -53,12 +53,6 @@ def events(connection: "apsw.Connection", number: int, limit: int) -> tuple[Hidd
     )
 
 
-def integrity(connection: "apsw.Connection") -> list[str]:
-    """Return what SQLite finds wrong with the file; nothing when it is sound."""
-    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)").fetchall()]
-    return [problem for problem in found if problem != "ok"]
-
-
 def _info(row: Sequence[Any]) -> SessionInfo:
     session, user, title, created, updated, count, hidden = row
     return SessionInfo(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import attrs
 
-from beaver_hooks.agent.sessions.connecting import DATABASE as SESSIONS
+from beaver_hooks.agent.sessions.database import DATABASE as SESSIONS
 from beaver_hooks.audit.database import DATABASE as TRAIL
 from beaver_hooks.audit.key import KEY_FILE
 from beaver_hooks.cli.examining.findings import Finding, ok, problem, warning
