@@ -10,7 +10,7 @@ import pytest
 from beaver_hostspecs import CONTRACT_VERSION
 
 ROOT = Path(__file__).parents[2]
-OURS = (".ci", "beaver_hooks", "benchmarks", "docs", "hostspecs", "plugins", "tests", "toolkit")
+OURS = (".ci", "beaver_hooks", "benchmarks", "docs", "hostspecs", "plugins", "tests", "toolkit", "tools")
 TEXT = {".json", ".md", ".py", ".sql", ".toml", ".txt", ".yaml", ".yml", ".cfg", ""}
 PAGES = [
     *sorted(ROOT.glob("*.md")),
