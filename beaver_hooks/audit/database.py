@@ -1,4 +1,4 @@
-"""The host's database: SQL and nothing else.
+"""The host's database: its statements, which are in `queries.sql`.
 
 One SQLite file in WAL mode. A commit is durable when it returns (`synchronous=FULL`), and every write
 transaction takes the write lock at its beginning, so that processes which append at the same time queue up
@@ -14,28 +14,13 @@ from beaver_toolkit.sqlite.connections import integrity_problems
 from beaver_toolkit.sqlite.database import Database as SqliteDatabase
 from beaver_toolkit.sqlite.errors import translated
 from beaver_toolkit.sqlite.migrations import read_migrations
+from beaver_toolkit.sqlite.queries import Queries
 
 PACKAGE = "beaver_hooks.audit"
 DATABASE = "host.db"
 RECEIPTS_KEPT = 10_000
 
-# As bytes: what somebody wrote past us need not be text, and must not keep verification from naming it.
-_RECORDS = """
-SELECT seq, CAST(mac AS BLOB), CAST(at AS BLOB), CAST(name AS BLOB), CAST(plugin AS BLOB), CAST(hook AS BLOB),
-       CAST(turn AS BLOB), CAST(session AS BLOB), CAST(facts AS BLOB)
-FROM audit
-"""
-
-_PUT_HEALTH = """
-INSERT INTO health VALUES (?, ?, ?) ON CONFLICT (plugin) DO UPDATE SET
-    body = CASE
-        WHEN json_valid(health.body) AND json_extract(health.body, '$.suspension.moved')
-            BETWEEN coalesce(json_extract(excluded.body, '$.suspension.moved'), '') AND excluded.updated
-        THEN json_set(excluded.body, '$.suspension', json_extract(health.body, '$.suspension'))
-        ELSE excluded.body
-    END,
-    updated = excluded.updated
-"""
+_SQL = Queries(Path(__file__).with_name("queries.sql"))
 
 
 class Database:
@@ -79,45 +64,37 @@ class Database:
 
     def head(self) -> Head:
         """Return the last record's number and code."""
-        row = self._connection.execute("SELECT seq, mac FROM audit ORDER BY seq DESC LIMIT 1").fetchone()
+        row = self._connection.execute(_SQL["head"]).fetchone()
         return Head(seq=row[0], mac=row[1]) if row else Head(seq=0, mac=GENESIS)
 
     def add_records(self, rows: Sequence[tuple[object, ...]]) -> None:
         """Append records: number, fields, code."""
-        self._connection.executemany("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self._connection.executemany(_SQL["add_record"], rows)
 
     def put_receipts(self, rows: Sequence[tuple[str, str, str]]) -> None:
         """Store receipts (turn, at, body) over older ones of their turns; keep the newest `RECEIPTS_KEPT`."""
-        self._connection.executemany(
-            "INSERT INTO receipts VALUES (?, ?, ?)"
-            " ON CONFLICT (turn) DO UPDATE SET at = excluded.at, body = excluded.body",
-            rows,
-        )
-        self._connection.execute(
-            "DELETE FROM receipts WHERE rowid IN"
-            " (SELECT rowid FROM receipts ORDER BY at DESC, rowid DESC LIMIT -1 OFFSET ?)",
-            (RECEIPTS_KEPT,),
-        )
+        self._connection.executemany(_SQL["put_receipt"], rows)
+        self._connection.execute(_SQL["drop_old_receipts"], (RECEIPTS_KEPT,))
 
     def put_health(self, rows: Sequence[tuple[str, str, str]]) -> None:
         """Store the health (plugin, body, updated) of plugins over what was known of them.
 
         A suspension that another host has moved later stays: who writes may not have heard of it.
         """
-        self._connection.executemany(_PUT_HEALTH, rows)
+        self._connection.executemany(_SQL["put_health"], rows)
 
     def receipts(self, limit: int) -> list[tuple[str, str]]:
         """Return the newest receipts (turn, body), newest first."""
-        return self._pairs("SELECT turn, body FROM receipts ORDER BY at DESC, rowid DESC LIMIT ?", limit)
+        return self._pairs(_SQL["receipts"], limit)
 
     def receipt(self, turn: str) -> str | None:
         """Return the body of one turn's receipt."""
-        pairs = self._pairs("SELECT turn, body FROM receipts WHERE turn = ?", turn)
+        pairs = self._pairs(_SQL["receipt"], turn)
         return pairs[0][1] if pairs else None
 
     def health(self) -> list[tuple[str, str]]:
         """Return every plugin's health (plugin, body), by name."""
-        return self._pairs("SELECT plugin, body FROM health ORDER BY plugin")
+        return self._pairs(_SQL["health"])
 
     def has_records(self) -> bool:
         """Whether anything was ever appended."""
@@ -127,13 +104,13 @@ class Database:
     def tail(self, limit: int) -> list[ChainedEvent]:
         """Return the last records, oldest first."""
         with translated():
-            rows = self._connection.execute(_RECORDS + " ORDER BY seq DESC LIMIT ?", (limit,)).fetchall()
+            rows = self._connection.execute(_SQL["last_records"], (limit,)).fetchall()
         return [_record(*row) for row in reversed(rows)]
 
     def records(self) -> Iterator[ChainedEvent]:
         """Yield all records by number, as they were at one moment."""
         with translated():
-            for row in self._connection.execute(_RECORDS + " ORDER BY seq"):
+            for row in self._connection.execute(_SQL["records"]):
                 yield _record(*row)
 
     def integrity(self) -> list[str]:

@@ -16,6 +16,7 @@ from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.errors import DatabaseError, translated
 from beaver_toolkit.sqlite.files import back_up, drop_backups, make, sweep
 from beaver_toolkit.sqlite.migrations import migrate, version_of
+from beaver_toolkit.sqlite.queries import Queries
 from beaver_toolkit.sqlite.readers import MOST_READERS, ReaderPool
 
 FIRST = "CREATE TABLE notes (text TEXT NOT NULL) STRICT"
@@ -307,3 +308,34 @@ def test_every_error_has_a_category(error, expected):
             raise error
 
     assert expected == category(fail)
+
+
+# --- Queries --------------------------------------------------------------------------------------------------------
+
+
+def test_named_queries(tmp_path):
+    """Each query of a file is found by its name, with its comments, and an unknown name is an error."""
+    path = tmp_path / "queries.sql"
+    path.write_text(
+        "-- What the file is for.\n\n-- name: add\nINSERT INTO notes\nVALUES (?);\n\n-- name: all_1\nSELECT 1\n"
+    )
+    queries = Queries(path)
+
+    assert (("add", "all_1"), "INSERT INTO notes\nVALUES (?);", "SELECT 1") == (
+        queries.names(),
+        queries["add"],
+        queries["all_1"],
+    )
+    with pytest.raises(KeyError):
+        queries["gone"]
+
+
+@pytest.mark.parametrize(
+    "text", ["-- name: a\nSELECT 1\n-- name: a\nSELECT 2\n", "-- name: a\n\n-- name: b\nSELECT 1\n"]
+)
+def test_a_file_of_queries_that_is_wrong(tmp_path, text):
+    """A name that is given twice, or that has no query, is an error that names the file."""
+    path = tmp_path / "queries.sql"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"queries\.sql gives a name twice, or a name without a query"):
+        Queries(path)["a"]

@@ -9,6 +9,7 @@ from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.file_trust import StateFiles
 from beaver_toolkit.sqlite.database import Database
 from beaver_toolkit.sqlite.migrations import read_migrations
+from beaver_toolkit.sqlite.queries import Queries
 
 if TYPE_CHECKING:
     import apsw
@@ -18,6 +19,7 @@ FILES = tuple(f"{DATABASE}{end}" for end in ("", "-wal", "-shm", "-journal"))
 """The database, and what SQLite keeps beside it: it changes the database by a log that it finds there."""
 
 PACKAGE = "beaver_hooks.agent.sessions"
+SQL = Queries(Path(__file__).with_name("queries.sql"))
 
 _REMEDIES = {
     "locked": "is locked by another process for too long; end that process or try again",

@@ -8,7 +8,7 @@ import attrs
 
 from beaver_hooks.agent.errors import SessionError, UnknownSession
 from beaver_hooks.agent.sessions import reading, rows
-from beaver_hooks.agent.sessions.database import SessionDatabase
+from beaver_hooks.agent.sessions.database import SQL, SessionDatabase
 from beaver_hooks.agent.sessions.query import SearchScope, session_term, user_term
 from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, Resumed, SearchHit, Session, SessionInfo
 from beaver_hooks.agent.sessions.searching import search
@@ -133,7 +133,7 @@ class Work:
         with self._database.writing() as connection:
             rows.delete(connection, self._find(session)[0])
             # Interior pages of the index may still name a term.
-            connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+            connection.execute(SQL["optimise_words"])
         engine = driver()
         with contextlib.suppress(engine.BusyError):
             # Another process reads the log; whoever deletes next, or closes last, empties it.
@@ -161,7 +161,7 @@ class Work:
 
     def session_count(self) -> int:
         """Return how many sessions there are."""
-        return int(self._connection.execute("SELECT count(*) FROM sessions").get)
+        return int(self._connection.execute(SQL["count_sessions"]).get)
 
     def take_in(self, *, incoming: Incoming, replace: bool, total: ImportReport) -> ImportReport:
         """Store one session that comes from elsewhere; return the total with it."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.agent.sessions.database import DATABASE as SESSIONS
-from beaver_hooks.agent.sessions.database import PACKAGE, refuse_listed, storage_error
+from beaver_hooks.agent.sessions.database import PACKAGE, SQL, refuse_listed, storage_error
 from beaver_hooks.audit.database import DATABASE as TRAIL
 from beaver_hooks.audit.key import KEY_FILE
 from beaver_hooks.audit.reading import TrailReader
@@ -99,7 +99,7 @@ def _sessions_integrity(folder: Path) -> list[str]:
     refuse_listed(folder, StateFiles(folder, os.environ))
     try:
         with translated(), contextlib.closing(Database.read(folder / SESSIONS, read_migrations(PACKAGE))) as database:
-            database.connection.execute("SELECT count(*) FROM sessions").fetchall()
+            database.connection.execute(SQL["count_sessions"]).fetchall()
             return integrity_problems(database.connection)
     except DatabaseError as error:
         raise storage_error(folder, error.category) from error
