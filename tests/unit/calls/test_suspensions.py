@@ -20,6 +20,7 @@ from beaver_hooks.record.receipts import Decision
 from beaver_hooks.record.recorder import Recorder
 from beaver_hooks.record.reports import HostReport
 from beaver_hooks.record.suspension import Suspension
+from beaver_hooks.registry.deadlines import HookDeadlines
 from beaver_hooks.registry.registry import Implementation, Member
 from beaver_hostspecs import Contribution, Deadlines, PluginInfo, hookimpl
 from beaver_hostspecs.testing import FrozenClock, RecordingPlugin, make_turn
@@ -542,7 +543,7 @@ def test_a_timeout_that_the_event_loop_was_late_for(clock, category, late, seen,
     """It is not the plugin's where the process stood still, or where something else alone was seen blocking."""
     health = HealthBook(clock=clock, keep=lambda *_: None, earlier=dict)
     recorder = Recorder(clock=clock, sinks=[], health=health, identify=str, log=make_log())
-    suspensions = Suspensions(recorder=recorder, clock=clock, seconds=lambda *_: 5.0, patience=0.5)
+    suspensions = Suspensions(recorder=recorder, clock=clock, deadlines=HookDeadlines(default=5.0, cap=5.0), patience=0.5)
     implementation = Implementation(
         hook="before_prompt", member=Member(name="p", plugin=object()), function=print, arguments=()
     )
