@@ -15,27 +15,26 @@ from beaver_hooks.config import Config
 from beaver_hooks.file_trust import StateFiles
 from beaver_hooks.home import Home
 from beaver_hooks.log import make_log
-from beaver_hooks.record.accounts import Account
 from beaver_hooks.record.opening import SWITCH, open_books
-from beaver_hooks.record.receipts import to_json
 from beaver_hooks.record.recorder import HOST
 from beaver_hooks.registry.catalog import installed
+from beaver_hooks.registry.deadlines import HookDeadlines
 from beaver_hooks.registry.loading import Loader, Surroundings
 from beaver_hooks.registry.modes import Preset
 from beaver_hooks.registry.plan import make_plan
 from beaver_hooks.registry.registry import Member, Registry
 from beaver_hooks.turns.admission import Admission
+from beaver_hooks.turns.background import QUEUE, BackgroundCalls
 from beaver_hooks.turns.book import TurnBook
 from beaver_hooks.turns.injected import InjectedMemory
-from beaver_hooks.turns.judging import EVENT_LOOP
+from beaver_hooks.turns.judging import EVENT_LOOP, RecallJudge
 from beaver_hooks.turns.switch import FILE, MemorySwitch
-from beaver_hooks.turns.turns import QUEUE, Policy, Turns
+from beaver_hooks.turns.turns import Policy, Turns
 from beaver_hostspecs import Clock, DropReason, Services
 from beaver_hostspecs.naming import module_name
 
 T = TypeVar("T")
 
-BACKGROUND = ("on_tool_result", "after_prompt", "on_turn_dropped")
 GRACE = 0.05
 """Seconds beyond the largest deadline that closing waits, so that a call that hangs is judged and not merely lost."""
 
@@ -91,7 +90,9 @@ class Engine:
         self._log = make_log()
         self.record = open_books(options.state_folder, clock=options.clock, sinks=options.sinks, log=self._log)
         self.recorder = self.record.recorder
-        self.calls = Calls(self.loop)
+        settings = options.config.host
+        self.deadlines = HookDeadlines(default=settings.default_deadline_seconds, cap=settings.deadline_cap_seconds)
+        self.calls = Calls(self.loop, self.recorder, self.deadlines)
         self.admission = Admission(
             switch=self._make_switch(options.state_folder),
             recorder=self.recorder,
@@ -100,8 +101,17 @@ class Engine:
         self.suspensions = Suspensions(
             recorder=self.recorder,
             clock=options.clock,
-            seconds=self.seconds,
+            deadlines=self.deadlines,
             patience=options.config.host.blocked_after_seconds,
+        )
+        self.judge = RecallJudge(self.recorder, self.suspensions)
+        self.background = BackgroundCalls(
+            limit=settings.queue_limit,
+            registry=self.registry,
+            recorder=self.recorder,
+            receipts=self.record.receipts,
+            calls=self.calls,
+            judge=self.judge,
         )
         self.turns = self._make_turns(options)
         self.loader = self._make_loader(options)
@@ -134,10 +144,10 @@ class Engine:
         for opened in self.turns.book:
             self.turns.drop_now(opened, DropReason.ABANDONED)
         try:
-            await self.turns.backlog.drain(self.patience() + GRACE)
+            await self.background.backlog.drain(self.patience() + GRACE)
         finally:
-            self.turns.settle_refused()
-            if lost := self.turns.backlog.discard():
+            self.background.report_all_refused()
+            if lost := self.background.backlog.discard():
                 self.recorder.event("background_lost", {"count": lost, "why": "closing"}, loudly=True)
             await self._finish()
 
@@ -158,23 +168,16 @@ class Engine:
         try:
             self._cancel_recall(member)
             if drain:
-                await self.turns.backlog.drain_plugin(member, self.patience(member) + GRACE)
+                await self.background.backlog.drain_plugin(member, self.patience(member) + GRACE)
         finally:
             # Whoever is cancelled here has taken the plugin out all the same.
-            lost = self.turns.backlog.discard(member)
+            lost = self.background.backlog.discard(member)
             self.recorder.event("plugin_unregistered", {"lost": lost}, plugin=name, loudly=lost > 0)
             await self.loader.stop(member)
 
-    def seconds(self, member: Member, hook: str) -> float:
-        """Return how long a plugin's hook may take: what it declares or the default, and never above the cap."""
-        settings = self._options.config.host
-        declared: float | None = getattr(member.info.deadlines, hook)
-        return min(settings.deadline_cap_seconds, declared or settings.default_deadline_seconds)
-
     def patience(self, *members: Member) -> float:
-        """Return the largest deadline that the members' background hooks have; of all members if none is given."""
-        deadlines = [self.seconds(member, hook) for member in members or self.registry.members() for hook in BACKGROUND]
-        return max(deadlines, default=0.0)
+        """Return the longest deadline of the members' background hooks; of all members if none is given."""
+        return self.deadlines.longest_background(members or self.registry.members())
 
     def _review(self, member: Member) -> None:
         self.suspensions.review(member, implemented=self.registry.of(member, "before_prompt") is not None)
@@ -253,18 +256,18 @@ class Engine:
         return Turns(
             registry=self.registry,
             recorder=self.recorder,
+            receipts=self.record.receipts,
             calls=self.calls,
             suspensions=self.suspensions,
+            judge=self.judge,
+            background=self.background,
             book=TurnBook(clock=options.clock, idle_seconds=settings.idle_turn_seconds),
             injected=InjectedMemory(clock=options.clock, idle_seconds=settings.idle_turn_seconds),
             admission=self.admission,
             policy=Policy(
                 background=settings.background,
-                queue_limit=settings.queue_limit,
                 tokens_per_plugin=settings.reference_tokens,
                 boundary=options.boundary,
-                seconds=self.seconds,
-                keep=self._keep,
             ),
             clock=options.clock,
             check=self.home.check,
@@ -298,13 +301,7 @@ class Engine:
                 services=options.services,
                 files=StateFiles(options.state_folder, options.environment),
             ),
-            seconds=self.seconds,
         )
-
-    def _keep(self, account: Account) -> None:
-        if self.record.trail is not None:
-            identify = self.recorder.identify
-            self.record.trail.put_receipt(account.recorded, account.opened, lambda: to_json(account.receipt(identify)))
 
     def _sweep(self) -> None:
         self.turns.sweep()

@@ -168,7 +168,7 @@ class Host:
     async def drain(self, seconds: float | None = None) -> int:
         """Wait until the background work is done, at most `seconds`; return how many calls are left."""
         engine = self._running()
-        return await engine.turns.backlog.drain(None if seconds is None else as_seconds("seconds", seconds))
+        return await engine.background.backlog.drain(None if seconds is None else as_seconds("seconds", seconds))
 
     # --- Plugins ------------------------------------------------------------------------------------------------
 

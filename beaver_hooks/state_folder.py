@@ -11,9 +11,9 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from beaver_hooks.files import create_once
 from beaver_hostspecs import AuditUnavailable, PluginRefused
 from beaver_hostspecs.naming import PLUGIN_NAME
+from beaver_toolkit.files import create_once
 
 PRIVATE = 0o700
 

@@ -69,7 +69,7 @@ def held(host: Host) -> dict[str, int]:
     return {
         "turns in the book": len(engine.turns.book),
         "sessions with fingerprints": len(engine.turns.injected),
-        "queued calls": len(engine.turns.backlog),
+        "queued calls": len(engine.background.backlog),
         "running calls": len(engine.calls.running),
         "abandoned calls": len(engine.calls.abandoned),
         "tasks": len(asyncio.all_tasks()),

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from beaver_hooks.agent.sessions.connecting import Connector
+from beaver_hooks.agent.sessions.database import SessionDatabase
 from beaver_hooks.agent.sessions.rows import add_messages, add_session
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hooks.agent.sessions.terms import STOP_WORDS
@@ -63,14 +63,14 @@ class Language:
 
 def fill(folder: Path, language: Language) -> None:
     """Store the messages: two long-lived sessions of known length, the rest spread evenly."""
-    connector, now = Connector(folder), SystemClock().now()
+    database, now = SessionDatabase(folder), SystemClock().now()
     sizes = [LONG, SHORT, *[(MESSAGES - LONG - SHORT) // (SESSIONS - 2)] * (SESSIONS - 2)]
-    with connector.writing() as connection:
+    with database.writing() as connection:
         for number, size in enumerate(sizes):
             user = f"user-{number % 3}"
             row = add_session(connection, f"s{number}", user, now, now)
             add_messages(connection, row, user, [message(language, at) for at in range(size)], now)
-    connector.close()
+    database.close()
 
 
 def message(language: Language, number: int) -> Message:

@@ -13,7 +13,7 @@ import attrs
 from beaver_hooks.agent.chat import Provider
 from beaver_hooks.agent.finishing import uninterrupted
 from beaver_hooks.agent.providers.keyless import provider_of
-from beaver_hooks.agent.sessions.connecting import refuse_listed
+from beaver_hooks.agent.sessions.database import refuse_listed
 from beaver_hooks.agent.sessions.events import SessionEvents
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hooks.agent.skills import SkillLibrary

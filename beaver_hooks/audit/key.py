@@ -10,8 +10,8 @@ from pathlib import Path
 import attrs
 from attrs import field
 
-from beaver_hooks.files import create_once, sweep
 from beaver_hostspecs import AuditUnavailable
+from beaver_toolkit.files import create_once, sweep
 
 KEY_FILE = "audit.key"
 _LENGTH = 32

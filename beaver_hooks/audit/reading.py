@@ -10,11 +10,11 @@ from typing import Any
 
 from beaver_hooks.audit import chain
 from beaver_hooks.audit.chain import ChainedEvent, Head, Verdict
-from beaver_hooks.audit.connection import DatabaseError
 from beaver_hooks.audit.database import DATABASE, Database
 from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.key import KEY_FILE, read_key
 from beaver_hostspecs import AuditUnavailable
+from beaver_toolkit.sqlite.errors import DatabaseError
 
 _REMEDIES = {
     "cannot_open": "cannot be opened; check who owns it and its folder",
@@ -28,6 +28,7 @@ _REMEDIES = {
     "newer": "was written by a newer version of Beaver Hooks; update this one",
     "no_locks": "is on a disk that has neither hard links nor file locks; use another disk",
     "not_ours": "is a database, but not an audit trail; move it away",
+    "broken": "is a database, but not an audit trail; move it away",
     "read_only": "is read-only; check who owns it and its folder",
 }
 

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from beaver_hooks.audit.batch import Batch, Flush, Item, Stop, host_event
 from beaver_hooks.audit.chain import Fields, chain_key, identifier_key, identify, link
-from beaver_hooks.audit.connection import DatabaseError
 from beaver_hooks.audit.content import attempt
 from beaver_hooks.audit.database import Database
 from beaver_hostspecs import Clock
+from beaver_toolkit.sqlite.errors import DatabaseError
 
 GATHERING = 0.02
 """Seconds between the first item and the commit, if nobody flushes."""

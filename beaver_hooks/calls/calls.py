@@ -14,7 +14,10 @@ from typing import Any, Literal
 
 import attrs
 
+from beaver_hooks.record.accounts import Account
+from beaver_hooks.record.recorder import Recorder
 from beaver_hooks.record.reports import HostReport
+from beaver_hooks.registry.deadlines import HookDeadlines
 from beaver_hooks.registry.registry import Implementation
 
 Category = Literal["raised", "timeout", "wrong_type", "cancelled", "too_large"]
@@ -83,16 +86,37 @@ class _Escaped:
 class Calls:
     """The hook calls that are running now, and those that were abandoned and have not ended yet.
 
+    Args:
+        loop: the loop to run them on.
+        recorder: keeps what the hooks report.
+        deadlines: how long each hook may take.
+
     Attributes:
         look_due: when the watchdog's next look is late, by the monotonic clock.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, recorder: Recorder, deadlines: HookDeadlines) -> None:
         self.running: dict[asyncio.Task[object], Call] = {}
         self.abandoned: set[asyncio.Task[object]] = set()
         self.abandoned_count = 0
         self.look_due = math.inf
         self._loop = loop
+        self._recorder = recorder
+        self._deadlines = deadlines
+
+    def begin_hook(
+        self,
+        implementation: Implementation,
+        arguments: Mapping[str, Any],
+        *,
+        account: Account | None = None,
+        context: Context | None = None,
+    ) -> Call:
+        """Start a hook of a plugin, within the deadline of that hook; what it reports is about the turn `account`."""
+        member, hook = implementation.member, implementation.hook
+        report = HostReport(plugin=member.name, hook=hook, recorder=self._recorder, account=account)
+        seconds = self._deadlines.seconds(member, hook)
+        return self.begin(implementation, arguments, report, seconds=seconds, context=context)
 
     def begin(
         self,

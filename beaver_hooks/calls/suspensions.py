@@ -26,6 +26,7 @@ from beaver_hooks.record.suspension import (
     is_due,
     lifted,
 )
+from beaver_hooks.registry.deadlines import HookDeadlines
 from beaver_hooks.registry.registry import Member
 from beaver_hostspecs import Clock
 
@@ -54,16 +55,14 @@ class Suspensions:
     Args:
         recorder: keeps the health, and tells what changes.
         clock: where time comes from.
-        seconds: returns how long a plugin's hook may take.
+        deadlines: how long each hook may take.
         patience: by how many seconds the event loop may miss a deadline before the cause is looked for elsewhere.
     """
 
-    def __init__(
-        self, *, recorder: Recorder, clock: Clock, seconds: Callable[[Member, str], float], patience: float
-    ) -> None:
+    def __init__(self, *, recorder: Recorder, clock: Clock, deadlines: HookDeadlines, patience: float) -> None:
         self._recorder = recorder
         self._clock = clock
-        self._seconds = seconds
+        self._deadlines = deadlines
         self._patience = patience
         self._failed: dict[str, float] = {}
 
@@ -74,7 +73,7 @@ class Suspensions:
             return ADMITTED
         if not is_due(known, self._clock.now()):
             return HookAdmission(left_out=_left_out(f"{known}: {known.why}"))
-        claim = partial(claimed, deadline=self._seconds(member, HOOK))
+        claim = partial(claimed, deadline=self._deadlines.seconds(member, HOOK))
         known, now = self._recorder.health.suspend(member.name, claim)
         if not now.active:
             return ADMITTED  # another host has seen it work

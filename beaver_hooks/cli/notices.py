@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from beaver_hooks.cli.terminal import show
-from beaver_hooks.files import create_once
 from beaver_hostspecs import scrub
+from beaver_toolkit.files import create_once
 
 if TYPE_CHECKING:
     # A client of `beaver mcp` waits for what is imported before it is answered.

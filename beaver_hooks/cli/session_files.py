@@ -17,7 +17,7 @@ from beaver_hooks.cli.stored import has_sessions, nothing_yet, session_named, se
 from beaver_hooks.cli.terminal import show, waiting
 from beaver_hooks.cli.wording import counted
 from beaver_hooks.config.paths import printable
-from beaver_hooks.files import create_once, replace
+from beaver_toolkit.files import create_once, replace
 
 STANDARD = Path("-")
 """Stands for stdin and stdout."""

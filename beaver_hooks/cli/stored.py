@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from beaver_hooks.agent.errors import SessionError, UnknownSession
-from beaver_hooks.agent.sessions.connecting import DATABASE as SESSIONS
-from beaver_hooks.agent.sessions.connecting import refuse_listed
+from beaver_hooks.agent.sessions.database import DATABASE as SESSIONS
+from beaver_hooks.agent.sessions.database import refuse_listed
 from beaver_hooks.agent.sessions.store import MOST_ROWS, SessionStore
 from beaver_hooks.audit.chain import identifier_key, identify
 from beaver_hooks.audit.database import DATABASE as TRAIL

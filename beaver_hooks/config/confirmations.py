@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from beaver_hooks.config.paths import printable
-from beaver_hooks.files import LocksMissing, locked, replace, sweep
 from beaver_hostspecs import ConfigurationError
+from beaver_toolkit.files import replace, sweep
+from beaver_toolkit.locks import LocksMissing, locked
 
 _VERSION = 1
 

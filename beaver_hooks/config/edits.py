@@ -23,9 +23,10 @@ from beaver_hooks.config.reading import build_config, parse_json, read_bytes
 from beaver_hooks.config.spans import set_value, unset_value, value_at
 from beaver_hooks.config.summaries import Change, compare
 from beaver_hooks.config.trust import confirm, fingerprint, recorded_fingerprint
-from beaver_hooks.files import LocksMissing, locked, replace, sweep
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import ConfigurationError, ConfigurationNotTrusted
+from beaver_toolkit.files import replace, sweep
+from beaver_toolkit.locks import LocksMissing, locked
 
 UNSET = "not-set-yet"
 """Stands for a variable that is not set while a configuration is checked: it need not be set yet."""

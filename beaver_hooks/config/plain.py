@@ -3,22 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-import attrs
-
 from beaver_hooks.config.paths import child, item
 from beaver_hostspecs import ConfigurationError
+from beaver_toolkit.strict_json import repeated_keys
 
 DEEPEST = 50
 """Objects and lists inside each other; nobody writes more by hand."""
 
 _LARGEST = 10**100
-
-
-@attrs.frozen
-class Repeated:
-    """Stands for an object that names the same key twice; strict readers refuse it."""
-
-    key: str
 
 
 def check_plain(value: object, path: str, depth: int = 0) -> None:
@@ -30,6 +22,8 @@ def check_plain(value: object, path: str, depth: int = 0) -> None:
     """
     if depth > DEEPEST:
         _refuse(path, f"is nested more than {DEEPEST} levels deep")
+    if isinstance(value, dict) and (repeated := repeated_keys(value)):
+        _refuse(child(path, repeated[0]), "is given twice")
     if isinstance(value, Mapping):
         _check_object(value, path, depth)
     elif isinstance(value, list | tuple):
@@ -59,8 +53,6 @@ def _check_object(value: Mapping[Any, object], path: str, depth: int) -> None:
 
 
 def _check_scalar(value: object, path: str) -> None:
-    if isinstance(value, Repeated):
-        _refuse(child(path, value.key), "is given twice")
     if isinstance(value, str):
         problem = text_problem(value)
         if problem is not None:

@@ -1,9 +1,6 @@
 """From a file, or its text, to a `Config`: strict JSON, read once, and errors without any of its text."""
 
-import json
-import math
 import os
-import re
 import stat
 from collections.abc import Mapping
 from functools import partial
@@ -15,17 +12,13 @@ import attrs
 from beaver_hooks.config.locating import located_in
 from beaver_hooks.config.model import FAIL_CLOSED, Config, Plugins
 from beaver_hooks.config.paths import child, printable
-from beaver_hooks.config.plain import DEEPEST, Repeated, check_plain
+from beaver_hooks.config.plain import DEEPEST, check_plain
 from beaver_hooks.config.renames import renamed_in
 from beaver_hooks.config.structuring import structure
 from beaver_hostspecs import ConfigurationError
+from beaver_toolkit.strict_json import InvalidJson, loads
 
 MOST_BYTES = 1024 * 1024
-_MOST_DIGITS = 100
-
-# A string (closed or not, so that no quote is scanned twice) or a bracket.
-_TRAILING_COMMA = re.compile(r",\s*[}\]]")
-_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 
 
 def read_config(path: Path, *, environment: Mapping[str, str] | None = None) -> Config:
@@ -108,9 +101,7 @@ def parse_json(text: str | bytes) -> dict[str, Any]:
     """
     if len(text) > MOST_BYTES:
         raise _fault(f"is larger than {MOST_BYTES} bytes")
-    decoded = _decode(text) if isinstance(text, bytes) else text.removeprefix("\ufeff")
-    _check_depth(decoded)
-    value = _loads(decoded)
+    value = _loads(text)
     check_plain(value, "")
     if not isinstance(value, dict):
         raise _fault("must be a JSON object")
@@ -126,50 +117,12 @@ def _read(path: Path) -> bytes:
         return file.read(MOST_BYTES + 1)
 
 
-def _decode(text: bytes) -> str:
+def _loads(text: str | bytes) -> object:
     try:
-        return text.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        # Only a number leaves this block: the error itself holds the whole file.
-        at = error.start
-    raise _fault(f"is not UTF-8 text (byte {at + 1})")
-
-
-def _check_depth(text: str) -> None:
-    """Refuse deep nesting before the parser runs out of stack over it."""
-    depth = 0
-    for token in _TOKENS.finditer(text):
-        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
-        if depth > DEEPEST:
-            before = text[: token.start()]
-            line, column = before.count("\n") + 1, token.start() - before.rfind("\n")
-            raise _fault(f"is nested more than {DEEPEST} levels deep (line {line}, column {column})")
-
-
-def _loads(text: str) -> object:
-    try:
-        return json.loads(text, object_pairs_hook=_object, parse_int=_integer)
-    except json.JSONDecodeError as error:
-        # Only numbers leave this block: the error itself holds the whole file.
-        line, column, at = error.lineno, error.colno, error.pos
-    # Some Pythons point to the comma, others behind it.
-    comma = at if text[at : at + 1] == "," else len(text[:at].rstrip()) - 1
-    why = "there is a trailing comma, " if _TRAILING_COMMA.match(text, max(0, comma)) else ""
-    raise _fault(f"is not valid JSON ({why}line {line}, column {column})")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Repeated:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            return Repeated(key)
-        found[key] = value
-    return found
-
-
-def _integer(digits: str) -> float:
-    # Infinity is refused later, where the path of the field is known.
-    return int(digits) if len(digits) <= _MOST_DIGITS else math.inf
+        return loads(text, deepest=DEEPEST, keep_repeated=True, keep_numbers=True)
+    except InvalidJson as error:
+        problem = error.problem
+    raise _fault(problem)
 
 
 def _fault(problem: str) -> ConfigurationError:

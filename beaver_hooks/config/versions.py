@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 
 from beaver_hooks.config.entries import Classes, Entry, entries_of
-from beaver_hooks.files import replace
+from beaver_toolkit.files import replace
 
 FOLDER = "confirmed"
 _VERSION = 1

@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from beaver_hooks.config.confirmations import change_record, read_record, record_path
-from beaver_hooks.files import replace
 from beaver_hostspecs import ConfigurationError
+from beaver_toolkit.files import replace
 
 
 class FileRecords:

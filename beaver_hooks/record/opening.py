@@ -15,6 +15,7 @@ from beaver_hooks.log import Log
 from beaver_hooks.record.facts import Identify
 from beaver_hooks.record.health import Health, from_json, to_json
 from beaver_hooks.record.health_book import HealthBook
+from beaver_hooks.record.receipt_store import ReceiptStore
 from beaver_hooks.record.recorder import HOST, Recorder
 from beaver_hostspecs import AuditUnavailable, Clock
 from beaver_hostspecs.naming import type_name
@@ -34,6 +35,7 @@ class Books:
     """What a host writes down, and where. `trail` is `None` where it could not be opened."""
 
     recorder: Recorder
+    receipts: ReceiptStore
     trail: Trail | None
 
 
@@ -67,7 +69,8 @@ def open_books(folder: Path, *, clock: Clock, sinks: Iterable[AuditSink], log: L
     if trail is None:
         recorder.degraded(HOST, source=AUDIT, category="unavailable")
         log.error("audit_unavailable", reason=why)
-    return Books(recorder=recorder, trail=trail)
+    receipts = ReceiptStore(trail=trail, identify=recorder.identify)
+    return Books(recorder=recorder, receipts=receipts, trail=trail)
 
 
 @attrs.define

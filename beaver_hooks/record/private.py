@@ -22,6 +22,7 @@ import attrs
 
 from beaver_hostspecs import Message, Turn, scrub
 from beaver_hostspecs.scrubbing import MASK
+from beaver_toolkit.words import SPACELESS
 
 HORIZON = 20_000
 RUN = 3
@@ -35,8 +36,7 @@ LONGEST_WORD = 64
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U(00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|[abfnrtv])")
 _PERCENT = re.compile(r"(?:%[0-9a-fA-F]{2})+")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
-_SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff"
-_WORD = re.compile(rf"[{_SPACELESS}]|[^\W_{_SPACELESS}]+")
+_WORD = re.compile(rf"[{SPACELESS}]|[^\W_{SPACELESS}]+")
 
 
 def words_of(text: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Loads plugins: each by itself, so that one that cannot be loaded takes nobody with it."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -65,15 +65,11 @@ class Surroundings:
 class Loader:
     """Brings plugins into service and takes them out of it."""
 
-    def __init__(
-        self, *, registry: Registry, recorder: Recorder, calls: Calls, surroundings: Surroundings,
-        seconds: Callable[[Member, str], float],
-    ) -> None:  # fmt: skip
+    def __init__(self, *, registry: Registry, recorder: Recorder, calls: Calls, surroundings: Surroundings) -> None:
         self._registry = registry
         self._recorder = recorder
         self._calls = calls
         self._surroundings = surroundings
-        self._seconds = seconds
         # With the `stop` of each: the registry knows a plugin no more once it is unregistered.
         self._started: dict[Member, Implementation | None] = {}
         self._closed = False
@@ -270,10 +266,7 @@ class Loader:
     async def _call(self, implementation: Implementation | None) -> Result | None:
         if implementation is None:
             return None
-        member, hook = implementation.member, implementation.hook
-        report = HostReport(plugin=member.name, hook=hook, recorder=self._recorder)
-        call = self._calls.begin(implementation, {}, report, seconds=self._seconds(member, hook))
-        (result,) = await self._calls.settle([call])
+        (result,) = await self._calls.settle([self._calls.begin_hook(implementation, {})])
         return result if result.value is None else attrs.evolve(result, category="wrong_type")
 
 

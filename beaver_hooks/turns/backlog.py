@@ -1,10 +1,10 @@
-"""The background queue: bounded, in order per session and plugin, side by side for everybody else."""
+"""The background queue: bounded, in order per session and plugin, side by side otherwise."""
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextvars import Context
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 
@@ -14,7 +14,7 @@ from beaver_hooks.registry.registry import Implementation, Member
 
 @attrs.frozen(kw_only=True, eq=False)
 class Job:
-    """One hook call that nobody waits for.
+    """One hook call that no turn waits for.
 
     Attributes:
         probe: whether it only tries whether a suspended hook answers; such a call holds up no other one.
@@ -25,6 +25,16 @@ class Job:
     arguments: Mapping[str, Any]
     context: Context
     probe: bool = False
+
+
+class JobRunner(Protocol):
+    """Runs jobs."""
+
+    async def run(self, job: Job) -> None:
+        """Run one job; never raises but for an interrupt."""
+
+    def ended(self, job: Job, *, run: bool) -> None:
+        """Take note that a job that was accepted has been run, or was lost."""
 
 
 LaneKey = tuple[str | None, Member]
@@ -45,8 +55,7 @@ class Backlog:
     Args:
         loop: the loop to run them on.
         limit: how many jobs of one plugin may be queued or running; further ones are refused.
-        run: runs one job; never raises.
-        settled: called for every job that was accepted, when it has been run (`True`) or was lost (`False`).
+        runner: runs the jobs.
     """
 
     def __init__(
@@ -54,13 +63,11 @@ class Backlog:
         *,
         loop: asyncio.AbstractEventLoop,
         limit: int,
-        run: Callable[[Job], Awaitable[None]],
-        settled: Callable[[Job, bool], None],
+        runner: JobRunner,
     ) -> None:
         self._loop = loop
         self._limit = limit
-        self._run = run
-        self._settled = settled
+        self._runner = runner
         self._lanes: dict[LaneKey, _Lane] = {}
         self._count = 0
         self._waiting: Counter[Member] = Counter()
@@ -115,7 +122,7 @@ class Backlog:
     async def _work(self, key: LaneKey, lane: _Lane) -> None:
         try:
             while lane.jobs:
-                await self._run(lane.jobs[0])
+                await self._runner.run(lane.jobs[0])
                 self._done(lane.jobs.popleft(), run=True)
         except asyncio.CancelledError:
             self._lose(lane)  # discarded, and empty already, or the loop itself ends
@@ -141,6 +148,6 @@ class Backlog:
         self._waiting[member] -= 1
         if not self._waiting[member]:
             del self._waiting[member]
-        self._settled(job, run)
+        self._runner.ended(job, run=run)
         if not self._count:
             self._empty.set()

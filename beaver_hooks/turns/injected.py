@@ -32,6 +32,7 @@ from attrs import field
 
 from beaver_hostspecs.clock import Clock
 from beaver_hostspecs.neutralising import neutralise
+from beaver_toolkit.words import SIGNS, SPACELESS
 
 _GRAM = 4
 _SHORTEST = 3
@@ -218,16 +219,9 @@ class _Patterns:
 
 @cache
 def _patterns() -> _Patterns:
-    # Thai, Lao, Tibetan, Myanmar, Khmer, kana, Han.
-    spaceless = (
-        "\u0e01-\u0e5b\u0e81-\u0edf\u0f00-\u0fff\u1000-\u109f\u1780-\u17dd\u3040-\u30ff\u3400-\u9fff"
-        "\U00020000-\U0003ffff"
-    )
-    # Python counts no combining mark as part of a word; without them the Indic scripts fall apart.
-    marks = "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0df3"
     return _Patterns(
         joiner=re.compile("[\u200c\u200d\ufe0e\ufe0f]"),
         list_number=re.compile(r"^[ \t>|*•\-]*\d{1,3}[.)][ \t]+", re.MULTILINE),
-        spaceless=re.compile(f"[{spaceless}]"),
-        word=re.compile(f"[{spaceless}]+|(?:[^\\W_{spaceless}]|[{marks}])+"),
+        spaceless=re.compile(f"[{SPACELESS}]"),
+        word=re.compile(f"[{SPACELESS}]+|(?:[^\\W_{SPACELESS}]|[{SIGNS}])+"),
     )

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import attrs
 
-from beaver_hooks.files import locked, replace
 from beaver_hooks.record.facts import Identify
 from beaver_hostspecs import AuditUnavailable
+from beaver_toolkit.files import replace
+from beaver_toolkit.locks import locked
 
 FILE = "memory-off.json"
 VERSION = 1

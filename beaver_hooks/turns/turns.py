@@ -7,15 +7,16 @@ from typing import Any
 
 import attrs
 
-from beaver_hooks.calls.calls import Call, Calls
+from beaver_hooks.calls.calls import Calls
 from beaver_hooks.calls.suspensions import Suspensions
 from beaver_hooks.record.accounts import Account
+from beaver_hooks.record.receipt_store import ReceiptStore
 from beaver_hooks.record.receipts import Decision, Receipt
 from beaver_hooks.record.recorder import TRUST, Recorder
-from beaver_hooks.record.reports import HostReport
 from beaver_hooks.registry.registry import Implementation, Member, Registry
 from beaver_hooks.turns.admission import Admission
-from beaver_hooks.turns.backlog import Backlog, Job
+from beaver_hooks.turns.background import BackgroundCalls
+from beaver_hooks.turns.backlog import Job
 from beaver_hooks.turns.book import TurnBook
 from beaver_hooks.turns.checking import checked
 from beaver_hooks.turns.composing import Answers, Block, Recall, UnrenderableError, compose
@@ -26,9 +27,6 @@ from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import Answer, Clock, DropReason, HostNotOpen, Message, ToolResult, Turn, TurnClosed
 from beaver_hostspecs.rendering import check_boundary
 
-QUEUE = "queue"
-"""The source of a plugin's fault while its background queue is full."""
-
 OFF = Decision(gate="memory", verdict="off", reason="memory is off for this session")
 
 
@@ -38,19 +36,13 @@ class Policy:
 
     Attributes:
         background: whether work after the answer is done in the background; else `commit` waits for it.
-        queue_limit: how many background calls of one plugin may wait: one that hangs fills its own queue only.
         tokens_per_plugin: how much of the context one plugin's references may take.
         boundary: returns a turn's random boundary.
-        seconds: returns how long a plugin's hook may take.
-        keep: keeps a turn's receipt.
     """
 
     background: bool
-    queue_limit: int
     tokens_per_plugin: int
     boundary: Callable[[], str]
-    seconds: Callable[[Member, str], float]
-    keep: Callable[[Account], None]
 
 
 class Turns:
@@ -66,8 +58,11 @@ class Turns:
         *,
         registry: Registry,
         recorder: Recorder,
+        receipts: ReceiptStore,
         calls: Calls,
         suspensions: Suspensions,
+        judge: RecallJudge,
+        background: BackgroundCalls,
         book: TurnBook,
         injected: InjectedMemory,
         admission: Admission,
@@ -77,12 +72,11 @@ class Turns:
     ) -> None:
         self.book = book
         self.injected = injected
-        self.backlog = Backlog(
-            loop=asyncio.get_running_loop(), limit=policy.queue_limit, run=self._run, settled=self._settled
-        )
+        self._background = background
         self._registry = registry
         self._recorder = recorder
-        self._judge = RecallJudge(recorder, suspensions)
+        self._receipts = receipts
+        self._judge = judge
         self._calls = calls
         self._suspensions = suspensions
         self._admission = admission
@@ -91,8 +85,6 @@ class Turns:
         self._check = check
         self.arriving: list[str] = []
         self.closing = False
-        self._refused: dict[Member, int] = {}
-        self._waiting: dict[Account, asyncio.Event] = {}
 
     async def open(self, turn: Turn, *, supersedes: str | None = None) -> OpenTurn:
         """Open a turn and ask every plugin for its contribution; none while memory is off."""
@@ -102,7 +94,7 @@ class Turns:
         opened = self._enter(turn)
         account = opened.account
         try:
-            calls = [self._begin(each, account, {"turn": turn}) for each in self._admitted(opened)]
+            calls = [self._calls.begin_hook(each, {"turn": turn}, account=account) for each in self._admitted(opened)]
             results = await self._calls.settle(calls)
             self._ensure_open(opened)
             answers = self._judge.answers(
@@ -156,17 +148,9 @@ class Turns:
         for opened in self.book.overdue():
             self.drop_now(opened, DropReason.ABANDONED)
 
-    def settle_refused(self, member: Member | None = None) -> None:
-        """Write down what a plugin's full queue has refused (all of them: at closing), once it takes calls again."""
-        for each in [member] if member is not None else list(self._refused):
-            if count := self._refused.pop(each, 0):
-                facts = {"count": count, "why": "queue_full"}
-                self._recorder.event("background_lost", facts, plugin=each.name, loudly=True)
-                self._recorder.succeeded(each.name, source=QUEUE)
-
     def receipt_of(self, account: Account) -> Receipt:
         """Return a turn's receipt as it stands."""
-        return account.receipt(self._recorder.identify)
+        return self._receipts.receipt_of(account)
 
     def _enter(self, turn: Turn) -> OpenTurn:
         account = Account(
@@ -218,19 +202,11 @@ class Turns:
         job = Job(
             implementation=implementation, account=account, arguments=arguments, context=copy_context(), probe=True
         )
-        account.open_calls += self.backlog.put(job)
+        self._background.probe(job)
 
     def _supersede(self, turn_id: str) -> None:
         if (opened := self.book.get(turn_id)) is not None:
             self.drop_now(opened, DropReason.ABANDONED)
-
-    def _begin(
-        self, implementation: Implementation, account: Account, arguments: Mapping[str, Any], **options: Any
-    ) -> Call:
-        member, hook = implementation.member, implementation.hook
-        report = HostReport(plugin=member.name, hook=hook, recorder=self._recorder, account=account)
-        seconds = self._policy.seconds(member, hook)
-        return self._calls.begin(implementation, arguments, report, seconds=seconds, **options)
 
     def _compose(self, answers: Answers, opened: OpenTurn) -> Recall:
         account = opened.account
@@ -275,7 +251,7 @@ class Turns:
         name = "turn_dropped" if account.reason else "turn_committed"
         facts = {"reason": account.reason and account.reason.value, "plugins": len(opened.members)}
         self._recorder.event(name, facts, account=account)
-        self._policy.keep(account)
+        self._receipts.keep(account)
         return True
 
     def _enqueue(self, opened: OpenTurn, hook: str, arguments: Mapping[str, Any]) -> None:
@@ -291,54 +267,11 @@ class Turns:
                     arguments={"turn": opened.turn, **arguments},
                     context=context.copy(),
                 )
-                self._put(job)
-
-    def _put(self, job: Job) -> None:
-        member = job.implementation.member
-        if self.backlog.put(job):
-            job.account.open_calls += 1
-            self.settle_refused(member)
-            return
-        job.account.lost += 1
-        self._refused[member] = self._refused.get(member, 0) + 1
-        if self._refused[member] == 1:
-            self._recorder.health.failed(member.name, source=QUEUE, category="queue_full")
-            facts = {"limit": self._policy.queue_limit}
-            hook = job.implementation.hook
-            self._recorder.event(
-                "background_full", facts, account=job.account, plugin=member.name, hook=hook, loudly=True
-            )
-
-    async def _run(self, job: Job) -> None:
-        name, hook = job.implementation.member.name, job.implementation.hook
-        try:
-            call = self._begin(job.implementation, job.account, job.arguments, context=job.context)
-            (result,) = await self._calls.settle([call])
-            if not job.probe:
-                self._judge.background(result, job.account)
-            elif self._registry.holds(job.implementation.member):
-                self._judge.recall(result, job.account, probe=True)
-        except (KeyboardInterrupt, Exception) as error:
-            category = "interrupted" if isinstance(error, KeyboardInterrupt) else "raised"
-            self._recorder.failed(name, hook=hook, category=category, account=job.account, error=error)
-            if category == "interrupted":
-                raise
-
-    def _settled(self, job: Job, run: bool) -> None:  # noqa: FBT001 - a callback's only argument
-        account = job.account
-        account.open_calls -= 1
-        account.lost += not run
-        if account.open_calls:
-            return
-        if account.closed is not None:
-            self._policy.keep(account)
-        if (event := self._waiting.pop(account, None)) is not None:
-            event.set()
+                self._background.put(job)
 
     async def _wait_unless_background(self, opened: OpenTurn) -> None:
-        account = opened.account
-        if account.open_calls and not self._policy.background:
-            await self._waiting.setdefault(account, asyncio.Event()).wait()
+        if not self._policy.background:
+            await self._background.wait(opened.account)
 
 
 def _exchange(turn: Turn, answer: str) -> tuple[Message, ...]:

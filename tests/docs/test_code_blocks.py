@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     *sorted(ROOT.glob("*.md")),
     ROOT / "hostspecs" / "README.md",
+    ROOT / "toolkit" / "README.md",
     *sorted((ROOT / "plugins").glob("*/*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]

@@ -10,17 +10,19 @@ import pytest
 from beaver_hostspecs import CONTRACT_VERSION
 
 ROOT = Path(__file__).parents[2]
-OURS = (".ci", "beaver_hooks", "benchmarks", "docs", "hostspecs", "plugins", "tests")
+OURS = (".ci", "beaver_hooks", "benchmarks", "docs", "hostspecs", "plugins", "tests", "toolkit", "tools")
 TEXT = {".json", ".md", ".py", ".sql", ".toml", ".txt", ".yaml", ".yml", ".cfg", ""}
 PAGES = [
     *sorted(ROOT.glob("*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "hostspecs").glob("*.md")),
+    *sorted((ROOT / "toolkit").glob("*.md")),
     *sorted((ROOT / "plugins").glob("*/*.md")),
 ]
 PROJECTS = [
     ROOT / "pyproject.toml",
     ROOT / "hostspecs" / "pyproject.toml",
+    ROOT / "toolkit" / "pyproject.toml",
     *sorted((ROOT / "plugins").glob("*/pyproject.toml")),
     ROOT / "docs/examples/tally/pyproject.toml",
 ]
@@ -166,15 +168,14 @@ def test_versions():
 
 @EVERY_PROJECT
 def test_the_contract_is_pinned(project):
-    """Whoever needs the contract allows the minor version that is here, and not the next one."""
+    """A distribution that needs the contract or the toolkit allows the minor version that is here, and not the next."""
     data = metadata(project)
-    pins = [each for each in data["dependencies"] if each.startswith("beaver-hostspecs")]
     major, minor, _ = data["version"].split(".")
-    expected = (
-        [] if data["name"] == "beaver-hostspecs" else [f"beaver-hostspecs>={major}.{minor},<{major}.{int(minor) + 1}"]
-    )
+    shared = [each for each in data["dependencies"] if each.startswith(("beaver-hostspecs", "beaver-toolkit"))]
+    names = [each.partition(">=")[0].partition("[")[0] for each in shared]
 
-    assert expected == pins
+    assert {f">={major}.{minor},<{major}.{int(minor) + 1}"} >= {f">={each.partition('>=')[2]}" for each in shared}
+    assert data["name"] in {"beaver-hostspecs", "beaver-toolkit"} or "beaver-hostspecs" in names
 
 
 @EVERY_PROJECT

@@ -232,7 +232,7 @@ async def test_a_call_in_many_fragments(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ('{"n":', "the arguments are not valid JSON: Expecting value (line 1, column 6)"),
+        ('{"n":', "the text of the arguments is not valid JSON (line 1, column 6)"),
         ('{"n":"x"}', "n: 'x' is not of type 'integer'"),
         ("[1]", "the arguments must be one JSON object"),
     ],

@@ -142,7 +142,7 @@ async def look(host: Host, plugin: SteppingPlugin, sink: Sink, turn_id: str) -> 
         events=tuple(events),
         receipt=kept and kept["state"],
         open_turns=len(host._running().turns.book),
-        queued=len(host._running().turns.backlog),
+        queued=len(host._running().background.backlog),
         pending=plugin.pending,
         tasks=len(other_tasks()),
     )

@@ -324,7 +324,7 @@ async def test_a_host_that_awaits_its_background_waits_for_the_deadline_only(hoo
             await (turn.drop("blocked") if hook == "on_turn_dropped" else turn.commit("He moved the river."))
 
         assert sink.names()["plugin_failed", "faulty"] == 1
-        assert len(host._running().turns.backlog) == 0
+        assert len(host._running().background.backlog) == 0
         assert turn.receipt.plugins["faulty"].failures[0].hook == hook
 
 

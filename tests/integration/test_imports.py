@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 DEPENDENCIES = "import pluggy, attrs, cattrs, structlog"
-UNWANTED = ("apsw", "click", "httpx", "rich", "sqlite3", "importlib.metadata")
+UNWANTED = ("apsw", "click", "filelock", "httpx", "rich", "sqlite3", "importlib.metadata")
 PRINT_MODULES = "; import json, sys; print(json.dumps(sorted(sys.modules)))"
 
 
@@ -24,12 +24,12 @@ def test_importing_the_host_imports_nothing_that_it_may_not_need():
 
 
 def test_importing_the_host_imports_no_plugin():
-    """The only distributions of the family are the host and its contract."""
+    """The only distributions of the family are the host, its contract and the toolkit."""
     ours = {
         name.partition(".")[0] for name in modules_after("from beaver_hooks import Host") if name.startswith("beaver_")
     }
 
-    assert ours == {"beaver_hooks", "beaver_hostspecs"}
+    assert ours == {"beaver_hooks", "beaver_hostspecs", "beaver_toolkit"}
 
 
 def test_the_testing_kit_is_imported_by_those_who_test_only():

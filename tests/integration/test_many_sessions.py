@@ -85,10 +85,10 @@ async def test_a_hundred_answers_that_hang_in_one_plugin_keep_no_other_one_waiti
             assert (plugin.running, len(plugin.calls_of("after_prompt"))) == (SESSIONS, SESSIONS)
             for _ in range(1000):
                 # The good plugin's calls have begun; give them the passes of the loop that they need to end.
-                if len(host._running().turns.backlog) == number * SESSIONS:
+                if len(host._running().background.backlog) == number * SESSIONS:
                     break
                 await asyncio.sleep(0)
-            assert len(host._running().turns.backlog) == number * SESSIONS
+            assert len(host._running().background.backlog) == number * SESSIONS
         assert ("plugin_failed", "hanging") not in sink.names()
 
         await plugin.release()

@@ -19,6 +19,7 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[2]
 DISTRIBUTIONS = {
     "beaver_hostspecs": ROOT / "hostspecs",
+    "beaver_toolkit": ROOT / "toolkit",
     "beaver_hooks": ROOT,
     "beaver_hooks_curated": ROOT / "plugins" / "curated",
     "beaver_hooks_gateway": ROOT / "plugins" / "gateway",
@@ -107,19 +108,21 @@ def make_environment(folder: Path, wheels: list[Path]) -> None:
 
 def needed(distributions: list[Distribution]) -> set[str]:
     """Return the names of everything that the distributions need at run time, directly or not."""
-    names: set[str] = set()
-    waiting = [requirement for each in distributions for requirement in requirements(each)]
+    done: set[tuple[str, str]] = set()
+    waiting = [each for found in distributions for each in requirements(found, "")]
     while waiting:
-        name = waiting.pop()
-        if name not in names:
-            names.add(name)
-            waiting += requirements(distribution(name))
-    return names - {name.replace("_", "-") for name in DISTRIBUTIONS}
+        name, extra = waiting.pop()
+        if (name, extra) not in done:
+            done.add((name, extra))
+            waiting += requirements(distribution(name), extra)
+    return {name for name, _ in done} - {name.replace("_", "-") for name in DISTRIBUTIONS}
 
 
-def requirements(found: Distribution) -> list[str]:
+def requirements(found: Distribution, extra: str) -> list[tuple[str, str]]:
+    """Return name and extra of each requirement: those of the distribution itself, or of one of its extras."""
     parsed = [Requirement(text) for text in found.requires or ()]
-    return [each.name.lower() for each in parsed if each.marker is None or each.marker.evaluate({"extra": ""})]
+    needed = [each for each in parsed if each.marker is None or each.marker.evaluate({"extra": extra})]
+    return [(each.name.lower(), extra) for each in needed for extra in ("", *each.extras)]
 
 
 def copy_installed(found: Distribution, site: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCES = {
     "beaver_hostspecs": ROOT / "hostspecs",
+    "beaver_toolkit": ROOT / "toolkit",
     "beaver_hooks": ROOT,
     "beaver_hooks_curated": ROOT / "plugins" / "curated" / "src",
     "beaver_hooks_gateway": ROOT / "plugins" / "gateway" / "src",
@@ -17,7 +18,7 @@ SOURCES = {
     "beaver_tally": ROOT / "docs" / "examples" / "tally" / "src",
 }
 EVERY_WHEEL = pytest.mark.parametrize("package", SOURCES)
-NO_PACKAGES = pytest.mark.parametrize("name", ["plugins", "hostspecs", "tests", "docs", "benchmarks"])
+NO_PACKAGES = pytest.mark.parametrize("name", ["plugins", "hostspecs", "toolkit", "tests", "docs", "benchmarks"])
 
 ONE_TURN = """
 import asyncio, logging, beaver_hooks

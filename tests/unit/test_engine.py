@@ -118,7 +118,7 @@ async def test_a_deadline_is_declared_or_the_default_and_capped(make_host, decla
         engine = host._running()
         (member,) = engine.registry.members()
 
-        assert expected == engine.seconds(member, "before_prompt")
+        assert expected == engine.deadlines.seconds(member, "before_prompt")
 
 
 async def test_the_cap_holds_while_a_turn_runs(make_host, sink):
@@ -344,7 +344,7 @@ async def test_what_closing_has_no_time_for_is_counted(make_host, sink):
     assert ({"count": turn.receipt.lost, "why": "closing"}, "stop", 0) == (
         lost,
         hooks_of(plugin)[-1],
-        len(engine.turns.backlog),
+        len(engine.background.backlog),
     )
     assert 0 < turn.receipt.lost <= 13
 
@@ -377,7 +377,7 @@ async def test_a_cancelled_closing_still_ends(make_host):
 
     assert (["on_turn_dropped", "stop"], 0, False) == (
         plugin.cancelled,
-        len(engine.turns.backlog),
+        len(engine.background.backlog),
         engine._watchdog._thread.is_alive(),
     )
     with pytest.raises(HostNotOpen):

@@ -22,8 +22,9 @@ from beaver_hooks.adapters.claude_code import client
 from beaver_hooks.adapters.claude_code.settings import EVENTS, command, is_empty, put_in, take_out
 from beaver_hooks.config.confirmations import record_path
 from beaver_hooks.config.paths import printable
-from beaver_hooks.files import LocksMissing, locked, replace
 from beaver_hostspecs import ConfigurationError
+from beaver_toolkit.files import replace
+from beaver_toolkit.locks import LocksMissing, locked
 
 T = TypeVar("T")
 

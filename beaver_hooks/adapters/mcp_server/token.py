@@ -16,9 +16,9 @@ import attrs
 
 from beaver_hooks.config.made_here import record_made, was_made_here
 from beaver_hooks.config.paths import printable
-from beaver_hooks.files import create_once, sweep
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import ConfigurationError, Secret
+from beaver_toolkit.files import create_once, sweep
 
 VARIABLE = "BEAVER_MCP_TOKEN"
 FILE = "mcp.token"

@@ -5,9 +5,9 @@ line and cut. Nothing at all is shown of the answer to a refused credential, sin
 """
 
 from beaver_hooks.agent.errors import ProviderError
-from beaver_hooks.agent.providers.strict_json import InvalidJson, loads
 from beaver_hostspecs import scrub
 from beaver_hostspecs.neutralising import neutralise
+from beaver_toolkit.strict_json import InvalidJson, loads
 
 LONGEST_DETAIL = 200
 _TOO_LONG = 50 * LONGEST_DETAIL

@@ -16,8 +16,8 @@ from typing import Any
 
 from beaver_hooks.agent.chat import ChatMessage, Completion, ToolCall, Usage
 from beaver_hooks.agent.providers.faults import from_error, malformed
-from beaver_hooks.agent.providers.strict_json import InvalidJson, loads
 from beaver_hostspecs import thaw
+from beaver_toolkit.strict_json import InvalidJson, loads
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _MOST_TOKENS = 2**53

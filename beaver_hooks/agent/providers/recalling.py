@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from beaver_hooks.agent.chat import ChatMessage
+from beaver_toolkit.words import HANGUL, SPACELESS
 
 MOST_LINES = 3
 _NEWEST = 200
@@ -21,7 +22,7 @@ _BAR = "| "
 _OWN = ("From ", "The tool ", "I was given nothing", "I have no memory tool")
 """How the answers of the offline provider begin: quoting them would quote quotations."""
 
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+_CJK = SPACELESS + HANGUL
 _WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]{{2,}}")
 _COMMON_WORDS = """
 about all also am an and any are as at be been but by can could did do does for from had has have he her him his how if

@@ -1,10 +1,11 @@
-"""The SQL of reading sessions. No statement's cost depends on how long a session is beyond what it returns."""
+"""Reads sessions, their messages and events."""
 
 import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from beaver_hooks.agent.sessions.database import SQL
 from beaver_hooks.agent.sessions.records import HiddenEvent, SessionInfo
 from beaver_hooks.agent.sessions.texts import decode, optional_decode
 from beaver_hostspecs import Message
@@ -15,48 +16,39 @@ if TYPE_CHECKING:
 EVERYTHING = -1
 """As a limit: all there is."""
 
-_INFO = "SELECT id, user, coalesce(title, opening, x''), created, updated, messages, events FROM sessions "
-_MESSAGES = "SELECT role, text, id, at, speaker FROM messages WHERE session = ? ORDER BY number DESC LIMIT ?"
-_EVENTS = "SELECT name, at, payload FROM events WHERE session = ? ORDER BY number DESC LIMIT ?"
-
 
 def info(connection: "apsw.Connection", number: int) -> SessionInfo:
     """Return one session."""
-    return _info(connection.execute(_INFO + "WHERE number = ?", (number,)).fetchall()[0])
+    return _info(connection.execute(SQL["session_info"], (number,)).fetchall()[0])
 
 
 def infos(connection: "apsw.Connection", limit: int, user: str | None) -> list[SessionInfo]:
     """Return the sessions in which something was said, of one user or of all, the one used last first."""
-    chosen, bindings = ("", (limit,)) if user is None else ("AND user = ? ", (user, limit))
-    said = f"WHERE messages > 0 {chosen}"
-    rows = connection.execute(f"{_INFO}{said}ORDER BY updated DESC, number DESC LIMIT ?", bindings).fetchall()
+    if user is None:
+        rows = connection.execute(SQL["session_infos"], (limit,)).fetchall()
+    else:
+        rows = connection.execute(SQL["session_infos_of_user"], (user, limit)).fetchall()
     return [_info(row) for row in rows]
 
 
 def session_ids(connection: "apsw.Connection") -> list[str]:
     """Return the ids of all sessions, the oldest first."""
-    return [str(row[0]) for row in connection.execute("SELECT id FROM sessions ORDER BY number").fetchall()]
+    return [str(row[0]) for row in connection.execute(SQL["session_ids"]).fetchall()]
 
 
 def messages(connection: "apsw.Connection", number: int, limit: int) -> tuple[Message, ...]:
     """Return the newest visible messages of a session, in order."""
-    rows = connection.execute(_MESSAGES, (number, limit)).fetchall()
+    rows = connection.execute(SQL["messages"], (number, limit)).fetchall()
     return tuple(_message(*row) for row in reversed(rows))
 
 
 def events(connection: "apsw.Connection", number: int, limit: int) -> tuple[HiddenEvent, ...]:
     """Return the newest hidden events of a session, in order."""
-    rows = connection.execute(_EVENTS, (number, limit)).fetchall()
+    rows = connection.execute(SQL["events"], (number, limit)).fetchall()
     return tuple(
         HiddenEvent(name=name, at=datetime.fromisoformat(at), payload=json.loads(payload))
         for name, at, payload in reversed(rows)
     )
-
-
-def integrity(connection: "apsw.Connection") -> list[str]:
-    """Return what SQLite finds wrong with the file; nothing when it is sound."""
-    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)").fetchall()]
-    return [problem for problem in found if problem != "ok"]
 
 
 def _info(row: Sequence[Any]) -> SessionInfo:

@@ -1,9 +1,10 @@
-"""The SQL of writing a session: its row, its messages and their terms, its events."""
+"""Writes sessions: the row, the messages and their terms, the events."""
 
 from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from beaver_hooks.agent.sessions.database import SQL
 from beaver_hooks.agent.sessions.query import session_term, user_term
 from beaver_hooks.agent.sessions.records import HiddenEvent
 from beaver_hooks.agent.sessions.terms import terms
@@ -20,13 +21,13 @@ def begun_with(connection: "apsw.Connection", number: int) -> Trust:
 
     An older version did not keep it. Without a user it was the owner at the terminal; with one it may have been anyone.
     """
-    trust, user = connection.execute("SELECT trust, user FROM sessions WHERE number = ?", (number,)).get
+    trust, user = connection.execute(SQL["begun_with"], (number,)).get
     return Trust(trust) if trust else Trust.FULL if user is None else Trust.PUBLIC
 
 
 def find(connection: "apsw.Connection", session: str) -> tuple[int, str | None] | None:
     """Return the number and the user of a session, or `None` where there is none of that id."""
-    row = connection.execute("SELECT number, user FROM sessions WHERE id = ?", (session,)).fetchone()
+    row = connection.execute(SQL["find_session"], (session,)).fetchone()
     return (row[0], row[1]) if row else None
 
 
@@ -40,9 +41,8 @@ def add_session(
     trust: Trust | None = None,
 ) -> int:
     """Add a session unless there is one of that id; return its number."""
-    sql = "INSERT INTO sessions (id, user, created, updated, trust) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-    connection.execute(sql, (session, user, stamp(created), stamp(updated), trust and trust.value))
-    return int(connection.execute("SELECT number FROM sessions WHERE id = ?", (session,)).get)
+    connection.execute(SQL["add_session"], (session, user, stamp(created), stamp(updated), trust and trust.value))
+    return int(connection.execute(SQL["session_number"], (session,)).get)
 
 
 def add_messages(
@@ -54,7 +54,7 @@ def add_messages(
         # What is kept passes the scrubber, whoever said it.
         text = scrub(message.text)
         connection.execute(
-            "INSERT INTO messages (session, role, text, at, id, speaker) VALUES (?, ?, ?, ?, ?, ?)",
+            SQL["add_message"],
             (
                 number,
                 message.role,
@@ -65,9 +65,9 @@ def add_messages(
             ),
         )
         index = (connection.last_insert_rowid(), " ".join(terms(text)), scope)
-        connection.execute("INSERT INTO words (rowid, terms, scope) VALUES (?, ?, ?)", index)
+        connection.execute(SQL["add_words"], index)
     connection.execute(
-        "UPDATE sessions SET messages = messages + ?, opening = coalesce(opening, ?) WHERE number = ?",
+        SQL["count_messages"],
         (len(messages), optional_encode(opening(messages)), number),
     )
 
@@ -75,34 +75,32 @@ def add_messages(
 def add_events(connection: "apsw.Connection", number: int, events: Iterable[HiddenEvent]) -> None:
     """Add hidden events to a session: scrubbed, plain and short, as an audit trail would keep them."""
     rows = [(number, stamp(event.at), column(event.name), body_text(event.payload)) for event in events]
-    connection.executemany("INSERT INTO events (session, at, name, payload) VALUES (?, ?, ?, ?)", rows)
-    connection.execute("UPDATE sessions SET events = events + ? WHERE number = ?", (len(rows), number))
+    connection.executemany(SQL["add_event"], rows)
+    connection.execute(SQL["count_events"], (len(rows), number))
 
 
 def paused(connection: "apsw.Connection") -> list[tuple[str, str | None]]:
     """Return id and user of the sessions whose memory an older version, or an import, has switched off."""
-    found = connection.execute("SELECT id, user FROM sessions WHERE paused").fetchall()
+    found = connection.execute(SQL["paused_sessions"]).fetchall()
     return [(str(session), None if user is None else str(user)) for session, user in found]
 
 
 def pause(connection: "apsw.Connection", session: str, *, paused: bool) -> None:
     """Mark a session as one whose memory is to be switched off, or take the mark away."""
-    connection.execute("UPDATE sessions SET paused = ? WHERE id = ?", (int(paused), session))
+    connection.execute(SQL["pause"], (int(paused), session))
 
 
 def touch(connection: "apsw.Connection", number: int, now: datetime) -> None:
     """Say that something was said in a session just now."""
-    connection.execute("UPDATE sessions SET updated = ? WHERE number = ?", (stamp(now), number))
+    connection.execute(SQL["touch"], (stamp(now), number))
 
 
 def name(connection: "apsw.Connection", number: int, title: str | None) -> None:
     """Give a session a title; `None` takes it away."""
-    connection.execute("UPDATE sessions SET title = ? WHERE number = ?", (optional_encode(title), number))
+    connection.execute(SQL["set_title"], (optional_encode(title), number))
 
 
 def delete(connection: "apsw.Connection", number: int) -> None:
     """Delete a session and all that belongs to it."""
-    connection.execute("DELETE FROM words WHERE rowid IN (SELECT number FROM messages WHERE session = ?)", (number,))
-    for table in ("messages", "events"):
-        connection.execute(f"DELETE FROM {table} WHERE session = ?", (number,))  # noqa: S608 - two names of ours
-    connection.execute("DELETE FROM sessions WHERE number = ?", (number,))
+    for statement in ("delete_words", "delete_messages", "delete_events", "delete_session"):
+        connection.execute(SQL[statement], (number,))

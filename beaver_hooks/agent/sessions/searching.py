@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from beaver_hooks.agent.sessions.database import SQL
 from beaver_hooks.agent.sessions.query import BUDGET, LONGEST_QUERY, MOST_TERMS, SearchScope, expressions, one
 from beaver_hooks.agent.sessions.records import SearchHit
 from beaver_hooks.agent.sessions.rows import begun_with
@@ -20,19 +21,6 @@ SNIPPET = 160
 SEARCHED_FOR_SNIPPET = 50_000
 """Characters of a message in which the place for the snippet is looked for."""
 
-_COUNT = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
-_FIND = """
-SELECT number, score
-FROM (
-    SELECT rowid AS number, bm25(words, 1.0, 0.0) AS score FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?
-)
-ORDER BY score, number DESC LIMIT ?
-"""
-_FETCH = """
-SELECT sessions.id, sessions.number, sessions.user, messages.role, messages.at, messages.text
-FROM messages JOIN sessions ON sessions.number = messages.session WHERE messages.number = ?
-"""
-
 
 def search(connection: "apsw.Connection", query: str, limit: int, scope: SearchScope) -> list[SearchHit]:
     """Return the messages that fit the query best, best first."""
@@ -40,7 +28,7 @@ def search(connection: "apsw.Connection", query: str, limit: int, scope: SearchS
     counts = {term: _count(connection, scope.limit(one(term))) for term in wanted}
     found: dict[int, float] = {}
     for expression in expressions(counts):
-        rows: list[Any] = connection.execute(_FIND, (scope.limit(expression), BUDGET, limit)).fetchall()
+        rows: list[Any] = connection.execute(SQL["find_messages"], (scope.limit(expression), BUDGET, limit)).fetchall()
         # What comes later is worth less, whatever its score among its own.
         worst = min(found.values(), default=math.inf)
         found |= {number: min(-score, worst) for number, score in rows if number not in found}
@@ -64,11 +52,11 @@ def _place(term: str) -> str:
 
 
 def _count(connection: "apsw.Connection", expression: str) -> int:
-    return int(connection.execute(_COUNT, (expression, BUDGET)).get)
+    return int(connection.execute(SQL["count_matches"], (expression, BUDGET)).get)
 
 
 def _hit(connection: "apsw.Connection", number: int, score: float, wanted: Sequence[str]) -> SearchHit:
-    session, owner, user, role, at, text = connection.execute(_FETCH, (number,)).get
+    session, owner, user, role, at, text = connection.execute(SQL["found_message"], (number,)).get
     return SearchHit(
         session=session,
         user=user,

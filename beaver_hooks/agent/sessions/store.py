@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from beaver_hooks.agent.errors import StorageError
-from beaver_hooks.agent.sessions.connecting import Connector, storage_error
+from beaver_hooks.agent.sessions.database import SessionDatabase, storage_error
 from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, Resumed, SearchHit, Session, SessionInfo
 from beaver_hooks.agent.sessions.texts import checked_id, new_session_id
 from beaver_hooks.agent.sessions.transfer import read_lines, session_lines
 from beaver_hooks.agent.sessions.work import Work
-from beaver_hooks.audit.connection import DatabaseError, faults
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import AuditUnavailable, Clock, Message, SystemClock, Trust
+from beaver_toolkit.sqlite.errors import DatabaseError, translated
 
 Answer = TypeVar("Answer")
 MOST_ROWS = 2**31
@@ -36,7 +36,7 @@ class SessionStore:
     def __init__(self, folder: Path, *, clock: Clock | None = None) -> None:
         self._folder = folder
         self._clock = clock or SystemClock()
-        self._connector = Connector(folder)
+        self._database = SessionDatabase(folder)
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="beaver-sessions")
         self._pid = os.getpid()
 
@@ -237,14 +237,14 @@ class SessionStore:
 
     def _shut(self) -> None:
         self._executor.shutdown()
-        self._connector.close()
+        self._database.close()
 
     def _guarded(self, job: Callable[[Work], Answer]) -> Answer:
         try:
-            with faults():
-                return job(Work(self._connector))
+            with translated():
+                return job(Work(self._database))
         except DatabaseError as error:
-            self._connector.close()
+            self._database.close()
             raise storage_error(self._folder, error.category) from error
 
 

@@ -10,8 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache
 
-LONGEST_TERM = 64
-"""Characters of a term that count; what is longer is data, not language."""
+from beaver_toolkit.words import HANGUL, LONGEST, SPACELESS, SYMBOLS, pairs
 
 _STOP_WORDS = """
 a about after all also am an and any are as at be because been before being but by can could did do does doing
@@ -22,17 +21,14 @@ who whom why will with would you your yours
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 
-# Thai to Lao, Myanmar, Khmer; kana, ideographs and their extensions, bopomofo, Hangul.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u3400-\u4dbf\u4e00-\u9fff"
-_UNSPACED += "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
+_UNSPACED = SPACELESS + HANGUL
 # The vowel signs of the scripts of India are no letters for `\w`, and belong to their words.
 _LETTER = r"[^\W_]|[\u0900-\u0963\u0966-\u0dff]"
-_SYMBOL = "\u2190-\u2bff\U0001f000-\U0001faff"
 
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    return re.compile(f"([{_UNSPACED}]+)|((?:(?![{_UNSPACED}])(?:{_LETTER}))+)|([{_SYMBOL}])")
+    return re.compile(f"([{_UNSPACED}]+)|((?:(?![{_UNSPACED}])(?:{_LETTER}))+)|([{SYMBOLS}])")
 
 
 def terms(text: str) -> Iterator[str]:
@@ -40,9 +36,9 @@ def terms(text: str) -> Iterator[str]:
     for run, word, symbol in _pattern().findall(fold(text)):
         if run:
             yield from run
-            yield from _pairs(run)
+            yield from pairs(run)
         else:
-            yield (word or symbol)[:LONGEST_TERM]
+            yield (word or symbol)[:LONGEST]
 
 
 def query_terms(text: str, most: int) -> list[str]:
@@ -67,10 +63,6 @@ def fold(text: str) -> str:
 def _asked(text: str) -> Iterator[str]:
     for run, word, symbol in _pattern().findall(fold(text)):
         if len(run) > 1:
-            yield from _pairs(run)
+            yield from pairs(run)
         else:
-            yield (run or word or symbol)[:LONGEST_TERM]
-
-
-def _pairs(run: str) -> Iterator[str]:
-    return (run[at : at + 2] for at in range(len(run) - 1))
+            yield (run or word or symbol)[:LONGEST]

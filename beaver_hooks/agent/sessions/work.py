@@ -8,32 +8,33 @@ import attrs
 
 from beaver_hooks.agent.errors import SessionError, UnknownSession
 from beaver_hooks.agent.sessions import reading, rows
-from beaver_hooks.agent.sessions.connecting import Connector
+from beaver_hooks.agent.sessions.database import SQL, SessionDatabase
 from beaver_hooks.agent.sessions.query import SearchScope, session_term, user_term
 from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, Resumed, SearchHit, Session, SessionInfo
 from beaver_hooks.agent.sessions.searching import search
 from beaver_hooks.agent.sessions.texts import checked_id, kept, title_of
 from beaver_hooks.agent.sessions.transfer import Incoming
-from beaver_hooks.audit.connection import sqlite
 from beaver_hostspecs import Message, Trust
+from beaver_toolkit.sqlite.connections import integrity_problems
+from beaver_toolkit.sqlite.errors import driver
 
 
 class Work:
     """The store's questions, asked in its thread. What SQLite raises passes through."""
 
-    def __init__(self, connector: Connector) -> None:
-        self._connector = connector
-        self._connection = connector.connection()
+    def __init__(self, database: SessionDatabase) -> None:
+        self._database = database
+        self._connection = database.connection()
 
     def ensure(self, session: str, user: str | None, now: datetime, trust: Trust | None = None) -> None:
         """Add a session unless there is one."""
         if rows.find(self._connection, session) is None:
-            with self._connector.writing() as connection:
+            with self._database.writing() as connection:
                 rows.add_session(connection, session, user, now, now, trust=trust)
 
     def append(self, session: str, messages: Sequence[Message], now: datetime) -> None:
         """Add what stays visible of a turn."""
-        with self._connector.writing() as connection:
+        with self._database.writing() as connection:
             number, user = self._find(session)
             rows.add_messages(connection, number, user, kept(messages), now)
             rows.touch(connection, number, now)
@@ -82,18 +83,18 @@ class Work:
 
     def unpause(self, session: str) -> None:
         """Take the mark from a session whose memory was switched off."""
-        with self._connector.writing() as connection:
+        with self._database.writing() as connection:
             rows.pause(connection, session, paused=False)
 
     def add_event(self, session: str, name: str, payload: Mapping[str, object], now: datetime) -> None:
         """Add a hidden event."""
-        with self._connector.writing() as connection:
+        with self._database.writing() as connection:
             rows.add_events(connection, self._find(session)[0], [HiddenEvent(name=name, at=now, payload=payload)])
 
     def add_events(self, events: Mapping[str, Sequence[HiddenEvent]]) -> int:
         """Add hidden events to several sessions; return how many had no session any more."""
         lost = 0
-        with self._connector.writing() as connection:
+        with self._database.writing() as connection:
             for session, each in events.items():
                 found = rows.find(connection, session)
                 if found is None:
@@ -124,16 +125,16 @@ class Work:
 
     def rename(self, session: str, title: str | None) -> None:
         """Give a session a title."""
-        with self._connector.writing() as connection:
+        with self._database.writing() as connection:
             rows.name(connection, self._find(session)[0], title_of(title or "") or None)
 
     def delete(self, session: str) -> None:
         """Delete a session, and leave none of it in the files."""
-        with self._connector.writing() as connection:
+        with self._database.writing() as connection:
             rows.delete(connection, self._find(session)[0])
             # Interior pages of the index may still name a term.
-            connection.execute("INSERT INTO words (words) VALUES ('optimize')")
-        engine = sqlite()
+            connection.execute(SQL["optimise_words"])
+        engine = driver()
         with contextlib.suppress(engine.BusyError):
             # Another process reads the log; whoever deletes next, or closes last, empties it.
             self._connection.wal_checkpoint(mode=engine.SQLITE_CHECKPOINT_TRUNCATE)
@@ -160,11 +161,11 @@ class Work:
 
     def session_count(self) -> int:
         """Return how many sessions there are."""
-        return int(self._connection.execute("SELECT count(*) FROM sessions").get)
+        return int(self._connection.execute(SQL["count_sessions"]).get)
 
     def take_in(self, *, incoming: Incoming, replace: bool, total: ImportReport) -> ImportReport:
         """Store one session that comes from elsewhere; return the total with it."""
-        with self._connector.writing() as connection:
+        with self._database.writing() as connection:
             found = rows.find(connection, incoming.id)
             if found and not replace:
                 return attrs.evolve(total, skipped=total.skipped + 1)
@@ -180,7 +181,7 @@ class Work:
 
     def integrity(self) -> tuple[str, ...]:
         """Return what is wrong with the file."""
-        return tuple(reading.integrity(self._connection))
+        return tuple(integrity_problems(self._connection))
 
     def _add(self, incoming: Incoming) -> None:
         connection = self._connection

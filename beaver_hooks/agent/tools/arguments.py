@@ -6,16 +6,15 @@ how many models call a tool without parameters.
 """
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from itertools import islice
-from typing import Any, NoReturn
+from typing import Any
 
 from beaver_hooks.agent.tools.rendering import one_line
 from beaver_hostspecs import thaw
+from beaver_toolkit.strict_json import InvalidJson, is_utf8, loads, repeated_keys
 
 MOST_CHARACTERS = 256 * 1024
-MOST_DIGITS = 400
 DEEPEST = 50
 MOST_FAULTS = 50
 """Faults that are looked at to find the one that says most."""
@@ -38,8 +37,6 @@ def parse_arguments(text: str) -> dict[str, Any]:
     if len(text) > MOST_CHARACTERS:
         raise UnfitArgumentsError(f"the arguments are longer than {MOST_CHARACTERS} characters")
     value = _loads(text if text.strip() else "{}")
-    if _is_deep(value):
-        raise UnfitArgumentsError(f"the arguments are nested more than {DEEPEST} levels deep")
     if not isinstance(value, dict):
         raise UnfitArgumentsError("the arguments must be one JSON object")
     return value
@@ -80,57 +77,27 @@ def _path(parts: Iterable[str | int]) -> str:
 
 
 def _loads(text: str) -> object:
+    value = _strict(text)
+    if (key := _repeated(value)) is not None:
+        raise UnfitArgumentsError(f"{one_line(key)}: is given twice")
+    # What cannot be written as UTF-8 no tool can store.
+    if not is_utf8(json.dumps(value, ensure_ascii=False)):
+        raise UnfitArgumentsError("the text of the arguments holds a lone surrogate")
+    return value
+
+
+def _strict(text: str) -> object:
     try:
-        value = json.loads(
-            text, object_pairs_hook=_object, parse_int=_integer, parse_float=_number, parse_constant=_constant
-        )
-        # What cannot be written as UTF-8 no tool can store.
-        json.dumps(value, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        problem = f"the arguments are not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})"
-    except RecursionError:
-        problem = f"the arguments are nested more than {DEEPEST} levels deep"
-    except UnicodeEncodeError:
-        problem = "the arguments hold a lone surrogate"
-    else:
-        return value
-    raise UnfitArgumentsError(problem)
+        return loads(text, deepest=DEEPEST, keep_repeated=True)
+    except InvalidJson as error:
+        problem = error.problem
+    raise UnfitArgumentsError(f"the text of the arguments {problem}")
 
 
-def _is_deep(value: object) -> bool:
-    level = [value]
-    for _ in range(DEEPEST):
-        level = [item for each in level for item in _items(each)]
-    return bool(level)
-
-
-def _items(value: object) -> Iterable[object]:
+def _repeated(value: object) -> str | None:
+    """Return a key that an object in `value` gives twice."""
     if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise UnfitArgumentsError(f"{one_line(twice)}: is given twice")
-    return found
-
-
-def _integer(digits: str) -> int:
-    if len(digits) > MOST_DIGITS:
-        raise UnfitArgumentsError("the arguments hold a number that is too large")
-    return int(digits)
-
-
-def _number(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise UnfitArgumentsError("the arguments hold a number that is too large")
-    return number
-
-
-def _constant(name: str) -> NoReturn:
-    raise UnfitArgumentsError(f"the arguments hold {name}, which JSON does not have")
+        return next(iter(repeated_keys(value)), None) or _repeated([*value.values()])
+    if isinstance(value, list):
+        return next((key for each in value if (key := _repeated(each)) is not None), None)
+    return None

@@ -6,13 +6,10 @@ import shlex
 import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from beaver_hooks.agent.errors import StorageError
-from beaver_hooks.agent.sessions import reading
-from beaver_hooks.agent.sessions.connecting import DATABASE as SESSIONS
-from beaver_hooks.agent.sessions.connecting import PACKAGE, refuse_listed, storage_error
-from beaver_hooks.audit.connection import DatabaseError, connect, faults, migrations
+from beaver_hooks.agent.sessions.database import DATABASE as SESSIONS
+from beaver_hooks.agent.sessions.database import PACKAGE, SQL, refuse_listed, storage_error
 from beaver_hooks.audit.database import DATABASE as TRAIL
 from beaver_hooks.audit.key import KEY_FILE
 from beaver_hooks.audit.reading import TrailReader
@@ -22,9 +19,10 @@ from beaver_hooks.cli.wording import counted
 from beaver_hooks.config.paths import printable
 from beaver_hooks.file_trust import StateFiles
 from beaver_hostspecs import AuditUnavailable
-
-if TYPE_CHECKING:
-    import apsw
+from beaver_toolkit.sqlite.connections import integrity_problems
+from beaver_toolkit.sqlite.database import Database
+from beaver_toolkit.sqlite.errors import DatabaseError, translated
+from beaver_toolkit.sqlite.migrations import read_migrations
 
 BACKUP = "move it away, with its -wal and -shm files, and restore a backup"
 
@@ -104,17 +102,11 @@ def _sessions_integrity(folder: Path) -> list[str]:
     """
     refuse_listed(folder, StateFiles(folder, os.environ))
     try:
-        with faults(), contextlib.closing(connect(folder / SESSIONS, _prepare)) as connection:
-            connection.execute("SELECT count(*) FROM sessions").fetchall()
-            return reading.integrity(connection)
+        with translated(), contextlib.closing(Database.read(folder / SESSIONS, read_migrations(PACKAGE))) as database:
+            database.connection.execute(SQL["count_sessions"]).fetchall()
+            return integrity_problems(database.connection)
     except DatabaseError as error:
         raise storage_error(folder, error.category) from error
-
-
-def _prepare(connection: "apsw.Connection") -> None:
-    connection.pragma("query_only", 1)
-    if int(connection.pragma("user_version")) > len(migrations(PACKAGE)):
-        raise DatabaseError("newer")
 
 
 def _is_loose(path: Path) -> bool:

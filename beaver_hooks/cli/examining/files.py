@@ -10,14 +10,14 @@ from pathlib import Path
 
 import attrs
 
-from beaver_hooks.agent.sessions.connecting import DATABASE as SESSIONS
+from beaver_hooks.agent.sessions.database import DATABASE as SESSIONS
 from beaver_hooks.audit.database import DATABASE as TRAIL
 from beaver_hooks.audit.key import KEY_FILE
 from beaver_hooks.cli.examining.findings import Finding, ok, problem, warning
 from beaver_hooks.cli.stored import is_there
 from beaver_hooks.cli.wording import counted
 from beaver_hooks.config.paths import printable
-from beaver_hooks.files import STRAY_AFTER
+from beaver_toolkit.files import STRAY_AFTER
 
 MEBIBYTE = 2**20
 LITTLE, HARDLY_ANY = 512 * MEBIBYTE, 32 * MEBIBYTE

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from beaver_hooks.agent.sessions.connecting import FILES as SESSIONS
+from beaver_hooks.agent.sessions.database import FILES as SESSIONS
 from beaver_hooks.audit.key import KEY_FILE
 from beaver_hooks.cli.examining.findings import Finding, from_error, ok, problem
 from beaver_hooks.cli.wording import counted

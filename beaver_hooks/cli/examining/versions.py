@@ -4,10 +4,10 @@ import platform
 from collections.abc import Iterator
 
 from beaver_hooks import __version__
-from beaver_hooks.audit.connection import sqlite
 from beaver_hooks.cli.examining.findings import Finding, ok, warning
 from beaver_hooks.registry.catalog import Rivals, installed
 from beaver_hostspecs import CONTRACT_VERSION
+from beaver_toolkit.sqlite.errors import driver
 
 SOUND_SQLITE = (3, 51, 3)
 """The first version in which no write-ahead log spoils its database by being reset at the wrong moment."""
@@ -15,7 +15,7 @@ SOUND_SQLITE = (3, 51, 3)
 
 def engines() -> list[Finding]:
     """Return the versions of Python and SQLite."""
-    return [ok("Python", platform.python_version()), sqlite_version(str(sqlite().sqlite_lib_version()))]
+    return [ok("Python", platform.python_version()), sqlite_version(str(driver().sqlite_lib_version()))]
 
 
 def sqlite_version(version: str) -> Finding:

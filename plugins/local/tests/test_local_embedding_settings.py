@@ -176,7 +176,7 @@ def test_a_variable_of_ones_own_is_not_shown(tmp_path):
     assert "The variable of memory.local.embedding.apiKeyEnv is not set." in str(caught.value)
 
 
-@pytest.mark.parametrize("key", ["two\nlines", "half \ud800", "bell\x07"])
+@pytest.mark.parametrize("key", ["a key of\ntwo lines", "half \ud800 a key", "a key with a bell\x07"])
 def test_a_credential_that_cannot_be_sent_is_refused(key, tmp_path):
     """What would break the header is refused before any request."""
     with pytest.raises(ConfigurationError, match="holds characters that no credential has"):

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from beaver_hooks_local.index import terms as terms_module
 from beaver_hooks_local.index.irregular import irregular_forms
 from beaver_hooks_local.index.terms import Analyser, hash_of, name_hash, unpack
-from beaver_hooks_local.index.words import LONGEST, STOP_WORDS, terms_of, words_of
+from beaver_hooks_local.index.words import STOP_WORDS, terms_of, words_of
+from beaver_toolkit.words import LONGEST
 
 
 def plain(text):

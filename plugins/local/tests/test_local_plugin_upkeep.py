@@ -17,11 +17,11 @@ from beaver_hooks_local.embedding.breaker import PROBE
 from beaver_hooks_local.embedding.settings import EmbeddingSettings
 from beaver_hooks_local.hosting.embedders import RECORD
 from beaver_hooks_local.hosting.upkeep import Upkeep
-from beaver_hooks_local.hosting.working import Workers
 from beaver_hooks_local.plugin import Local
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hostspecs import Setup
 from beaver_hostspecs.testing import FrozenClock, RecordingReport, Signal, make_canary, make_turn
+from beaver_toolkit.workers import Workers
 
 
 class Told(RecordingReport):

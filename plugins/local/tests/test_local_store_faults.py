@@ -15,14 +15,16 @@ import pytest
 
 from beaver_hooks_local.errors import REMEDIES, LocalError, PersonalStoreError, StoreError
 from beaver_hooks_local.records import Owner
-from beaver_hooks_local.store import migrating
 from beaver_hooks_local.store.cases.kit import NOW, looking, new, titles
 from beaver_hooks_local.store.connecting import Connector
 from beaver_hooks_local.store.joint import JointStore
-from beaver_hooks_local.store.lending import MOST_READERS
+from beaver_hooks_local.store.opening import PACKAGE, make_unless_there_is_a_log
 from beaver_hooks_local.store.personal import PersonalStore
 from beaver_hooks_local.store.sqlite import SqliteStore
 from beaver_hostspecs import BeaverError, PluginError
+from beaver_toolkit.sqlite.files import back_up
+from beaver_toolkit.sqlite.migrations import read_migrations
+from beaver_toolkit.sqlite.readers import MOST_READERS
 
 
 @pytest.fixture
@@ -451,7 +453,7 @@ def test_a_file_system_without_hard_links(path, monkeypatch):
     monkeypatch.setattr(os, "link", refuse)
     with contextlib.closing(SqliteStore.open(path)) as opened:
         opened.add([new("kept")], now=NOW)
-    migrating.make(path, migrating.migrations())
+    make_unless_there_is_a_log(path, read_migrations(PACKAGE))
     assert ["kept"] == kept(path)
 
 
@@ -467,7 +469,7 @@ def opened_with(path, scripts):
 def test_a_migration(store, path):
     """An older store is copied, privately, and then brought forward; both hold what it held."""
     store.close()
-    first = migrating.migrations()
+    first = read_migrations(PACKAGE)
     with contextlib.closing(opened_with(path, (*first, SECOND))) as opened:
         opened.add([new("after")], now=NOW)
         assert ["after", "kept"] == titles(opened.recent(looking(), limit=9))
@@ -481,11 +483,11 @@ def test_a_migration(store, path):
 def test_a_migration_by_another_process(store, path):
     """What another process has brought forward meanwhile does not take the place of the copy of what was before."""
     store.close()
-    first = migrating.migrations()
+    first = read_migrations(PACKAGE)
     with contextlib.closing(opened_with(path, (*first, SECOND))) as opened:
         opened.add([new("after")], now=NOW)
     with contextlib.closing(apsw.Connection(str(path))) as connection:
-        backup = migrating.back_up(connection, path, len(first))
+        backup = back_up(connection, path, len(first))
     assert ["kept"] == kept(backup)
     assert ["memory.db", backup.name] == sorted(each.name for each in path.parent.iterdir())
 
@@ -493,10 +495,10 @@ def test_a_migration_by_another_process(store, path):
 def test_a_migration_that_fails(store, path):
     """A script that fails is undone as a whole; the store is as it was, and so is its copy."""
     store.close()
-    scripts = (*migrating.migrations(), SECOND, "CREATE TABLE x (a); SELECT nonsense FROM nowhere")
+    scripts = (*read_migrations(PACKAGE), SECOND, "CREATE TABLE x (a); SELECT nonsense FROM nowhere")
     assert "not_migrated" == refusal(path, lambda: opened_with(path, scripts))
     assert ["kept"] == kept(path)
-    assert ["kept"] == kept(path.with_name(f"memory.db.v{len(migrating.migrations())}.bak"))
+    assert ["kept"] == kept(path.with_name(f"memory.db.v{len(read_migrations(PACKAGE))}.bak"))
 
 
 def test_readers_are_bounded_and_closed(store):

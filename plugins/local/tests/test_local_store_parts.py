@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks_local.store.cases.kit import NOW, Disagreement, agree, holds, new, raises
-from beaver_hooks_local.store.clearing import cleared
 from beaver_hooks_local.store.hashing import hash_of
 from beaver_hooks_local.store.labels import folders, narrow_labels
 from beaver_hooks_local.store.sqlite import SqliteStore
 from beaver_hooks_local.store.texts import EARLIEST, LATEST, cleaned, micros, moment, packed, unpacked
+from beaver_toolkit.sqlite.secure_delete import cleared
 
 
 @given(st.text(st.characters()))

@@ -13,11 +13,13 @@ from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.index.terms import ANALYSER
 from beaver_hooks_local.query import Query
 from beaver_hooks_local.records import NewMemory
-from beaver_hooks_local.store import migrating, reanalysing
+from beaver_hooks_local.store import reanalysing
 from beaver_hooks_local.store.cases.analysers import analysed_by
 from beaver_hooks_local.store.cases.kit import NOW, new
 from beaver_hooks_local.store.connecting import Connector
+from beaver_hooks_local.store.opening import PACKAGE
 from beaver_hooks_local.store.sqlite import SqliteStore
+from beaver_toolkit.sqlite.migrations import read_migrations
 
 SEEN = Filters(now=datetime(2027, 1, 1, tzinfo=UTC))
 
@@ -47,7 +49,7 @@ def found(folder, text):
 def test_a_store_of_the_first_version(folder):
     """A store from before the fact was kept, with terms that mean nothing today, is copied and is searched as any."""
     folder.mkdir()
-    first = Connector(folder / DATABASE, migrating.migrations()[:1])
+    first = Connector(folder / DATABASE, read_migrations(PACKAGE)[:1])
     first.open()
     with contextlib.closing(SqliteStore(first)) as store:
         store.add([new("Ann sold the piano."), new("Ben likes tea.")], now=NOW)

@@ -8,7 +8,7 @@ from pathlib import Path
 import beaver_hooks.adapters
 
 FOLDER = Path(beaver_hooks.adapters.__file__).parent
-OURS = {"beaver_hooks", "beaver_hostspecs", "attrs"}
+OURS = {"beaver_hooks", "beaver_hostspecs", "beaver_toolkit", "attrs"}
 # Beside each framework itself, what it brings along and has in its own signatures.
 FRAMEWORKS = {
     "agent_framework": {"agent_framework"},

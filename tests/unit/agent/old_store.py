@@ -5,8 +5,8 @@ from pathlib import Path
 
 import apsw
 
-from beaver_hooks.agent.sessions.connecting import DATABASE, PACKAGE
-from beaver_hooks.audit.connection import migrations
+from beaver_hooks.agent.sessions.database import DATABASE, PACKAGE
+from beaver_toolkit.sqlite.migrations import read_migrations
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
 SAID = (("user", "of the older version"), ("assistant", "yes"))
@@ -17,7 +17,7 @@ def make_old_store(folder: Path, *sessions: tuple[str, str | None, bool]) -> Non
     folder.mkdir(mode=0o700, parents=True)
     connection = apsw.Connection(str(folder / DATABASE))
     connection.pragma("journal_mode", "WAL")
-    connection.execute(migrations(PACKAGE)[0])
+    connection.execute(read_migrations(PACKAGE)[0])
     connection.pragma("user_version", 1)
     when = WHEN.isoformat(timespec="microseconds")
     for session, user, paused in sessions:

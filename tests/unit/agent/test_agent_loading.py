@@ -20,7 +20,7 @@ from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.agent.loading import EngineLoader, skill_folders
 from beaver_hooks.agent.loop import AgentLoop
 from beaver_hooks.agent.providers.offline import NOTHING as KNOWS_NOTHING
-from beaver_hooks.agent.sessions.connecting import DATABASE
+from beaver_hooks.agent.sessions.database import DATABASE
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hooks.audit.memory import MemorySink
 from beaver_hooks.config import load_config

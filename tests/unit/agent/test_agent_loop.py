@@ -21,7 +21,7 @@ from beaver_hooks.agent.errors import AnswerNotStored, ProviderError, SessionErr
 from beaver_hooks.agent.loading import EngineLoader
 from beaver_hooks.agent.loop import TOOL_LIMIT, AgentLoop
 from beaver_hooks.agent.results import AgentRunResult, ToolCallSummary
-from beaver_hooks.agent.sessions.connecting import DATABASE
+from beaver_hooks.agent.sessions.database import DATABASE
 from beaver_hooks.agent.skills import ActiveSkill, activation_text
 from beaver_hooks.audit.memory import MemorySink
 from beaver_hooks.config import Config

@@ -4,7 +4,6 @@ import contextlib
 import errno
 import os
 import queue
-import sys
 import threading
 from datetime import UTC, datetime
 from functools import partial
@@ -12,8 +11,8 @@ from functools import partial
 import apsw
 import pytest
 
-from beaver_hooks.audit import connection, database, writer
 from beaver_hooks.audit import trail as trails
+from beaver_hooks.audit import writer
 from beaver_hooks.audit.batch import Batch
 from beaver_hooks.audit.database import Database
 from beaver_hooks.audit.events import AuditEvent
@@ -22,6 +21,7 @@ from beaver_hooks.audit.reading import TrailReader
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import AuditUnavailable
+from beaver_toolkit.sqlite import connections, database
 
 WHEN = datetime(2026, 1, 2, tzinfo=UTC)
 EVENT = AuditEvent(name="turn_opened", at=WHEN)
@@ -51,10 +51,10 @@ def host(tmp_path):
 def limit(monkeypatch):
     """What every new connection is made to suffer."""
     pragmas = {}
-    connect = connection.connect
+    connect = database.connect
 
-    def limited(path, prepare, **options):
-        opened = connect(path, prepare, **options)
+    def limited(path, **options):
+        opened = connect(path, **options)
         for name, value in pragmas.items():
             opened.pragma(name, value)
         return opened
@@ -150,7 +150,7 @@ def test_closing_does_not_wait_for_ever(host):
 
 def test_another_process_that_holds_the_lock(host, monkeypatch):
     """A lock that is held too long is a failure like any other, and passes."""
-    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(connections, "BUSY_SECONDS", 0.05)
     other = apsw.Connection(str(host.folder / "host.db"))
     other.execute("BEGIN IMMEDIATE")
     host.trail.append(EVENT)
@@ -230,29 +230,6 @@ def test_a_database_that_is_not_ours_to_use(host, statements, sentence):
     assert unavailable(host.trail.tail) == expected
 
 
-def test_an_older_database_is_brought_up_to_date(tmp_path, monkeypatch):
-    """Each migration is applied once, whoever comes first."""
-    Trail.open(tmp_path, on_state=print).close()
-    scripts = [*connection.migrations(), "CREATE TABLE later (x)"]
-    monkeypatch.setattr(connection, "migrations", lambda: scripts)
-    for _ in range(2):
-        Trail.open(tmp_path, on_state=print).close()
-
-    change(tmp_path, "INSERT INTO later VALUES (1)")
-
-
-def test_a_migration_that_another_process_made_first(tmp_path, monkeypatch):
-    """The version is looked at again under the lock: what is done is not done twice, and what is newer is refused."""
-    Trail.open(tmp_path, on_state=print).close()
-    for found, sentence in (([0, 1], None), ([0, 2], "newer version of Beaver Hooks")):
-        versions = iter(found)
-        monkeypatch.setattr(connection, "_version", lambda _, versions=versions: next(versions))
-        if sentence is None:
-            database.Database.write(tmp_path).close()
-        else:
-            assert sentence in unavailable(lambda: Trail.open(tmp_path, on_state=print))
-
-
 def test_a_missing_key_is_not_replaced(host):
     """Records without their key are refused: a new key would make all of them look forged."""
     host.trail.append(EVENT)
@@ -310,25 +287,9 @@ def test_a_folder_that_takes_no_database(tmp_path, monkeypatch):
 
     monkeypatch.setattr(database, "create_once", fail)
 
-    assert "cannot be read or written; check the disk" in unavailable(lambda: Trail.open(tmp_path, on_state=print))
-
-
-def test_changing_the_journal_waits_for_others(tmp_path, monkeypatch):
-    """A mode change that finds the file busy is tried again, and gives up in time."""
-    found = [apsw.BusyError("busy"), None]
-
-    class Busy:
-        def pragma(self, *_):
-            answer = found.pop(0)
-            if answer:
-                raise answer
-
-    connection._use_wal(Busy())
-    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.0)
-    found.extend([apsw.BusyError("busy")] * 100)
-
-    with pytest.raises(apsw.BusyError):
-        connection._use_wal(Busy())
+    assert "cannot be opened; check who owns it and its folder" in unavailable(
+        lambda: Trail.open(tmp_path, on_state=print)
+    )
 
 
 def test_a_listener_that_raises_is_survived(tmp_path, limit):
@@ -364,33 +325,19 @@ def test_a_writer_that_dies_is_heard(host, monkeypatch):
     assert host.trail.close() == 2
 
 
-@pytest.mark.parametrize(
-    ("error", "category"),
-    [(apsw.CorruptError, "corrupt"), (apsw.MisuseError, "failed"), (OSError, "io_error")],
-)
-def test_every_error_has_a_category(error, category):
-    """What the engine or the system raises is named in one word; what has no name is `failed`."""
-
-    def fail():
-        with connection.faults():
-            raise error("detail")
-
-    with pytest.raises(connection.DatabaseError) as caught:
-        fail()
-
-    assert (caught.value.category, str(caught.value)) == (category, category)
-
-
 def test_a_disk_without_links_and_locks_is_refused(tmp_path, monkeypatch):
     """Where nothing could keep two processes apart, there is a sentence instead of a trail."""
 
     def fail(*_):
         raise OSError(errno.EPERM, "no links")
 
+    def fail_without_locks(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
     folder = tmp_path / "state"
     make_state_folder(folder)
     monkeypatch.setattr(os, "link", fail)
-    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setattr("fcntl.flock", fail_without_locks)
 
     sentence = unavailable(partial(Trail.open, folder, on_state=print))
     assert sentence == (
@@ -412,16 +359,6 @@ def test_a_commit_is_durable(host, monkeypatch):
     host.trail.flush()
 
     assert found == [2, "wal"]
-
-
-def test_a_failed_commit_is_undone():
-    """A block that fails leaves no transaction open, whether SQLite has undone it already or not."""
-    opened = apsw.Connection(":memory:")
-    for statement in ("SELECT nonsense", "ROLLBACK"):
-        with pytest.raises(apsw.SQLError), connection.immediate(opened):
-            opened.execute(statement)
-
-    assert not opened.in_transaction
 
 
 def test_text_that_is_no_text(host):

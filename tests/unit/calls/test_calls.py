@@ -34,7 +34,7 @@ async def complaints():
 
 @pytest.fixture
 async def calls():
-    return Calls(asyncio.get_running_loop())
+    return Calls(asyncio.get_running_loop(), None, None)
 
 
 def begin(calls, function, *, seconds=LONG, plugin="p", arguments=(), given=None, **options):
@@ -327,7 +327,7 @@ def test_a_keyboard_interrupt_goes_through():
 async def test_how_late_the_event_loop_was_for_a_deadline():
     """A call that hangs while something else holds the loop knows by how much its deadline was missed."""
     loop = asyncio.get_running_loop()
-    calls = Calls(loop)
+    calls = Calls(loop, None, None)
     call, free = begin(calls, asyncio.Event().wait, seconds=0.01), begin(calls, asyncio.Event().wait, seconds=0.0)
     await calls.settle([free])
 
@@ -344,7 +344,7 @@ async def test_how_late_the_event_loop_was_for_a_deadline():
 @pytest.mark.parametrize(("due", "expected"), [(math.inf, False), (0.0, True)])
 async def test_a_deadline_while_the_watchdog_is_late(due, expected):
     """A call that is overdue knows that the process stood still, also before the watchdog has looked again."""
-    calls = Calls(asyncio.get_running_loop())
+    calls = Calls(asyncio.get_running_loop(), None, None)
     calls.look_due = due
     call = begin(calls, asyncio.Event().wait, seconds=0.0)
     await calls.settle([call])

@@ -41,7 +41,7 @@ class Blamed:
 
 @pytest.fixture
 async def calls():
-    return Calls(asyncio.get_running_loop())
+    return Calls(asyncio.get_running_loop(), None, None)
 
 
 @pytest.fixture
@@ -311,7 +311,7 @@ def test_a_loop_that_was_closed_ends_the_watching():
     """Nothing can block it any more."""
     loop = asyncio.new_event_loop()
     watchdog = Watchdog(
-        loop=loop, calls=Calls(loop), patience=PATIENCE, blame=None, overran=None, packages=dict, log=make_log()
+        loop=loop, calls=Calls(loop, None, None), patience=PATIENCE, blame=None, overran=None, packages=dict, log=make_log()
     )  # fmt: skip
     loop.close()
     watchdog.start()

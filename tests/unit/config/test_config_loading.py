@@ -1,9 +1,9 @@
 """Finding a configuration, and trusting it."""
 
+import errno
 import json
 import os
 import stat
-import sys
 from pathlib import Path
 
 import pytest
@@ -270,9 +270,13 @@ def test_record_that_cannot_be_written(config, tmp_path):
     )
 
 
+def no_locks(*_):
+    raise OSError(errno.ENOSYS, "Function not implemented")
+
+
 def test_without_file_locks(config, environment, monkeypatch):
     """Where there are no file locks the user is told what works instead."""
-    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setattr("fcntl.flock", no_locks)
 
     assert refusal(trust_config, config, environment=environment) == (
         "a confirmation needs file locks, which this system lacks; name the file in BEAVER_CONFIG instead"

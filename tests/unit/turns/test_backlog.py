@@ -44,7 +44,7 @@ class Work:
         await self.gates[number].wait()
         self.ran.append(number)
 
-    def settle(self, job, run):
+    def ended(self, job, *, run):
         self.settled.append((job.arguments["number"], run))
 
     def open(self, *numbers):
@@ -59,7 +59,7 @@ async def work():
 
 @pytest.fixture
 async def backlog(work):
-    backlog = Backlog(loop=asyncio.get_running_loop(), limit=5, run=work.run, settled=work.settle)
+    backlog = Backlog(loop=asyncio.get_running_loop(), limit=5, runner=work)
     yield backlog
     backlog.discard()
 
@@ -179,14 +179,15 @@ async def test_a_lane_that_breaks_keeps_nobody_waiting():
     """A job whose run lets something through is lost; those behind it still have their turn."""
     settled = []
 
-    async def run(job):
-        if job.arguments["number"] == 1:
-            raise RuntimeError("goes through")
+    class Failing:
+        async def run(self, job):
+            if job.arguments["number"] == 1:
+                raise RuntimeError("goes through")
 
-    loop = asyncio.get_running_loop()
-    backlog = Backlog(
-        loop=loop, limit=5, run=run, settled=lambda job, run: settled.append((job.arguments["number"], run))
-    )
+        def ended(self, job, *, run):
+            settled.append((job.arguments["number"], run))
+
+    backlog = Backlog(loop=asyncio.get_running_loop(), limit=5, runner=Failing())
     plugin = member()
     for number in (1, 2):
         backlog.put(job(number, plugin))
@@ -218,16 +219,15 @@ def test_every_accepted_job_is_settled_once_and_in_order(steps):
 async def _drive(steps):
     ran, settled, accepted = defaultdict(list), [], []
 
-    async def run(job):
-        await asyncio.sleep(0)
-        ran[job.account.turn.session, job.implementation.member.name].append(job.arguments["number"])
+    class Noting:
+        async def run(self, job):
+            await asyncio.sleep(0)
+            ran[job.account.turn.session, job.implementation.member.name].append(job.arguments["number"])
 
-    backlog = Backlog(
-        loop=asyncio.get_running_loop(),
-        limit=4,
-        run=run,
-        settled=lambda job, _: settled.append(job.arguments["number"]),
-    )
+        def ended(self, job, *, run):
+            settled.append(job.arguments["number"])
+
+    backlog = Backlog(loop=asyncio.get_running_loop(), limit=4, runner=Noting())
     plugins = [member("0"), member("1")]
     for number, (step, session, index) in enumerate(steps):
         if step == "put" and backlog.put(job(number, plugins[index], session)):

@@ -964,7 +964,7 @@ async def test_every_turn_is_closed_exactly_once_for_everybody(make_host, clock,
     assert Counter(walk.expected) == walk.told(plugins)
     assert (0, 0, {}, set(), {}) == (
         len(engine.turns.book),
-        len(engine.turns.backlog),
+        len(engine.background.backlog),
         engine.calls.running,
         engine.calls.abandoned,
         engine.turns._waiting,

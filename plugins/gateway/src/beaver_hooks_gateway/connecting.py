@@ -17,7 +17,7 @@ from typing import Any
 
 import httpcore
 
-from beaver_hooks_gateway.threads import Worker
+from beaver_toolkit.workers import Workers
 
 PAUSE = 0.25
 """Seconds after which the next address is tried, too."""
@@ -30,7 +30,7 @@ class Resolver:
     """Looks up names. For one event loop."""
 
     def __init__(self) -> None:
-        self._worker = Worker("beaver-gateway-names")
+        self._worker = Workers("beaver-gateway-names", threads=1, idle_seconds=0)
         self._lookups: dict[str, asyncio.Future[list[str]]] = {}
 
     async def addresses(self, host: str, port: int) -> list[str]:
@@ -42,7 +42,7 @@ class Resolver:
         if _is_address(host):
             return [host]
         if host not in self._lookups:
-            lookup = self._lookups[host] = self._worker.submit(partial(look_up, host, port))
+            lookup = self._lookups[host] = self._worker.run(partial(look_up, host, port))
             lookup.add_done_callback(lambda _: self._lookups.pop(host))
         found = await asyncio.shield(self._lookups[host])
         if not found:

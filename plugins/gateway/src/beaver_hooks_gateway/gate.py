@@ -20,8 +20,8 @@ from beaver_hooks_gateway.breaker import CLOSED, Policy, State
 from beaver_hooks_gateway.errors import GatewayError
 from beaver_hooks_gateway.kept import locked, read, write
 from beaver_hooks_gateway.settings import GatewaySettings
-from beaver_hooks_gateway.threads import Worker
 from beaver_hostspecs import Clock
+from beaver_toolkit.workers import Workers
 
 PATIENCE = 0.25
 """Seconds that a turn waits for the file at most."""
@@ -65,7 +65,7 @@ class Gate:
         self._policy = policy
         self._clock = clock
         self._whose = whose
-        self._worker = Worker("beaver-gateway-breaker")
+        self._worker = Workers("beaver-gateway-breaker", threads=1, idle_seconds=0)
         self._waiting: list[_Asked] = []
         self._busy = False
         self._unsaid = False
@@ -73,7 +73,7 @@ class Gate:
     async def load(self) -> None:
         """Take over what other processes have found out."""
         if self._policy is not None:
-            reading = self._worker.submit(partial(read, self._folder, whose=self._whose))
+            reading = self._worker.run(partial(read, self._folder, whose=self._whose))
             await asyncio.wait([reading], timeout=PATIENCE)
             self.state = reading.result() if reading.done() else CLOSED
 
@@ -140,7 +140,7 @@ class Gate:
         asked, self._waiting = self._waiting, []
         self._busy = True
         steps = [each.step for each in asked]
-        changing = self._worker.submit(partial(change, self._folder, self.state, steps, whose=self._whose))
+        changing = self._worker.run(partial(change, self._folder, self.state, steps, whose=self._whose))
         changing.add_done_callback(partial(self._end, asked))
 
     def _end(self, asked: Sequence[_Asked], changing: asyncio.Future[tuple[list[bool], State]]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from beaver_hooks_gateway import breaker
 from beaver_hooks_gateway.breaker import CLOSED, State
-from beaver_hooks_gateway.strict_json import InvalidJson, loads
+from beaver_toolkit.strict_json import InvalidJson, loads
 
 FILE = "breaker.json"
 LOCK_FILE = ".breaker.lock"

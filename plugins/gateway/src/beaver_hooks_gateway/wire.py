@@ -20,8 +20,8 @@ from typing import Any
 import attrs
 from attrs import field
 
-from beaver_hooks_gateway.strict_json import InvalidJson, is_text, loads, repeated
 from beaver_hostspecs import Answer, Secret, Turn
+from beaver_toolkit.strict_json import InvalidJson, is_utf8, loads, repeated_keys
 
 CHAT = "chat:"
 LONGEST_SESSION = 128
@@ -32,6 +32,11 @@ ASSISTANT = "beaver"
 
 MOST_CHARACTERS = 500_000
 """Characters of all results together; a host refuses a contribution of twice as many."""
+
+MOST_MARKS = 20_000
+"""Commas, colons, objects and lists in one answer, beside those in its texts. The most results need a few thousand."""
+
+DEEPEST = 100
 
 LONGEST_VALUE = 500
 """Characters of a field that is no text."""
@@ -139,7 +144,7 @@ def encode(body: Body) -> bytes:
 
 def mapped(session: str) -> str:
     """Return a host's session id as the gateway gets it."""
-    if len(CHAT) + len(session) <= LONGEST_SESSION and is_text(session):
+    if len(CHAT) + len(session) <= LONGEST_SESSION and is_utf8(session):
         return session
     return f"sha256-{hashlib.sha256(session.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
@@ -180,7 +185,7 @@ def parse_found(body: bytes, *, most: int) -> Found:
     """
     answer = _object(body)
     items = answer.get("results")
-    if not isinstance(items, list) or "results" in repeated(answer):
+    if not isinstance(items, list) or "results" in repeated_keys(answer):
         raise MalformedError("invalid_shape")
     usable = [result for item in items if (result := _result(item)) is not None]
     return Found(results=_fitting(usable[:most]), total=len(items))
@@ -188,7 +193,7 @@ def parse_found(body: bytes, *, most: int) -> Found:
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
-        value = loads(body)
+        value = loads(body, deepest=DEEPEST, most_marks=MOST_MARKS, keep_repeated=True, keep_numbers=True)
     except InvalidJson:
         raise MalformedError("invalid_json") from None
     if not isinstance(value, dict):
@@ -200,10 +205,10 @@ def _result(item: object) -> Result | None:
     """Rules 5 to 7."""
     if not isinstance(item, dict):
         return None
-    if repeated(item) & _FIELDS:
+    if _FIELDS.intersection(repeated_keys(item)):
         raise MalformedError("invalid_shape")
     found = {name: item.get(name) for name in _FIELDS}
-    if any(isinstance(value, str) and not is_text(value) for value in found.values()):
+    if any(isinstance(value, str) and not is_utf8(value) for value in found.values()):
         raise MalformedError("invalid_json")
     text = found["text"]
     if not isinstance(text, str) or not text.strip():

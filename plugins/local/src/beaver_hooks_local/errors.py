@@ -6,7 +6,7 @@ r"""Every error of the local memory.
         │   └── PersonalStoreError  the database of the person cannot be written
         ├── VecError              the extension sqlite-vec cannot be used (in `store.extension`); the index serves then
         ├── NotOpen               the plugin is asked before it is open, or after it was closed (in `plugin`)
-        ├── Overloaded            too many calls wait for it (in `hosting.working`)
+        ├── Overloaded            too many calls wait for it
         └── CommandRefused        the words of a command mean nothing that can be done (in `commands`)
 
 Whatever SQLite or the file system raises comes out of a store as `StoreError`, with what to do about it; nothing that
@@ -43,6 +43,10 @@ REMEDIES = MappingProxyType(
 
 class LocalError(PluginError):
     """Something about the local memory."""
+
+
+class Overloaded(LocalError):
+    """Too many calls wait for the local memory, so that this one was not begun."""
 
 
 class StoreError(LocalError):

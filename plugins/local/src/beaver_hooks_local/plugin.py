@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from beaver_hooks_local.errors import LocalError
+from beaver_hooks_local.errors import LocalError, Overloaded
 from beaver_hooks_local.hosting.health import Troubles
-from beaver_hooks_local.hosting.working import Workers
 from beaver_hooks_local.settings import PATH, LocalSettings
 from beaver_hooks_local.tracing import TraceFile
 from beaver_hostspecs import (
@@ -33,6 +32,8 @@ from beaver_hostspecs import (
     Turn,
     hookimpl,
 )
+from beaver_toolkit import workers
+from beaver_toolkit.workers import Workers
 
 if TYPE_CHECKING:
     # What they need takes a while to import, and whoever has not chosen this memory is not to wait for it.
@@ -194,6 +195,8 @@ class Local:
             raise NotOpen("The local memory is not open.")
         try:
             return await run.workers.run(partial(work, memory))
+        except workers.Overloaded as error:
+            raise Overloaded("The local memory has too many waiting calls; try again later.") from error
         finally:
             # An embedder that has failed is asked again beside the turns.
             if wrote or memory.engine.probe_in() is not None:

@@ -7,11 +7,10 @@ import apsw
 import pytest
 
 from beaver_hooks.agent.errors import StorageError
-from beaver_hooks.agent.sessions import connecting
-from beaver_hooks.agent.sessions.connecting import DATABASE
+from beaver_hooks.agent.sessions.database import DATABASE
 from beaver_hooks.agent.sessions.store import SessionStore
-from beaver_hooks.audit import connection
 from beaver_hostspecs import Message
+from beaver_toolkit.sqlite import connections, database
 
 ASKED = Message(role="user", text="kept")
 
@@ -44,16 +43,16 @@ async def refused(awaitable):
 )
 async def test_a_database_that_cannot_be_written(store, tmp_path, monkeypatch, pragma, sentence):
     """Appending is refused with the remedy, what was kept stays, and it works again by itself."""
-    opened = connecting.connect
+    opened = database.connect
 
-    def limited(path, prepare):
-        made = opened(path, prepare)
+    def limited(path, **options):
+        made = opened(path, **options)
         made.pragma(pragma, 1)
         return made
 
     with monkeypatch.context() as patched:
-        patched.setattr(connecting, "connect", limited)
-        store._connector.close()
+        patched.setattr(database, "connect", limited)
+        store._database.close()
         said = await refused(store.append_exchange("a", [ASKED, Message(role="assistant", text="x" * 100_000)]))
     await store.append_exchange("a", [Message(role="user", text="later")])
 
@@ -63,8 +62,8 @@ async def test_a_database_that_cannot_be_written(store, tmp_path, monkeypatch, p
 
 async def test_a_lock_that_is_held(store, tmp_path, monkeypatch):
     """Another process that keeps the lock too long is named, and writing works when it lets go."""
-    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.05)
-    store._connector.close()
+    monkeypatch.setattr(connections, "BUSY_SECONDS", 0.05)
+    store._database.close()
     other = apsw.Connection(str(tmp_path / "state" / DATABASE))
     other.execute("BEGIN IMMEDIATE")
     said = await refused(store.append_exchange("a", [ASKED]))
@@ -78,8 +77,8 @@ async def test_a_lock_that_is_held(store, tmp_path, monkeypatch):
 
 async def test_a_reader_does_not_keep_a_session_from_being_deleted(store, tmp_path, monkeypatch):
     """The session is gone at once; the log is emptied by the next one who can."""
-    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.05)
-    store._connector.close()
+    monkeypatch.setattr(connections, "BUSY_SECONDS", 0.05)
+    store._database.close()
     other = apsw.Connection(str(tmp_path / "state" / DATABASE))
     other.execute("BEGIN")
     seen = other.execute("SELECT count(*) FROM messages").get

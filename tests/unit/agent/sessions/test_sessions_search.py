@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from beaver_hooks.agent.sessions import query as queries
 from beaver_hooks.agent.sessions import searching
-from beaver_hooks.agent.sessions.connecting import Connector
+from beaver_hooks.agent.sessions.database import SessionDatabase
 from beaver_hooks.agent.sessions.query import SearchScope
 from beaver_hooks.agent.sessions.searching import SNIPPET, search, snippet
 from beaver_hooks.agent.sessions.store import SessionStore
@@ -153,9 +153,9 @@ def test_snippets(text, wanted, expected):
 @pytest.fixture(scope="module")
 def connection():
     with tempfile.TemporaryDirectory() as folder:
-        connector = Connector(Path(folder))
-        yield connector.connection()
-        connector.close()
+        database = SessionDatabase(Path(folder))
+        yield database.connection()
+        database.close()
 
 
 @settings(max_examples=1500)

@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from beaver_hooks.agent.sessions.connecting import Connector
+from beaver_hooks.agent.sessions.database import SessionDatabase
 from beaver_hooks.agent.sessions.records import ImportReport, Resumed
 from beaver_hooks.agent.sessions.transfer import read_lines, session_lines
 from beaver_hooks.agent.sessions.work import Work
@@ -26,8 +26,8 @@ class Sessions(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
-        self.connector = Connector(Path(self.folder.name))
-        self.work = Work(self.connector)
+        self.database = SessionDatabase(Path(self.folder.name))
+        self.work = Work(self.database)
         self.model = {}
         self.marked = set()
 
@@ -79,8 +79,8 @@ class Sessions(RuleBasedStateMachine):
 
     @rule()
     def reopen(self):
-        self.connector.close()
-        self.work = Work(self.connector)
+        self.database.close()
+        self.work = Work(self.database)
 
     @invariant()
     def equals_the_model(self):
@@ -97,7 +97,7 @@ class Sessions(RuleBasedStateMachine):
 
     def teardown(self):
         assert () == self.work.integrity()
-        self.connector.close()
+        self.database.close()
         self.folder.cleanup()
 
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.agent.sessions.terms import LONGEST_TERM, query_terms, terms
+from beaver_hooks.agent.sessions.terms import query_terms, terms
+from beaver_toolkit.words import LONGEST
 
 
 @pytest.mark.parametrize(
@@ -19,7 +20,7 @@ from beaver_hooks.agent.sessions.terms import LONGEST_TERM, query_terms, terms
         ("हिन्दी", ["हिन्दी"]),
         ("ok🦫", ["ok", "🦫"]),
         ('\0\ud800 *"-NEAR(', ["near"]),
-        ("x" * 1000, ["x" * LONGEST_TERM]),
+        ("x" * 1000, ["x" * LONGEST]),
         ("", []),
     ],
 )

@@ -13,7 +13,6 @@ from beaver_hooks_local.errors import StoreError
 from beaver_hooks_local.filters import Filters
 from beaver_hooks_local.hosting.embedders import Embedders, make_embedders, remember
 from beaver_hooks_local.hosting.health import Troubles
-from beaver_hooks_local.hosting.working import THREADS
 from beaver_hooks_local.index.nearest import TableSearch
 from beaver_hooks_local.injecting.recalling import Recaller
 from beaver_hooks_local.layers import BATCH, Personal
@@ -24,6 +23,7 @@ from beaver_hooks_local.store.joint import JointStore
 from beaver_hooks_local.store.personal import PersonalStore
 from beaver_hooks_local.store.sqlite import SqliteStore
 from beaver_hostspecs import Clock, Report
+from beaver_toolkit.workers import THREADS
 
 GLOBAL_TYPES = frozenset({"preference"})
 """Types of memories that hold everywhere, in whatever project they were said."""

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from beaver_hooks_local.embedding.errors import EmbeddingError
 from beaver_hooks_local.hosting.memory import LocalMemory
-from beaver_hooks_local.hosting.working import Workers
 from beaver_hooks_local.injecting.recalling import EMBEDDING
 from beaver_hostspecs import Report
+from beaver_toolkit.workers import Workers
 
 T = TypeVar("T")
 

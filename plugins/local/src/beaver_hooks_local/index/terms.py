@@ -20,7 +20,8 @@ import numpy as np
 import Stemmer
 
 from beaver_hooks_local.index.irregular import irregular_forms
-from beaver_hooks_local.index.words import LONGEST, named, terms_of, words_of
+from beaver_hooks_local.index.words import named, terms_of, words_of
+from beaver_toolkit.words import LONGEST
 
 ANALYSER = "3"
 """The version of what is done here and in `words.py`: a greater number whenever terms change. Stores keep it."""

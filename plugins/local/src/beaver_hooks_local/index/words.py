@@ -10,26 +10,16 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 
-LONGEST = 64
-"""Characters of a term."""
+from beaver_toolkit.words import HANGUL, SIGNS, SPACELESS, SYMBOLS, pairs
 
-# Signs that are written at a letter and belong to its word, though they are no letters for regular expressions.
-_SIGNS = (
-    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc"
-    "\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc"
-    "\u0ec8-\u0ecd\u102b-\u103e\u1056-\u1059\u17b4-\u17d3"
-)
-_LETTERS = rf"[^\W_](?:[^\W_]|[{_SIGNS}])*"
-_WORD = re.compile(rf"{_LETTERS}(?:_+{_LETTERS})*(?:['\u2019][^\W\d_]{{1,3}}\b)?|[\u2190-\u2bff\U0001f000-\U0001faff]")
+_LETTERS = rf"[^\W_](?:[^\W_]|[{SIGNS}])*"
+_WORD = re.compile(rf"{_LETTERS}(?:_+{_LETTERS})*(?:['\u2019][^\W\d_]{{1,3}}\b)?|[{SYMBOLS}]")
 """A word, or a symbol."""
 
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)*(?:'[A-Za-z]{1,3}\b)?")
 _PARTS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_]+")
 _CLITIC = re.compile(r"(?:n['\u2019]t|['\u2019][^\W\d_]{1,3})$", re.IGNORECASE)
-_UNSPACED = re.compile(
-    "([\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0002fa1f]+)"
-)
+_UNSPACED = re.compile(f"([{SPACELESS}{HANGUL}]+)")
 
 STOP_WORDS = frozenset(
     """
@@ -77,7 +67,7 @@ def _runs(word: str, root: Callable[[str], str]) -> Iterator[str]:
     for run in filter(None, _UNSPACED.split(word)):
         if _UNSPACED.fullmatch(run):
             yield from run
-            yield from (run[place : place + 2] for place in range(len(run) - 1))
+            yield from pairs(run)
         else:
             yield from _spaced(run, root)
 

@@ -15,12 +15,14 @@ from pathlib import Path
 import apsw
 
 from beaver_hooks_local.errors import StoreError
-from beaver_hooks_local.store.clearing import ClearingFiles
-from beaver_hooks_local.store.faults import FAULTS, category_of
-from beaver_hooks_local.store.lending import Readers
-from beaver_hooks_local.store.migrating import immediate, migrations, sweep
-from beaver_hooks_local.store.opening import make_unless_there_is_a_log, prepare
+from beaver_hooks_local.store.opening import PACKAGE, make_unless_there_is_a_log, prepare
 from beaver_hooks_local.store.owning import OwnerBook
+from beaver_toolkit.sqlite.connections import NO_INODE, connect, immediate, inode_of
+from beaver_toolkit.sqlite.errors import DatabaseError, category_of, faults
+from beaver_toolkit.sqlite.files import sweep
+from beaver_toolkit.sqlite.migrations import read_migrations
+from beaver_toolkit.sqlite.readers import ReaderPool
+from beaver_toolkit.sqlite.secure_delete import ClearingFiles
 
 PATIENCE = 30.0
 """Seconds that others who lock the file are waited for."""
@@ -45,15 +47,15 @@ class Connector:
     def __init__(self, path: Path, scripts: Sequence[str] | None = None, *, patience: float = PATIENCE) -> None:
         self._path = path
         self._patience = patience
-        self._scripts = migrations() if scripts is None else tuple(scripts)
+        self._scripts = read_migrations(PACKAGE) if scripts is None else tuple(scripts)
         self._files = ClearingFiles()
         self._pid = os.getpid()
         self._lock = threading.RLock()
-        self._readers = Readers(self._reader)
+        self._readers = ReaderPool(self._reader)
         self._writer: apsw.Connection | None = None
         self._cleaner: apsw.Connection | None = None
         self._logged_pages = 0
-        self._inode = (0, 0)
+        self._inode = NO_INODE
         self._closed = False
         self.identity = ""
         self.owners = OwnerBook()
@@ -99,7 +101,7 @@ class Connector:
             with immediate(connection):
                 yield connection
             # Writing to a file that was deleted succeeds, and nobody will ever read it.
-            if self._current_inode() != self._inode:
+            if inode_of(self._path) != self._inode:
                 raise StoreError(self._path, "missing")
             if self._logged_pages >= _LOG_PAGES:
                 # It is written already: what goes wrong here is met again by the next one.
@@ -134,8 +136,8 @@ class Connector:
             self._drop()
 
     def _connect(self) -> None:
-        inode = self._current_inode()
-        if inode == (0, 0):
+        inode = inode_of(self._path)
+        if inode == NO_INODE:
             raise StoreError(self._path, "missing")
         if self._path.stat().st_size == 0:
             raise StoreError(self._path, "emptied")
@@ -152,10 +154,9 @@ class Connector:
         self.owners = OwnerBook()
 
     def _connection(self, kind: str) -> apsw.Connection:
-        # Never SQLITE_OPEN_CREATE: a file that vanished is noticed, not replaced.
         files = self._files.name if kind == "cleaner" else None
-        connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=files)
-        _wait(connection, _CLEANER_PATIENCE if kind == "cleaner" else self._patience)
+        seconds = _CLEANER_PATIENCE if kind == "cleaner" else self._patience
+        connection = connect(self._path, busy_seconds=seconds, vfs=files)
         connection.pragma("cache_size", -_CACHE_KIB[kind])
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         if kind != "cleaner":
@@ -175,16 +176,16 @@ class Connector:
         self._own()
         if self._closed:
             raise StoreError(self._path, "closed")
-        if self._current_inode() == self._inode:
+        if inode_of(self._path) == self._inode:
             return
         with self._lock:
-            if self._current_inode() != self._inode:
+            if inode_of(self._path) != self._inode:
                 self._drop()
                 self._connect()
 
     def _drop(self) -> None:
         self._abandon()
-        self._inode = (0, 0)
+        self._inode = NO_INODE
         self._readers.drop()
         # The cleaner last: it takes the log into the database, unless the interpreter closes it at its own end, where
         # nobody would meet the error.
@@ -198,7 +199,7 @@ class Connector:
 
     def _abandon(self) -> None:
         """Empty the log where the database lost its name: SQLite would read it as a part of what is put there."""
-        if self._current_inode() != self._inode:
+        if inode_of(self._path) != self._inode:
             with contextlib.suppress(apsw.Error):
                 self._clean(apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
@@ -220,7 +221,10 @@ class Connector:
         except StoreError as error:
             self._afterwards(error.category)
             raise
-        except FAULTS as error:
+        except DatabaseError as error:
+            self._afterwards(error.category)
+            raise StoreError(self._path, error.category) from error
+        except faults() as error:
             category = category_of(error)
             self._afterwards(category)
             raise StoreError(self._path, category) from error
@@ -230,12 +234,6 @@ class Connector:
             with self._lock:
                 self._drop()
 
-    def _current_inode(self) -> tuple[int, int]:
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            found = self._path.stat()
-            return found.st_dev, found.st_ino
-        return 0, 0
-
 
 def _wait(connection: apsw.Connection, seconds: float) -> None:
-    connection.set_busy_timeout(int(seconds * 1_000))
+    connection.set_busy_timeout(round(seconds * 1_000))

@@ -1,12 +1,21 @@
 """What a database must be before it is used as a store."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import apsw
 
 from beaver_hooks_local.errors import StoreError
-from beaver_hooks_local.store.migrating import APPLICATION, back_up, make, migrate, version_of
+from beaver_toolkit.sqlite.connections import make_durable
+from beaver_toolkit.sqlite.files import back_up, make
+from beaver_toolkit.sqlite.migrations import migrate, version_of
+from beaver_toolkit.sqlite.secure_delete import ClearingFiles
+
+PACKAGE = "beaver_hooks_local.store"
+
+APPLICATION = 1111836238
+"""What marks a file as a store of memories."""
 
 _LOG_BYTES = 16 * 1024 * 1024
 
@@ -21,7 +30,8 @@ def make_unless_there_is_a_log(path: Path, scripts: Sequence[str]) -> None:
     if log.exists() and log.stat().st_size:
         # SQLite would take what is in there for a part of the new database.
         raise StoreError(path, "left_log")
-    make(path, scripts)
+    clearing = ClearingFiles()
+    make(path, partial(migrate, scripts=scripts, history=True), vfs=clearing.name)
 
 
 def prepare(connection: apsw.Connection, path: Path, scripts: Sequence[str], known: str) -> str:
@@ -53,17 +63,14 @@ def prepare(connection: apsw.Connection, path: Path, scripts: Sequence[str], kno
 
 
 def _make_durable(connection: apsw.Connection) -> None:
-    connection.pragma("journal_mode", "WAL")
-    connection.pragma("synchronous", "FULL")
+    make_durable(connection, secure_delete=True)
     connection.pragma("foreign_keys", 1)
-    # What is deleted is overwritten, not merely unlinked.
-    connection.pragma("secure_delete", 1)
     connection.pragma("journal_size_limit", _LOG_BYTES)
 
 
 def _bring_up_to_date(connection: apsw.Connection, path: Path, scripts: Sequence[str], version: int) -> None:
     back_up(connection, path, version)
     try:
-        migrate(connection, scripts)
+        migrate(connection, scripts, history=True)
     except (apsw.SQLError, apsw.ConstraintError) as error:
         raise StoreError(path, "not_migrated") from error

@@ -24,13 +24,13 @@ from beaver_hooks_local.store import (
     writing,
 )
 from beaver_hooks_local.store.connecting import PATIENCE, Connector
-from beaver_hooks_local.store.migrating import drop_backups
 from beaver_hooks_local.store.protocol import Analysed, Change, IndexRow, Kept, Person, SessionSummary, VectorRow
 from beaver_hooks_local.store.rows import INDEXED, index_row_of
 from beaver_hooks_local.store.searching import word_search
 from beaver_hooks_local.store.sqlite_vec import VecTables
 from beaver_hooks_local.store.standing import Standing
 from beaver_hooks_local.store.texts import micros
+from beaver_toolkit.sqlite.files import drop_backups
 
 _CHANGED = (
     f"SELECT {INDEXED} FROM observations AS o INDEXED BY observations_by_version"  # noqa: S608 - our own columns

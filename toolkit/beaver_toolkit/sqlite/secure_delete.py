@@ -1,8 +1,8 @@
-"""Leaves nothing in the gaps of pages.
+"""Clears the gaps of database pages, where SQLite leaves copies of deleted content.
 
-`secure_delete` overwrites what is deleted, but not the copies that are left between the cells of a page when SQLite
-moves some of them to another page: they would outlive what was forgotten. Each page is therefore cleared of them on its
-way from the log into the database. Nobody reads that part of a page: the file format leaves it undefined.
+The pragma `secure_delete` overwrites what is deleted, but not the copies between the cells of a page that are left when
+SQLite moves cells to another page. Each page is therefore cleared of them on its way from the log into the database.
+SQLite never reads that part of a page: the file format leaves it undefined.
 """
 
 import os
@@ -31,7 +31,7 @@ def cleared(page: bytes, *, first: bool) -> bytes:
 
 
 class ClearingFiles(apsw.VFS):
-    """The system's files, but for databases, whose pages are cleared when they are written."""
+    """SQLite's own file layer, with database pages cleared when they are written."""
 
     def __init__(self) -> None:
         self.name = f"beaver-{secrets.token_hex(8)}"

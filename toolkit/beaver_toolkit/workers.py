@@ -1,8 +1,7 @@
-"""Threads of the plugin's own, for the engine's calls, which block.
+"""Runs blocking calls in threads of their own, for a part that lives on an event loop.
 
-The event loop's own threads belong to everybody in the process: calls that hang there would keep others from theirs,
-and the process from ending. These are few, they are daemons, they end when nothing came for a while, and what waits for
-them is bounded.
+The loop's own threads are shared by the whole process: a call that hangs there delays other parts, and the end of the
+process. These threads are few, they are daemons, they end when they are idle for a while, and the queue is bounded.
 """
 
 import asyncio
@@ -13,8 +12,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from beaver_hooks_local.errors import LocalError
-
 T = TypeVar("T")
 
 THREADS = 4
@@ -22,22 +19,25 @@ WAITING = 256
 IDLE_SECONDS = 30.0
 
 
-class Overloaded(LocalError):
-    """So many calls wait for the local memory that this one was not taken, or it closed before its turn came."""
+class Overloaded(Exception):
+    """Too many calls wait, or the workers are shut: this call was not begun."""
 
 
 class Workers:
-    """Does calls in threads.
+    """Runs blocking calls in threads.
 
     Args:
         name: of the threads.
-        threads: how many calls are done at once.
-        waiting: how many may wait.
+        threads: how many calls run at once.
+        waiting: how many calls may wait.
+        idle_seconds: how long a thread waits for the next call before it ends.
     """
 
-    def __init__(self, name: str, *, threads: int = THREADS, waiting: int = WAITING) -> None:
+    def __init__(
+        self, name: str, *, threads: int = THREADS, waiting: int = WAITING, idle_seconds: float = IDLE_SECONDS
+    ) -> None:
         self._name = name
-        self._most, self._room = threads, waiting
+        self._most, self._room, self._idle_seconds = threads, waiting, idle_seconds
         self._changed = threading.Condition()
         self._waiting: deque[tuple[Callable[[], None], asyncio.Future[Any]]] = deque()
         self._running = self._idle = 0
@@ -47,10 +47,10 @@ class Workers:
         self._awaited: list[asyncio.Future[None]] = []
 
     def run(self, work: Callable[[], T]) -> "asyncio.Future[T]":
-        """Return what will hold the result of `work`, or its exception, in the running loop.
+        """Return a future of the running loop for the result of `work`, or its exception.
 
         Raises:
-            Overloaded: too many calls wait, or it was shut.
+            Overloaded: too many calls wait, or the workers are shut.
         """
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         with self._changed:
@@ -61,7 +61,7 @@ class Workers:
         return future
 
     def shut(self, last: Callable[[], object] = bool) -> None:
-        """Take no more calls, refuse those that wait, and do `last` when the running ones are done. Never waits."""
+        """Take no more calls, refuse those that wait, and run `last` after the running ones. Does not wait."""
         with self._changed:
             if self._shut:
                 return
@@ -75,7 +75,7 @@ class Workers:
             _settle(future, partial(future.set_exception, _refusal()))
 
     async def ended(self, seconds: float) -> bool:
-        """Wait until the last thread is gone, `seconds` at most; return whether it is."""
+        """Wait until the last thread has ended, `seconds` at most; return whether it has."""
         gone = asyncio.get_running_loop().create_future()
         with self._changed:
             if self._gone.is_set():
@@ -102,14 +102,14 @@ class Workers:
         with self._changed:
             if not self._waiting and not self._shut:
                 self._idle += 1
-                self._changed.wait(IDLE_SECONDS)
+                self._changed.wait(self._idle_seconds)
                 self._idle -= 1
             if self._waiting:
                 return self._waiting.popleft()[0]
             if self._shut and self._running == 1 and not self._ending:
                 self._ending = True
                 return self._end
-            # Under the same lock: whoever comes now starts another thread.
+            # Under the same lock: a call that comes now starts another thread.
             self._running -= 1
             return None
 
@@ -126,22 +126,22 @@ class Workers:
 
 
 def _refusal() -> Overloaded:
-    return Overloaded("The local memory has too many waiting calls; try again later.")
+    return Overloaded("too many calls wait; try again later")
 
 
 def _do(work: Callable[[], T], future: "asyncio.Future[T]") -> None:
-    # Nobody waits for it any more, so that it need not be begun.
+    # The caller has given up, so the call need not begin.
     if future.cancelled():
         return
     try:
         settle: Callable[[], None] = partial(future.set_result, work())
-    except Exception as error:  # noqa: BLE001 - whoever waits gets it
+    except Exception as error:  # noqa: BLE001 - the caller gets it
         settle = partial(future.set_exception, error)
     _settle(future, settle)
 
 
 def _settle(future: "asyncio.Future[Any]", settle: Callable[[], None]) -> None:
-    with contextlib.suppress(RuntimeError):  # the loop has ended, and nobody waits
+    with contextlib.suppress(RuntimeError):  # the loop has ended, and the caller with it
         future.get_loop().call_soon_threadsafe(_unless_done, future, settle)
 
 

@@ -1,15 +1,15 @@
-"""Opens the database of sessions, and says what is wrong with it."""
+"""Opens the database of sessions; turns what is wrong with it into a sentence with a remedy."""
 
 import contextlib
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from beaver_hooks.agent.errors import StorageError
-from beaver_hooks.audit.connection import DatabaseError, connect, faults, immediate, migrations, prepare_writing, sqlite
 from beaver_hooks.file_trust import StateFiles
-from beaver_hooks.files import create_once, sweep
+from beaver_toolkit.sqlite.database import Database
+from beaver_toolkit.sqlite.migrations import read_migrations
+from beaver_toolkit.sqlite.queries import Queries
 
 if TYPE_CHECKING:
     import apsw
@@ -19,6 +19,7 @@ FILES = tuple(f"{DATABASE}{end}" for end in ("", "-wal", "-shm", "-journal"))
 """The database, and what SQLite keeps beside it: it changes the database by a log that it finds there."""
 
 PACKAGE = "beaver_hooks.agent.sessions"
+SQL = Queries(Path(__file__).with_name("queries.sql"))
 
 _REMEDIES = {
     "locked": "is locked by another process; end that process or try again",
@@ -28,6 +29,7 @@ _REMEDIES = {
     "corrupt": "is damaged; move it (with its -wal and -shm files) away, or restore it from a backup",
     "io_error": "cannot be read or written; check the disk",
     "not_ours": "is not a database of sessions; move it away",
+    "broken": "is not a database of sessions; move it away",
     "newer": "was written by a newer version of Beaver Hooks; update this one",
     "missing": "disappeared while it was in use; restore it, or try again to start with an empty one",
     "closed": "is closed; open the store again",
@@ -57,13 +59,12 @@ def storage_error(folder: Path, category: str) -> StorageError:
     return StorageError(f"The session store {folder / DATABASE} {remedy}.")
 
 
-class Connector:
-    """Holds the connection, opens it when it is first needed, and again after a failure. Used by one thread."""
+class SessionDatabase:
+    """The database of sessions, opened when it is first needed, and again after a failure. Used by one thread."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / DATABASE
-        self._connection: apsw.Connection | None = None
-        self._inode = (0, 0)
+        self._database: Database | None = None
 
     def connection(self) -> "apsw.Connection":
         """Return the open connection.
@@ -71,46 +72,25 @@ class Connector:
         Raises:
             DatabaseError: it cannot be opened or is not ours; it is never replaced by a new one.
         """
-        if self._connection is None:
-            with faults():
-                self._connection = self._open()
-        return self._connection
+        return self._opened().connection
 
     @contextlib.contextmanager
     def writing(self) -> Iterator["apsw.Connection"]:
-        """Hold the write lock for a block; commit at its end, durably, or undo all of it.
+        """Hold the write lock for a block; commit at its end, durably, or roll all of it back.
 
         Raises:
             DatabaseError: nothing of the block was written, or the file no longer has its name.
         """
-        connection = self.connection()
-        with faults():
-            with immediate(connection):
-                yield connection
-            # Writing to a file that was deleted succeeds, and nobody will ever read it.
-            if self._current_inode() != self._inode:
-                raise DatabaseError("missing")
+        with self._opened().transaction() as connection:
+            yield connection
 
     def close(self) -> None:
         """Close the connection, if there is one."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with contextlib.suppress(sqlite().Error):
-                connection.close()
+        database, self._database = self._database, None
+        if database is not None:
+            database.close()
 
-    def _open(self) -> "apsw.Connection":
-        sweep(self._path)
-        # Ours to make, so that it is private from its first moment; SQLite gives -wal and -shm its mode.
-        if not self._path.exists():
-            create_once(self._path, b"")
-        connection = connect(self._path, partial(prepare_writing, scripts=migrations(PACKAGE)))
-        # What is deleted is overwritten, not merely unlinked.
-        connection.pragma("secure_delete", 1)
-        self._inode = self._current_inode()
-        return connection
-
-    def _current_inode(self) -> tuple[int, int]:
-        with contextlib.suppress(FileNotFoundError):
-            found = self._path.stat()
-            return found.st_dev, found.st_ino
-        return 0, 0
+    def _opened(self) -> Database:
+        if self._database is None:
+            self._database = Database.open(self._path, read_migrations(PACKAGE), secure_delete=True)
+        return self._database

@@ -1,12 +1,13 @@
-"""The plugin's own threads: bounded, prompt, and gone when they are not needed."""
+"""Threads for blocking calls: bounded, prompt, and gone when they are idle."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 
 import pytest
 
-from beaver_hooks_local.hosting import working
-from beaver_hooks_local.hosting.working import Overloaded, Workers
+from beaver_toolkit.workers import Overloaded, Workers
 
 
 def named(name):
@@ -120,12 +121,43 @@ async def test_it_does_not_wait_for_ever():
     assert (True, True) == (await running, await workers.ended(5))
 
 
-async def test_idle_threads_end(monkeypatch):
+async def test_idle_threads_end():
     """A thread for which there was nothing to do for a while ends, and another one begins when there is."""
-    monkeypatch.setattr(working, "IDLE_SECONDS", 0.01)
-    workers = Workers("test-idle")
+    workers = Workers("test-idle", idle_seconds=0.01)
     await workers.run(lambda: None)
     for thread in named("test-idle"):
         await asyncio.to_thread(thread.join, 5)
 
     assert ([], 3) == (named("test-idle"), await workers.run(lambda: 3))
+
+
+def test_a_loop_that_has_ended():
+    """A call that outlives its event loop does no harm, and the workers serve the next loop."""
+    workers, hang, threads = Workers("test-loop", idle_seconds=0), threading.Event(), []
+
+    def wait():
+        threads.append(threading.current_thread())
+        hang.wait(30)
+
+    async def leave():
+        workers.run(wait)
+
+    async def later():
+        return await workers.run(lambda: "here")
+
+    asyncio.run(leave())
+    hang.set()
+    for thread in threads:
+        thread.join()
+
+    assert "here" == asyncio.run(later())
+
+
+def test_the_process_ends():
+    """A call that never returns does not keep the process."""
+    script = (
+        "import asyncio, time\nfrom beaver_toolkit.workers import Workers\n"
+        "async def main():\n    Workers('w').run(lambda: time.sleep(300))\nasyncio.run(main())\n"
+    )
+
+    assert 0 == subprocess.run([sys.executable, "-c", script], check=False, timeout=60).returncode

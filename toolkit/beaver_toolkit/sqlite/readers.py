@@ -1,4 +1,4 @@
-"""Lends connections to whoever reads: a few for all threads, each to one at a time."""
+"""Lends connections for reading: a few for all threads, each to one thread at a time."""
 
 import contextlib
 import threading
@@ -9,8 +9,8 @@ import apsw
 MOST_READERS = 8
 
 
-class Readers:
-    """A shelf of connections. Who finds none makes one; who finds all of them lent waits.
+class ReaderPool:
+    """Connections for reading, opened when none is idle. A caller waits while all of them are lent.
 
     Args:
         connect: opens a connection.
@@ -19,7 +19,7 @@ class Readers:
     def __init__(self, connect: Callable[[], apsw.Connection]) -> None:
         self._connect = connect
         self._places = threading.BoundedSemaphore(MOST_READERS)
-        self._shelf = threading.Lock()
+        self._lock = threading.Lock()
         self._idle: list[apsw.Connection] = []
         self._generation = 0
 
@@ -28,7 +28,7 @@ class Readers:
         """Lend a connection that sees one moment of the database for a block.
 
         Args:
-            ready: called before a connection is taken from the shelf; raises if none can be.
+            ready: called before a connection is taken; raises if none may be.
         """
         with self._places:
             ready()
@@ -44,7 +44,7 @@ class Readers:
 
     def drop(self) -> None:
         """Close all connections; those that are lent, when they are given back."""
-        with self._shelf:
+        with self._lock:
             self._generation += 1
             gone, self._idle = self._idle, []
         for connection in gone:
@@ -56,7 +56,7 @@ class Readers:
         return self._connect()
 
     def _give_back(self, generation: int, connection: apsw.Connection) -> None:
-        with self._shelf:
+        with self._lock:
             if generation == self._generation:
                 self._idle.append(connection)
                 return

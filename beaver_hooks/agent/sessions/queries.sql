@@ -1,0 +1,102 @@
+-- The statements of the database of sessions. None costs more for a longer session, beyond what it returns.
+
+-- name: count_sessions
+SELECT count(*) FROM sessions
+
+-- name: session_ids
+SELECT id FROM sessions ORDER BY number
+
+-- name: find_session
+SELECT number, user FROM sessions WHERE id = ?
+
+-- name: session_number
+SELECT number FROM sessions WHERE id = ?
+
+-- name: begun_with
+SELECT trust, user FROM sessions WHERE number = ?
+
+-- name: add_session
+INSERT INTO sessions (id, user, created, updated, trust) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+
+-- name: session_info
+SELECT id, user, coalesce(title, opening, x''), created, updated, messages, events
+FROM sessions
+WHERE number = ?
+
+-- name: session_infos
+SELECT id, user, coalesce(title, opening, x''), created, updated, messages, events
+FROM sessions
+WHERE messages > 0
+ORDER BY updated DESC, number DESC
+LIMIT ?
+
+-- name: session_infos_of_user
+SELECT id, user, coalesce(title, opening, x''), created, updated, messages, events
+FROM sessions
+WHERE messages > 0 AND user = ?
+ORDER BY updated DESC, number DESC
+LIMIT ?
+
+-- name: paused_sessions
+SELECT id, user FROM sessions WHERE paused
+
+-- name: pause
+UPDATE sessions SET paused = ? WHERE id = ?
+
+-- name: touch
+UPDATE sessions SET updated = ? WHERE number = ?
+
+-- name: set_title
+UPDATE sessions SET title = ? WHERE number = ?
+
+-- name: messages
+SELECT role, text, id, at, speaker FROM messages WHERE session = ? ORDER BY number DESC LIMIT ?
+
+-- name: add_message
+INSERT INTO messages (session, role, text, at, id, speaker) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: add_words
+INSERT INTO words (rowid, terms, scope) VALUES (?, ?, ?)
+
+-- name: count_messages
+UPDATE sessions SET messages = messages + ?, opening = coalesce(opening, ?) WHERE number = ?
+
+-- name: events
+SELECT name, at, payload FROM events WHERE session = ? ORDER BY number DESC LIMIT ?
+
+-- name: add_event
+INSERT INTO events (session, at, name, payload) VALUES (?, ?, ?, ?)
+
+-- name: count_events
+UPDATE sessions SET events = events + ? WHERE number = ?
+
+-- name: delete_words
+DELETE FROM words WHERE rowid IN (SELECT number FROM messages WHERE session = ?)
+
+-- name: delete_messages
+DELETE FROM messages WHERE session = ?
+
+-- name: delete_events
+DELETE FROM events WHERE session = ?
+
+-- name: delete_session
+DELETE FROM sessions WHERE number = ?
+
+-- name: optimise_words
+INSERT INTO words (words) VALUES ('optimize')
+
+-- name: count_matches
+SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)
+
+-- name: find_messages
+SELECT number, score
+FROM (
+    SELECT rowid AS number, bm25(words, 1.0, 0.0) AS score FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?
+)
+ORDER BY score, number DESC
+LIMIT ?
+
+-- name: found_message
+SELECT sessions.id, sessions.number, sessions.user, messages.role, messages.at, messages.text
+FROM messages JOIN sessions ON sessions.number = messages.session
+WHERE messages.number = ?

@@ -1,0 +1,49 @@
+-- The statements of the host's database: the chained trail, receipts, health.
+
+-- name: head
+SELECT seq, mac FROM audit ORDER BY seq DESC LIMIT 1
+
+-- name: add_record
+INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: records
+-- As bytes: what another program wrote need not be text, and verification must be able to name it.
+SELECT seq, CAST(mac AS BLOB), CAST(at AS BLOB), CAST(name AS BLOB), CAST(plugin AS BLOB), CAST(hook AS BLOB),
+       CAST(turn AS BLOB), CAST(session AS BLOB), CAST(facts AS BLOB)
+FROM audit
+ORDER BY seq
+
+-- name: last_records
+SELECT seq, CAST(mac AS BLOB), CAST(at AS BLOB), CAST(name AS BLOB), CAST(plugin AS BLOB), CAST(hook AS BLOB),
+       CAST(turn AS BLOB), CAST(session AS BLOB), CAST(facts AS BLOB)
+FROM audit
+ORDER BY seq DESC
+LIMIT ?
+
+-- name: put_receipt
+INSERT INTO receipts VALUES (?, ?, ?)
+ON CONFLICT (turn) DO UPDATE SET at = excluded.at, body = excluded.body
+
+-- name: drop_old_receipts
+DELETE FROM receipts
+WHERE rowid IN (SELECT rowid FROM receipts ORDER BY at DESC, rowid DESC LIMIT -1 OFFSET ?)
+
+-- name: receipts
+SELECT turn, body FROM receipts ORDER BY at DESC, rowid DESC LIMIT ?
+
+-- name: receipt
+SELECT turn, body FROM receipts WHERE turn = ?
+
+-- name: put_health
+-- A suspension that another host has moved later stays: this host may not have read it.
+INSERT INTO health VALUES (?, ?, ?) ON CONFLICT (plugin) DO UPDATE SET
+    body = CASE
+        WHEN json_valid(health.body) AND json_extract(health.body, '$.suspension.moved')
+            BETWEEN coalesce(json_extract(excluded.body, '$.suspension.moved'), '') AND excluded.updated
+        THEN json_set(excluded.body, '$.suspension', json_extract(health.body, '$.suspension'))
+        ELSE excluded.body
+    END,
+    updated = excluded.updated
+
+-- name: health
+SELECT plugin, body FROM health ORDER BY plugin

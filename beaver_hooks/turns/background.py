@@ -1,0 +1,109 @@
+"""Runs the hooks that a turn does not wait for, and records how each call ended.
+
+A call is queued by `put`, run by `run` when its turn comes, and ends with `ended`, which keeps the receipt once no call
+of its turn is left.
+"""
+
+import asyncio
+
+from beaver_hooks.calls.calls import Calls
+from beaver_hooks.record.accounts import Account
+from beaver_hooks.record.receipt_store import ReceiptStore
+from beaver_hooks.record.recorder import Recorder
+from beaver_hooks.registry.registry import Member, Registry
+from beaver_hooks.turns.backlog import Backlog, Job
+from beaver_hooks.turns.judging import RecallJudge
+
+QUEUE = "queue"
+"""The source of a plugin's fault while its background queue is full."""
+
+
+class BackgroundCalls:
+    """The hook calls that run beside and after turns.
+
+    Args:
+        limit: how many calls of one plugin may wait: one that hangs fills its own queue only.
+    """
+
+    def __init__(
+        self, *, limit: int, registry: Registry, recorder: Recorder, receipts: ReceiptStore, calls: Calls,
+        judge: RecallJudge,
+    ) -> None:  # fmt: skip
+        self.backlog = Backlog(loop=asyncio.get_running_loop(), limit=limit, runner=self)
+        self._limit = limit
+        self._registry = registry
+        self._recorder = recorder
+        self._receipts = receipts
+        self._calls = calls
+        self._judge = judge
+        self._refused: dict[Member, int] = {}
+        self._waiting: dict[Account, asyncio.Event] = {}
+
+    def put(self, job: Job) -> None:
+        """Queue a call; where the plugin's queue is full, refuse it and report that once."""
+        member = job.implementation.member
+        if self.backlog.put(job):
+            job.account.open_calls += 1
+            self.report_refused(member)
+            return
+        job.account.lost += 1
+        self._refused[member] = self._refused.get(member, 0) + 1
+        if self._refused[member] == 1:
+            self._report_full(job)
+
+    def probe(self, job: Job) -> None:
+        """Queue a call that only tries whether a suspended hook answers; drop it where the queue is full."""
+        job.account.open_calls += self.backlog.put(job)
+
+    async def wait(self, account: Account) -> None:
+        """Wait until no background call of a turn is left."""
+        if account.open_calls:
+            await self._waiting.setdefault(account, asyncio.Event()).wait()
+
+    def report_refused(self, *members: Member) -> None:
+        """Report how many calls the full queue of a plugin has refused, now that it takes calls again."""
+        for member in members:
+            if count := self._refused.pop(member, 0):
+                facts = {"count": count, "why": "queue_full"}
+                self._recorder.event("background_lost", facts, plugin=member.name, loudly=True)
+                self._recorder.succeeded(member.name, source=QUEUE)
+
+    def report_all_refused(self) -> None:
+        """Report what every full queue has refused, when the host closes."""
+        self.report_refused(*self._refused)
+
+    async def run(self, job: Job) -> None:
+        """Run a call whose turn it is; called by the backlog."""
+        implementation = job.implementation
+        try:
+            call = self._calls.begin_hook(implementation, job.arguments, account=job.account, context=job.context)
+            (result,) = await self._calls.settle([call])
+            if not job.probe:
+                self._judge.background(result, job.account)
+            elif self._registry.holds(implementation.member):
+                self._judge.recall(result, job.account, probe=True)
+        except (KeyboardInterrupt, Exception) as error:
+            interrupted = isinstance(error, KeyboardInterrupt)
+            category = "interrupted" if interrupted else "raised"
+            name, hook = implementation.member.name, implementation.hook
+            self._recorder.failed(name, hook=hook, category=category, account=job.account, error=error)
+            if interrupted:
+                raise
+
+    def ended(self, job: Job, *, run: bool) -> None:
+        """Count a call that has run, or was lost; called by the backlog."""
+        account = job.account
+        account.open_calls -= 1
+        account.lost += not run
+        if account.open_calls:
+            return
+        if account.closed is not None:
+            self._receipts.keep(account)
+        if (event := self._waiting.pop(account, None)) is not None:
+            event.set()
+
+    def _report_full(self, job: Job) -> None:
+        name, hook = job.implementation.member.name, job.implementation.hook
+        self._recorder.health.failed(name, source=QUEUE, category="queue_full")
+        facts = {"limit": self._limit}
+        self._recorder.event("background_full", facts, account=job.account, plugin=name, hook=hook, loudly=True)

@@ -1,0 +1,87 @@
+"""Opens connections to an existing SQLite file, and runs transactions on them."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from beaver_toolkit.sqlite.errors import driver
+
+if TYPE_CHECKING:
+    import apsw
+
+BUSY_SECONDS = 5.0
+"""How long a statement waits for the locks of other processes, unless told otherwise."""
+
+Inode = tuple[int, int]
+NO_INODE = (0, 0)
+
+
+def connect(path: Path, *, busy_seconds: float | None = None, vfs: str | None = None) -> "apsw.Connection":
+    """Open an existing file.
+
+    Args:
+        path: the database. It is never created here, so that a file that vanished is noticed and not replaced.
+        busy_seconds: how long a statement waits for the locks of other processes; `BUSY_SECONDS` if `None`.
+        vfs: the name of the file layer to use; SQLite's own if `None`.
+    """
+    sqlite = driver()
+    connection: apsw.Connection = sqlite.Connection(str(path), flags=sqlite.SQLITE_OPEN_READWRITE, vfs=vfs)
+    connection.set_busy_timeout(round((BUSY_SECONDS if busy_seconds is None else busy_seconds) * 1000))
+    return connection
+
+
+def make_durable(connection: "apsw.Connection", *, secure_delete: bool = False) -> None:
+    """Use a write-ahead log, and sync every commit before it returns.
+
+    Args:
+        connection: a connection that may write.
+        secure_delete: overwrite what is deleted.
+    """
+    _use_log(connection)
+    connection.pragma("synchronous", "FULL")
+    if secure_delete:
+        connection.pragma("secure_delete", 1)
+
+
+@contextlib.contextmanager
+def immediate(connection: "apsw.Connection") -> Iterator[None]:
+    """Hold the write lock for a block; commit at its end, or roll all of it back."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # SQLite has rolled it back already where the disk was full.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def inode_of(path: Path) -> Inode:
+    """Return what tells a file from another one of the same name; `NO_INODE` where there is none."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        found = path.stat()
+        return found.st_dev, found.st_ino
+    return NO_INODE
+
+
+def integrity_problems(connection: "apsw.Connection") -> list[str]:
+    """Return what SQLite finds wrong with the file; an empty list when it is sound."""
+    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
+    return [problem for problem in found if problem != "ok"]
+
+
+def _use_log(connection: "apsw.Connection") -> None:
+    # Changing the mode does not always wait for other processes as other statements do.
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.pragma("journal_mode", "WAL")
+        except driver().BusyError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+        else:
+            return

@@ -1,0 +1,58 @@
+"""Brings a database to the schema of this version: forward only, in one transaction."""
+
+import time
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from beaver_toolkit.sqlite.connections import immediate
+from beaver_toolkit.sqlite.errors import DatabaseError
+
+if TYPE_CHECKING:
+    import apsw
+
+_HISTORY = "CREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT"
+
+
+def read_migrations(package: str) -> tuple[str, ...]:
+    """Return the scripts in the folder `migrations` of a package, oldest first.
+
+    The version of a database is the number of scripts that were applied to it.
+    """
+    scripts = (each for each in (files(package) / "migrations").iterdir() if each.name.endswith(".sql"))
+    return tuple(script.read_text("utf-8") for script in sorted(scripts, key=lambda each: each.name))
+
+
+def version_of(connection: "apsw.Connection") -> int:
+    """Return the version of a database, 0 for an empty one."""
+    if connection.table_exists("main", "schema_version"):
+        return int(connection.execute("SELECT coalesce(max(version), 0) FROM schema_version").get)
+    return int(connection.pragma("user_version"))
+
+
+def migrate(connection: "apsw.Connection", scripts: Sequence[str], *, history: bool = False) -> None:
+    """Apply the scripts that a database lacks, in one transaction.
+
+    Args:
+        connection: a connection that may write.
+        scripts: all scripts, oldest first.
+        history: keep the versions with the time of each in the table `schema_version`, not in `user_version`.
+
+    Raises:
+        DatabaseError: the category is `newer`: a newer version of the program wrote the database.
+    """
+    if version_of(connection) == len(scripts):
+        return
+    with immediate(connection):
+        # Read again under the lock: another process may have been faster.
+        done = version_of(connection)
+        if done > len(scripts):
+            raise DatabaseError("newer")
+        if history and done == 0:
+            connection.execute(_HISTORY)
+        for number, script in enumerate(scripts[done:], done + 1):
+            connection.execute(script)
+            if history:
+                connection.execute("INSERT INTO schema_version VALUES (?, ?)", (number, time.time_ns() // 1000))
+        if not history:
+            connection.pragma("user_version", len(scripts))

@@ -1,0 +1,341 @@
+"""A SQLite file of ours: durable, migrated once, never replaced, and what goes wrong with it in one word."""
+
+import contextlib
+import os
+import stat
+import threading
+from functools import partial
+
+import apsw
+import pytest
+
+from beaver_toolkit.locks import LocksMissing
+from beaver_toolkit.sqlite import connections
+from beaver_toolkit.sqlite.connections import connect, immediate, integrity_problems, make_durable
+from beaver_toolkit.sqlite.database import Database
+from beaver_toolkit.sqlite.errors import DatabaseError, translated
+from beaver_toolkit.sqlite.files import back_up, drop_backups, make, sweep
+from beaver_toolkit.sqlite.migrations import migrate, version_of
+from beaver_toolkit.sqlite.queries import Queries
+from beaver_toolkit.sqlite.readers import MOST_READERS, ReaderPool
+
+FIRST = "CREATE TABLE notes (text TEXT NOT NULL) STRICT"
+SECOND = "ALTER TABLE notes ADD COLUMN author TEXT"
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "notes.db"
+
+
+@pytest.fixture
+def database(path):
+    with contextlib.closing(Database.open(path, [FIRST])) as opened:
+        yield opened
+
+
+def category(call):
+    """Return the category of the error that a call raises."""
+    with pytest.raises(DatabaseError) as caught:
+        call()
+    return caught.value.category
+
+
+def add(database, text="kept"):
+    with database.transaction() as connection:
+        connection.execute("INSERT INTO notes (text) VALUES (?)", (text,))
+
+
+def texts(path, scripts=(FIRST,)):
+    with contextlib.closing(Database.read(path, scripts)) as opened:
+        return [text for (text,) in opened.connection.execute("SELECT text FROM notes")]
+
+
+def test_a_database_is_durable_and_private(database, path):
+    """A database is made private, with a log, every commit synced, and what is written is read by others."""
+    add(database)
+    pragmas = [database.connection.pragma(name) for name in ("journal_mode", "synchronous", "secure_delete")]
+
+    assert (["wal", 2, 0], 0o600) == (pragmas, stat.S_IMODE(path.stat().st_mode))
+    assert (["kept"], []) == (texts(path), integrity_problems(database.connection))
+
+
+def test_deleted_content_is_overwritten(path):
+    """With `secure_delete`, nothing of a deleted row is left in the files once the log is written back."""
+    with contextlib.closing(Database.open(path, [FIRST], secure_delete=True)) as opened:
+        add(opened, "the-needle")
+        with opened.transaction() as connection:
+            connection.execute("DELETE FROM notes")
+
+    assert [] == [each.name for each in path.parent.iterdir() if b"the-needle" in each.read_bytes()]
+
+
+def test_a_block_that_fails_writes_nothing(database, path):
+    """What a transaction has written before it fails is rolled back."""
+
+    def fail():
+        with database.transaction() as connection:
+            connection.execute("INSERT INTO notes (text) VALUES ('lost')")
+            connection.execute("SELECT nonsense")
+
+    assert ("broken", []) == (category(fail), texts(path))
+
+
+def test_a_transaction_that_sqlite_rolled_back():
+    """A block that fails leaves no transaction open, whether SQLite has rolled it back already or not."""
+    opened = apsw.Connection(":memory:")
+    for statement in ("SELECT nonsense", "ROLLBACK"):
+        with pytest.raises(apsw.SQLError), immediate(opened):
+            opened.execute(statement)
+
+    assert not opened.in_transaction
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_lost_its_name(database, path, replaced):
+    """Writing to a database that was deleted or replaced is an error, and the new file is untouched."""
+    path.unlink()
+    if replaced:
+        path.write_bytes(b"another")
+
+    assert "missing" == category(lambda: add(database))
+    assert not replaced or b"another" == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "expected"),
+    [
+        (lambda path: path.write_bytes(b"x" * 5_000), "corrupt"),
+        (lambda path: path.symlink_to("elsewhere.db"), "not_ours"),
+        (lambda path: path.mkdir(), "cannot_open"),
+    ],
+)
+def test_a_file_that_is_not_ours(path, spoil, expected):
+    """What cannot be our database is refused and never replaced."""
+    spoil(path)
+
+    assert expected == category(lambda: Database.open(path, [FIRST]))
+    assert path.is_symlink() or path.exists()
+
+
+def test_reading_needs_a_database(path):
+    """Reading creates no file, and refuses a database that a newer version wrote."""
+    assert ("missing", False) == (category(lambda: Database.read(path, [FIRST])), path.exists())
+    Database.open(path, [FIRST, SECOND]).close()
+    assert ["newer", "newer"] == [
+        category(lambda: Database.read(path, [FIRST])),
+        category(lambda: Database.open(path, [FIRST])),
+    ]
+
+
+def test_a_reader_does_not_write(database, path):
+    """A connection for reading refuses to write."""
+    with contextlib.closing(Database.read(path, [FIRST])) as reader:
+        assert "read_only" == category(lambda: add(reader))
+
+
+def test_waiting_for_another_process_ends(database, path):
+    """A lock that another connection keeps is told after the time to wait."""
+    with database.transaction(), contextlib.closing(connect(path, busy_seconds=0.01)) as other:
+        assert "locked" == category(lambda: _begin(other))
+
+
+def _begin(connection):
+    with translated(), immediate(connection):
+        pytest.fail("two transactions wrote at once")
+
+
+def test_changing_the_journal_waits(monkeypatch):
+    """A change of the journal mode that finds the file busy is tried again, and gives up in time."""
+    found = [apsw.BusyError("busy"), None, None]
+
+    class Busy:
+        def pragma(self, *_):
+            answer = found.pop(0)
+            if answer:
+                raise answer
+
+    make_durable(Busy())
+    monkeypatch.setattr(connections, "BUSY_SECONDS", 0.0)
+    found.extend([apsw.BusyError("busy")] * 100)
+
+    with pytest.raises(apsw.BusyError):
+        make_durable(Busy())
+
+
+# --- Migrations -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("history", [False, True])
+def test_each_migration_is_applied_once(history):
+    """A database gets the scripts that it lacks, in order, and keeps its version."""
+    connection = apsw.Connection(":memory:")
+    versions = []
+    for scripts in ([FIRST], [FIRST, SECOND], [FIRST, SECOND]):
+        migrate(connection, scripts, history=history)
+        versions.append(version_of(connection))
+    connection.execute("INSERT INTO notes VALUES ('a', 'b')")
+
+    assert ([1, 2, 2], history) == (versions, connection.table_exists("main", "schema_version"))
+
+
+def test_a_migration_that_fails_changes_nothing():
+    """Scripts are applied all or none."""
+    connection = apsw.Connection(":memory:")
+    with pytest.raises(apsw.SQLError):
+        migrate(connection, [FIRST, "SELECT nonsense"])
+
+    assert (0, False) == (version_of(connection), connection.table_exists("main", "notes"))
+
+
+def test_many_threads_migrate_at_once(path):
+    """However many open a database at once, each script is applied once."""
+    errors = []
+
+    def work():
+        try:
+            Database.open(path, [FIRST, SECOND]).close()
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert ([], []) == (errors, texts(path, [FIRST, SECOND]))
+
+
+# --- Files ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_file_is_whole_or_absent(path):
+    """A file whose filling fails does not appear, and one that another process made is kept."""
+
+    def fail(_):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        make(path, fail)
+    assert [] == [*path.parent.iterdir()]
+    for text in ("first", "second"):
+        make(path, partial(_filled, text=text))
+
+    assert (["notes.db"], ["first"]) == ([each.name for each in path.parent.iterdir()], texts(path))
+
+
+def _filled(connection, text):
+    connection.execute(FIRST)
+    connection.execute("INSERT INTO notes VALUES (?)", (text,))
+
+
+def test_a_copy_before_a_migration(database, path):
+    """The copy holds what was there at that version, is private, and goes when it is dropped."""
+    add(database)
+    copy = back_up(database.connection, path, 1)
+
+    assert ("notes.db.v1.bak", ["kept"], 0o600) == (copy.name, texts(copy), stat.S_IMODE(copy.stat().st_mode))
+    drop_backups(path)
+    assert not copy.exists()
+
+
+def test_drafts_of_killed_processes_are_swept(path):
+    """A draft that is old goes, one that is fresh may be in use."""
+    old, fresh = path.with_name(".notes.db.1.tmp"), path.with_name(".notes.db.2.tmp-wal")
+    old.touch()
+    fresh.touch()
+    os.utime(old, (0, 0))
+    sweep(path)
+
+    assert [False, True] == [old.exists(), fresh.exists()]
+
+
+# --- Readers --------------------------------------------------------------------------------------------------------
+
+
+def test_readers_are_lent_and_kept(database, path):
+    """A reader is used again, another one is opened while it is lent, and a dropped one is closed when it is back."""
+    opened = []
+
+    def open_one():
+        opened.append(connect(path))
+        return opened[-1]
+
+    pool = ReaderPool(open_one)
+    with pool.lend(bool):
+        with pool.lend(bool):
+            pass
+        with pool.lend(bool) as second:
+            assert second is opened[1]
+        pool.drop()
+
+    for connection in opened:
+        with pytest.raises(apsw.ConnectionClosedError):
+            connection.execute("SELECT 1")
+    assert (2, True) == (len(opened), MOST_READERS > 2)
+
+
+def test_a_reader_that_failed_is_not_used_again(database, path):
+    """A connection in whose block something failed is closed."""
+    pool = ReaderPool(lambda: connect(path))
+    with pytest.raises(ZeroDivisionError), pool.lend(bool) as first:
+        raise ZeroDivisionError
+    with pool.lend(bool) as second:
+        assert first is not second
+
+
+# --- Errors ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (apsw.CorruptError("x"), "corrupt"),
+        (apsw.MisuseError("x"), "failed"),
+        (apsw.FullError("x"), "disk_full"),
+        (LocksMissing(), "no_locks"),
+        (PermissionError("x"), "cannot_open"),
+        (OSError("x"), "io_error"),
+        (UnicodeDecodeError("utf-8", b"x", 0, 1, "x"), "corrupt"),
+    ],
+)
+def test_every_error_has_a_category(error, expected):
+    """What SQLite or the system raises is named in one word; what has no name is `failed`."""
+
+    def fail():
+        with translated():
+            raise error
+
+    assert expected == category(fail)
+
+
+# --- Queries --------------------------------------------------------------------------------------------------------
+
+
+def test_named_queries(tmp_path):
+    """Each query of a file is found by its name, with its comments, and an unknown name is an error."""
+    path = tmp_path / "queries.sql"
+    path.write_text(
+        "-- What the file is for.\n\n-- name: add\nINSERT INTO notes\nVALUES (?);\n\n-- name: all_1\nSELECT 1\n"
+    )
+    queries = Queries(path)
+
+    assert (("add", "all_1"), "INSERT INTO notes\nVALUES (?);", "SELECT 1") == (
+        queries.names(),
+        queries["add"],
+        queries["all_1"],
+    )
+    with pytest.raises(KeyError):
+        queries["gone"]
+
+
+@pytest.mark.parametrize(
+    "text", ["-- name: a\nSELECT 1\n-- name: a\nSELECT 2\n", "-- name: a\n\n-- name: b\nSELECT 1\n"]
+)
+def test_a_file_of_queries_that_is_wrong(tmp_path, text):
+    """A name that is given twice, or that has no query, is an error that names the file."""
+    path = tmp_path / "queries.sql"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"queries\.sql gives a name twice, or a name without a query"):
+        Queries(path)["a"]
