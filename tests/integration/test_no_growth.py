@@ -54,7 +54,7 @@ def held(host: Host) -> dict[str, int]:
         "sessions with fingerprints": len(engine.turns.injected),
         "queued": len(engine.background.backlog),
         "lanes": len(engine.background.backlog._lanes),
-        "waiting": len(engine.turns._waiting),
+        "waiting": len(engine.background._waiting),
         "running calls": len(engine.calls.running),
         "abandoned calls": len(engine.calls.abandoned),
         "tasks": len(other_tasks()),

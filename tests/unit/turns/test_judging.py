@@ -11,6 +11,7 @@ from beaver_hooks.record.health_book import HealthBook
 from beaver_hooks.record.receipts import Clip, Decision, Failure
 from beaver_hooks.record.recorder import Recorder
 from beaver_hooks.record.reports import HostReport
+from beaver_hooks.registry.deadlines import HookDeadlines
 from beaver_hooks.registry.registry import Implementation, Member
 from beaver_hooks.turns import composing, judging
 from beaver_hooks.turns.composing import Share
@@ -36,7 +37,9 @@ def recorder(sink):
 
 @pytest.fixture
 def judge(recorder):
-    suspensions = Suspensions(recorder=recorder, clock=FrozenClock(), seconds=lambda *_: 5.0, patience=0.5)
+    suspensions = Suspensions(
+        recorder=recorder, clock=FrozenClock(), deadlines=HookDeadlines(default=5.0, cap=5.0), patience=0.5
+    )
     return RecallJudge(recorder, suspensions)
 
 

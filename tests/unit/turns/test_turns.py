@@ -967,7 +967,7 @@ async def test_every_turn_is_closed_exactly_once_for_everybody(make_host, clock,
         len(engine.background.backlog),
         engine.calls.running,
         engine.calls.abandoned,
-        engine.turns._waiting,
+        engine.background._waiting,
     )
     assert before == asyncio.all_tasks()
 
