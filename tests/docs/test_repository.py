@@ -10,7 +10,7 @@ import pytest
 from beaver_hostspecs import CONTRACT_VERSION
 
 ROOT = Path(__file__).parents[2]
-OURS = (".ci", "beaver_hooks", "benchmarks", "docs", "hostspecs", "plugins", "tests", "toolkit")
+OURS = (".ci", "beaver_hooks", "benchmarks", "docs", "examples", "hostspecs", "plugins", "tests", "toolkit")
 TEXT = {".json", ".md", ".py", ".sql", ".toml", ".txt", ".yaml", ".yml", ".cfg", ""}
 PAGES = [
     *sorted(ROOT.glob("*.md")),
@@ -18,13 +18,14 @@ PAGES = [
     *sorted((ROOT / "hostspecs").glob("*.md")),
     *sorted((ROOT / "toolkit").glob("*.md")),
     *sorted((ROOT / "plugins").glob("*/*.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
 ]
 PROJECTS = [
     ROOT / "pyproject.toml",
     ROOT / "hostspecs" / "pyproject.toml",
     ROOT / "toolkit" / "pyproject.toml",
     *sorted((ROOT / "plugins").glob("*/pyproject.toml")),
-    ROOT / "docs/examples/tally/pyproject.toml",
+    ROOT / "examples/tally/pyproject.toml",
 ]
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 EVERY_PROJECT = pytest.mark.parametrize("project", PROJECTS, ids=[str(each.relative_to(ROOT)) for each in PROJECTS])
