@@ -99,8 +99,8 @@ faults: $(STAMP) ## the killing and cancelling campaigns, ten times what is in `
 docs: $(STAMP) ## the generated pages: hooks from the docstrings, the schema from the settings
 	$(BIN)/python docs/make_hooks.py
 	$(BIN)/python docs/make_cli.py
-	$(BIN)/python -m beaver_hooks.config > docs/config.schema.json.new
-	mv docs/config.schema.json.new docs/config.schema.json
+	$(BIN)/python -m beaver_hooks.config > docs/reference/config.schema.json.new
+	mv docs/reference/config.schema.json.new docs/reference/config.schema.json
 
 clean: ## forget the environment and what was built
 	rm -rf .venv .venv-adapters .venv-pydantic-ai-1 dist build

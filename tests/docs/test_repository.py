@@ -135,13 +135,15 @@ def test_every_page_is_in_the_index():
 
 def test_every_decision_is_listed():
     """The list of decisions has every page once, in order."""
-    folder = ROOT / "docs" / "decisions"
+    folder = ROOT / "docs" / "explanation" / "decisions"
     listed = links((folder / "README.md").read_text("utf-8"))
 
     assert sorted(page.name for page in folder.glob("[0-9]*.md")) == listed
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md")), ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs" / "explanation" / "decisions").glob("[0-9]*.md")), ids=lambda page: page.name
+)
 def test_decision(page):
     """A decision has its number in the title, and context, choice and consequence."""
     title, *headings = re.findall(r"^#+ (.+)$", prose(page.read_text("utf-8")), re.MULTILINE)
@@ -193,10 +195,10 @@ def test_contract_version():
 def test_a_broken_link_is_found(tmp_path):
     """A link to a missing file or heading, or out of the repository, is one that leads nowhere."""
     page = ROOT / "README.md"
-    wrong = ["missing.md", "docs/hooks.md#no-such-heading", f"../../..{tmp_path}", "#nothing"]
+    wrong = ["missing.md", "docs/reference/hooks.md#no-such-heading", f"../../..{tmp_path}", "#nothing"]
 
     assert wrong == [
-        link for link in [*wrong, "docs/hooks.md#hooks", "https://example.org"] if leads_nowhere(page, link)
+        link for link in [*wrong, "docs/reference/hooks.md#hooks", "https://example.org"] if leads_nowhere(page, link)
     ]
 
 
