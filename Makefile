@@ -6,11 +6,14 @@ STAMP := .venv/.installed
 # The agent frameworks have an environment of their own: they are large, and nothing else needs them.
 ADAPTERS := .venv-adapters/bin
 PYDANTIC_AI_1 := .venv-pydantic-ai-1/bin
+# What builds the site has one too.
+DOCS := .venv-docs/bin
+DOCS_STAMP := .venv-docs/.installed
 ADAPTERS_STAMP := .venv-adapters/.installed
 PYDANTIC_AI_1_STAMP := .venv-pydantic-ai-1/.installed
 OURS := -e ./hostspecs -e ./toolkit -e ./plugins/curated -e ./plugins/gateway -e ./plugins/local -e ./examples/tally
 
-.PHONY: install install-adapters models demo test lint test-adapters lint-adapters format bench bench-adapters faults docs matrix trust-matrix clean
+.PHONY: install install-adapters install-docs models demo test lint test-adapters lint-adapters format bench bench-adapters faults docs matrix trust-matrix clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP) ## everything, editable, into .venv; a second run does nothing
@@ -96,11 +99,21 @@ faults: $(STAMP) ## the killing and cancelling campaigns, ten times what is in `
 		plugins/local/tests/test_local_store_processes.py plugins/local/tests/test_local_engine_faults.py plugins/local/tests/test_local_engine.py
 	BEAVER_TURNS=1000 $(BIN)/python -m pytest -q plugins/gateway/tests/test_gateway_in_a_host.py
 
-docs: $(STAMP) ## the generated pages: hooks from the docstrings, the schema from the settings
+$(DOCS_STAMP): pyproject.toml constraints-docs.txt
+	$(PYTHON) -m venv .venv-docs
+	$(DOCS)/python -m pip install --quiet -c constraints-docs.txt $(OURS) -e '.[docs]'
+	@touch $@
+
+install-docs: $(DOCS_STAMP) ## MkDocs, into an environment of its own
+
+docs: $(STAMP) $(DOCS_STAMP) ## the generated pages, from docstrings, --help and settings; and the site, in build/site
 	$(BIN)/python docs/make_hooks.py
 	$(BIN)/python docs/make_cli.py
 	$(BIN)/python -m beaver_hooks.config > docs/reference/config.schema.json.new
 	mv docs/reference/config.schema.json.new docs/reference/config.schema.json
+	$(BIN)/python docs/make_llms.py
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --quiet --strict
+	@echo "build/site/index.html"
 
 clean: ## forget the environment and what was built
-	rm -rf .venv .venv-adapters .venv-pydantic-ai-1 dist build
+	rm -rf .venv .venv-adapters .venv-docs .venv-pydantic-ai-1 dist build
