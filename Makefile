@@ -112,7 +112,7 @@ docs: $(STAMP) $(DOCS_STAMP) ## the generated pages, from docstrings, --help and
 	$(BIN)/python -m beaver_hooks.config > docs/reference/config.schema.json.new
 	mv docs/reference/config.schema.json.new docs/reference/config.schema.json
 	$(BIN)/python docs/make_llms.py
-	NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --strict
 	@echo "build/site/index.html"
 
 clean: ## forget the environment and what was built

@@ -3,6 +3,7 @@
 import os
 import re
 import runpy
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -27,12 +28,17 @@ def site(tmp_path_factory):
     if not MKDOCS.exists():
         pytest.skip("MkDocs is not here: make install-docs")
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [MKDOCS, "build", "--quiet", "--strict", "--site-dir", folder],
-        cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, text=True, capture_output=True, check=False,
-    )  # fmt: skip
-    assert ("", 0) == (done.stdout + done.stderr, done.returncode)
+    assert (0, []) == build(ROOT, folder)
     return folder
+
+
+def build(root: Path, folder: Path) -> tuple[int, list[str]]:
+    """Build the site of a checkout into a folder; return the exit code and the warnings."""
+    done = subprocess.run(
+        [MKDOCS, "build", "--strict", "--site-dir", folder],
+        cwd=root, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    return done.returncode, re.findall(r"^WARNING +- +(.+)$", done.stderr, re.MULTILINE)
 
 
 def served(folder: Path) -> list[str]:
@@ -91,6 +97,30 @@ def test_the_site_asks_no_other_server(site):
     """No page of the site loads a script, a style, a font or an image from elsewhere."""
     assert [] == [found for text in served(site) for found in FOREIGN.findall(text)]
     assert not any("fonts.g" in text for text in served(site))
+
+
+@pytest.mark.parametrize(
+    ("link", "problem"),
+    [
+        ("nowhere.md", "a link 'nowhere.md', but the target is not found"),
+        ("../nowhere.md", "a link 'repository/nowhere.md', but the target is not found"),
+        ("reference/cli.md#nowhere", "does not contain an anchor '#nowhere'"),
+    ],
+)
+@pytest.mark.usefixtures("site")
+def test_a_broken_link_stops_the_build(tmp_path, link, problem):
+    """A link to a page, a file of the repository or a heading that is not there fails the build and is named."""
+    (tmp_path / "README.md").write_text("# Top\n")
+    for name in ("mkdocs.yml", "docs/make_llms.py", "docs/mkdocs_hooks.py"):
+        (tmp_path / "docs").mkdir(exist_ok=True)
+        shutil.copyfile(ROOT / name, tmp_path / name)
+    (tmp_path / "docs" / "reference").mkdir()
+    (tmp_path / "docs" / "reference" / "cli.md").write_text("# Command\n")
+    (tmp_path / "docs" / "README.md").write_text(f"# Index\n\n[x]({link})\n\n## A\n\n- [b](reference/cli.md): c\n")
+
+    code, (warning,) = build(tmp_path, tmp_path / "site")
+
+    assert (1, True) == (code, problem in warning)
 
 
 @pytest.mark.parametrize(
