@@ -13,7 +13,7 @@ ADAPTERS_STAMP := .venv-adapters/.installed
 PYDANTIC_AI_1_STAMP := .venv-pydantic-ai-1/.installed
 OURS := -e ./hostspecs -e ./toolkit -e ./plugins/curated -e ./plugins/gateway -e ./plugins/local -e ./examples/tally
 
-.PHONY: install install-adapters install-docs models demo test lint test-adapters lint-adapters format bench bench-adapters faults docs matrix trust-matrix clean
+.PHONY: install install-adapters install-docs models demo test lint test-adapters lint-adapters format bench bench-adapters faults docs matrix release trust-matrix clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP) ## everything, editable, into .venv; a second run does nothing
@@ -114,6 +114,9 @@ docs: $(STAMP) $(DOCS_STAMP) ## the generated pages, from docstrings, --help and
 	$(BIN)/python docs/make_llms.py
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --strict
 	@echo "build/site/index.html"
+
+release: $(STAMP) ## wheels, source archives and notes in dist/; installs them with pip and uvx on each Python here
+	$(BIN)/python .ci/release.py
 
 clean: ## forget the environment and what was built
 	rm -rf .venv .venv-adapters .venv-docs .venv-pydantic-ai-1 dist build
