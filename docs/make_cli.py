@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes `docs/cli.md` from the help texts of `beaver`. Run it with `make docs`."""
+"""Writes `docs/reference/cli.md` from the help texts of `beaver`. Run it with `make docs`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,14 +8,14 @@ import click
 
 from beaver_hooks.cli.app import COMMANDS, EXIT_CODES, beaver
 
-PAGE = Path(__file__).with_name("cli.md")
+PAGE = Path(__file__).parent / "reference" / "cli.md"
 WIDTH = 80
 INTRODUCTION = """\
 `beaver` runs an agent whose memory is plugins, and looks after what it keeps. It works at once, with no network and no
 key: without a configuration the provider is `offline`, which answers from what it is given and says from where.
 
 `make docs` makes this page from what `--help` prints. A plugin can add a group of commands under its own name; see
-[Writing a plugin](writing-a-plugin.md)."""
+[Writing a plugin](../tutorial/writing-a-plugin.md)."""
 BEFORE_CODES = """\
 ## Exit codes
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes `docs/hooks.md` from the docstrings of `beaver_hostspecs.hooks`. Run it with `make docs`."""
+"""Writes `docs/reference/hooks.md` from the docstrings of `beaver_hostspecs.hooks`. Run it with `make docs`."""
 
 import inspect
 import re
@@ -9,12 +9,12 @@ from pathlib import Path
 
 from beaver_hostspecs import hooks
 
-PAGE = Path(__file__).with_name("hooks.md")
+PAGE = Path(__file__).parent / "reference" / "hooks.md"
 WIDTH = 120
 INTRODUCTION = """\
-Every hook that a plugin may implement, with its signature as the heading. [Writing a plugin](writing-a-plugin.md) goes
-through it step by step. `make docs` makes this page from the docstrings of `beaver_hostspecs.hooks`, where your editor
-finds the same text: change it there."""
+Every hook that a plugin may implement, with its signature as the heading.
+[Writing a plugin](../tutorial/writing-a-plugin.md) goes through it step by step. `make docs` makes this page from the
+docstrings of `beaver_hostspecs.hooks`, where your editor finds the same text: change it there."""
 DEADLINES = """\
 Deadlines are declared per hook in `describe`; without one the host's default applies, and never more than the host's
 cap. Both are [settings of the host](configuration.md)."""

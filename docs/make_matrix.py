@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the support matrix: docs/adapters/conformance.json from a run of the suite, and the page from that file.
+"""Writes the support matrix: `docs/how-to/adapters/conformance.json` from a run of the suite, and from it the page.
 
 Run it with `make matrix`: it needs the agent frameworks. Their tests compare each verdict with the published one.
 """
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-PAGE = Path(__file__).parent / "adapters" / "README.md"
+PAGE = Path(__file__).parent / "how-to" / "adapters" / "README.md"
 VERDICTS = PAGE.with_name("conformance.json")
 TESTS = Path(__file__).parents[1] / "tests"
 BEGIN = "<!-- begin: written by make matrix -->\n"

@@ -1,7 +1,8 @@
 """The command `beaver`.
 
 `app` holds the table of commands; each is a module of this package, imported when it is called, and so are the groups
-that plugins add. `failing` turns errors into one sentence and an exit code. `docs/cli.md` is checked against `--help`.
+that plugins add. `failing` turns errors into one sentence and an exit code. `docs/reference/cli.md` is
+checked against `--help`.
 """
 
 from typing import NoReturn

@@ -4,7 +4,6 @@ import difflib
 import json
 import os
 import shlex
-import socket
 import sys
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from beaver_hooks.adapters.claude_code import status as looking
 from beaver_hooks.adapters.claude_code.client import CONFIG
 from beaver_hooks.adapters.claude_code.folders import keep_folder
 from beaver_hooks.adapters.claude_code.installing import Change, Installation, Scope, commands, settings_file
+from beaver_hooks.adapters.claude_code.place import UNSUPPORTED, is_supported
 from beaver_hooks.cli.codes import FOUND
 from beaver_hooks.cli.options import IDENTIFIER
 from beaver_hooks.cli.terminal import show
@@ -85,8 +85,8 @@ def install(
     The other settings in the file stay. Without --config each project uses the configuration and the memory of its own
     folder; a configuration that is found there takes effect only after `beaver trust` has confirmed it.
     """
-    if not hasattr(socket, "AF_UNIX"):
-        raise ConfigurationError("", "the hooks need Unix sockets, which Python lacks on this system; use `beaver mcp`")
+    if not is_supported():
+        raise ConfigurationError("", UNSUPPORTED)
     named = config or (ctx.find_root().params.get("config"))
     options = [] if named is None else [CONFIG + _absolute(Path(named))]
     options += [f"--{name}={more[name]}" for name in ("user", "budget") if more[name] is not None]

@@ -6,7 +6,7 @@ PROJECT = "beaver_hooks"
 """pluggy's project name, and the entry-point group in which plugins announce themselves."""
 
 CONTRACT_VERSION = "1.0"
-"""Major and minor. A plugin written for another major version is refused; see `docs/deprecation.md`."""
+"""Major and minor. A plugin written for another major version is refused; see `docs/reference/deprecation.md`."""
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 """Marks a hook of this contract. Only this package uses it."""

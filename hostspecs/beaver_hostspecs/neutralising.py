@@ -21,7 +21,8 @@ show the user another text than the model gets. The rules, in the order in which
 
 What is left to a patient writer: whether a pictograph carries VS15, VS16 or none, whether two letters of a
 joining script are held apart, and which of the visible blanks is used. That is a bit or two per visible
-character, and the reader sees the characters. `docs/decisions/0004` has the reasons.
+character, and the reader sees the characters. `docs/explanation/decisions/0004-neutralising-recalled-text.md`
+has the reasons.
 
 `neutralise` is idempotent, takes time linear in the text, and returns the same object when there is nothing
 to do. The tables are part of the rules: they do not change with the Unicode version of the interpreter, but

@@ -2,8 +2,8 @@
 
 Only an exact list of known secrets can promise that none of them gets out, so every `Secret` reports itself
 here when it is made. That list is the one piece of state in this package that belongs to the process: a secret
-must be masked in the log of a host that has never heard of the plugin it belongs to. `docs/decisions/0003` says
-why.
+must be masked in the log of a host that has never heard of the plugin it belongs to. The page
+`docs/explanation/decisions/0003-scrubber.md` says why.
 
 Shapes: as it is, reversed, percent-encoded (both cases of the hex digits, and with `+` for blanks), escaped as in
 JSON or in a Python literal (the `repr` of a str, of an exception, of bytes), in hex digits, and base64 (both

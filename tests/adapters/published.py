@@ -6,7 +6,7 @@ from pathlib import Path
 
 from beaver_hostspecs.conformance import Card, Examined, Outcome, Verdict
 
-PAGE = Path(__file__).parents[2] / "docs" / "adapters" / "conformance.json"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "adapters" / "conformance.json"
 
 
 @functools.cache

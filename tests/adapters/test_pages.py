@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^ *```python\n(?P<code>.*?)^ *```$", re.MULTILINE | re.DOTALL)
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "adapters").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "how-to" / "adapters").glob("*.md"))]
 
 
 def script(page: Path) -> str:

@@ -1,4 +1,4 @@
-"""The page `docs/conformance.md` lists every case, as the suites have them, and explains every flag."""
+"""The page `docs/reference/conformance.md` lists every case, as the suites have them, and explains every flag."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from beaver_hostspecs.conformance import HOST_CASES, PLUGIN_CASES
 
-PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "conformance.md"
 HEAD = "| case | what it shows | excused by |\n|---|---|---|\n"
 
 

@@ -1,4 +1,4 @@
-"""The adapter for Hermes-style hosts that docs/adapters/before-and-after.md shows, with what the page does not say."""
+"""The adapter for Hermes-style hosts on the page before-and-after.md, with what the page does not say."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from docs.test_code_blocks import of_kind, run
 
 from beaver_hooks.adapters.before_after import MOST_OPEN, Given
 
-PAGE = Path(__file__).parents[2] / "docs" / "adapters" / "before-and-after.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "adapters" / "before-and-after.md"
 
 
 class Memory:

@@ -1,4 +1,4 @@
-"""`docs/cli.md` is what `--help` prints."""
+"""`docs/reference/cli.md` is what `--help` prints."""
 
 import re
 import runpy
@@ -19,7 +19,7 @@ def script():
 
 def test_the_page_is_what_help_prints(script):
     """A command or an option that is missing on the page, or stands there with another text, is found: `make docs`."""
-    assert script["page"]() == (DOCS / "cli.md").read_text("utf-8")
+    assert script["page"]() == (DOCS / "reference" / "cli.md").read_text("utf-8")
 
 
 def test_the_script_writes_the_page(script, tmp_path, monkeypatch):

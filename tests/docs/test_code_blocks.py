@@ -17,6 +17,7 @@ PAGES = [
     ROOT / "toolkit" / "README.md",
     *sorted((ROOT / "plugins").glob("*/*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
 ]
 KINDS = {"python", "toml", "json", "sh", "text"}
 FRAMEWORK = re.compile(r"beaver_hooks\.adapters\.(?!before_after\b|claude_code\b)")

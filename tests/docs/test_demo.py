@@ -1,12 +1,15 @@
 """The demo shows what it promises, with processes and failures that are real."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from docs.test_code_blocks import blocks
 
-DEMO = Path(__file__).parents[2] / "docs" / "examples" / "demo.py"
+README = Path(__file__).parents[2] / "README.md"
+DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
 MOST_LINES, MOST_COLUMNS = 40, 80
 
 
@@ -70,6 +73,23 @@ def test_a_failing_plugin_costs_the_user_nothing(shown):
     assert (True, "broken", "degraded", True) == (
         "Kim tests the release." in answer, name, state, health.endswith("before_prompt: raised"),
     )  # fmt: skip
+
+
+def test_the_readme_shows_it(shown):
+    """What the README shows of the demo is printed, in this order; a count of tokens and a time may differ."""
+    (block,) = [block for block in blocks(README.read_text("utf-8")) if block.info == "text"]
+    printed = iter(re.sub(r"\d+ tokens", "N tokens", shown).splitlines())
+    expected = re.sub(r"\d+ tokens", "N tokens", block.code).splitlines()
+
+    assert [] == [line for line in expected if line not in printed]
+
+
+def test_the_readme_is_short():
+    """The README has at most 150 lines and begins with what it is, a command and what that shows."""
+    text = README.read_text("utf-8")
+
+    assert len(text.splitlines()) <= 150
+    assert ["sh", "text"] == [block.info for block in blocks(text)][:2]
 
 
 def test_it_leaves_nothing(shown, folder):

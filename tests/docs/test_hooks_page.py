@@ -1,4 +1,4 @@
-"""`docs/hooks.md` is what the docstrings of the hooks say, and they say what an author needs."""
+"""`docs/reference/hooks.md` is what the docstrings of the hooks say, and they say what an author needs."""
 
 import inspect
 import re
@@ -39,7 +39,7 @@ def needed(spec):
 
 def test_the_page_is_what_the_docstrings_say(script):
     """A hook that is missing on the page, or stands there with another text or signature, is found: run `make docs`."""
-    assert script["page"]() == (DOCS / "hooks.md").read_text("utf-8")
+    assert script["page"]() == (DOCS / "reference" / "hooks.md").read_text("utf-8")
 
 
 def test_the_script_writes_the_page(script, tmp_path, monkeypatch):

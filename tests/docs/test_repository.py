@@ -10,7 +10,7 @@ import pytest
 from beaver_hostspecs import CONTRACT_VERSION
 
 ROOT = Path(__file__).parents[2]
-OURS = (".ci", "beaver_hooks", "benchmarks", "docs", "hostspecs", "plugins", "tests", "toolkit", "tools")
+OURS = (".ci", "beaver_hooks", "benchmarks", "docs", "examples", "hostspecs", "plugins", "tests", "toolkit", "tools")
 TEXT = {".json", ".md", ".py", ".sql", ".toml", ".txt", ".yaml", ".yml", ".cfg", ""}
 PAGES = [
     *sorted(ROOT.glob("*.md")),
@@ -18,13 +18,14 @@ PAGES = [
     *sorted((ROOT / "hostspecs").glob("*.md")),
     *sorted((ROOT / "toolkit").glob("*.md")),
     *sorted((ROOT / "plugins").glob("*/*.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
 ]
 PROJECTS = [
     ROOT / "pyproject.toml",
     ROOT / "hostspecs" / "pyproject.toml",
     ROOT / "toolkit" / "pyproject.toml",
     *sorted((ROOT / "plugins").glob("*/pyproject.toml")),
-    ROOT / "docs/examples/tally/pyproject.toml",
+    ROOT / "examples/tally/pyproject.toml",
 ]
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 EVERY_PROJECT = pytest.mark.parametrize("project", PROJECTS, ids=[str(each.relative_to(ROOT)) for each in PROJECTS])
@@ -125,22 +126,27 @@ def test_one_title(page):
 
 
 def test_every_page_is_in_the_index():
-    """The index of the documentation names every page of it."""
+    """The index of the documentation names every page of it once, or the index of a folder that does."""
     folder = ROOT / "docs"
-    expected = {str(page.relative_to(folder)) for page in folder.glob("*.md")} - {"README.md"}
+    indexes = [folder / "README.md", *sorted(folder.glob("*/*/README.md"))]
+    named = [page.parent.joinpath(link).resolve() for page in indexes for link in set(links(page.read_text("utf-8")))]
 
-    assert expected <= set(links((folder / "README.md").read_text("utf-8")))
+    assert sorted(set(folder.rglob("*.md")) - {folder / "README.md"}) == sorted(
+        each for each in set(named) if each.is_relative_to(folder) and each.suffix == ".md" and each not in indexes[:1]
+    )
 
 
 def test_every_decision_is_listed():
     """The list of decisions has every page once, in order."""
-    folder = ROOT / "docs" / "decisions"
+    folder = ROOT / "docs" / "explanation" / "decisions"
     listed = links((folder / "README.md").read_text("utf-8"))
 
     assert sorted(page.name for page in folder.glob("[0-9]*.md")) == listed
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md")), ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs" / "explanation" / "decisions").glob("[0-9]*.md")), ids=lambda page: page.name
+)
 def test_decision(page):
     """A decision has its number in the title, and context, choice and consequence."""
     title, *headings = re.findall(r"^#+ (.+)$", prose(page.read_text("utf-8")), re.MULTILINE)
@@ -192,10 +198,10 @@ def test_contract_version():
 def test_a_broken_link_is_found(tmp_path):
     """A link to a missing file or heading, or out of the repository, is one that leads nowhere."""
     page = ROOT / "README.md"
-    wrong = ["missing.md", "docs/hooks.md#no-such-heading", f"../../..{tmp_path}", "#nothing"]
+    wrong = ["missing.md", "docs/reference/hooks.md#no-such-heading", f"../../..{tmp_path}", "#nothing"]
 
     assert wrong == [
-        link for link in [*wrong, "docs/hooks.md#hooks", "https://example.org"] if leads_nowhere(page, link)
+        link for link in [*wrong, "docs/reference/hooks.md#hooks", "https://example.org"] if leads_nowhere(page, link)
     ]
 
 
@@ -229,8 +235,8 @@ def test_ci_script():
 
     assert script.stat().st_mode & 0o111
     assert "set -euo pipefail" in text
-    expected = ["install", "models", "install-adapters"]
-    expected += ["lint", "test", "test-adapters", "lint-adapters", "bench-adapters"]
+    expected = ["install", "models", "install-adapters", "install-docs"]
+    expected += ["lint", "docs", "test", "test-adapters", "lint-adapters", "bench-adapters"]
     assert expected == re.findall(r"^(?:\w+=\d+ )?(?:fetch|within \d+ make) (.+)$", text, re.MULTILINE)
     assert {"install", "lint", "test"} <= set(
         re.findall(r"^make (\w+)", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.MULTILINE)

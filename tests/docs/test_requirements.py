@@ -13,7 +13,7 @@ from beaver_hooks_local.store.conformance import STORE_CASES
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "requirements.md"
 SOURCES = ("000", "001", "002", "003")
-OPEN = re.compile(r"open: issue \d+, \S.+")
+OPEN = re.compile(r"open: \S.+")
 OF_CASES = "test_the_sqlite_store_conforms"
 CASES = frozenset(f"{OF_CASES}[{case.name}]" for case in STORE_CASES)
 
@@ -68,6 +68,20 @@ def test_ids():
     assert set(SOURCES) == {each[:3] for each in ids}
 
 
+@pytest.mark.parametrize(
+    ("source", "numbers"),
+    [
+        ("000", [*range(1, 110), *range(118, 157)]),
+        ("001", [*range(1, 121)]),
+        ("002", [*range(1, 132)]),
+        ("003", [*range(1, 120), *range(132, 136)]),
+    ],
+)
+def test_no_statement_is_left_out(source, numbers):
+    """Every statement of a source has its row; the numbers between are none."""
+    assert numbers == [int(row.id[4:]) for row in ROWS if row.id.startswith(source)]
+
+
 def test_every_row_says_something():
     """No cell is empty."""
     assert [] == [row.id for row in ROWS if not row.what or not all(row.shown)]
@@ -75,7 +89,7 @@ def test_every_row_says_something():
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_what_is_shown(source):
-    """Every test that is named is there, as a test; what is open names the issue and says why."""
+    """Every test that is named is there, as a test; what is open says why."""
     found = [fault(shown) for row in ROWS if row.id.startswith(source) for shown in row.shown]
 
     assert [] == [each for each in found if each]
@@ -86,8 +100,8 @@ def test_what_is_shown(source):
     [
         ("`tests/test_a.py::test_a`", None),
         ("`docs/a.md`", None),
-        ("open: issue 3, the loop", None),
-        ("open: issue 3", "open: issue 3: no such file"),
+        ("open: the loop", None),
+        ("open: ", "open: : no such file"),
         ("`tests/test_b.py::test_a`", "`tests/test_b.py::test_a`: no such file"),
         ("tests/test_a.py::test_a", "tests/test_a.py::test_a: no such file"),
         ("`tests/test_a.py::test_b`", "`tests/test_a.py::test_b`: no such test"),
@@ -112,6 +126,6 @@ def test_faults(tmp_path, shown, expected):
 
 def test_rows():
     """A table is read by its cells, without its head."""
-    page = "| id | what | shown by |\n|---|---|---|\n| 000-001 | a thing | `a`; open: issue 1, b |\n"
+    page = "| id | what | shown by |\n|---|---|---|\n| 000-001 | a thing | `a`; open: b |\n"
 
-    assert [Row(id="000-001", what="a thing", shown=("`a`", "open: issue 1, b"))] == rows(page)
+    assert [Row(id="000-001", what="a thing", shown=("`a`", "open: b"))] == rows(page)

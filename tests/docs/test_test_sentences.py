@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 def modules() -> Iterator[Path]:
     yield from (ROOT / "tests").rglob("test_*.py")
     yield from (ROOT / "plugins").glob("*/tests/**/test_*.py")
-    yield from (ROOT / "docs" / "examples").glob("*/tests/**/test_*.py")
+    yield from (ROOT / "examples").glob("*/tests/**/test_*.py")
 
 
 def silent_tests(source: str) -> list[str]:

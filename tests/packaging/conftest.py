@@ -24,7 +24,7 @@ DISTRIBUTIONS = {
     "beaver_hooks_curated": ROOT / "plugins" / "curated",
     "beaver_hooks_gateway": ROOT / "plugins" / "gateway",
     "beaver_hooks_local": ROOT / "plugins" / "local",
-    "beaver_tally": ROOT / "docs" / "examples" / "tally",
+    "beaver_tally": ROOT / "examples" / "tally",
 }
 """Where each distribution is built from, by the name that its wheel begins with."""
 

@@ -15,10 +15,12 @@ SOURCES = {
     "beaver_hooks_curated": ROOT / "plugins" / "curated" / "src",
     "beaver_hooks_gateway": ROOT / "plugins" / "gateway" / "src",
     "beaver_hooks_local": ROOT / "plugins" / "local" / "src",
-    "beaver_tally": ROOT / "docs" / "examples" / "tally" / "src",
+    "beaver_tally": ROOT / "examples" / "tally" / "src",
 }
 EVERY_WHEEL = pytest.mark.parametrize("package", SOURCES)
-NO_PACKAGES = pytest.mark.parametrize("name", ["plugins", "hostspecs", "toolkit", "tests", "docs", "benchmarks"])
+NO_PACKAGES = pytest.mark.parametrize(
+    "name", ["plugins", "hostspecs", "toolkit", "tests", "docs", "examples", "benchmarks"]
+)
 
 ONE_TURN = """
 import asyncio, logging, beaver_hooks

@@ -1,7 +1,7 @@
 """The one place where a resident listens: a socket in a private folder, and the lock that keeps a second one away."""
 
 import contextlib
-import fcntl
+import importlib.util
 import os
 import socket
 import struct
@@ -12,6 +12,8 @@ from typing import Self
 import attrs
 
 from beaver_hooks.adapters.claude_code.client import check_private, late_path
+
+UNSUPPORTED = "the hooks need Unix sockets and POSIX file locks, which Python lacks on this system; use `beaver mcp`"
 
 PATIENCE = 10.0
 """Seconds that a resident waits for another one that has the lock and does not listen: it starts, or it ends."""
@@ -73,6 +75,11 @@ class Place:
         self._lock = -1
 
 
+def is_supported() -> bool:
+    """Whether a resident can listen on this system."""
+    return hasattr(socket, "AF_UNIX") and importlib.util.find_spec("fcntl") is not None
+
+
 def same_user(connection: socket.socket) -> bool:
     """Whether whoever is connected is this user, as far as the system says; the folder keeps the others out anyway."""
     option = getattr(socket, "SO_PEERCRED", None)
@@ -84,6 +91,8 @@ def same_user(connection: socket.socket) -> bool:
 
 def _locked(lock: int, path: Path) -> bool:
     """Wait for the lock; `False` once another process listens."""
+    import fcntl  # noqa: PLC0415 - Windows lacks it, and `is_supported` says so
+
     end = time.monotonic() + PATIENCE
     while True:
         try:

@@ -26,7 +26,7 @@ from beaver_hooks.adapters.claude_code.environment import differs
 from beaver_hooks.adapters.claude_code.events import ClaudeCodeTurns
 from beaver_hooks.adapters.claude_code.folders import check_folder, keep_folder, merely_found
 from beaver_hooks.adapters.claude_code.memory import Memory
-from beaver_hooks.adapters.claude_code.place import Place, same_user
+from beaver_hooks.adapters.claude_code.place import UNSUPPORTED, Place, is_supported, same_user
 from beaver_hooks.config import load_config
 from beaver_hooks.config.finding import FILE, VARIABLE, find_folder
 from beaver_hooks.config.trust import recorded_fingerprint
@@ -232,6 +232,9 @@ def main(arguments: Sequence[str]) -> int:
     given = options(arguments)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger(LOGGER_NAME).setLevel(os.environ.get("BEAVER_LOG_LEVEL", "warning").strip().upper())
+    if not is_supported():
+        sys.stderr.write(f"Error: {UNSUPPORTED}.\n")
+        return 1
     os.umask(0o077)
     place = Place.take(Path(socket_path(arguments, os.environ)))
     if place is None:

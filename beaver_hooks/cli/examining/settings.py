@@ -105,7 +105,7 @@ def _key(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Finding:
 def _wrong(error: ConfigurationError) -> Finding:
     if isinstance(error, ConfigurationNotTrusted):
         return from_error(SUBJECT, error, "review it with `beaver trust`")
-    return from_error(SUBJECT, error, "correct the file; docs/configuration.md describes every setting")
+    return from_error(SUBJECT, error, "correct the file; docs/reference/configuration.md describes every setting")
 
 
 def _source(loaded: LoadedConfig) -> Finding:

@@ -16,7 +16,7 @@ from beaver_hooks_gateway.settings import PATH
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-PAGE = (ROOT / "docs" / "gateway.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "reference" / "gateway.md").read_text("utf-8")
 README = (HERE.parent / "README.md").read_text("utf-8")
 SOURCES = "".join(
     path.read_text("utf-8") for path in sorted((HERE.parent / "src" / "beaver_hooks_gateway").glob("*.py"))

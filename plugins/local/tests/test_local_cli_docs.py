@@ -20,7 +20,7 @@ from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.tools.schemas import SCHEMAS
 from beaver_hooks_local.trust import VISIBLE
 
-PAGE = (Path(__file__).parents[3] / "docs" / "local.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "local.md").read_text("utf-8")
 
 
 def part(title):

@@ -51,7 +51,7 @@ def test_rotation(tmp_path):
         trace("step", number=number)
     numbers = [line["number"] for line in (*lines(tmp_path / "t.jsonl.1"), *lines(path))]
 
-    assert ["t.jsonl", "t.jsonl.1"] == sorted(each.name for each in tmp_path.iterdir())
+    assert [".t.jsonl.lock", "t.jsonl", "t.jsonl.1"] == sorted(each.name for each in tmp_path.iterdir())
     assert numbers == [*range(numbers[0], 100)]
     assert all(each.stat().st_size <= 1000 for each in tmp_path.iterdir())
 

@@ -345,12 +345,16 @@ def test_json(cli, foreign):
     assert [expected | {"dryRun": True}, expected | {"dryRun": False}] == [dry, done]
 
 
-def test_a_system_without_unix_sockets(cli, foreign, monkeypatch):
-    """Where there are no Unix sockets nothing is installed, and that is said."""
-    monkeypatch.delattr(socket, "AF_UNIX")
+@pytest.mark.parametrize("lacks", ["sockets", "locks"])
+def test_a_system_without_unix_sockets_or_file_locks(cli, foreign, monkeypatch, lacks):
+    """Where Python has no Unix sockets or no POSIX file locks nothing is installed, and the error names `beaver mcp`."""
+    if lacks == "sockets":
+        monkeypatch.delattr(socket, "AF_UNIX")
+    else:
+        monkeypatch.setitem(sys.modules, "fcntl", None)
     ran = cli("hooks", "install", "claude-code")
 
-    expected = "Error: the hooks need Unix sockets, which Python lacks on this system; use `beaver mcp`.\n"
+    expected = "Error: the hooks need Unix sockets and POSIX file locks, which Python lacks on this system; use `beaver mcp`.\n"
     assert (3, expected, FOREIGN) == (ran.code, ran.err, foreign.read_bytes())
 
 

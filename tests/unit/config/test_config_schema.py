@@ -20,7 +20,7 @@ from beaver_hostspecs.settings import between, setting
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "config.example.json"
-PUBLISHED = ROOT / "docs" / "config.schema.json"
+PUBLISHED = ROOT / "docs" / "reference" / "config.schema.json"
 HOST_KEYS = [key_of(each) for each in settings_fields(HostSettings)]
 
 
@@ -163,4 +163,4 @@ def test_example_is_complete():
 @pytest.mark.parametrize("key", HOST_KEYS)
 def test_documented(key):
     """Every host setting is in the documentation."""
-    assert f"| `{key}` |" in (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    assert f"| `{key}` |" in (ROOT / "docs" / "reference" / "configuration.md").read_text(encoding="utf-8")

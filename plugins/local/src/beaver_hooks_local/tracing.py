@@ -4,7 +4,6 @@ It is private, grows to a bound, and then begins anew; the one before it is kept
 Several processes may write to one file. A trace that cannot be written is told once and keeps nobody from anything.
 """
 
-import fcntl
 import json
 import os
 import threading
@@ -13,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from beaver_hostspecs import Clock, SystemClock, scrub
+from beaver_toolkit.locks import locked
 
 MOST_BYTES = 10 * 1024 * 1024
 LONGEST = 200
 """Characters of a fact; what needs more is content."""
 
-_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+# Windows has neither of the last two.
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 class TraceFile:
@@ -80,10 +81,10 @@ class TraceFile:
 
     def _rotate(self, descriptor: int) -> None:
         """Put the file aside, unless another process has done so."""
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        mine, there = os.fstat(descriptor), _stat(self._path)
-        if there is not None and (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino):
-            self._path.replace(self._path.with_name(f"{self._path.name}.1"))
+        with locked(self._path.with_name(f".{self._path.name}.lock")):
+            mine, there = os.fstat(descriptor), _stat(self._path)
+            if there is not None and (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino):
+                self._path.replace(self._path.with_name(f"{self._path.name}.1"))
 
 
 def _stat(path: Path) -> os.stat_result | None:

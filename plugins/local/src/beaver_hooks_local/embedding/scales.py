@@ -36,7 +36,7 @@ SCALES: Mapping[tuple[str, str], Scale] = MappingProxyType(
         (static.PROVIDER, static.MODEL): Scale(share=0.2, apart=0.2, alike=0.65),
     }
 )
-"""What was measured, by provider and model; see `docs/decisions/0032-what-a-score-means.md`."""
+"""What was measured, by provider and model; see `docs/explanation/decisions/0032-what-a-score-means.md`."""
 
 
 def scale_of(identity: Identity | None) -> Scale:
