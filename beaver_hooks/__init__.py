@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from beaver_hooks.host import Host
-    from beaver_hooks.record.health import Health
-    from beaver_hooks.record.receipts import Receipt
+    from beaver_hooks.receipts.health import Health
+    from beaver_hooks.receipts.receipts import Receipt
     from beaver_hooks.sync import SyncHost, SyncTurn
-    from beaver_hooks.turns.composing import Recall, ReferenceMessage
+    from beaver_hooks.turns.context import Recall, ReferenceMessage
     from beaver_hooks.turns.open_turn import OpenTurn
 
 __version__ = "0.1.0"
@@ -20,12 +20,12 @@ __version__ = "0.1.0"
 __all__ = ["Health", "Host", "OpenTurn", "Recall", "Receipt", "ReferenceMessage", "SyncHost", "SyncTurn", "__version__"]
 
 _MODULES = {
-    "Health": "beaver_hooks.record.health",
+    "Health": "beaver_hooks.receipts.health",
     "Host": "beaver_hooks.host",
     "OpenTurn": "beaver_hooks.turns.open_turn",
-    "Recall": "beaver_hooks.turns.composing",
-    "Receipt": "beaver_hooks.record.receipts",
-    "ReferenceMessage": "beaver_hooks.turns.composing",
+    "Recall": "beaver_hooks.turns.context",
+    "Receipt": "beaver_hooks.receipts.receipts",
+    "ReferenceMessage": "beaver_hooks.turns.context",
     "SyncHost": "beaver_hooks.sync",
     "SyncTurn": "beaver_hooks.sync",
 }

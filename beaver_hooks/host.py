@@ -8,19 +8,19 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Self, Unpack, cast
 
+from beaver_hooks.arguments import as_context, as_mapping, as_name, as_path, as_seconds, as_text, as_texts, make_options
 from beaver_hooks.audit.events import AuditSink
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.config import Config, Summary, load_config
-from beaver_hooks.engine import Engine
-from beaver_hooks.home import Home, not_open
-from beaver_hooks.options import as_context, as_mapping, as_name, as_path, as_seconds, as_text, as_texts, make_options
-from beaver_hooks.record.health import Health
-from beaver_hooks.turns.checking import checked, checked_id
+from beaver_hooks.loop_affinity import Home, not_open
+from beaver_hooks.receipts.health import Health
+from beaver_hooks.runtime import Engine
 from beaver_hooks.turns.fields import ToolFields, TurnFields
 from beaver_hooks.turns.ids import is_ours, new_turn_id
-from beaver_hooks.turns.lone_tools import LoneTools
 from beaver_hooks.turns.open_turn import OpenTurn
+from beaver_hooks.turns.standalone_tools import LoneTools
 from beaver_hooks.turns.tools import Offers
+from beaver_hooks.turns.validation import checked, checked_id
 from beaver_hostspecs import (
     Answer,
     AuditUnavailable,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from beaver_hooks.home import FORKED
+from beaver_hooks.loop_affinity import FORKED
 from beaver_hostspecs import ForkedHost, HostNotOpen, WrongLoop
 
 MOMENT = 0.1

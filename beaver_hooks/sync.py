@@ -13,9 +13,9 @@ import attrs
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.host import Host
 from beaver_hooks.loop_thread import NOT_OPEN, LoopThread
-from beaver_hooks.record.health import Health
-from beaver_hooks.record.receipts import Receipt
-from beaver_hooks.turns.composing import PluginHint, Recall, ReferenceMessage
+from beaver_hooks.receipts.health import Health
+from beaver_hooks.receipts.receipts import Receipt
+from beaver_hooks.turns.context import PluginHint, Recall, ReferenceMessage
 from beaver_hooks.turns.fields import ToolFields, TurnFields
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import (

@@ -16,13 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from beaver_hooks.agent.chat import ChatMessage, Completion, OnDelta, Provider
-from beaver_hooks.agent.loading import EngineLoader, EngineLoadResult
+from beaver_hooks.agent.factory import EngineLoader, EngineLoadResult
 from beaver_hooks.agent.loop import AgentLoop
-from beaver_hooks.agent.sessions.rows import add_messages, find
-from beaver_hooks.agent.sessions.work import Work
+from beaver_hooks.agent.messages import ChatMessage, Completion, OnDelta, Provider
+from beaver_hooks.agent.sessions.transactions import Work
+from beaver_hooks.agent.sessions.writes import add_messages, find
 from beaver_hooks.config import Config
-from beaver_hooks.config.loading import LoadedConfig
+from beaver_hooks.config.loader import LoadedConfig
 from beaver_hooks.config.model import Memory
 from beaver_hostspecs import Contribution, Message, Reference, Scope, SystemClock, hookimpl
 

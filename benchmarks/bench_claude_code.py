@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from beaver_hooks.adapters.claude_code import client
+from beaver_hooks.coding_agents.claude_code import client
 
 ROUNDS = 31
 TARGET = 1 / 3

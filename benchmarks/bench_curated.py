@@ -23,7 +23,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from beaver_hooks import Host
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks_curated import Curated, CuratedSettings, MemoryService, Operation, Target
 from beaver_hooks_curated.scanning import LONGEST, scan
 

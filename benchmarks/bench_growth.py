@@ -13,8 +13,8 @@ import tracemalloc
 from collections import Counter
 
 from beaver_hooks import Host, OpenTurn
-from beaver_hooks.calls.calls import Call
-from beaver_hooks.record.accounts import Account
+from beaver_hooks.plugins.hook_calls import Call
+from beaver_hooks.receipts.receipt_builder import Account
 from beaver_hooks.turns.backlog import Job
 from beaver_hostspecs import Contribution, Reference, Turn, hookimpl
 from beaver_hostspecs.testing import FrozenClock

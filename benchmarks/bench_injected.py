@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from beaver_hooks.turns.injected import InjectedMemory
+from beaver_hooks.turns.echo_filter import InjectedMemory
 from beaver_hostspecs import SystemClock
 
 SEED = 20261118

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from beaver_hooks.agent.sessions.database import SessionDatabase
-from beaver_hooks.agent.sessions.rows import add_messages, add_session
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hooks.agent.sessions.terms import STOP_WORDS
+from beaver_hooks.agent.sessions.writes import add_messages, add_session
 from beaver_hostspecs import Message, SystemClock
 
 MESSAGES = 100_000

@@ -25,7 +25,7 @@ from claude_agent_sdk.types import (
     SystemPromptPreset,
 )
 
-from beaver_hooks.adapters.claude_code.events import ClaudeCodeTurns
+from beaver_hooks.coding_agents.claude_code.events import ClaudeCodeTurns
 from beaver_hooks.host import Host
 from beaver_hostspecs import DropReason, Trust
 from beaver_hostspecs.conformance import Card

@@ -37,9 +37,9 @@ from google.genai import types
 
 from beaver_hooks.adapters.core import Adapter, AdapterTurn, Defaults, OfferedTool
 from beaver_hooks.adapters.texts import text_of
-from beaver_hooks.agent.tools.rendering import MARK
 from beaver_hooks.host import Host
 from beaver_hooks.sync import SyncHost
+from beaver_hooks.tools.result_text import MARK
 from beaver_hostspecs import DropReason
 from beaver_hostspecs.conformance.cards import Card
 

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Protocol
 
-from beaver_hooks.agent.chat import ChatMessage
-from beaver_hooks.agent.presenting import presentable
+from beaver_hooks.agent.messages import ChatMessage
 from beaver_hooks.agent.skills import ActiveSkill, activation_text
+from beaver_hooks.text import presentable
 from beaver_hostspecs import InvalidTurn, Role
 
 SHOWN: tuple[Role, ...] = ("user", "assistant")

@@ -9,17 +9,17 @@ from typing import Any
 
 import attrs
 
-from beaver_hooks.agent.chat import ChatMessage, Completion, OnDelta, Usage
 from beaver_hooks.agent.context import ContextBuilder, checked_prompt
 from beaver_hooks.agent.errors import AnswerNotStored, ProviderError, StorageError, UnknownSession
-from beaver_hooks.agent.finishing import uninterrupted
-from beaver_hooks.agent.loading import EngineLoadResult
-from beaver_hooks.agent.presenting import presentable
+from beaver_hooks.agent.factory import EngineLoadResult
+from beaver_hooks.agent.messages import ChatMessage, Completion, OnDelta, Usage
 from beaver_hooks.agent.results import AgentRunResult, Status, summarise_calls
 from beaver_hooks.agent.sessions.records import Resumed
 from beaver_hooks.agent.sessions.texts import checked_id
+from beaver_hooks.agent.shield import uninterrupted
 from beaver_hooks.agent.skills import ActiveSkill
-from beaver_hooks.agent.tools import OnTool, ToolOutcome
+from beaver_hooks.text import presentable
+from beaver_hooks.tools import OnTool, ToolOutcome
 from beaver_hooks.turns.ids import new_turn_id
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import Answer, AuditUnavailable, Message, Scope, Trust
@@ -59,7 +59,7 @@ class _Progress:
         """Take in what its tool calls came to."""
         for outcome in outcomes:
             self.outcomes.append(outcome)
-            self.messages.append(outcome.message)
+            self.messages.append(ChatMessage(role="tool", text=outcome.text, tool_call_id=outcome.call.id))
 
 
 @attrs.frozen(kw_only=True)

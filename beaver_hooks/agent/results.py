@@ -7,8 +7,8 @@ from typing import Any, Literal
 import attrs
 from attrs import field
 
-from beaver_hooks.agent.chat import Usage
-from beaver_hooks.agent.tools.outcomes import ToolOutcome
+from beaver_hooks.agent.messages import Usage
+from beaver_hooks.tools.outcomes import ToolOutcome
 
 Status = Literal["completed", "truncated", "tool_limit"]
 

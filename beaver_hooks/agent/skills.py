@@ -17,9 +17,9 @@ from attrs import field
 
 from beaver_hooks.agent.errors import SkillError
 from beaver_hooks.agent.front_matter import FrontMatterError, read_front_matter
-from beaver_hooks.agent.presenting import presentable
 from beaver_hooks.config.paths import printable
 from beaver_hooks.config.suggestions import did_you_mean
+from beaver_hooks.text import presentable
 
 FILE = "SKILL.md"
 MOST_BYTES = 256 * 1024

@@ -9,8 +9,8 @@ import attrs
 from attrs import field
 
 from beaver_hooks.audit.chain import Fields
-from beaver_hooks.audit.content import attempt, body_text, column, facts_text, optional_column, stamp
 from beaver_hooks.audit.events import AuditEvent
+from beaver_hooks.audit.sanitiser import attempt, body_text, column, facts_text, optional_column, stamp
 
 Body = Mapping[str, object] | Callable[[], Mapping[str, object]]
 

@@ -10,7 +10,7 @@ from beaver_hooks.audit.chain import identifier_key, identify
 from beaver_hooks.audit.database import Database
 from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.key import Key, make_key, read_key
-from beaver_hooks.audit.reading import TrailReader, missing_key, unavailable
+from beaver_hooks.audit.reader import TrailReader, missing_key, unavailable
 from beaver_hooks.audit.writer import Writer
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import Clock, SystemClock

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from beaver_hooks.audit.batch import Batch, Flush, Item, Stop, host_event
 from beaver_hooks.audit.chain import Fields, chain_key, identifier_key, identify, link
-from beaver_hooks.audit.content import attempt
 from beaver_hooks.audit.database import Database
+from beaver_hooks.audit.sanitiser import attempt
 from beaver_hostspecs import Clock
 from beaver_toolkit.sqlite.errors import DatabaseError
 

@@ -11,6 +11,6 @@ from typing import NoReturn
 def main() -> NoReturn:
     """Run the command line of this process, and end it."""
     # Late: whoever imports this package for a plugin's sake does not need the rest.
-    from beaver_hooks.cli.failing import run  # noqa: PLC0415
+    from beaver_hooks.cli.errors import run  # noqa: PLC0415
 
     raise SystemExit(run())

@@ -7,13 +7,13 @@ from typing import Self
 import attrs
 
 from beaver_hooks.config import Config
-from beaver_hooks.record.health import Health
-from beaver_hooks.record.health_book import NEVER
-from beaver_hooks.record.recorder import HOST
-from beaver_hooks.record.suspension import Suspension
-from beaver_hooks.registry.catalog import installed
-from beaver_hooks.registry.modes import preset
-from beaver_hooks.registry.plan import make_plan
+from beaver_hooks.plugins.entry_points import installed
+from beaver_hooks.plugins.modes import preset
+from beaver_hooks.plugins.plan import make_plan
+from beaver_hooks.receipts.health import Health
+from beaver_hooks.receipts.health_store import NEVER
+from beaver_hooks.receipts.recorder import HOST
+from beaver_hooks.receipts.suspension import Suspension
 
 DAY = timedelta(days=1)
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 
 from beaver_hooks.audit.chain import ChainedEvent, Head, verify
-from beaver_hooks.audit.reading import TrailReader
+from beaver_hooks.audit.reader import TrailReader
 from beaver_hooks.cli.audit_texts import Filter, record_json, record_text, verdict_json, verdict_text
 from beaver_hooks.cli.codes import FOUND
-from beaver_hooks.cli.opening import common, configured
+from beaver_hooks.cli.common import common, configured
 from beaver_hooks.cli.records import after, newest
-from beaver_hooks.cli.stored import has_trail, nothing_yet, recorded_turns
+from beaver_hooks.cli.state import has_trail, nothing_yet, recorded_turns
 from beaver_hooks.cli.terminal import show, waiting
 
 POLL = 0.5

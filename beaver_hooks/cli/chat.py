@@ -11,15 +11,14 @@ import click
 
 from beaver_hooks import __version__
 from beaver_hooks.agent.conversation import Conversation, Ended
-from beaver_hooks.agent.loading import EngineLoader, EngineLoadResult
+from beaver_hooks.agent.factory import EngineLoader, EngineLoadResult
 from beaver_hooks.agent.sessions.texts import new_session_id
-from beaver_hooks.agent.tools import ToolOutcome
 from beaver_hooks.cli import colours, line_editor
 from beaver_hooks.cli.colours import is_screen
-from beaver_hooks.cli.failing import UNEXPECTED, exit_code, sentence
+from beaver_hooks.cli.common import common, configured, logging_to_file
+from beaver_hooks.cli.errors import UNEXPECTED, exit_code, sentence
 from beaver_hooks.cli.markdown import MarkdownPieces
 from beaver_hooks.cli.notices import tell_once
-from beaver_hooks.cli.opening import common, configured, logging_to_file
 from beaver_hooks.cli.options import IDENTIFIER, no_memory_option, trust_option
 from beaver_hooks.cli.session_texts import recap
 from beaver_hooks.cli.signals import Terminated
@@ -29,7 +28,8 @@ from beaver_hooks.cli.tool_lines import tool_line
 from beaver_hooks.cli.why import explanation
 from beaver_hooks.config import LoadedConfig
 from beaver_hooks.loop_thread import LoopThread
-from beaver_hooks.record.health import Health
+from beaver_hooks.receipts.health import Health
+from beaver_hooks.tools import ToolOutcome
 from beaver_hostspecs import BeaverError, NotOffered
 
 PROMPT = "you> "

@@ -7,17 +7,17 @@ import attrs
 import click
 
 from beaver_hooks.agent.errors import SkillError
-from beaver_hooks.agent.loading import EngineLoadResult, library_of, skill_folders
+from beaver_hooks.agent.factory import EngineLoadResult, library_of, skill_folders
+from beaver_hooks.cli.checks import health, settings, versions
+from beaver_hooks.cli.checks.findings import Finding, exit_code, from_error, ok, problem, report, warning
 from beaver_hooks.cli.codes import CONFIGURATION
-from beaver_hooks.cli.examining import health, settings, versions
-from beaver_hooks.cli.examining.findings import Finding, exit_code, from_error, ok, problem, report, warning
-from beaver_hooks.cli.opening import common, in_loop, opened, set_up_log
-from beaver_hooks.cli.wording import counted
+from beaver_hooks.cli.common import common, in_loop, opened, set_up_log
+from beaver_hooks.cli.formatting import counted
 from beaver_hooks.config import LoadedConfig
 from beaver_hooks.config.paths import printable
 from beaver_hooks.config.renames import COMMAND, Renamed
 from beaver_hooks.file_trust import StateFiles
-from beaver_hooks.registry.settings_classes import renames
+from beaver_hooks.plugins.settings_classes import renames
 from beaver_hostspecs import BeaverError, ConfigurationError
 
 

@@ -10,17 +10,17 @@ import attrs
 import click
 
 from beaver_hooks.cli.app import CONFIG
+from beaver_hooks.cli.common import common, set_up_log
 from beaver_hooks.cli.edits import dry_run, edited, target
-from beaver_hooks.cli.opening import common, set_up_log
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.config import Config, load_config
 from beaver_hooks.config.edits import Step, with_placeholders
 from beaver_hooks.config.effective import MASK, effective
-from beaver_hooks.config.kinds import key_of, optional_of, settings_fields
+from beaver_hooks.config.parser import read_json
 from beaver_hooks.config.paths import printable
-from beaver_hooks.config.reading import read_json
 from beaver_hooks.config.suggestions import meant_or_known
-from beaver_hooks.registry.settings_classes import renames, settings_classes
+from beaver_hooks.config.type_hints import key_of, optional_of, settings_fields
+from beaver_hooks.plugins.settings_classes import renames, settings_classes
 
 MASKED = f'"{MASK}" hides a secret that is in the file itself, or a setting of a plugin that is not loaded.'
 

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 import click
 
 from beaver_hooks.cli.app import CONFIG
-from beaver_hooks.cli.opening import set_up_log
+from beaver_hooks.cli.common import set_up_log
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.config.edits import Edited, Steps, edit_config
-from beaver_hooks.config.finding import FILE, Found, find_config, find_folder
+from beaver_hooks.config.locations import FILE, Found, find_config, find_folder
 from beaver_hooks.config.paths import printable
-from beaver_hooks.registry.settings_classes import check_plugin_sections, settings_classes
+from beaver_hooks.plugins.settings_classes import check_plugin_sections, settings_classes
 from beaver_hostspecs import scrub
 
 Function = TypeVar("Function", bound=Callable[..., Any])

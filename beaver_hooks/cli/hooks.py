@@ -11,16 +11,16 @@ from typing import Any, TypeVar
 
 import click
 
-from beaver_hooks.adapters.claude_code import status as looking
-from beaver_hooks.adapters.claude_code.client import CONFIG
-from beaver_hooks.adapters.claude_code.folders import keep_folder
-from beaver_hooks.adapters.claude_code.installing import Change, Installation, Scope, commands, settings_file
-from beaver_hooks.adapters.claude_code.place import UNSUPPORTED, is_supported
 from beaver_hooks.cli.codes import FOUND
+from beaver_hooks.cli.formatting import counted, filled
 from beaver_hooks.cli.options import IDENTIFIER
 from beaver_hooks.cli.terminal import show
-from beaver_hooks.cli.wording import counted, filled
-from beaver_hooks.config.finding import find_folder
+from beaver_hooks.coding_agents.claude_code import status as looking
+from beaver_hooks.coding_agents.claude_code.client import CONFIG
+from beaver_hooks.coding_agents.claude_code.folder_trust import keep_folder
+from beaver_hooks.coding_agents.claude_code.installer import Change, Installation, Scope, commands, settings_file
+from beaver_hooks.coding_agents.claude_code.resident_socket import UNSUPPORTED, is_supported
+from beaver_hooks.config.locations import find_folder
 from beaver_hooks.config.paths import printable
 from beaver_hostspecs import ConfigurationError, Trust, scrub
 

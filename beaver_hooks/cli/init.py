@@ -10,9 +10,9 @@ import click
 
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.config import parse_config, trust_config
-from beaver_hooks.config.finding import FILE, FOLDER
+from beaver_hooks.config.locations import FILE, FOLDER
 from beaver_hooks.config.paths import shown_variable
-from beaver_hooks.registry.catalog import install_command, installed
+from beaver_hooks.plugins.entry_points import install_command, installed
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import ConfigurationError
 from beaver_toolkit.files import replace

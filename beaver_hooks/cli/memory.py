@@ -9,13 +9,13 @@ from beaver_hooks.agent.commands import MemoryCommands
 from beaver_hooks.agent.errors import UnknownSession
 from beaver_hooks.cli import colours
 from beaver_hooks.cli.app import COMMANDS, CONFIG, beaver, plugin_group
-from beaver_hooks.cli.opening import common, configured, in_loop, opened
+from beaver_hooks.cli.common import common, configured, in_loop, opened
 from beaver_hooks.cli.options import IDENTIFIER
-from beaver_hooks.cli.stored import has_sessions, nothing_yet, session_named
+from beaver_hooks.cli.state import has_sessions, nothing_yet, session_named
 from beaver_hooks.cli.terminal import show
 from beaver_hooks.config import Config, LoadedConfig, load_config
-from beaver_hooks.registry.catalog import installed
-from beaver_hooks.registry.modes import preset
+from beaver_hooks.plugins.entry_points import installed
+from beaver_hooks.plugins.modes import preset
 from beaver_hostspecs import CommandContext, ConfigurationError, PluginFailed, Trust
 
 if TYPE_CHECKING:

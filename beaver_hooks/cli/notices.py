@@ -13,7 +13,7 @@ from beaver_toolkit.files import create_once
 
 if TYPE_CHECKING:
     # A client of `beaver mcp` waits for what is imported before it is answered.
-    from beaver_hooks.record.health import Health
+    from beaver_hooks.receipts.health import Health
 
 FOLDER = "notices"
 """The folder in the state folder with one empty file for each thing that was said."""

@@ -9,23 +9,23 @@ from typing import Any
 import attrs
 import click
 
-from beaver_hooks.agent.loading import EngineLoadResult
+from beaver_hooks.agent.factory import EngineLoadResult
 from beaver_hooks.cli import colours
 from beaver_hooks.cli.app import CONFIG
+from beaver_hooks.cli.common import common, configured, in_loop, opened
 from beaver_hooks.cli.edits import dry_run, edited, target
-from beaver_hooks.cli.opening import common, configured, in_loop, opened
+from beaver_hooks.cli.formatting import filled
 from beaver_hooks.cli.terminal import show
-from beaver_hooks.cli.wording import filled
 from beaver_hooks.config import Config, LoadedConfig
 from beaver_hooks.config.edits import Step, with_placeholders
-from beaver_hooks.config.kinds import key_of, settings_fields
 from beaver_hooks.config.paths import printable
 from beaver_hooks.config.suggestions import meant_or_known
-from beaver_hooks.record.health import Health
-from beaver_hooks.record.recorder import HOST
-from beaver_hooks.registry.catalog import install_command, installed
-from beaver_hooks.registry.modes import preset_of
-from beaver_hooks.registry.settings_classes import described, settings_of
+from beaver_hooks.config.type_hints import key_of, settings_fields
+from beaver_hooks.plugins.entry_points import install_command, installed
+from beaver_hooks.plugins.modes import preset_of
+from beaver_hooks.plugins.settings_classes import described, settings_of
+from beaver_hooks.receipts.health import Health
+from beaver_hooks.receipts.recorder import HOST
 from beaver_hostspecs import ConfigurationError
 
 

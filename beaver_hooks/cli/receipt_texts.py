@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from beaver_hooks.cli.absence import Absence
+from beaver_hooks.cli.formatting import counted, facts_text, filled, moment
 from beaver_hooks.cli.receipt_words import DROPPED, FAILED, LOST, OUTCOMES, STATES
-from beaver_hooks.cli.wording import counted, facts_text, filled, moment
-from beaver_hooks.record.health import from_json
-from beaver_hooks.record.receipts import Failure, Outcome, PluginReceipt, Receipt
-from beaver_hooks.record.suspension import GATE
+from beaver_hooks.receipts.health import from_json
+from beaver_hooks.receipts.receipts import Failure, Outcome, PluginReceipt, Receipt
+from beaver_hooks.receipts.suspension import GATE
 
 LABEL = 12
 """Columns before what a line says."""

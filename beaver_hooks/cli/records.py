@@ -7,7 +7,7 @@ from pathlib import Path
 
 from beaver_hooks.audit.chain import ChainedEvent
 from beaver_hooks.audit.database import Database
-from beaver_hooks.audit.reading import unavailable
+from beaver_hooks.audit.reader import unavailable
 from beaver_toolkit.sqlite.errors import DatabaseError
 
 STEP = 200

@@ -12,7 +12,7 @@ from beaver_hooks.agent.errors import AnswerNotStored
 from beaver_hooks.agent.loop import AgentLoop
 from beaver_hooks.agent.results import AgentRunResult
 from beaver_hooks.agent.sessions.texts import new_session_id
-from beaver_hooks.cli.opening import common, configured, in_loop, opened
+from beaver_hooks.cli.common import common, configured, in_loop, opened
 from beaver_hooks.cli.options import IDENTIFIER, no_memory_option, trust_option
 from beaver_hooks.cli.streams import unreadable
 from beaver_hooks.cli.terminal import CUT, ended, show, waiting

@@ -11,11 +11,11 @@ from beaver_hooks.agent.errors import SessionError, StorageError, UnknownSession
 from beaver_hooks.agent.sessions.records import ImportReport
 from beaver_hooks.agent.sessions.store import MOST_ROWS
 from beaver_hooks.agent.sessions.transfer import Incoming, read_lines
-from beaver_hooks.cli.opening import common, configured, in_loop
+from beaver_hooks.cli.common import common, configured, in_loop
+from beaver_hooks.cli.formatting import counted
 from beaver_hooks.cli.session_texts import import_text
-from beaver_hooks.cli.stored import has_sessions, nothing_yet, session_named, sessions_in
+from beaver_hooks.cli.state import has_sessions, nothing_yet, session_named, sessions_in
 from beaver_hooks.cli.terminal import show, waiting
-from beaver_hooks.cli.wording import counted
 from beaver_hooks.config.paths import printable
 from beaver_toolkit.files import create_once, replace
 

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 import attrs
 
-from beaver_hooks.agent.loading import EngineLoadResult
-from beaver_hooks.cli.opening import configured, in_loop, opened
+from beaver_hooks.agent.factory import EngineLoadResult
+from beaver_hooks.cli.common import configured, in_loop, opened
 from beaver_hooks.config import LoadedConfig
 from beaver_hooks.state_folder import plugin_folder
 from beaver_hostspecs import UnknownPlugin

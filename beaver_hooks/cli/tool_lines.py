@@ -2,8 +2,8 @@
 
 import json
 
-from beaver_hooks.agent.tools import ToolOutcome
-from beaver_hooks.agent.tools.rendering import one_line
+from beaver_hooks.tools import ToolOutcome
+from beaver_hooks.tools.result_text import one_line
 from beaver_hostspecs import thaw
 
 

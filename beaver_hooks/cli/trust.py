@@ -9,11 +9,11 @@ from beaver_hooks.cli import trust_files
 from beaver_hooks.cli.codes import FOUND
 from beaver_hooks.cli.terminal import agreed, show
 from beaver_hooks.config import forget_trust
-from beaver_hooks.config.finding import FILE, find_folder
-from beaver_hooks.config.loading import refuse_link
-from beaver_hooks.config.reading import build_config, read_json
+from beaver_hooks.config.loader import refuse_link
+from beaver_hooks.config.locations import FILE, find_folder
+from beaver_hooks.config.parser import build_config, read_json
 from beaver_hooks.config.trust import confirm, fingerprint, recorded_fingerprint, review
-from beaver_hooks.registry.settings_classes import settings_classes
+from beaver_hooks.plugins.settings_classes import settings_classes
 from beaver_hostspecs import scrub
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from beaver_hooks.audit.database import RECEIPTS_KEPT
-from beaver_hooks.audit.reading import TrailReader
+from beaver_hooks.audit.reader import TrailReader
 from beaver_hooks.cli.absence import Absence
-from beaver_hooks.cli.opening import common, configured
-from beaver_hooks.cli.receipt_reading import read_receipt
+from beaver_hooks.cli.common import common, configured
+from beaver_hooks.cli.receipt_lookup import read_receipt
 from beaver_hooks.cli.receipt_texts import receipt_text
-from beaver_hooks.cli.stored import ambiguous, has_trail, nothing_yet, recorded_turns
+from beaver_hooks.cli.state import ambiguous, has_trail, nothing_yet, recorded_turns
 from beaver_hooks.cli.terminal import show, waiting
 from beaver_hooks.config import Config
 from beaver_hooks.config.paths import printable

@@ -4,14 +4,14 @@
 JSON Schema for editors. Every error is a `ConfigurationError` that names a path and holds no value.
 """
 
-from beaver_hooks.config.claims import MEMORIES
+from beaver_hooks.config.converter import structure
 from beaver_hooks.config.entries import Entry
-from beaver_hooks.config.finding import Found, find_config
-from beaver_hooks.config.loading import LoadedConfig, load_config
+from beaver_hooks.config.loader import LoadedConfig, load_config
+from beaver_hooks.config.locations import Found, find_config
 from beaver_hooks.config.model import Config, HostSettings, Memory, Mode, Plugins, is_section_path
-from beaver_hooks.config.reading import parse_config, read_config
+from beaver_hooks.config.parser import parse_config, read_config
 from beaver_hooks.config.schema import config_schema
-from beaver_hooks.config.structuring import structure
+from beaver_hooks.config.sections import MEMORIES
 from beaver_hooks.config.summaries import Change, Summary
 from beaver_hooks.config.trust import forget_trust, is_trusted, trust_config
 

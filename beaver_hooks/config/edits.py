@@ -14,12 +14,12 @@ import attrs
 from beaver_hooks.config.confirmations import record_path
 from beaver_hooks.config.entries import entries_of
 from beaver_hooks.config.environment import is_reference
-from beaver_hooks.config.finding import Found
-from beaver_hooks.config.loading import SettingsClasses
-from beaver_hooks.config.locating import located_in
+from beaver_hooks.config.error_source import located_in
+from beaver_hooks.config.loader import SettingsClasses
+from beaver_hooks.config.locations import Found
 from beaver_hooks.config.model import Config
+from beaver_hooks.config.parser import build_config, parse_json, read_bytes
 from beaver_hooks.config.paths import printable
-from beaver_hooks.config.reading import build_config, parse_json, read_bytes
 from beaver_hooks.config.spans import set_value, unset_value, value_at
 from beaver_hooks.config.summaries import Change, compare
 from beaver_hooks.config.trust import confirm, fingerprint, recorded_fingerprint

@@ -9,8 +9,8 @@ import attrs
 
 from beaver_hooks.config.entries import Classes
 from beaver_hooks.config.environment import is_reference
-from beaver_hooks.config.kinds import key_of, old_keys_of, settings_fields
 from beaver_hooks.config.model import FAIL_CLOSED, Config, Memory
+from beaver_hooks.config.type_hints import key_of, old_keys_of, settings_fields
 from beaver_hostspecs import Secret
 
 MASK = "***"

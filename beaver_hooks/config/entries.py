@@ -13,7 +13,10 @@ from urllib.parse import urlsplit
 import attrs
 
 from beaver_hooks.config.environment import is_reference
-from beaver_hooks.config.kinds import (
+from beaver_hooks.config.model import Config
+from beaver_hooks.config.paths import child, item, shown_variable
+from beaver_hooks.config.quotes import quoted
+from beaver_hooks.config.type_hints import (
     OBJECTS,
     array_of,
     key_of,
@@ -23,9 +26,6 @@ from beaver_hooks.config.kinds import (
     rest_field,
     settings_fields,
 )
-from beaver_hooks.config.model import Config
-from beaver_hooks.config.paths import child, item, shown_variable
-from beaver_hooks.config.quotes import quoted
 from beaver_hostspecs import Secret, scrub
 
 Classes = Mapping[str, type]

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import TypeGuard
 
+from beaver_hooks.config.json_checks import text_problem
 from beaver_hooks.config.paths import shown_variable
-from beaver_hooks.config.plain import text_problem
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

@@ -9,13 +9,13 @@ from typing import Any, Literal, TypeVar
 import attrs
 
 from beaver_hooks.config.agent import AgentSettings
-from beaver_hooks.config.claims import Claims, check_claims, check_known
-from beaver_hooks.config.kinds import hidden, rest
-from beaver_hooks.config.locating import located_in
+from beaver_hooks.config.converter import structure
+from beaver_hooks.config.error_source import located_in
 from beaver_hooks.config.paths import child
 from beaver_hooks.config.provider import ProviderSettings
 from beaver_hooks.config.renames import Renamed, renamed_in
-from beaver_hooks.config.structuring import structure
+from beaver_hooks.config.sections import Claims, check_claims, check_known
+from beaver_hooks.config.type_hints import hidden, rest
 from beaver_hostspecs import ConfigurationError
 from beaver_hostspecs.settings import at_least, between, distinct, positive, setting
 

@@ -9,8 +9,16 @@ from typing import Any, get_args
 
 import attrs
 
-from beaver_hooks.config.kinds import OBJECTS, array_of, key_of, old_keys_of, optional_of, origin_of, settings_fields
 from beaver_hooks.config.paths import child, item
+from beaver_hooks.config.type_hints import (
+    OBJECTS,
+    array_of,
+    key_of,
+    old_keys_of,
+    optional_of,
+    origin_of,
+    settings_fields,
+)
 
 COMMAND = "beaver config migrate"
 """What renames them in the file."""

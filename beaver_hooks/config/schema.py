@@ -8,7 +8,9 @@ from typing import Any, Literal, get_args, get_origin
 
 import attrs
 
-from beaver_hooks.config.kinds import (
+from beaver_hooks.config.model import FAIL_CLOSED, Config
+from beaver_hooks.config.paths import child
+from beaver_hooks.config.type_hints import (
     OBJECTS,
     array_of,
     key_of,
@@ -18,8 +20,6 @@ from beaver_hooks.config.kinds import (
     rest_field,
     settings_fields,
 )
-from beaver_hooks.config.model import FAIL_CLOSED, Config
-from beaver_hooks.config.paths import child
 from beaver_hostspecs import Secret
 from beaver_hostspecs.settings import HELP, KEYWORDS
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from beaver_hooks.config.confirmations import Fingerprints, change_record, read_record, record_path
 from beaver_hooks.config.entries import NO_CLASSES, Classes
-from beaver_hooks.config.reading import read_json
+from beaver_hooks.config.parser import read_json
 from beaver_hooks.config.summaries import Summary, summarise
 from beaver_hooks.config.versions import drop_version, keep_version, kept_version
 

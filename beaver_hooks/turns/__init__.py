@@ -1,1 +1,1 @@
-"""What happens to a turn: hooks are called, answers put together, background work done, turns closed."""
+"""Opens turns, puts the answers of plugins together, runs hooks in the background, commits and drops turns."""

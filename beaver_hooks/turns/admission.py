@@ -5,8 +5,8 @@ from typing import TypeVar
 
 import attrs
 
-from beaver_hooks.record.recorder import Recorder
-from beaver_hooks.registry.registry import Member
+from beaver_hooks.plugins.registry import Member
+from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.turns.switch import MemorySwitch
 from beaver_hostspecs import Caller, Command, NotAllowed, Tool
 

@@ -6,13 +6,13 @@ of its turn is left.
 
 import asyncio
 
-from beaver_hooks.calls.calls import Calls
-from beaver_hooks.record.accounts import Account
-from beaver_hooks.record.receipt_store import ReceiptStore
-from beaver_hooks.record.recorder import Recorder
-from beaver_hooks.registry.registry import Member, Registry
+from beaver_hooks.plugins.hook_calls import Calls
+from beaver_hooks.plugins.registry import Member, Registry
+from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipt_store import ReceiptStore
+from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.turns.backlog import Backlog, Job
-from beaver_hooks.turns.judging import RecallJudge
+from beaver_hooks.turns.results import RecallJudge
 
 QUEUE = "queue"
 """The source of a plugin's fault while its background queue is full."""

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import attrs
 
-from beaver_hooks.record.accounts import Account
-from beaver_hooks.registry.registry import Implementation, Member
+from beaver_hooks.plugins.registry import Implementation, Member
+from beaver_hooks.receipts.receipt_builder import Account
 
 
 @attrs.frozen(kw_only=True, eq=False)

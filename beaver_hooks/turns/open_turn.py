@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Unpack
 
 import attrs
 
-from beaver_hooks.record.accounts import Account
-from beaver_hooks.record.receipts import Receipt
-from beaver_hooks.registry.registry import Member
-from beaver_hooks.turns.checking import checked
-from beaver_hooks.turns.composing import PluginHint, Recall, ReferenceMessage
+from beaver_hooks.plugins.registry import Member
+from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipts import Receipt
+from beaver_hooks.turns.context import PluginHint, Recall, ReferenceMessage
 from beaver_hooks.turns.fields import ToolFields
+from beaver_hooks.turns.validation import checked
 from beaver_hostspecs import Answer, DropReason, InvalidTurn, Message, Turn
 
 if TYPE_CHECKING:
-    from beaver_hooks.turns.turns import Turns
+    from beaver_hooks.turns.lifecycle import Turns
 
 
 @attrs.define(kw_only=True, eq=False)

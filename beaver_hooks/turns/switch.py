@@ -11,7 +11,7 @@ from pathlib import Path
 
 import attrs
 
-from beaver_hooks.record.facts import Identify
+from beaver_hooks.receipts.facts import Identify
 from beaver_hostspecs import AuditUnavailable
 from beaver_toolkit.files import replace
 from beaver_toolkit.locks import locked

@@ -9,14 +9,14 @@ from typing import Any
 
 import attrs
 
-from beaver_hooks.calls.calls import Calls, Category, Result
-from beaver_hooks.record.accounts import Account
-from beaver_hooks.record.recorder import Recorder
-from beaver_hooks.record.reports import HostReport
-from beaver_hooks.registry.registry import Implementation, Member, Registry
+from beaver_hooks.plugins.hook_calls import Calls, Category, Result
+from beaver_hooks.plugins.registry import Implementation, Member, Registry
+from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.recorder import Recorder
+from beaver_hooks.receipts.reports import HostReport
 from beaver_hooks.turns.admission import Admission
-from beaver_hooks.turns.judging import Judge
 from beaver_hooks.turns.open_turn import OpenTurn
+from beaver_hooks.turns.results import Judge
 from beaver_hostspecs import BeaverError, Command, CommandContext, NotOffered, PluginFailed, Tool, freeze
 from beaver_hostspecs.naming import type_name
 

@@ -19,13 +19,13 @@ from adapters.fake_anthropic import called, cli, environment, hanging, refused, 
 from conformance.scripted import Scripts
 
 from beaver_hooks import Host
-from beaver_hooks.adapters.claude_code.card import CARD
-from beaver_hooks.adapters.claude_code.client import socket_path
-from beaver_hooks.adapters.claude_code.events import ClaudeCodeTurns
-from beaver_hooks.adapters.claude_code.installing import Installation, commands
-from beaver_hooks.adapters.claude_code.memory import Memory
-from beaver_hooks.adapters.claude_code.place import Place
-from beaver_hooks.adapters.claude_code.resident import Resident
+from beaver_hooks.coding_agents.claude_code.capabilities import CARD
+from beaver_hooks.coding_agents.claude_code.client import socket_path
+from beaver_hooks.coding_agents.claude_code.events import ClaudeCodeTurns
+from beaver_hooks.coding_agents.claude_code.installer import Installation, commands
+from beaver_hooks.coding_agents.claude_code.memory import Memory
+from beaver_hooks.coding_agents.claude_code.resident import Resident
+from beaver_hooks.coding_agents.claude_code.resident_socket import Place
 from beaver_hostspecs import HostNotOpen, Message
 from beaver_hostspecs.conformance import BASE, BROKEN, ECHO, CallTool, Fail, Hang, ModelCall
 

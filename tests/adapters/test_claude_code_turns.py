@@ -14,7 +14,7 @@ from adapters import harness_claude_code
 from adapters.fake_anthropic import called, cli, environment, refused, said, serve, texts
 from adapters.harness_claude_code import ClaudeCodeHarness
 
-from beaver_hooks.adapters.claude_code import client
+from beaver_hooks.coding_agents.claude_code import client
 from beaver_hostspecs.conformance import Ask, Say
 from beaver_hostspecs.conformance.probes import RECALLED, Probe
 

@@ -27,7 +27,7 @@ from beaver_hooks.adapters.mcp_server.standard_streams import LinesIn, TextOut, 
 from beaver_hooks.adapters.mcp_server.texts import clean_all
 from beaver_hooks.adapters.mcp_server.token import find_token
 from beaver_hooks.adapters.mcp_server.tools import _strict
-from beaver_hooks.agent.tools.arguments import UnfitArgumentsError
+from beaver_hooks.tools.arguments import UnfitArgumentsError
 from beaver_hostspecs import AuditUnavailable, CommandContext, ConfigurationError, HostMisused, Scope, Secret, Trust
 
 SECONDS = 20

@@ -13,7 +13,7 @@ from mcp.client import Client
 
 from beaver_hooks import Host
 from beaver_hooks.adapters.mcp_server import Identity, MemoryServer
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
 from beaver_hostspecs import Command, PluginInfo, Scope, Tool, Trust

@@ -17,7 +17,7 @@ pytest.importorskip("mcp_types", reason="the extra `mcp` is not installed")
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from beaver_hooks.adapters.claude_code import client as hook
+from beaver_hooks.coding_agents.claude_code import client as hook
 
 COMMAND = [sys.executable, "-m", "beaver_hooks.cli"]
 HELLO = {

@@ -23,11 +23,11 @@ from mcp.client import Client
 
 from beaver_hooks import SyncHost, adapters
 from beaver_hooks.adapters.claude_agent_sdk import claude_agent_memory
-from beaver_hooks.adapters.claude_code.events import ClaudeCodeTurns
 from beaver_hooks.adapters.mcp_server import Identity, MemoryServer
 from beaver_hooks.agent.conversation import Conversation
-from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.agent.factory import EngineLoader
 from beaver_hooks.agent.loop import AgentLoop
+from beaver_hooks.coding_agents.claude_code.events import ClaudeCodeTurns
 from beaver_hostspecs import BeaverError, CommandContext, Trust
 from beaver_hostspecs.conformance import Ask, CallTool, Say
 from beaver_hostspecs.testing import RecordingPlugin

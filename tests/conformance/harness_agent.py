@@ -9,9 +9,10 @@ from pathlib import Path
 
 from conformance.scripted import Scripts, pieces
 
-from beaver_hooks.agent.chat import Completion, ToolCall
-from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.agent.factory import EngineLoader
 from beaver_hooks.agent.loop import AgentLoop
+from beaver_hooks.agent.messages import Completion
+from beaver_hooks.tools.outcomes import ToolCall
 from beaver_hostspecs import Message, Tool
 from beaver_hostspecs.conformance import BASE, BROKEN, ECHO, Ask, CallTool, Card, ModelCall
 from beaver_hostspecs.testing import RecordingPlugin

@@ -18,7 +18,7 @@ from beaver_hooks import Host, OpenTurn
 from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
-from beaver_hooks.registry.catalog import installed
+from beaver_hooks.plugins.entry_points import installed
 from beaver_hostspecs import Contribution, Deadlines, Hint, PluginInfo, Reference, Tool
 from beaver_hostspecs.testing import COROUTINE_HOOKS, Fault, FaultPlugin, HookedPlugin, RecordingPlugin, fault_cases
 

@@ -22,10 +22,10 @@ from integration.openai_server import (
     whole,
 )
 
-from beaver_hooks.agent.chat import Usage
 from beaver_hooks.agent.errors import ProviderError
-from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.agent.factory import EngineLoader
 from beaver_hooks.agent.loop import AgentLoop
+from beaver_hooks.agent.messages import Usage
 from beaver_hooks.agent.providers.openai import OpenAIProvider
 from beaver_hooks.agent.skills import ActiveSkill, activation_text
 from beaver_hooks_curated.plugin import RULE

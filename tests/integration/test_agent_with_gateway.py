@@ -7,11 +7,12 @@ from importlib.metadata import entry_points
 import attrs
 import pytest
 
-from beaver_hooks.agent.chat import Completion, ToolCall
-from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.agent.factory import EngineLoader
 from beaver_hooks.agent.loop import AgentLoop
+from beaver_hooks.agent.messages import Completion
 from beaver_hooks.agent.skills import ActiveSkill, SkillLibrary, activation_text
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.memory_sink import MemorySink
+from beaver_hooks.tools.outcomes import ToolCall
 from beaver_hooks_curated import Operation, Target
 from beaver_hooks_gateway import MemoryGatewayService
 from beaver_hooks_gateway.plugin import RULE

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from beaver_hooks.audit.reading import TrailReader
+from beaver_hooks.audit.reader import TrailReader
 
 WRITER = """
 import sys

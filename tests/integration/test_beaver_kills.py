@@ -10,7 +10,7 @@ import sys
 import time
 
 from beaver_hooks.agent.sessions.store import SessionStore
-from beaver_hooks.audit.reading import TrailReader
+from beaver_hooks.audit.reader import TrailReader
 
 KILLS = int(os.environ.get("BEAVER_RUN_KILLS", "10"))
 AT_ONCE = 2

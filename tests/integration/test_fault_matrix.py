@@ -30,7 +30,7 @@ from integration.faults_kit import (
 from beaver_hooks import Host
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
-from beaver_hooks.turns.composing import compose
+from beaver_hooks.turns.context import compose
 from beaver_hostspecs import Contribution, Deadlines, Hint, PluginFailed, PluginInfo, Reference
 from beaver_hostspecs.testing import Canary, Fault, FaultError, FaultPlugin, RecordingPlugin, fault_cases
 

@@ -152,7 +152,7 @@ async def test_a_session_of_claude_code_says_it(project):
     code = (
         "import asyncio\n"
         "from beaver_hooks import Host\n"
-        "from beaver_hooks.adapters.claude_code.events import ClaudeCodeTurns\n"
+        "from beaver_hooks.coding_agents.claude_code.events import ClaudeCodeTurns\n"
         "async def main():\n"
         "    async with Host.from_config() as host:\n"
         "        event = {'hook_event_name': 'SessionStart', 'session_id': 's', 'source': 'startup'}\n"

@@ -7,10 +7,10 @@ from collections import Counter
 from integration.faults_kit import CONTRIBUTION, other_tasks
 
 from beaver_hooks import Host, OpenTurn
-from beaver_hooks.calls.calls import Call
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
-from beaver_hooks.record.accounts import Account, PluginAccount
+from beaver_hooks.plugins.hook_calls import Call
+from beaver_hooks.receipts.receipt_builder import Account, PluginAccount
 from beaver_hooks.turns.backlog import Job
 from beaver_hostspecs import Turn, hookimpl
 from beaver_hostspecs.testing import FrozenClock

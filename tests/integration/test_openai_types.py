@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from integration.openai_server import USAGE, call, chunk, completion
 
-from beaver_hooks.agent.chat import ChatMessage, Completion, ToolCall, Usage
+from beaver_hooks.agent.messages import ChatMessage, Completion, Usage
 from beaver_hooks.agent.providers.openai_stream import StreamedCompletion
 from beaver_hooks.agent.providers.openai_wire import parse_completion, request_body
+from beaver_hooks.tools.outcomes import ToolCall
 
 REASON = "the package `openai` is not installed, so its types cannot be compared with; it is in the extra `dev`"
 chat = pytest.importorskip("openai.types.chat", reason=REASON)

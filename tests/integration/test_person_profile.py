@@ -9,7 +9,7 @@ import sys
 from integration.openai_server import call, serve, whole
 
 TIMEOUT = 60
-TOLD = "This is said once; `beaver check` repeats it."
+TOLD = "This line is shown once; `beaver check` repeats it."
 
 
 class Home:

@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 from beaver_hooks import Host
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import parse_config
 from beaver_hostspecs import (
     Answer,

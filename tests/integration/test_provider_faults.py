@@ -22,10 +22,11 @@ from integration.openai_server import (
     whole,
 )
 
-from beaver_hooks.agent.chat import ChatMessage, Completion, ToolCall, Usage
 from beaver_hooks.agent.errors import ProviderError
+from beaver_hooks.agent.messages import ChatMessage, Completion, Usage
 from beaver_hooks.agent.providers.openai import OpenAIProvider
 from beaver_hooks.config.provider import ProviderSettings
+from beaver_hooks.tools.outcomes import ToolCall
 from beaver_hostspecs import Secret
 
 KEY = "sk-zq-0123456789abcdef"

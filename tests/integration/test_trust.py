@@ -6,10 +6,10 @@ import time
 import pytest
 
 from beaver_hooks import Host
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
-from beaver_hooks.record.receipts import Decision
+from beaver_hooks.receipts.receipts import Decision
 from beaver_hooks_curated import CuratedError
 from beaver_hostspecs import (
     Command,

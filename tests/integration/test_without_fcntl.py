@@ -10,7 +10,7 @@ PACKAGES = [
     "beaver_hostspecs",
     "beaver_toolkit",
     "beaver_hooks",
-    "beaver_hooks.adapters.claude_code",
+    "beaver_hooks.coding_agents.claude_code",
     "beaver_hooks.cli",
     "beaver_hooks_curated",
     "beaver_hooks_gateway",
@@ -57,7 +57,7 @@ def test_every_module_imports(package, tmp_path):
 
 def test_the_resident_of_claude_code_says_what_to_use(tmp_path):
     """The resident process needs a Unix socket and a lock, does not start, and names `beaver mcp`."""
-    code = "from beaver_hooks.adapters.claude_code.resident import main\nsys.exit(main([]))"
+    code = "from beaver_hooks.coding_agents.claude_code.resident import main\nsys.exit(main([]))"
 
     expected = "the hooks need Unix sockets and POSIX file locks, which Python lacks on this system; use `beaver mcp`"
     assert (1, "", f"Error: {expected}.\n") == run(code, folder=tmp_path)

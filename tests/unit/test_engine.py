@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import pytest
 
 from beaver_hooks import Host
-from beaver_hooks import engine as module
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks import runtime as module
+from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
-from beaver_hooks.engine import SWEEP_EVERY
+from beaver_hooks.runtime import SWEEP_EVERY
 from beaver_hostspecs import (
     Contribution,
     Deadlines,

@@ -14,7 +14,7 @@ import attrs
 import pytest
 
 from beaver_hooks import Host
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
 from beaver_hooks.turns.ids import is_ours
@@ -622,7 +622,7 @@ async def test_the_boundary_is_random(make_host):
 
 async def test_a_host_comes_from_a_configuration(tmp_path, monkeypatch):
     """The file's settings, its mode and the folder it names are the host's; disabled plugins are never loaded."""
-    monkeypatch.setattr("beaver_hooks.engine.installed", dict)
+    monkeypatch.setattr("beaver_hooks.runtime.installed", dict)
     path = tmp_path / "config.json"
     path.write_text(
         json.dumps({"host": {"queueLimit": 7, "stateFolder": "state"}, "memory": {"mode": "curated"}}), "utf-8"
@@ -644,7 +644,7 @@ async def test_plugin_objects_join_those_of_a_configuration(tmp_path, monkeypatc
         def load(self):
             return RecordingPlugin
 
-    monkeypatch.setattr("beaver_hooks.engine.installed", lambda: {"curated": Point()})
+    monkeypatch.setattr("beaver_hooks.runtime.installed", lambda: {"curated": Point()})
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"host": {"background": False, "stateFolder": "state"}}), "utf-8")
     plugin = RecordingPlugin()
@@ -661,7 +661,7 @@ async def test_every_installed_plugin_is_loaded_when_none_is_named(make_host, mo
         def load(self):
             return RecordingPlugin
 
-    monkeypatch.setattr("beaver_hooks.engine.installed", lambda: {"curated": Point()})
+    monkeypatch.setattr("beaver_hooks.runtime.installed", lambda: {"curated": Point()})
     async with make_host(entry_points=None, fail_closed=["curated"]) as host:
         assert ["curated"] == list(host.plugins)
     with pytest.raises(UnknownPlugin) as caught:

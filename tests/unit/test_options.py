@@ -3,8 +3,8 @@
 import pytest
 
 from beaver_hooks import Host, SyncHost
+from beaver_hooks.arguments import make_options
 from beaver_hooks.config import Config
-from beaver_hooks.options import make_options
 from beaver_hostspecs import HostMisused, Services
 from beaver_hostspecs.testing import FrozenClock, RecordingPlugin
 

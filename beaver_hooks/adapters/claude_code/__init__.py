@@ -1,1 +1,1 @@
-"""Claude Code: hooks in its settings, a tiny client for each event, and one resident process that holds the host."""
+"""Where earlier versions had `beaver_hooks.coding_agents.claude_code`: only the client is here, for installed hooks."""

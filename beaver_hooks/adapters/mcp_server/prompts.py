@@ -7,10 +7,10 @@ from mcp import MCPError
 
 from beaver_hooks.adapters.mcp_server.identity import Identity
 from beaver_hooks.adapters.mcp_server.texts import clean
-from beaver_hooks.agent.tools.box import NAME
-from beaver_hooks.agent.tools.rendering import describe_error, one_line
 from beaver_hooks.config.suggestions import did_you_mean
 from beaver_hooks.host import Host
+from beaver_hooks.tools.box import NAME
+from beaver_hooks.tools.result_text import describe_error, one_line
 from beaver_hostspecs import Command, Reference
 from beaver_hostspecs.rendering import render_references
 

@@ -13,8 +13,8 @@ from mcp import MCPError
 from beaver_hooks.adapters.mcp_server.identity import Identity
 from beaver_hooks.adapters.mcp_server.texts import clean, clean_all
 from beaver_hooks.host import Host
-from beaver_hooks.record.health import Health
-from beaver_hooks.record.recorder import HOST
+from beaver_hooks.receipts.health import Health
+from beaver_hooks.receipts.recorder import HOST
 from beaver_hostspecs import Trust
 
 JSON_URI = "beaver://health"

@@ -16,8 +16,8 @@ from beaver_hooks.adapters.mcp_server.prompts import WORDS, Prompts
 from beaver_hooks.adapters.mcp_server.resources import Resources
 from beaver_hooks.adapters.mcp_server.texts import clean
 from beaver_hooks.adapters.mcp_server.tools import Tools
-from beaver_hooks.agent.tools.rendering import describe_error
 from beaver_hooks.host import Host
+from beaver_hooks.tools.result_text import describe_error
 from beaver_hostspecs import BeaverError
 from beaver_hostspecs.naming import type_name
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from beaver_hooks.agent.presenting import presentable
+from beaver_hooks.text import presentable
 from beaver_hostspecs import scrub
 
 

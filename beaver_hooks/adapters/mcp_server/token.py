@@ -14,7 +14,7 @@ from pathlib import Path
 
 import attrs
 
-from beaver_hooks.config.made_here import record_made, was_made_here
+from beaver_hooks.config.ownership import record_made, was_made_here
 from beaver_hooks.config.paths import printable
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import ConfigurationError, Secret

@@ -10,12 +10,12 @@ from mcp import MCPError
 from beaver_hooks.adapters.mcp_server.identity import Identity
 from beaver_hooks.adapters.mcp_server.schemas import UnusableSchemaError, input_schema
 from beaver_hooks.adapters.mcp_server.texts import clean
-from beaver_hooks.agent.tools import ToolBox
-from beaver_hooks.agent.tools.arguments import BrokenSchemaError, UnfitArgumentsError, check_arguments, parse_arguments
-from beaver_hooks.agent.tools.box import OUTPUT_CHARACTERS
-from beaver_hooks.agent.tools.rendering import describe_error, one_line, render_output
 from beaver_hooks.config.suggestions import did_you_mean
 from beaver_hooks.host import Host
+from beaver_hooks.tools import ToolBox
+from beaver_hooks.tools.arguments import BrokenSchemaError, UnfitArgumentsError, check_arguments, parse_arguments
+from beaver_hooks.tools.box import OUTPUT_CHARACTERS
+from beaver_hooks.tools.result_text import describe_error, one_line, render_output
 from beaver_hostspecs import Tool
 from beaver_hostspecs.naming import type_name
 

@@ -4,7 +4,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import cast
 
-from beaver_hooks.agent.chat import Provider
+from beaver_hooks.agent.messages import Provider
 from beaver_hooks.config.provider import ProviderSettings
 
 __all__ = ["PROVIDERS", "make_provider"]

@@ -13,9 +13,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from beaver_hooks.agent.chat import ChatMessage, Completion, OnDelta, ToolCall, Usage
-from beaver_hooks.agent.providers.recalling import best_lines
+from beaver_hooks.agent.messages import ChatMessage, Completion, OnDelta, Usage
+from beaver_hooks.agent.providers.keyword_match import best_lines
 from beaver_hooks.config.provider import ProviderSettings
+from beaver_hooks.tools.outcomes import ToolCall
 from beaver_hostspecs.tokens import estimate_tokens
 
 NOTHING = "I was given nothing about that."

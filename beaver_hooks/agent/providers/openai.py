@@ -18,8 +18,8 @@ from typing import Any
 import attrs
 import httpx
 
-from beaver_hooks.agent.chat import ChatMessage, Completion, OnDelta
 from beaver_hooks.agent.errors import ProviderError
+from beaver_hooks.agent.messages import ChatMessage, Completion, OnDelta
 from beaver_hooks.agent.providers import faults
 from beaver_hooks.agent.providers.openai_stream import StreamedCompletion
 from beaver_hooks.agent.providers.openai_wire import parse_completion, request_body

@@ -9,7 +9,7 @@
 
 import attrs
 
-from beaver_hooks.agent.chat import Completion, ToolCall, Usage
+from beaver_hooks.agent.messages import Completion, Usage
 from beaver_hooks.agent.providers.faults import malformed, truncated
 from beaver_hooks.agent.providers.openai_wire import (
     Json,
@@ -22,6 +22,7 @@ from beaver_hooks.agent.providers.openai_wire import (
     read_usage,
     tool_call,
 )
+from beaver_hooks.tools.outcomes import ToolCall
 
 _END = "[DONE]"
 

@@ -14,8 +14,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from beaver_hooks.agent.chat import ChatMessage, Completion, ToolCall, Usage
+from beaver_hooks.agent.messages import ChatMessage, Completion, Usage
 from beaver_hooks.agent.providers.faults import from_error, malformed
+from beaver_hooks.tools.outcomes import ToolCall
 from beaver_hostspecs import thaw
 from beaver_toolkit.strict_json import InvalidJson, loads
 

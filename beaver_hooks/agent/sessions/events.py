@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.agent.sessions.records import HiddenEvent
 from beaver_hooks.agent.sessions.store import SessionStore
-from beaver_hooks.agent.sessions.work import Work
+from beaver_hooks.agent.sessions.transactions import Work
 from beaver_hooks.audit.events import AuditEvent
 
 MOST_WAITING = 5000

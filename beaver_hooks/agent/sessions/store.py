@@ -12,8 +12,8 @@ from beaver_hooks.agent.errors import StorageError
 from beaver_hooks.agent.sessions.database import SessionDatabase, storage_error
 from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, Resumed, SearchHit, Session, SessionInfo
 from beaver_hooks.agent.sessions.texts import checked_id, new_session_id
+from beaver_hooks.agent.sessions.transactions import Work
 from beaver_hooks.agent.sessions.transfer import read_lines, session_lines
-from beaver_hooks.agent.sessions.work import Work
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import AuditUnavailable, Clock, Message, SystemClock, Trust
 from beaver_toolkit.sqlite.errors import DatabaseError, translated

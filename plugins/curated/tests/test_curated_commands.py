@@ -3,7 +3,7 @@
 import pytest
 
 from beaver_hooks import Host
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks_curated import EditRefused, Operation, Target, UnknownChange
 from beaver_hooks_curated.commands import CuratedCommands
 from beaver_hooks_curated.entries import handle

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import attrs
 
-from beaver_hooks.config.kinds import key_of
-from beaver_hooks.config.structuring import structure
+from beaver_hooks.config.converter import structure
+from beaver_hooks.config.type_hints import key_of
 from beaver_hooks_gateway import GatewaySettings
 from beaver_hooks_gateway.plugin import RULE
 from beaver_hooks_gateway.settings import PATH

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.config.structuring import structure
+from beaver_hooks.config.converter import structure
 from beaver_hooks_gateway import BreakerSettings, GatewaySettings
 from beaver_hooks_gateway.settings import PATH, is_exposed, split
 from beaver_hostspecs import ConfigurationError, Secret

@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 import click
 
-from beaver_hooks.config.kinds import key_of
+from beaver_hooks.config.type_hints import key_of
 from beaver_hooks_local import commands
 from beaver_hooks_local.cli import group
 from beaver_hooks_local.cli.explaining import REASONS

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from beaver_hooks import Host
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import Memory as MemorySection
 from beaver_hooks_local import make_plugin

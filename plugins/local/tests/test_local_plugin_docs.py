@@ -7,7 +7,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from beaver_hooks.config.kinds import key_of
+from beaver_hooks.config.type_hints import key_of
 from beaver_hooks_local import commands, make_plugin
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.tools.schemas import SCHEMAS

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from beaver_hooks.config.structuring import structure
+from beaver_hooks.config.converter import structure
 from beaver_hooks_local.settings import PATH, LocalSettings
 from beaver_hostspecs import ConfigurationError
 

@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from beaver_hooks.agent.commands import MemoryCommands
-from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.agent.factory import EngineLoader
 from beaver_hooks.config import Config, LoadedConfig, Memory, Plugins
 from beaver_hostspecs import Command, CommandContext, NotAllowed, NotOffered, PluginError, PluginFailed, Trust
 from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingPlugin

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.agent.chat import ChatMessage
 from beaver_hooks.agent.context import ContextBuilder, checked_prompt
-from beaver_hooks.agent.presenting import presentable
+from beaver_hooks.agent.messages import ChatMessage
 from beaver_hooks.agent.skills import ActiveSkill, activation_text
-from beaver_hooks.turns.composing import ReferenceMessage
+from beaver_hooks.text import presentable
+from beaver_hooks.turns.context import ReferenceMessage
 from beaver_hostspecs import InvalidTurn, Message
 
 SKILL = ActiveSkill(name="review", text="Be kind.")

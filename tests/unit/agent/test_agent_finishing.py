@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from beaver_hooks.agent.finishing import uninterrupted
+from beaver_hooks.agent.shield import uninterrupted
 
 
 class Work:

@@ -17,14 +17,14 @@ from integration.openai_server import serve, whole
 from unit.agent.old_store import make_old_store
 
 from beaver_hooks.agent.errors import StorageError
-from beaver_hooks.agent.loading import EngineLoader, skill_folders
+from beaver_hooks.agent.factory import EngineLoader, skill_folders
 from beaver_hooks.agent.loop import AgentLoop
 from beaver_hooks.agent.providers.offline import NOTHING as KNOWS_NOTHING
 from beaver_hooks.agent.sessions.database import DATABASE
 from beaver_hooks.agent.sessions.store import SessionStore
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import load_config
-from beaver_hooks.record.health import Health
+from beaver_hooks.receipts.health import Health
 from beaver_hooks_curated import Curated
 from beaver_hostspecs import (
     AuditUnavailable,

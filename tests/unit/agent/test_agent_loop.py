@@ -16,18 +16,19 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from beaver_hooks.agent.chat import ChatMessage, Completion, ToolCall, Usage
 from beaver_hooks.agent.errors import AnswerNotStored, ProviderError, SessionError, SkillError
-from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.agent.factory import EngineLoader
 from beaver_hooks.agent.loop import TOOL_LIMIT, AgentLoop
+from beaver_hooks.agent.messages import ChatMessage, Completion, Usage
 from beaver_hooks.agent.results import AgentRunResult, ToolCallSummary
 from beaver_hooks.agent.sessions.database import DATABASE
 from beaver_hooks.agent.skills import ActiveSkill, activation_text
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import Config
 from beaver_hooks.config.agent import SYSTEM_PROMPT, AgentSettings
-from beaver_hooks.config.loading import LoadedConfig
+from beaver_hooks.config.loader import LoadedConfig
 from beaver_hooks.config.model import HostSettings, Memory, Plugins
+from beaver_hooks.tools.outcomes import ToolCall
 from beaver_hooks_curated.plugin import RULE
 from beaver_hostspecs import (
     Contribution,
@@ -612,9 +613,9 @@ async def test_an_answer_that_cannot_be_stored(load, tmp_path, harm, sentence):
 FULL_DISK = """
 import asyncio, json, resource, sys
 from pathlib import Path
-from beaver_hooks.agent.chat import Completion
+from beaver_hooks.agent.messages import Completion
 from beaver_hooks.agent.errors import StorageError
-from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.agent.factory import EngineLoader
 from beaver_hooks.agent.loop import AgentLoop
 
 folder = Path(sys.argv[1])

@@ -12,18 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks import Host
-from beaver_hooks.agent.chat import ChatMessage, ToolCall
-from beaver_hooks.agent.tools import BuiltInTool, ToolBox, ToolOutcome, session_search_tool
-from beaver_hooks.agent.tools.arguments import (
+from beaver_hooks.audit.memory_sink import MemorySink
+from beaver_hooks.tools import BuiltInTool, ToolBox, ToolOutcome, session_search_tool
+from beaver_hooks.tools.arguments import (
     MOST_CHARACTERS,
     BrokenSchemaError,
     UnfitArgumentsError,
     check_arguments,
     parse_arguments,
 )
-from beaver_hooks.agent.tools.box import MOST_CALLS
-from beaver_hooks.agent.tools.rendering import describe_error, one_line, render_error, render_output
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.tools.box import MOST_CALLS
+from beaver_hooks.tools.outcomes import ToolCall
+from beaver_hooks.tools.result_text import describe_error, one_line, render_error, render_output
 from beaver_hostspecs import CommandContext, PluginFailed, Tool, Trust, scrub
 from beaver_hostspecs.testing import BareFault, RecordingPlugin
 
@@ -194,7 +194,7 @@ async def test_a_call_comes_to_an_outcome(make_host):
     expected = ToolOutcome(call=call(), text="hello", arguments={"text": "hello"}, external=True, private=True)
 
     assert expected == outcome
-    assert ChatMessage(role="tool", text="hello", tool_call_id="call-1") == outcome.message
+    assert ("hello", "call-1") == (outcome.text, outcome.call.id)
     assert {
         "tool": "echo",
         "call_id": "call-1",

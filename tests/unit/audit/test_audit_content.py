@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.audit.content import attempt, body_text, column, facts_text, optional_column, short, stamp
+from beaver_hooks.audit.sanitiser import attempt, body_text, column, facts_text, optional_column, short, stamp
 from beaver_hostspecs import Personal, Secret
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -17,7 +17,7 @@ from beaver_hooks.audit.batch import Batch
 from beaver_hooks.audit.database import Database
 from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.key import KEY_FILE
-from beaver_hooks.audit.reading import TrailReader
+from beaver_hooks.audit.reader import TrailReader
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import AuditUnavailable

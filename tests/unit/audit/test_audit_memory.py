@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from beaver_hooks.audit.events import AuditEvent
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.memory_sink import MemorySink
 
 
 def test_it_keeps_events_in_order():

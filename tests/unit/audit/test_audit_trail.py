@@ -13,7 +13,7 @@ from beaver_hooks.audit import database
 from beaver_hooks.audit.chain import GENESIS, Head, Verdict
 from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.key import KEY_FILE
-from beaver_hooks.audit.reading import TrailReader
+from beaver_hooks.audit.reader import TrailReader
 from beaver_hooks.audit.trail import Trail
 from beaver_hostspecs import AuditUnavailable, Personal, Secret
 

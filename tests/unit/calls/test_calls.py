@@ -10,9 +10,9 @@ import textwrap
 
 import pytest
 
-from beaver_hooks.calls.calls import Calls
-from beaver_hooks.record.reports import HostReport
-from beaver_hooks.registry.registry import Implementation, Member
+from beaver_hooks.plugins.hook_calls import Calls
+from beaver_hooks.plugins.registry import Implementation, Member
+from beaver_hooks.receipts.reports import HostReport
 from beaver_hostspecs.testing import BareFault
 
 LONG = 30.0

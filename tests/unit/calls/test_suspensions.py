@@ -7,21 +7,21 @@ from datetime import timedelta
 import pytest
 
 from beaver_hooks import Host
-from beaver_hooks.audit.memory import MemorySink
-from beaver_hooks.calls.calls import Call
-from beaver_hooks.calls.suspensions import Suspensions
+from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
 from beaver_hooks.log import make_log
-from beaver_hooks.record import opening
-from beaver_hooks.record.accounts import Account
-from beaver_hooks.record.health_book import HealthBook
-from beaver_hooks.record.receipts import Decision
-from beaver_hooks.record.recorder import Recorder
-from beaver_hooks.record.reports import HostReport
-from beaver_hooks.record.suspension import Suspension
-from beaver_hooks.registry.deadlines import HookDeadlines
-from beaver_hooks.registry.registry import Implementation, Member
+from beaver_hooks.plugins.deadlines import HookDeadlines
+from beaver_hooks.plugins.hook_calls import Call
+from beaver_hooks.plugins.registry import Implementation, Member
+from beaver_hooks.plugins.suspensions import Suspensions
+from beaver_hooks.receipts import factory as opening
+from beaver_hooks.receipts.health_store import HealthBook
+from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipts import Decision
+from beaver_hooks.receipts.recorder import Recorder
+from beaver_hooks.receipts.reports import HostReport
+from beaver_hooks.receipts.suspension import Suspension
 from beaver_hostspecs import Contribution, Deadlines, PluginInfo, hookimpl
 from beaver_hostspecs.testing import FrozenClock, RecordingPlugin, make_turn
 

@@ -11,12 +11,12 @@ from types import SimpleNamespace
 import attrs
 import pytest
 
-from beaver_hooks.calls import watchdog as module
-from beaver_hooks.calls.calls import Calls
-from beaver_hooks.calls.watchdog import Watchdog, _frame_of, owner
 from beaver_hooks.log import make_log
-from beaver_hooks.record.reports import HostReport
-from beaver_hooks.registry.registry import Implementation, Member
+from beaver_hooks.plugins import watchdog as module
+from beaver_hooks.plugins.hook_calls import Calls
+from beaver_hooks.plugins.registry import Implementation, Member
+from beaver_hooks.plugins.watchdog import Watchdog, _frame_of, owner
+from beaver_hooks.receipts.reports import HostReport
 
 PATIENCE = 0.02
 SAFETY = 20.0

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TextIO
 
 import pytest
 
-from beaver_hooks.cli import failing
+from beaver_hooks.cli import errors as failing
 from beaver_hooks.log import LOGGER_NAME
 
 

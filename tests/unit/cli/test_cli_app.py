@@ -91,13 +91,13 @@ def test_the_help_imports_no_command_and_no_plugin(install):
     """`--help` lists a plugin's commands without importing them, its plugin, or any module of a command."""
     install("fragile", BROKEN, group="group")
     code = (
-        "import sys; from beaver_hooks.cli.failing import run; code = run(['--help']);"
+        "import sys; from beaver_hooks.cli.errors import run; code = run(['--help']);"
         "print(code, sorted(each for each in sys.modules if each.startswith(('beaver', 'installed_'))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert "  fragile  Commands of the plugin `fragile`.\n" in done.stdout.partition("\nCommands of plugins:\n")[2]
-    rooms = ("app", "codes", "failing", "signals", "streams")
+    rooms = ("app", "codes", "errors", "signals", "streams")
     own = ["beaver_hooks", "beaver_hooks.cli", *(f"beaver_hooks.cli.{each}" for each in rooms)]
     assert f"0 {own}" == done.stdout.splitlines()[-1]
 

@@ -17,8 +17,8 @@ import pytest
 from integration.openai_server import chunk, event, events, serve, streamed
 
 from beaver_hooks import Host, __version__
-from beaver_hooks.agent.chat import Completion
-from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.agent.factory import EngineLoader
+from beaver_hooks.agent.messages import Completion
 from beaver_hooks.agent.providers.offline import NOTHING, OfflineProvider
 from beaver_hooks.cli.terminal import CUT
 

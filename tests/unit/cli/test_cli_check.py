@@ -6,9 +6,9 @@ import socket
 
 import pytest
 
-from beaver_hooks.cli.examining import versions
-from beaver_hooks.cli.examining.findings import Finding, from_error, ok, warning
-from beaver_hooks.registry.catalog import Rivals
+from beaver_hooks.cli.checks import versions
+from beaver_hooks.cli.checks.findings import Finding, from_error, ok, warning
+from beaver_hooks.plugins.entry_points import Rivals
 from beaver_hostspecs import AuditUnavailable
 
 

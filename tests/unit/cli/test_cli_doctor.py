@@ -11,11 +11,11 @@ from typing import NamedTuple
 import apsw
 import pytest
 
-from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.agent.factory import EngineLoader
 from beaver_hooks.agent.loop import AgentLoop
 from beaver_hooks.audit.trail import Trail
-from beaver_hooks.cli.examining import databases, files
-from beaver_hooks.cli.examining.findings import ok, problem, warning
+from beaver_hooks.cli.checks import databases, files
+from beaver_hooks.cli.checks.findings import ok, problem, warning
 from beaver_hooks.config import LoadedConfig, parse_config, trust_config
 
 CONFIG = '{"memory": {"mode": "curated"}, "plugins": {"disabled": ["tally", "gateway", "local", "server"]}}'

@@ -16,8 +16,8 @@ from beaver_hooks.agent.errors import (
     StorageError,
     UnknownSession,
 )
-from beaver_hooks.cli import failing
-from beaver_hooks.cli.failing import sentence
+from beaver_hooks.cli import errors as failing
+from beaver_hooks.cli.errors import sentence
 from beaver_hostspecs import (
     AuditUnavailable,
     ConfigurationError,

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from beaver_hooks.adapters.claude_code import client
-from beaver_hooks.adapters.claude_code.settings import EVENTS
+from beaver_hooks.coding_agents.claude_code import client
+from beaver_hooks.coding_agents.claude_code.settings import EVENTS
 from beaver_hooks.config import trust_config
 
 FOREIGN = b'{"model": "opus",\n "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}, "env": {"A": "\xc3\xa9"}}'
@@ -594,7 +594,7 @@ def test_status_of_a_resident(cli, foreign, monkeypatch):
 )
 def test_status_of_a_resident_that_hangs(cli, monkeypatch, held, said):
     """A resident that is there and says nothing is a problem, and no absence."""
-    monkeypatch.setattr("beaver_hooks.adapters.claude_code.status.PATIENCE", 0.1)
+    monkeypatch.setattr("beaver_hooks.coding_agents.claude_code.status.PATIENCE", 0.1)
     cli("hooks", "install", "claude-code")
     with tempfile.TemporaryDirectory(prefix="bt-") as runtime, socket.socket(socket.AF_UNIX) as listening:
         monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)

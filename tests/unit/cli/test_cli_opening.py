@@ -7,7 +7,7 @@ import click
 import pytest
 
 from beaver_hooks.cli.app import CONFIG, beaver
-from beaver_hooks.cli.opening import LEVELS, configured, in_loop, opened, set_up_log
+from beaver_hooks.cli.common import LEVELS, configured, in_loop, opened, set_up_log
 from beaver_hooks.log import LOGGER_NAME
 
 NOISY = """
@@ -130,7 +130,7 @@ def test_the_agent_is_closed_whatever_happens(configured):
 
     async def work():
         with click.Context(beaver):
-            from beaver_hooks.cli.opening import configured as loaded
+            from beaver_hooks.cli.common import configured as loaded
 
             async with opened(loaded(None)) as engine:
                 seen.append(engine)

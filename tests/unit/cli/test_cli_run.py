@@ -11,7 +11,7 @@ import attrs
 import pytest
 from integration.openai_server import Reply, Server, chunk, event, events, serve, whole
 
-from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.agent.factory import EngineLoader
 from beaver_hooks.agent.providers.offline import NOTHING, OfflineProvider
 from beaver_hooks.cli import run
 from beaver_hooks.cli.terminal import CUT

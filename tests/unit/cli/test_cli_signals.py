@@ -9,7 +9,7 @@ import threading
 import pytest
 from integration.openai_server import Reply, serve, streamed
 
-from beaver_hooks.agent.loading import EngineLoader
+from beaver_hooks.agent.factory import EngineLoader
 from beaver_hooks.cli.signals import Signals, Terminated
 
 BOTH = pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from beaver_hooks.agent.providers.offline import NOTHING
-from beaver_hooks.cli import failing
+from beaver_hooks.cli import errors as failing
 from beaver_hooks.cli.streams import STREAMS, fault, mend, settle, tell
 
 UNFLUSHED = """

@@ -2,9 +2,9 @@
 
 import pytest
 
-from beaver_hooks.agent.chat import ToolCall
-from beaver_hooks.agent.tools import ToolOutcome
 from beaver_hooks.cli.tool_lines import tool_line
+from beaver_hooks.tools import ToolOutcome
+from beaver_hooks.tools.outcomes import ToolCall
 from beaver_hostspecs.testing import make_canary
 
 CALL = ToolCall(id="1", name="memory", arguments="{}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from beaver_hooks.cli import failing
+from beaver_hooks.cli import errors as failing
 from beaver_hooks.config import is_trusted, load_config
 from beaver_hooks.config.confirmations import record_path
 

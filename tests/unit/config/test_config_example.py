@@ -11,10 +11,10 @@ import pytest
 from beaver_hooks import Host
 from beaver_hooks.config import Config, parse_config
 from beaver_hooks.config.agent import AgentSettings
-from beaver_hooks.config.kinds import key_of, settings_fields
 from beaver_hooks.config.model import HostSettings
 from beaver_hooks.config.provider import ProviderSettings
-from beaver_hooks.registry.settings_classes import settings_classes
+from beaver_hooks.config.type_hints import key_of, settings_fields
+from beaver_hooks.plugins.settings_classes import settings_classes
 
 EXAMPLE = Path(__file__).parents[3] / "config.example.json"
 CURATED = """

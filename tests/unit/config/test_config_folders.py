@@ -5,9 +5,9 @@ import os
 import pytest
 
 from beaver_hooks import Host
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import load_config
-from beaver_hooks.config.finding import find_config, find_folder
+from beaver_hooks.config.locations import find_config, find_folder
 from beaver_hostspecs import hookimpl
 
 

@@ -7,7 +7,7 @@ import traceback
 import pytest
 
 from beaver_hooks.config import Config, parse_config, read_config
-from beaver_hooks.config.reading import parse_json
+from beaver_hooks.config.parser import parse_json
 from beaver_hostspecs import ConfigurationError
 
 CANARY = "canary-zq"

@@ -7,14 +7,15 @@ import attrs
 import pytest
 
 from beaver_hooks import Host
-from beaver_hooks.config import Config, reading
+from beaver_hooks.config import Config
+from beaver_hooks.config import parser as reading
+from beaver_hooks.config.converter import structure
 from beaver_hooks.config.effective import effective
 from beaver_hooks.config.entries import entries_of
 from beaver_hooks.config.model import HostSettings
-from beaver_hooks.config.reading import build_config
+from beaver_hooks.config.parser import build_config
 from beaver_hooks.config.renames import Renamed, renamed_in
 from beaver_hooks.config.schema import config_schema
-from beaver_hooks.config.structuring import structure
 from beaver_hostspecs import ConfigurationError, PluginInfo, Secret, hookimpl
 from beaver_hostspecs.settings import between, setting
 

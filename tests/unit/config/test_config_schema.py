@@ -13,8 +13,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from beaver_hooks.config import Config, HostSettings, config_schema, parse_config
-from beaver_hooks.config.kinds import key_of, settings_fields
-from beaver_hooks.registry.settings_classes import settings_classes
+from beaver_hooks.config.type_hints import key_of, settings_fields
+from beaver_hooks.plugins.settings_classes import settings_classes
 from beaver_hostspecs import Secret
 from beaver_hostspecs.settings import between, setting
 

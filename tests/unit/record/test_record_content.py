@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from beaver_hooks import Host
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hostspecs import Actors, Contribution, Personal, PluginUnavailable, Reference, hookimpl
 from beaver_hostspecs.testing import traces
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.record.facts import (
+from beaver_hooks.receipts.facts import (
     LONGEST,
     MOST_ITEMS,
     clean,
@@ -16,7 +16,7 @@ from beaver_hooks.record.facts import (
     clean_text,
     pseudonym,
 )
-from beaver_hooks.record.private import HORIZON, Private
+from beaver_hooks.receipts.private_texts import HORIZON, Private
 from beaver_hostspecs import Personal
 
 PROMPT = "my password is hunter2 and my cat is Tom"

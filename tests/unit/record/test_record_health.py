@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks import Host
-from beaver_hooks.audit.memory import MemorySink
-from beaver_hooks.record.health import (
+from beaver_hooks.audit.memory_sink import MemorySink
+from beaver_hooks.receipts.health import (
     MOST_SOURCES,
     Health,
     after_failure,
@@ -19,7 +19,7 @@ from beaver_hooks.record.health import (
     out_of_service,
     to_json,
 )
-from beaver_hooks.record.health_book import KEEP_EVERY, HealthBook
+from beaver_hooks.receipts.health_store import KEEP_EVERY, HealthBook
 from beaver_hostspecs import hookimpl
 from beaver_hostspecs.testing import FrozenClock
 

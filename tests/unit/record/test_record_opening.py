@@ -8,12 +8,12 @@ import apsw
 import pytest
 
 from beaver_hooks import Host
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.log import make_log
-from beaver_hooks.record.health import Health
-from beaver_hooks.record.opening import open_books
-from beaver_hooks.record.recorder import HOST
+from beaver_hooks.receipts.factory import open_books
+from beaver_hooks.receipts.health import Health
+from beaver_hooks.receipts.recorder import HOST
 from beaver_hostspecs import AuditUnavailable, Contribution
 from beaver_hostspecs.testing import FrozenClock, RecordingPlugin
 

@@ -4,7 +4,7 @@ import types
 
 import pytest
 
-from beaver_hooks.record.places import MOST_FRAMES, frames_of, place_of
+from beaver_hooks.receipts.traceback_location import MOST_FRAMES, frames_of, place_of
 
 
 def made(source, module, **names):

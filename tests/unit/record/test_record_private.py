@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks import Host
-from beaver_hooks.audit.memory import MemorySink
-from beaver_hooks.record.private import HORIZON, Private, words_of
+from beaver_hooks.audit.memory_sink import MemorySink
+from beaver_hooks.receipts.private_texts import HORIZON, Private, words_of
 from beaver_hostspecs import Actors, Contribution, Message, Reference, hookimpl
 from beaver_hostspecs.testing import make_turn
 

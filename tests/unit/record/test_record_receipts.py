@@ -5,8 +5,8 @@ import json
 from datetime import timedelta
 
 from beaver_hooks import Host
-from beaver_hooks.record.accounts import Account
-from beaver_hooks.record.receipts import Clip, Decision, Failure, Outcome, PluginReceipt, Receipt, to_json
+from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipts import Clip, Decision, Failure, Outcome, PluginReceipt, Receipt, to_json
 from beaver_hostspecs import Contribution, DropReason, Reference, hookimpl
 from beaver_hostspecs.testing import FrozenClock, RecordingPlugin, make_turn
 

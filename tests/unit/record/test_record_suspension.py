@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks.audit.trail import Trail
-from beaver_hooks.record import suspension
-from beaver_hooks.record.health import Health, after_failure, from_json, to_json, with_suspension
-from beaver_hooks.record.health_book import HealthBook
-from beaver_hooks.record.suspension import LONGEST, Suspension, after_block, claimed, is_due, lifted, newer
+from beaver_hooks.receipts import suspension
+from beaver_hooks.receipts.health import Health, after_failure, from_json, to_json, with_suspension
+from beaver_hooks.receipts.health_store import HealthBook
+from beaver_hooks.receipts.suspension import LONGEST, Suspension, after_block, claimed, is_due, lifted, newer
 from beaver_hostspecs.testing import FrozenClock
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from beaver_hooks import Host
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.memory_sink import MemorySink
 
 GOOD = """
 class Plugin:

@@ -2,7 +2,7 @@
 
 import sys
 
-from beaver_hooks.registry.catalog import Rivals, install_command, installed
+from beaver_hooks.plugins.entry_points import Rivals, install_command, installed
 from beaver_hostspecs.distributions import install_command as pip_install
 
 

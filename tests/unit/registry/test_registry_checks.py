@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from beaver_hooks.registry.checks import HOOKS, accepted_arguments, check_plugin
+from beaver_hooks.plugins.contract_checks import HOOKS, accepted_arguments, check_plugin
 from beaver_hostspecs import PluginRefused, hookimpl, hooks
 from beaver_hostspecs.testing import RecordingPlugin
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from beaver_hooks.registry.registry import Registry
+from beaver_hooks.plugins.registry import Registry
 from beaver_hostspecs import PluginRefused, UnknownPlugin, hookimpl
 
 

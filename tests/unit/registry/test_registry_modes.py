@@ -2,8 +2,8 @@
 
 import pytest
 
-from beaver_hooks.registry.modes import Preset, preset
-from beaver_hooks.registry.plan import Plan, make_plan
+from beaver_hooks.plugins.modes import Preset, preset
+from beaver_hooks.plugins.plan import Plan, make_plan
 
 CURATED = frozenset({"curated"})
 GATEWAY = frozenset({"gateway"})

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.record.accounts import Account
-from beaver_hooks.registry.registry import Implementation, Member
+from beaver_hooks.plugins.registry import Implementation, Member
+from beaver_hooks.receipts.receipt_builder import Account
 from beaver_hooks.turns.backlog import Backlog, Job
 from beaver_hostspecs.testing import make_turn
 from beaver_hostspecs.testing.clocks import NOON

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.turns import composing
-from beaver_hooks.turns.composing import (
+from beaver_hooks.turns import context as composing
+from beaver_hooks.turns.context import (
     Block,
     PluginHint,
     Recall,

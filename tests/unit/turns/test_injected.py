@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beaver_hooks.turns import injected
-from beaver_hooks.turns.injected import InjectedMemory
+from beaver_hooks.turns import echo_filter as injected
+from beaver_hooks.turns.echo_filter import InjectedMemory
 
 TEXT = (
     "Ada moved to Lisbon in the spring of 2024. She works on tide models for the harbour there, "

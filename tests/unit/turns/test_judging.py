@@ -2,20 +2,21 @@
 
 import pytest
 
-from beaver_hooks.audit.memory import MemorySink
-from beaver_hooks.calls.calls import Call, Result
-from beaver_hooks.calls.suspensions import Suspensions
+from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.log import make_log
-from beaver_hooks.record.accounts import Account
-from beaver_hooks.record.health_book import HealthBook
-from beaver_hooks.record.receipts import Clip, Decision, Failure
-from beaver_hooks.record.recorder import Recorder
-from beaver_hooks.record.reports import HostReport
-from beaver_hooks.registry.deadlines import HookDeadlines
-from beaver_hooks.registry.registry import Implementation, Member
-from beaver_hooks.turns import composing, judging
-from beaver_hooks.turns.composing import Share
-from beaver_hooks.turns.judging import EVENT_LOOP, RecallJudge
+from beaver_hooks.plugins.deadlines import HookDeadlines
+from beaver_hooks.plugins.hook_calls import Call, Result
+from beaver_hooks.plugins.registry import Implementation, Member
+from beaver_hooks.plugins.suspensions import Suspensions
+from beaver_hooks.receipts.health_store import HealthBook
+from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipts import Clip, Decision, Failure
+from beaver_hooks.receipts.recorder import Recorder
+from beaver_hooks.receipts.reports import HostReport
+from beaver_hooks.turns import context as composing
+from beaver_hooks.turns import results as judging
+from beaver_hooks.turns.context import Share
+from beaver_hooks.turns.results import EVENT_LOOP, RecallJudge
 from beaver_hostspecs import Contribution, Hint, PluginFailed, Reference
 from beaver_hostspecs.rendering import render_references
 from beaver_hostspecs.testing import BareFault, FrozenClock, make_turn

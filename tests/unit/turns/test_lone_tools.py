@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from beaver_hooks import Host, SyncHost
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
 from beaver_hooks.turns.ids import is_ours

@@ -11,10 +11,10 @@ from datetime import timedelta
 import pytest
 
 from beaver_hooks import Host
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
-from beaver_hooks.turns.composing import PluginHint, ReferenceMessage
+from beaver_hooks.turns.context import PluginHint, ReferenceMessage
 from beaver_hostspecs import (
     Answer,
     Contribution,

@@ -17,7 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.adapters.claude_code import client
+from beaver_hooks.adapters import claude_code as earlier
+from beaver_hooks.coding_agents.claude_code import client
 
 COMMON = {"session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/p"}
 EVENT = json.dumps({**COMMON, "hook_event_name": "UserPromptSubmit", "prompt": "Hi."}).encode()
@@ -430,3 +431,12 @@ def test_where_sockets_are(places):
     expected = f"/tmp/beaver-hooks-{os.getuid()}"  # noqa: S108 - it is what is shown
 
     assert expected == str(Path(client.socket_path([], {"CLAUDE_PROJECT_DIR": "/p", **places})).parent)
+
+
+def test_hooks_of_an_earlier_version_run_the_client(environment, path):
+    """The command of a hook that an earlier version has installed names a file at another place, which runs the client."""
+    command = [sys.executable, "-I", "-S", Path(earlier.__file__).parent / "client.py", f"--seconds={TIMEOUT}"]
+    with listening(path, lambda connection: connection.sendall(client.framed(ANSWER))) as requests:
+        ran = subprocess.run(command, input=EVENT, env=environment, capture_output=True, timeout=TIMEOUT, check=False)
+
+    assert (0, ANSWER, b"", [EVENT]) == (ran.returncode, ran.stdout, ran.stderr, requests)

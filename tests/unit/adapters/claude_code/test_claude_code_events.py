@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks import Host
-from beaver_hooks.adapters.claude_code.events import (
+from beaver_hooks.audit.memory_sink import MemorySink
+from beaver_hooks.coding_agents.claude_code.events import (
     BY_MCP,
     EMPTY,
     MOST_CHARACTERS,
@@ -17,8 +18,7 @@ from beaver_hooks.adapters.claude_code.events import (
     STALE,
     ClaudeCodeTurns,
 )
-from beaver_hooks.adapters.claude_code.reading import CUT, length
-from beaver_hooks.audit.memory import MemorySink
+from beaver_hooks.coding_agents.claude_code.payload import CUT, length
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
 from beaver_hostspecs import Contribution, DropReason, PluginFailed, PluginInfo, Reference, Tool, Trust

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from beaver_hooks.adapters.claude_code import client
+from beaver_hooks.coding_agents.claude_code import client
 
 TIMEOUT = 30
 ID, WHEN = "490ed7d2-d121-4861-a956-48fb0b716e76", "2026-11-19T07:12:50.743Z"

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from beaver_hooks.adapters.claude_code import client
-from beaver_hooks.adapters.claude_code.environment import differs
-from beaver_hooks.adapters.claude_code.events import ClaudeCodeTurns
-from beaver_hooks.adapters.claude_code.memory import Memory, abilities
-from beaver_hooks.adapters.claude_code.place import Place, same_user
-from beaver_hooks.adapters.claude_code.reading import CUT
-from beaver_hooks.adapters.claude_code.resident import Resident, options, stamp
+from beaver_hooks.coding_agents.claude_code import client
+from beaver_hooks.coding_agents.claude_code.environment import differs
+from beaver_hooks.coding_agents.claude_code.events import ClaudeCodeTurns
+from beaver_hooks.coding_agents.claude_code.memory import Memory, abilities
+from beaver_hooks.coding_agents.claude_code.payload import CUT
+from beaver_hooks.coding_agents.claude_code.resident import Resident, options, stamp
+from beaver_hooks.coding_agents.claude_code.resident_socket import Place, same_user
 from beaver_hooks.config import trust_config
 from beaver_hooks.host import Host
 from beaver_hostspecs import ConfigurationError, Contribution, PluginInfo, Tool, hookimpl
@@ -226,7 +226,7 @@ async def test_idle(environment):
 
 def test_nobody_asks(environment, project, monkeypatch):
     """One that nobody has asked anything ends soon: whoever started it has found another one."""
-    monkeypatch.setattr("beaver_hooks.adapters.claude_code.resident.UNASKED", 0.1)
+    monkeypatch.setattr("beaver_hooks.coding_agents.claude_code.resident.UNASKED", 0.1)
     path = Path(client.socket_path([], environment))
     resident = Resident(Memory(None, lambda: None), idle=TIMEOUT)
     asyncio.run(asyncio.wait_for(resident.serve(Place.take(path)), TIMEOUT))
@@ -471,7 +471,7 @@ async def test_another_version_is_installed(resident, tmp_path, monkeypatch):
     await ask(path, PROMPT)
     upgraded = tmp_path / "resident.py"
     upgraded.touch()
-    monkeypatch.setattr("beaver_hooks.adapters.claude_code.resident.__file__", str(upgraded))
+    monkeypatch.setattr("beaver_hooks.coding_agents.claude_code.resident.__file__", str(upgraded))
     meanwhile = await ask(path, {**START, "session_id": "t"})
     await ask(path, STOP)
     with pytest.raises(ConnectionResetError):
@@ -698,7 +698,7 @@ def test_a_place_that_is_not_private(runtime):
 
 def test_a_place_that_is_held_in_silence(runtime, monkeypatch):
     """Another process that has the lock and never listens is not waited for without end."""
-    monkeypatch.setattr("beaver_hooks.adapters.claude_code.place.PATIENCE", 0.1)
+    monkeypatch.setattr("beaver_hooks.coding_agents.claude_code.resident_socket.PATIENCE", 0.1)
     path = runtime / "own" / "x.sock"
     place = Place.take(path)
     path.unlink()

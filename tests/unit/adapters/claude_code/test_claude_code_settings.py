@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.adapters.claude_code.settings import EVENTS, Entries, command, is_empty, look, put_in, take_out
+from beaver_hooks.coding_agents.claude_code.settings import EVENTS, Entries, command, is_empty, look, put_in, take_out
 from beaver_hostspecs import ConfigurationError
 
-CLIENT = "/opt/x/beaver_hooks/adapters/claude_code/client.py"
+CLIENT = "/opt/x/beaver_hooks/coding_agents/claude_code/client.py"
 COMMANDS = {name: command("/opt/x/python", CLIENT, each, ["--config=/a b/c.json"]) for name, each in EVENTS.items()}
 OTHERS = {name: command("/opt/y/python", CLIENT, each, []) for name, each in EVENTS.items()}
 FOREIGN = b"""{
@@ -66,6 +66,13 @@ def test_line_ends():
 
     assert put_in(FOREIGN, COMMANDS) == content.replace(b"\r\n", b"\n")
     assert content.count(b"\n") == content.count(b"\r\n")
+
+
+def test_hooks_of_an_earlier_version_are_ours():
+    """Entries that an earlier version has installed, with the client at its former place, are taken out and replaced."""
+    former = {event: line.replace("coding_agents", "adapters") for event, line in COMMANDS.items()}
+
+    assert put_in(b"", COMMANDS) == put_in(put_in(b"", former), COMMANDS)
 
 
 def test_a_client_of_somebody_elses():

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.agent.chat import Completion, ToolCall, Usage
 from beaver_hooks.agent.errors import ProviderError
+from beaver_hooks.agent.messages import Completion, Usage
 from beaver_hooks.agent.providers.openai_stream import StreamedCompletion
+from beaver_hooks.tools.outcomes import ToolCall
 
 USAGE = {"usage": {"prompt_tokens": 3, "completion_tokens": 4}}
 DONE = "[DONE]"

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.agent.chat import ChatMessage, Completion, ToolCall, Usage
 from beaver_hooks.agent.errors import ProviderError
+from beaver_hooks.agent.messages import ChatMessage, Completion, Usage
 from beaver_hooks.agent.providers.openai_wire import parse_completion, request_body
+from beaver_hooks.tools.outcomes import ToolCall
 
 TOOL = MappingProxyType({"name": "memory", "description": "d", "parameters": MappingProxyType({"required": ("a",)})})
 

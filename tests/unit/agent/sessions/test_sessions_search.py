@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beaver_hooks.agent.sessions import query as queries
-from beaver_hooks.agent.sessions import searching
+from beaver_hooks.agent.sessions import search as searching
 from beaver_hooks.agent.sessions.database import SessionDatabase
 from beaver_hooks.agent.sessions.query import SearchScope
-from beaver_hooks.agent.sessions.searching import SNIPPET, search, snippet
+from beaver_hooks.agent.sessions.search import SNIPPET, search, snippet
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hostspecs import Message
 

@@ -10,8 +10,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from beaver_hooks.agent.sessions.database import SessionDatabase
 from beaver_hooks.agent.sessions.records import ImportReport, Resumed
+from beaver_hooks.agent.sessions.transactions import Work
 from beaver_hooks.agent.sessions.transfer import read_lines, session_lines
-from beaver_hooks.agent.sessions.work import Work
 from beaver_hostspecs import Message
 
 WHEN = datetime(2026, 1, 2, tzinfo=UTC)

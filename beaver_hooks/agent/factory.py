@@ -1,0 +1,230 @@
+"""Puts an agent together from its configuration: host, sessions, tools, skills, provider."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any, Self
+
+import attrs
+
+from beaver_hooks.agent.messages import Provider
+from beaver_hooks.agent.providers.missing_key import provider_of
+from beaver_hooks.agent.sessions.database import refuse_listed
+from beaver_hooks.agent.sessions.events import SessionEvents
+from beaver_hooks.agent.sessions.store import SessionStore
+from beaver_hooks.agent.shield import uninterrupted
+from beaver_hooks.agent.skills import SkillLibrary
+from beaver_hooks.audit.events import AuditSink
+from beaver_hooks.config import LoadedConfig, Summary, load_config
+from beaver_hooks.config.agent import AgentSettings
+from beaver_hooks.file_trust import StateFiles
+from beaver_hooks.host import Host
+from beaver_hooks.log import make_log
+from beaver_hooks.receipts.health import Health
+from beaver_hooks.tools import ToolBox, session_search_tool
+from beaver_hostspecs import Clock, SystemClock, Trust, UnknownPlugin
+
+SKILLS = "skills"
+"""The folder of skills that needs no configuration: in the state folder."""
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@attrs.define(kw_only=True, eq=False)
+class EngineLoadResult:
+    """Everything that an agent runs on, open. Close it, or use it with `async with`.
+
+    Attributes:
+        loaded: the configuration, and where it is from.
+        host: the host, its plugins started.
+        sessions: the stored conversations.
+        events: what stores the host's audit events in them.
+        tools: the tools on offer.
+        skills: the skills that can be activated.
+        provider: the language model.
+        clock: where time comes from.
+    """
+
+    loaded: LoadedConfig
+    host: Host
+    sessions: SessionStore
+    events: SessionEvents
+    tools: ToolBox
+    skills: SkillLibrary
+    provider: Provider
+    clock: Clock
+    _closing: AsyncExitStack = attrs.field(repr=False)
+
+    @property
+    def settings(self) -> AgentSettings:
+        """The section `agent` of the configuration."""
+        return self.loaded.config.agent
+
+    @property
+    def status(self) -> dict[str, Health]:
+        """Each plugin's status: those that are disabled or could not be loaded too."""
+        return self.host.health()
+
+    @property
+    def notices(self) -> dict[str, tuple[str, ...]]:
+        """What plugins tell the person, by the plugin."""
+        return self.host.notices()
+
+    def trust(self, given: Trust | str | None = None) -> Trust:
+        """Return how far a run is trusted: as `agent.trust` says, or as given where that is less."""
+        configured = Trust(self.settings.trust)
+        if given is None or Trust(given).reaches(configured):
+            return configured
+        return Trust(given)
+
+    def plugin(self, name: str) -> object | None:
+        """Return a plugin that is in service, or `None`."""
+        try:
+            return self.host.plugin(name)
+        except UnknownPlugin:
+            return None
+
+    @property
+    def memory_gateway_service(self) -> Any | None:
+        """What the plugin `gateway` exposes as its `service`, or `None` where it is not in service."""
+        return getattr(self.plugin("gateway"), "service", None)
+
+    async def close(self) -> None:
+        """Drain and close the host, store what it still said, close the rest. Closing again does nothing."""
+        await self._closing.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+@attrs.frozen(kw_only=True)
+class EngineLoader:
+    """Loads an agent. To change the memory mode or anything else, change the file and load again.
+
+    Attributes:
+        config: the configuration file, which is trusted because it is named; a configuration that is loaded already;
+            or `None` for `BEAVER_CONFIG`, else `.beaver/config.json`, else the defaults.
+        confirm: asks a person about a file that was merely found.
+        plugins: further plugin objects to register, by name.
+        sinks: further places for audit events.
+        clock: where time comes from.
+        environment: the process's environment unless given.
+    """
+
+    config: Path | LoadedConfig | None = attrs.field(default=None, kw_only=False)
+    confirm: Callable[[Summary], bool] | None = None
+    plugins: Mapping[str, object] = NOTHING
+    sinks: Iterable[AuditSink] = ()
+    clock: Clock | None = None
+    environment: Mapping[str, str] | None = None
+
+    async def load(self) -> EngineLoadResult:
+        """Open everything, in the running event loop; on failure nothing is left open.
+
+        Raises:
+            ConfigurationError: a setting is wrong; names its path, never its value.
+            ConfigurationNotTrusted: the file was merely found, and nobody has confirmed it.
+            PluginMissing: a plugin that the mode needs cannot be had; says how to install it.
+            StorageError: the sessions cannot be read or written.
+        """
+        loaded = self._configuration()
+        clock = self.clock or SystemClock()
+        async with AsyncExitStack() as stack:
+            # A thread cannot be cancelled: the store that it opens all the same is closed with the rest.
+            files = StateFiles(loaded.state_folder, os.environ if self.environment is None else self.environment)
+            store = await uninterrupted(_open_store(stack, loaded.state_folder, clock, files))
+            provider = provider_of(loaded, self.environment)
+            stack.push_async_callback(provider.close)
+            events = SessionEvents(store)
+            stack.push_async_callback(_flush, events)
+            host = await stack.enter_async_context(self._host(loaded, events))
+            await _keep_off(store, host)
+            settings = loaded.config.agent
+            search = session_search_tool(store, lambda session, user: host.is_memory_off(session=session, user=user))
+            tools = ToolBox(host, [search], output_characters=settings.tool_output_characters)
+            return EngineLoadResult(
+                loaded=loaded,
+                host=host,
+                sessions=store,
+                events=events,
+                tools=tools,
+                skills=library_of(loaded, files),
+                provider=provider,
+                clock=clock,
+                closing=stack.pop_all(),
+            )
+
+    def _configuration(self) -> LoadedConfig:
+        if isinstance(self.config, LoadedConfig):
+            return self.config
+        return load_config(self.config, environment=self.environment, confirm=self.confirm)
+
+    def _host(self, loaded: LoadedConfig, events: SessionEvents) -> Host:
+        return Host(
+            self.plugins,
+            entry_points=None,
+            config=loaded.config,
+            state_folder=loaded.state_folder,
+            person_folder=loaded.person_folder,
+            sinks=[events, *self.sinks],
+            clock=self.clock,
+            environment=self.environment,
+        )
+
+
+def skill_folders(loaded: LoadedConfig) -> tuple[Path, ...]:
+    """Return where skills are looked for: the configured folders, from the file's own, then one beside the state."""
+    base = loaded.path.parent if loaded.path is not None else Path()
+    own = loaded.state_folder / SKILLS
+    given = tuple(base / folder for folder in loaded.config.agent.skill_folders)
+    return (*given, own) if own.is_dir() and own not in given else given
+
+
+def library_of(loaded: LoadedConfig, files: StateFiles) -> SkillLibrary:
+    """Return the skills. Those in the state folder have to be believed; other folders were named by the user."""
+    inside = loaded.state_folder, Path(os.path.realpath(loaded.state_folder))
+
+    def believes(path: Path, content: bytes) -> bool:
+        return not any(map(path.is_relative_to, inside)) or files.believes(path, content)
+
+    return SkillLibrary(skill_folders(loaded), believes=believes)
+
+
+async def _open_store(stack: AsyncExitStack, folder: Path, clock: Clock, files: StateFiles) -> SessionStore:
+    store = await asyncio.to_thread(_store, folder, clock, files)
+    stack.push_async_callback(store.close)
+    return store
+
+
+async def _keep_off(store: SessionStore, host: Host) -> None:
+    """Switch memory off where an older version, or an imported session, has it off."""
+    for session, user in await store.paused():
+        # The owner at the terminal goes on with a session of any user without naming the user.
+        for each in {None, user}:
+            # An older version took blank ids, which no turn can have any more.
+            if session.strip() and (each is None or each.strip()):
+                await host.switch_memory(on=False, session=session, user=each)
+        await store.unpause(session)
+
+
+def _store(folder: Path, clock: Clock, files: StateFiles) -> SessionStore:
+    refuse_listed(folder, files)
+    return SessionStore.open(folder, clock=clock)
+
+
+async def _flush(events: SessionEvents) -> None:
+    """Store what the host said last. Its trail has it too; that a session lacks it is no reason to fail."""
+    try:
+        await events.flush()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the rest is to be closed
+        make_log().error("session_events_lost", error=type(error).__name__)
+    if events.lost:
+        make_log().warning("session_events_lost", count=events.lost)

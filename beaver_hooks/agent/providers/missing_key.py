@@ -1,0 +1,54 @@
+"""Stands for a provider whose credential is not there: nothing is sent, and whoever asks learns which one to set."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import attrs
+
+from beaver_hooks.agent.errors import ProviderError
+from beaver_hooks.agent.messages import ChatMessage, OnDelta, Provider
+from beaver_hooks.agent.providers import make_provider
+from beaver_hooks.config import LoadedConfig
+from beaver_hooks.config.environment import is_reference, lookup
+from beaver_hooks.config.parser import read_json
+
+
+@attrs.frozen
+class Keyless:
+    """A provider that cannot be asked.
+
+    Attributes:
+        problem: what is wrong with its credential.
+    """
+
+    problem: str
+
+    async def complete(
+        self,
+        messages: Sequence[ChatMessage],  # noqa: ARG002 - they are sent nowhere
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),  # noqa: ARG002 - see above
+        on_delta: OnDelta | None = None,  # noqa: ARG002 - see above
+    ) -> NoReturn:
+        """Raise `ProviderError`."""
+        raise ProviderError(self.complaint, category="unauthorised")
+
+    @property
+    def complaint(self) -> str:
+        """What is wrong, and what to do about it."""
+        return f"provider.apiKey {self.problem}. Set it, or remove apiKey from the configuration if no key is needed."
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+def provider_of(loaded: LoadedConfig, environment: Mapping[str, str] | None) -> Provider:
+    """Return the provider of a configuration. One that lacks its key fails when it is asked: the rest needs none."""
+    settings = loaded.config.provider
+    if settings.kind == "offline" or settings.api_key is not None or loaded.path is None:
+        return make_provider(settings)
+    key = read_json(loaded.path).get("provider", {}).get("apiKey")
+    if not is_reference(key):
+        return make_provider(settings)
+    return Keyless(lookup(key, os.environ if environment is None else environment)[1])

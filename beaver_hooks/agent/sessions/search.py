@@ -1,0 +1,68 @@
+"""Runs a search: counts terms, asks the index, and cuts snippets."""
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from beaver_hooks.agent.sessions.database import SQL
+from beaver_hooks.agent.sessions.query import BUDGET, LONGEST_QUERY, MOST_TERMS, SearchScope, expressions, one
+from beaver_hooks.agent.sessions.records import SearchHit
+from beaver_hooks.agent.sessions.terms import query_terms
+from beaver_hooks.agent.sessions.texts import decode
+from beaver_hooks.agent.sessions.writes import begun_with
+
+if TYPE_CHECKING:
+    import apsw
+
+SNIPPET = 160
+"""Characters of a snippet."""
+SEARCHED_FOR_SNIPPET = 50_000
+"""Characters of a message in which the place for the snippet is looked for."""
+
+
+def search(connection: "apsw.Connection", query: str, limit: int, scope: SearchScope) -> list[SearchHit]:
+    """Return the messages that fit the query best, best first."""
+    wanted = query_terms(query[:LONGEST_QUERY], MOST_TERMS)
+    counts = {term: _count(connection, scope.limit(one(term))) for term in wanted}
+    found: dict[int, float] = {}
+    for expression in expressions(counts):
+        rows: list[Any] = connection.execute(SQL["find_messages"], (scope.limit(expression), BUDGET, limit)).fetchall()
+        # What comes later is worth less, whatever its score among its own.
+        worst = min(found.values(), default=math.inf)
+        found |= {number: min(-score, worst) for number, score in rows if number not in found}
+        if len(found) >= limit:
+            break
+    return [_hit(connection, number, score, wanted) for number, score in [*found.items()][:limit]]
+
+
+def snippet(text: str, wanted: Sequence[str]) -> str:
+    """Return some of a text around the first place that has one of the terms, else its beginning; on one line."""
+    head = text[:SEARCHED_FOR_SNIPPET]
+    found = re.search("|".join(map(_place, wanted)), head, re.IGNORECASE)
+    start = max(0, found.start() - SNIPPET // 4) if found else 0
+    words = " ".join(head[start : start + SNIPPET].split())
+    return "\u2026" * (start > 0) + words + "\u2026" * (start + SNIPPET < len(text))
+
+
+def _place(term: str) -> str:
+    # One letter is in most words; as a term it begins one.
+    return (r"\b" if term.isascii() else "") + re.escape(term)
+
+
+def _count(connection: "apsw.Connection", expression: str) -> int:
+    return int(connection.execute(SQL["count_matches"], (expression, BUDGET)).get)
+
+
+def _hit(connection: "apsw.Connection", number: int, score: float, wanted: Sequence[str]) -> SearchHit:
+    session, owner, user, role, at, text = connection.execute(SQL["found_message"], (number,)).get
+    return SearchHit(
+        session=session,
+        user=user,
+        trust=begun_with(connection, owner),
+        role=role,
+        when=datetime.fromisoformat(at),
+        snippet=snippet(decode(text), wanted),
+        score=score,
+    )

@@ -1,0 +1,208 @@
+"""What the store's thread does: one method per question, each one transaction where it writes."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+import attrs
+
+from beaver_hooks.agent.errors import SessionError, UnknownSession
+from beaver_hooks.agent.sessions import reads as reading
+from beaver_hooks.agent.sessions import writes as rows
+from beaver_hooks.agent.sessions.database import SQL, SessionDatabase
+from beaver_hooks.agent.sessions.query import SearchScope, session_term, user_term
+from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, Resumed, SearchHit, Session, SessionInfo
+from beaver_hooks.agent.sessions.search import search
+from beaver_hooks.agent.sessions.texts import checked_id, kept, title_of
+from beaver_hooks.agent.sessions.transfer import Incoming
+from beaver_hostspecs import Message, Trust
+from beaver_toolkit.sqlite.connections import integrity_problems
+from beaver_toolkit.sqlite.errors import driver
+
+
+class Work:
+    """The store's questions, asked in its thread. What SQLite raises passes through."""
+
+    def __init__(self, database: SessionDatabase) -> None:
+        self._database = database
+        self._connection = database.connection()
+
+    def ensure(self, session: str, user: str | None, now: datetime, trust: Trust | None = None) -> None:
+        """Add a session unless there is one."""
+        if rows.find(self._connection, session) is None:
+            with self._database.writing() as connection:
+                rows.add_session(connection, session, user, now, now, trust=trust)
+
+    def append(self, session: str, messages: Sequence[Message], now: datetime) -> None:
+        """Add what stays visible of a turn."""
+        with self._database.writing() as connection:
+            number, user = self._find(session)
+            rows.add_messages(connection, number, user, kept(messages), now)
+            rows.touch(connection, number, now)
+
+    def history(self, session: str, limit: int) -> tuple[Message, ...]:
+        """Return the newest visible messages."""
+        return reading.messages(self._connection, self._find(session)[0], limit)
+
+    def begin(self, session: str, user: str | None, limit: int, now: datetime, *, trust: Trust) -> Resumed:
+        """Return a session as its next turn finds it; add it unless there is one."""
+        self.ensure(session, user, now, trust)
+        self.check(session, user, trust)
+        return self.resume(session, limit)
+
+    def check(self, session: str, user: str | None, trust: Trust) -> None:
+        """Raise unless a caller may go on with a session; one that is not stored is free."""
+        if why := self._why_not(session, user, trust):
+            raise SessionError(f"The session {why}; leave the id out to start a new session.")
+
+    def _why_not(self, session: str, user: str | None, trust: Trust) -> str | None:
+        """Return why a caller may not go on with a session, or `None`."""
+        found = rows.find(self._connection, session)
+        if found is None or (user is None and trust is Trust.FULL):
+            return None
+        number, owner = found
+        if user != owner:
+            return "was started without a user" if owner is None else "belongs to another user"
+        return None if trust.reaches(rows.begun_with(self._connection, number)) else "was started with more trust"
+
+    def resume(self, session: str, limit: int) -> Resumed:
+        """Return a session as its next turn would find it; nothing is added."""
+        found = rows.find(self._connection, session)
+        if found is None:
+            return Resumed(id=session)
+        messages = reading.messages(self._connection, found[0], limit)
+        return Resumed(id=session, history=messages)
+
+    def owner(self, session: str) -> str | None:
+        """Return whose session it is."""
+        found = rows.find(self._connection, session)
+        return None if found is None else found[1]
+
+    def paused(self) -> tuple[tuple[str, str | None], ...]:
+        """Return id and user of the sessions whose memory is still to be switched off."""
+        return tuple(rows.paused(self._connection))
+
+    def unpause(self, session: str) -> None:
+        """Take the mark from a session whose memory was switched off."""
+        with self._database.writing() as connection:
+            rows.pause(connection, session, paused=False)
+
+    def add_event(self, session: str, name: str, payload: Mapping[str, object], now: datetime) -> None:
+        """Add a hidden event."""
+        with self._database.writing() as connection:
+            rows.add_events(connection, self._find(session)[0], [HiddenEvent(name=name, at=now, payload=payload)])
+
+    def add_events(self, events: Mapping[str, Sequence[HiddenEvent]]) -> int:
+        """Add hidden events to several sessions; return how many had no session any more."""
+        lost = 0
+        with self._database.writing() as connection:
+            for session, each in events.items():
+                found = rows.find(connection, session)
+                if found is None:
+                    lost += len(each)
+                else:
+                    rows.add_events(connection, found[0], each)
+        return lost
+
+    def events(self, session: str, limit: int) -> tuple[HiddenEvent, ...]:
+        """Return the newest hidden events."""
+        return reading.events(self._connection, self._find(session)[0], limit)
+
+    def show(self, session: str, *, hidden: bool) -> Session:
+        """Return a whole session."""
+        with self._moment():
+            number = self._find(session)[0]
+            return Session(
+                info=reading.info(self._connection, number),
+                messages=reading.messages(self._connection, number, reading.EVERYTHING),
+                events=reading.events(self._connection, number, reading.EVERYTHING) if hidden else (),
+            )
+
+    def show_if_any(self, *, session: str, needed: bool) -> Session | None:
+        """Return a whole session; `None` if there is none and none is needed."""
+        if not needed and rows.find(self._connection, session) is None:
+            return None
+        return self.show(session, hidden=True)
+
+    def rename(self, session: str, title: str | None) -> None:
+        """Give a session a title."""
+        with self._database.writing() as connection:
+            rows.name(connection, self._find(session)[0], title_of(title or "") or None)
+
+    def delete(self, session: str) -> None:
+        """Delete a session, and leave none of it in the files."""
+        with self._database.writing() as connection:
+            rows.delete(connection, self._find(session)[0])
+            # Interior pages of the index may still name a term.
+            connection.execute(SQL["optimise_words"])
+        engine = driver()
+        with contextlib.suppress(engine.BusyError):
+            # Another process reads the log; whoever deletes next, or closes last, empties it.
+            self._connection.wal_checkpoint(mode=engine.SQLITE_CHECKPOINT_TRUNCATE)
+
+    def list(self, limit: int, user: str | None) -> tuple[SessionInfo, ...]:
+        """Return the sessions used last."""
+        return tuple(reading.infos(self._connection, limit, user))
+
+    def search(
+        self, *, query: str, limit: int, within: str | None, without: str | None, user: str | None
+    ) -> tuple[SearchHit, ...]:
+        """Return the messages that fit a query."""
+        chosen = [session_term(self._find(within)[0])] if within is not None else []
+        if user is not None:
+            chosen.append(user_term(checked_id(user, "user")))
+        left_out = rows.find(self._connection, checked_id(without)) if without is not None else None
+        scope = SearchScope(within=tuple(chosen), without=(session_term(left_out[0]),) if left_out else ())
+        with self._moment():
+            return tuple(search(self._connection, query, limit, scope))
+
+    def session_ids(self) -> tuple[str, ...]:
+        """Return all ids."""
+        return tuple(reading.session_ids(self._connection))
+
+    def session_count(self) -> int:
+        """Return how many sessions there are."""
+        return int(self._connection.execute(SQL["count_sessions"]).get)
+
+    def take_in(self, *, incoming: Incoming, replace: bool, total: ImportReport) -> ImportReport:
+        """Store one session that comes from elsewhere; return the total with it."""
+        with self._database.writing() as connection:
+            found = rows.find(connection, incoming.id)
+            if found and not replace:
+                return attrs.evolve(total, skipped=total.skipped + 1)
+            if found:
+                rows.delete(connection, found[0])
+            self._add(incoming)
+        return attrs.evolve(
+            total,
+            added=total.added + (found is None),
+            replaced=total.replaced + (found is not None),
+            messages=total.messages + len(incoming.messages),
+        )
+
+    def integrity(self) -> tuple[str, ...]:
+        """Return what is wrong with the file."""
+        return tuple(integrity_problems(self._connection))
+
+    def _add(self, incoming: Incoming) -> None:
+        connection = self._connection
+        number = rows.add_session(connection, incoming.id, incoming.user, incoming.created, incoming.updated)
+        rows.name(connection, number, title_of(incoming.title or "") or None)
+        rows.add_messages(connection, number, incoming.user, incoming.messages, incoming.created)
+        rows.add_events(connection, number, incoming.events)
+        rows.pause(connection, incoming.id, paused=incoming.paused)
+
+    def _find(self, session: str) -> tuple[int, str | None]:
+        found = rows.find(self._connection, checked_id(session))
+        if found is None:
+            raise UnknownSession("There is no such session; `beaver sessions list` lists the stored ones.")
+        return found
+
+    @contextlib.contextmanager
+    def _moment(self) -> Iterator[None]:
+        # Other processes may write between two statements.
+        self._connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._connection.execute("COMMIT")

@@ -1,0 +1,106 @@
+"""Writes sessions: the row, the messages and their terms, the events."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from beaver_hooks.agent.sessions.database import SQL
+from beaver_hooks.agent.sessions.query import session_term, user_term
+from beaver_hooks.agent.sessions.records import HiddenEvent
+from beaver_hooks.agent.sessions.terms import terms
+from beaver_hooks.agent.sessions.texts import encode, opening, optional_encode
+from beaver_hooks.audit.sanitiser import body_text, column, stamp
+from beaver_hostspecs import Message, Trust, scrub
+
+if TYPE_CHECKING:
+    import apsw
+
+
+def begun_with(connection: "apsw.Connection", number: int) -> Trust:
+    """Return how far the caller who began a session was trusted.
+
+    An older version did not keep it. Without a user it was the owner at the terminal; with one it may have been anyone.
+    """
+    trust, user = connection.execute(SQL["begun_with"], (number,)).get
+    return Trust(trust) if trust else Trust.FULL if user is None else Trust.PUBLIC
+
+
+def find(connection: "apsw.Connection", session: str) -> tuple[int, str | None] | None:
+    """Return the number and the user of a session, or `None` where there is none of that id."""
+    row = connection.execute(SQL["find_session"], (session,)).fetchone()
+    return (row[0], row[1]) if row else None
+
+
+def add_session(
+    connection: "apsw.Connection",
+    session: str,
+    user: str | None,
+    created: datetime,
+    updated: datetime,
+    *,
+    trust: Trust | None = None,
+) -> int:
+    """Add a session unless there is one of that id; return its number."""
+    connection.execute(SQL["add_session"], (session, user, stamp(created), stamp(updated), trust and trust.value))
+    return int(connection.execute(SQL["session_number"], (session,)).get)
+
+
+def add_messages(
+    connection: "apsw.Connection", number: int, user: str | None, messages: list[Message], now: datetime
+) -> None:
+    """Add visible messages to a session, with the terms that find them."""
+    scope = " ".join([session_term(number), *([user_term(user)] if user is not None else [])])
+    for message in messages:
+        # What is kept passes the scrubber, whoever said it.
+        text = scrub(message.text)
+        connection.execute(
+            SQL["add_message"],
+            (
+                number,
+                message.role,
+                encode(text),
+                stamp(message.when or now),
+                optional_encode(message.id),
+                optional_encode(message.speaker),
+            ),
+        )
+        index = (connection.last_insert_rowid(), " ".join(terms(text)), scope)
+        connection.execute(SQL["add_words"], index)
+    connection.execute(
+        SQL["count_messages"],
+        (len(messages), optional_encode(opening(messages)), number),
+    )
+
+
+def add_events(connection: "apsw.Connection", number: int, events: Iterable[HiddenEvent]) -> None:
+    """Add hidden events to a session: scrubbed, plain and short, as an audit trail would keep them."""
+    rows = [(number, stamp(event.at), column(event.name), body_text(event.payload)) for event in events]
+    connection.executemany(SQL["add_event"], rows)
+    connection.execute(SQL["count_events"], (len(rows), number))
+
+
+def paused(connection: "apsw.Connection") -> list[tuple[str, str | None]]:
+    """Return id and user of the sessions whose memory an older version, or an import, has switched off."""
+    found = connection.execute(SQL["paused_sessions"]).fetchall()
+    return [(str(session), None if user is None else str(user)) for session, user in found]
+
+
+def pause(connection: "apsw.Connection", session: str, *, paused: bool) -> None:
+    """Mark a session as one whose memory is to be switched off, or take the mark away."""
+    connection.execute(SQL["pause"], (int(paused), session))
+
+
+def touch(connection: "apsw.Connection", number: int, now: datetime) -> None:
+    """Say that something was said in a session just now."""
+    connection.execute(SQL["touch"], (stamp(now), number))
+
+
+def name(connection: "apsw.Connection", number: int, title: str | None) -> None:
+    """Give a session a title; `None` takes it away."""
+    connection.execute(SQL["set_title"], (optional_encode(title), number))
+
+
+def delete(connection: "apsw.Connection", number: int) -> None:
+    """Delete a session and all that belongs to it."""
+    for statement in ("delete_words", "delete_messages", "delete_events", "delete_session"):
+        connection.execute(SQL[statement], (number,))

@@ -1,0 +1,117 @@
+"""Whether the databases of a state folder are sound, and the audit trail's chain whole."""
+
+import contextlib
+import os
+import shlex
+import stat
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from beaver_hooks.agent.errors import StorageError
+from beaver_hooks.agent.sessions.database import DATABASE as SESSIONS
+from beaver_hooks.agent.sessions.database import PACKAGE, SQL, refuse_listed, storage_error
+from beaver_hooks.audit.database import DATABASE as TRAIL
+from beaver_hooks.audit.key import KEY_FILE
+from beaver_hooks.audit.reader import TrailReader
+from beaver_hooks.cli.checks.findings import Finding, from_error, ok, problem
+from beaver_hooks.cli.formatting import counted
+from beaver_hooks.cli.state import is_there
+from beaver_hooks.config.paths import printable
+from beaver_hooks.file_trust import StateFiles
+from beaver_hostspecs import AuditUnavailable
+from beaver_toolkit.sqlite.connections import integrity_problems
+from beaver_toolkit.sqlite.database import Database
+from beaver_toolkit.sqlite.errors import DatabaseError, translated
+from beaver_toolkit.sqlite.migrations import read_migrations
+
+BACKUP = "move it away, with its -wal and -shm files, and restore a backup"
+
+
+def sessions(folder: Path) -> Finding:
+    """Return whether the conversations are sound."""
+    path, subject = folder / SESSIONS, "sessions"
+    if not is_there(path):
+        return ok(subject, "no conversations are stored")
+    return _unusable(subject, path) or _examined(subject, path, lambda: _sessions_integrity(folder))
+
+
+def trail(folder: Path) -> Finding:
+    """Return whether the database of the audit trail is sound."""
+    path, subject = folder / TRAIL, "audit trail"
+    if not is_there(path):
+        return _no_trail(subject, folder)
+    return _unusable(subject, path) or _examined(subject, path, TrailReader(folder).integrity)
+
+
+def chain(folder: Path) -> Finding:
+    """Return whether the records of the audit trail are whole, as their keyed hashes say."""
+    subject = "audit chain"
+    if _is_loose(folder / KEY_FILE):
+        # Reading the key in the usual way would tighten it, and nothing is repaired here.
+        text = f"not verified: other users may read {KEY_FILE}, so they could forge records"
+        return problem(subject, text, f"run: chmod 600 {shlex.quote(printable(str(folder / KEY_FILE)))}")
+    try:
+        verdict = TrailReader(folder).verify()
+    except AuditUnavailable as error:
+        return from_error(subject, error, BACKUP)
+    if verdict.ok:
+        return ok(subject, f"{counted(verdict.checked, 'record')}, intact")
+    text = f"record {verdict.first_bad} is wrong ({verdict.reason}) after {counted(verdict.checked, 'good record')}"
+    return problem(subject, text, "find out which program changed host.db; keep a copy of it, and restore a backup")
+
+
+def _no_trail(subject: str, folder: Path) -> Finding:
+    if not is_there(folder / KEY_FILE):
+        return ok(subject, "nothing is recorded")
+    text = f"its key {KEY_FILE} is there, and {TRAIL} is gone"
+    return problem(subject, text, "restore it from a backup; otherwise the next start creates a new one")
+
+
+def _unusable(subject: str, path: Path) -> Finding | None:
+    """Return why a database is not even opened, or `None`. A pipe would be waited for; a link leads anywhere."""
+    try:
+        found = path.lstat()
+    except OSError as error:
+        return problem(subject, f"{path} cannot be examined ({error.strerror})", "check the permissions of its folder")
+    if not stat.S_ISREG(found.st_mode):
+        return problem(
+            subject, f"{path} is not a regular file, so it was not opened", "replace it with the file itself"
+        )
+    if not found.st_size:
+        return problem(
+            subject, f"{path} is empty", "restore a backup; otherwise the next start writes a new database into it"
+        )
+    return None
+
+
+def _examined(subject: str, path: Path, integrity: Callable[[], Iterable[str]]) -> Finding:
+    try:
+        faulty = list(integrity())
+    except (AuditUnavailable, StorageError) as error:
+        return from_error(subject, error, BACKUP)
+    if faulty:
+        return problem(subject, f"{path} is damaged: {'; '.join(faulty[:3])}", BACKUP)
+    return ok(subject, f"{path} is sound")
+
+
+def _sessions_integrity(folder: Path) -> list[str]:
+    """Return what SQLite finds wrong with the sessions.
+
+    Raises:
+        StorageError: they cannot be read, or must not be: closing a database writes into it what its log holds.
+    """
+    refuse_listed(folder, StateFiles(folder, os.environ))
+    try:
+        with translated(), contextlib.closing(Database.read(folder / SESSIONS, read_migrations(PACKAGE))) as database:
+            database.connection.execute(SQL["count_sessions"]).fetchall()
+            return integrity_problems(database.connection)
+    except DatabaseError as error:
+        raise storage_error(folder, error.category) from error
+
+
+def _is_loose(path: Path) -> bool:
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and bool(stat.S_IMODE(found.st_mode) & 0o077)

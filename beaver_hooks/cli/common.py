@@ -1,0 +1,125 @@
+"""Opens the agent for a command: which configuration, whom to ask about it, how much to log."""
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+import beaver_hooks
+from beaver_hooks.cli.app import CONFIG
+from beaver_hooks.cli.log_file import LogFile
+from beaver_hooks.cli.notices import is_news, tell_once
+from beaver_hooks.cli.terminal import harmless, waiting
+from beaver_hooks.config import Config, LoadedConfig, Summary, load_config
+from beaver_hostspecs import scrub
+
+if TYPE_CHECKING:
+    from beaver_hooks.agent.factory import EngineLoadResult
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+T = TypeVar("T")
+
+LEVELS = ("debug", "info", "warning", "error", "critical")
+
+
+def common(function: Function) -> Function:
+    """Give a command the options that all have: `--config` and `--debug`."""
+    path = click.Path(dir_okay=False, path_type=Path)
+    config = click.option(
+        "--config", metavar="FILE", type=path, help="The configuration file; naming it here confirms it."
+    )
+    debug = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+    return config(debug(function))
+
+
+def configured(config: Path | None) -> LoadedConfig:
+    """Return the configuration that is in effect; a person is asked about one that was merely found."""
+    set_up_log()
+    named = config or click.get_current_context().meta.get(CONFIG)
+    return load_config(
+        None if named is None else Path(named),
+        confirm=_confirm if sys.stdin.isatty() and sys.stderr.isatty() else None,
+        classes=_settings_classes,
+    )
+
+
+def _settings_classes(config: Config) -> dict[str, type]:
+    # Imported late: only an unconfirmed configuration needs the classes.
+    from beaver_hooks.plugins.settings_classes import settings_classes  # noqa: PLC0415
+
+    return settings_classes(config)
+
+
+@asynccontextmanager
+async def opened(loaded: LoadedConfig, *, notices: bool = True) -> "AsyncIterator[EngineLoadResult]":
+    """Give an open agent, and close it.
+
+    Args:
+        loaded: the configuration.
+        notices: whether to say which plugins are left out and what others tell, where that is not what the command is
+            about.
+    """
+    from beaver_hooks.agent.factory import EngineLoader  # noqa: PLC0415 - `beaver mcp` answers before the agent is there
+
+    with waiting("Loading the plugins"):
+        engine = await EngineLoader(loaded).load()
+    if notices:
+        tell_once(engine.status, engine.notices, loaded.state_folder)
+    try:
+        yield engine
+    finally:
+        with waiting("Waiting for the plugins to store this turn"):
+            await engine.close()
+
+
+def in_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end. Ctrl-C cancels it."""
+    return asyncio.run(work)
+
+
+def set_up_log() -> None:
+    """Log to stderr, as BEAVER_LOG_LEVEL says."""
+    level = os.environ.get("BEAVER_LOG_LEVEL", "warning").strip().lower()
+    if level not in LEVELS:
+        raise click.UsageError(f"BEAVER_LOG_LEVEL must be one of {', '.join(LEVELS)}.")
+    handler = logging.StreamHandler()
+    if not asks_for_log():
+        handler.addFilter(is_news)
+    handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+    logger = logging.getLogger(beaver_hooks.__name__)
+    logger.handlers = [handler]
+    logger.propagate = False
+    logger.setLevel(level.upper())
+
+
+def asks_for_log() -> bool:
+    """Whether the user has said how much to log: then all of it goes to stderr."""
+    return bool(os.environ.get("BEAVER_LOG_LEVEL"))
+
+
+@contextmanager
+def logging_to_file(folder: Path) -> Iterator[None]:
+    """Log to a file in a state folder meanwhile, unless the user asks for the log on stderr."""
+    if asks_for_log():
+        yield
+        return
+    logger, file = logging.getLogger(beaver_hooks.__name__), LogFile(folder)
+    before, logger.handlers = logger.handlers, [file]
+    try:
+        yield
+    finally:
+        logger.handlers = before
+        file.close()
+
+
+def _confirm(summary: Summary) -> bool:
+    """Show a person what a configuration would use, and ask."""
+    what = "was changed after it was confirmed" if summary.changed else "was found here"
+    click.echo(f"This configuration {what}:\n{harmless(scrub(str(summary)))}", err=True)
+    return click.confirm("Use it from now on?", err=True)

@@ -1,0 +1,317 @@
+"""What Claude Code runs for each event: hands the event to the resident process, and prints its answer.
+
+Run by its path, as `python -I -S client.py [--seconds=N] [--start] [OPTION...]`, with the event on stdin. It imports
+next to nothing, because a user waits for it. It exits with 0 whatever happens, and writes nothing to stdout but a whole
+answer: Claude Code takes another exit code for trouble, and any other text for something that the model should read.
+
+Other programs run the entries of Claude Code's settings files, too, and cannot use what is printed here. Their
+events are dropped; a file beside the socket keeps which programs they are, for `beaver hooks status`.
+
+`--seconds` is the time within which it is over, `--start` starts a resident process where none answers. Every other
+option is the resident's (see `resident`); among them `--config` says for whom it is.
+"""
+
+# Importing pathlib takes longer than all that is done here.
+# ruff: noqa: PTH100, PTH102, PTH109, PTH112, PTH117, PTH118, PTH119, PTH120
+
+import hashlib
+import os
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+
+MAGIC = b"BEAVER1 "
+"""What a message starts with; then come the length of its body in decimal digits, a newline, and the body."""
+
+MOST_REQUEST = 16 * 1024 * 1024
+"""The largest event that is handed on, in bytes."""
+
+MOST_ANSWER = 65_000
+"""The largest answer, in bytes: so much fits into a pipe at once, so that half an answer is never printed."""
+
+MOST_PATH = 100
+"""How long the path of a Unix socket may be; the least that any system allows is a little more."""
+
+KIND, DIRECTORY, OTHERS = 0o170000, 0o040000, 0o077
+"""Of a file's mode: what kind it is, that of a folder, and what others may do."""
+
+RESIDENT = "beaver_hooks.coding_agents.claude_code.resident"
+STATUS = "beaver_status"
+"""The name of the event that asks the resident how it is."""
+
+SECONDS, START, CONFIG, FOLDER = "--seconds=", "--start", "--config=", "--folder="
+PAUSE = 0.02
+BRIEF = 0.3
+"""Seconds for a resident that was late the last time; it takes that back once it answers anybody."""
+
+LATE = b'{"systemMessage": "Beaver Hooks: memory did not answer in time; `beaver hooks status` says more"}\n'
+OFF = b'{"systemMessage": "Beaver Hooks: memory is off: its process cannot start; `beaver hooks status` says more"}\n'
+
+
+TRANSCRIPT, CAMEL = "transcript_path", "hookEventName"
+"""A field that Claude Code sends with every event, and one that it never sends."""
+
+PROGRAMS = (("GROK_HOOK_EVENT", "Grok"), ("COPILOT_CLI", "Copilot"))
+"""Other programs by the environment variable that they set for their hooks."""
+
+UNKNOWN = "a program without a known name"
+
+
+class Unsafe(OSError):
+    """The folder of the sockets is not ours alone."""
+
+
+class NotStarted(OSError):
+    """The resident process ended before it listened."""
+
+
+class TooLarge(Exception):
+    """An event is larger than what is handed on."""
+
+
+def split(arguments: Sequence[str]) -> tuple[float, bool, list[str]]:
+    """Return the seconds, whether to start a resident, and the options that are the resident's."""
+    seconds = next((float(each[len(SECONDS) :]) for each in arguments if each.startswith(SECONDS)), 2.0)
+    passed = [each for each in arguments if not each.startswith(SECONDS) and each != START]
+    return seconds, START in arguments, passed
+
+
+def folder_for(passed: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return the folder that a resident works in.
+
+    With a configuration that was named at installation it is that of the configuration, so that all projects share
+    one resident; else it is the project's, so that no two projects share memory.
+    """
+    for each in passed:
+        if each.startswith(FOLDER):
+            return each[len(FOLDER) :]
+        if each.startswith(CONFIG):
+            folder = os.path.dirname(os.path.abspath(each[len(CONFIG) :]))
+            return os.path.dirname(folder) if os.path.basename(folder) == ".beaver" else folder
+    return os.path.realpath(environment.get("CLAUDE_PROJECT_DIR") or os.getcwd())
+
+
+def socket_path(passed: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return where the resident for these options listens: one per folder, configuration and set of options."""
+    options = sorted(each for each in passed if not each.startswith(FOLDER))
+    parts = [folder_for(passed, environment), environment.get("BEAVER_CONFIG", ""), *options]
+    name = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:20] + ".sock"
+    for base in (environment.get("XDG_RUNTIME_DIR", ""), environment.get("TMPDIR", "")):
+        path = os.path.join(base, _own(), name)
+        # After `su` the variables may still name the folders of the user before.
+        usable = os.path.isabs(base) and os.path.isdir(base) and os.access(base, os.W_OK | os.X_OK)
+        if usable and len(os.fsencode(path)) <= MOST_PATH:
+            return path
+    return os.path.join("/tmp", _own(), name)  # noqa: S108 - in a folder of our own there, which is checked
+
+
+def late_path(path: str) -> str:
+    """Return the file that says that the resident at `path` was late."""
+    return path.removesuffix(".sock") + ".late"
+
+
+def others_path(path: str) -> str:
+    """Return the file that names the other programs whose events came for the resident at `path`."""
+    return path.removesuffix(".sock") + ".others"
+
+
+def is_claude_code(request: bytes) -> bool:
+    """Whether an event is one of Claude Code's, by the fields that it has.
+
+    Copilot names no transcript before the answer; Grok has each field in camel case, too.
+    """
+    # A quote inside a text of JSON is escaped: these bytes are a whole key or a whole value.
+    if b'"%s"' % TRANSCRIPT.encode() in request and b'"%s"' % CAMEL.encode() not in request:
+        return True
+    import json  # noqa: PLC0415 - Claude Code's events are seldom in doubt
+
+    try:
+        event = json.loads(request)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(event, dict) and TRANSCRIPT in event and CAMEL not in event
+
+
+def digests(environment: Mapping[str, str]) -> bytes:
+    """Return a line for each variable: a digest of its value, a space, and its name."""
+    pairs = ((hashlib.sha256(os.fsencode(value)).hexdigest(), name) for name, value in environment.items())
+    return b"\n".join(os.fsencode(f"{digest} {name}") for digest, name in pairs)
+
+
+def check_private(folder: str) -> None:
+    """Raise `Unsafe` unless `folder` is a real folder that belongs to this user, and to nobody else."""
+    found = os.lstat(folder)
+    if found.st_mode & (KIND | OTHERS) != DIRECTORY or found.st_uid != os.getuid():
+        raise Unsafe("the folder of the sockets is not private; remove it")
+
+
+def ask(path: str, request: bytes, seconds: float | None = None) -> bytes | None:
+    """Send a request to whoever listens at `path`; return the body of the answer, or `None` if it is not one.
+
+    Raises:
+        OSError: nobody listens or answers, the folder is not private, or the time is over.
+    """
+    check_private(os.path.dirname(path))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(seconds)
+        try:
+            connection.connect(path)
+        except BlockingIOError:  # so many wait already that there is no room for one more
+            raise TimeoutError from None
+        connection.sendall(framed(request))
+        answer = bytearray()
+        while len(answer) <= MOST_ANSWER and (piece := connection.recv(65536)):
+            answer += piece
+    if not answer:
+        # A resident that ends meanwhile leaves without a word; the next one may answer.
+        raise ConnectionResetError
+    return body_of(bytes(answer))
+
+
+def framed(body: bytes) -> bytes:
+    """Return a message."""
+    return MAGIC + b"%d\n" % len(body) + body
+
+
+def body_of(message: bytes) -> bytes | None:
+    """Return the body of a whole message, or `None`."""
+    head, newline, body = message.partition(b"\n")
+    whole = newline and head == MAGIC + b"%d" % len(body) and len(message) <= MOST_ANSWER
+    return body if whole else None
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Hand the event on and print the answer, within the time."""
+    seconds, start, passed = split(arguments)
+    _set_end(seconds)
+    path = socket_path(passed, os.environ)
+    request = _read(0)
+    if len(request) > MOST_REQUEST:
+        raise TooLarge
+    if not request:
+        return
+    if not is_claude_code(request):
+        _note_other(path)
+        return
+    # The person at the terminal is told once a session, not at each prompt; a session is worth all the patience.
+    starts = b'"SessionStart"' in request
+    if starts:
+        request += b"\0" + digests(os.environ)
+    try:
+        answer = _answer(path, request, passed, start=start, brief=not starts)
+    except TimeoutError:
+        if starts:
+            os.write(1, LATE)
+        os.close(os.open(late_path(path), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+        raise
+    except OSError:
+        if starts:
+            os.write(1, OFF)
+        raise
+    if answer and answer.startswith(b"{") and answer.endswith(b"}\n"):
+        os.write(1, answer)
+
+
+def _answer(path: str, request: bytes, passed: Sequence[str], *, start: bool, brief: bool) -> bytes | None:
+    """Ask until somebody answers. Another resident is started only where the last one has left without an error.
+
+    Raises:
+        TimeoutError: the time is over, or one that was late before is late again, if that is to be `brief`.
+        OSError: none can be started.
+    """
+    import time  # noqa: PLC0415 - only who finds no resident waits
+
+    started = 0
+    while True:
+        try:
+            return ask(path, request, BRIEF if brief and os.path.lexists(late_path(path)) else None)
+        except (Unsafe, TimeoutError):
+            raise
+        except OSError:
+            if not start:
+                return None
+        if not started:
+            started = _start(path, passed)
+        else:
+            ended, error = os.waitpid(started, os.WNOHANG)
+            if error:
+                raise NotStarted
+            # It has found another one, which may have made way for somebody else's since.
+            started = 0 if ended else started
+        time.sleep(PAUSE)
+
+
+def _start(path: str, passed: Sequence[str]) -> int:
+    """Start the resident process: in a session of its own, with nothing of ours but a log for its stderr."""
+    _make_private(os.path.dirname(path))
+    if pid := os.fork():
+        return pid
+    try:
+        os.setsid()
+        os.closerange(3, 256)
+        null = os.open(os.devnull, os.O_RDWR)
+        log = os.open(path.removesuffix(".sock") + ".log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        for number, target in ((null, 0), (null, 1), (log, 2)):
+            os.dup2(number, target)
+        where = folder_for(passed, os.environ)
+        os.chdir(where)
+        options = [each for each in passed if not each.startswith(FOLDER)]
+        # `-P`: a module that lies in somebody's project must not pass for one of ours.
+        os.execv(sys.executable, [sys.executable, "-P", "-m", RESIDENT, FOLDER + where, *options])  # noqa: S606 - ours
+    finally:
+        os._exit(1)
+
+
+def _note_other(path: str) -> None:
+    """Write down, once, which program it is whose event was not handed on."""
+    name = next((each for variable, each in PROGRAMS if variable in os.environ), UNKNOWN).encode() + b"\n"
+    _make_private(os.path.dirname(path))
+    file = os.open(others_path(path), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    if name not in os.read(file, 4096):
+        os.write(file, name)
+    os.close(file)
+
+
+def _make_private(folder: str) -> None:
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        check_private(folder)
+
+
+def _set_end(seconds: float) -> None:
+    """Raise `TimeoutError` when the time is over; end the process, with 0, when somebody wants it to end."""
+    import signal  # noqa: PLC0415 - not for those who only want to know where a resident is
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: os._exit(0))
+    signal.signal(signal.SIGALRM, _be_late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _be_late(*_: object) -> None:
+    raise TimeoutError
+
+
+def _read(number: int) -> bytes:
+    """Return all that stdin holds, or, if that is too much, a little more than too much."""
+    pieces, length = [], 0
+    while piece := os.read(number, 1 << 20):
+        length += len(piece)
+        if length <= MOST_REQUEST + (1 << 20):
+            pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _own() -> str:
+    return f"beaver-hooks-{os.getuid()}"
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the user's turn goes on; Claude Code shows it on demand
+        sys.stderr.write(f"beaver hooks: {type(error).__name__}\n")
+        sys.stderr.flush()
+    finally:
+        os._exit(0)

@@ -1,0 +1,260 @@
+"""The resident process: one host for all events of Claude Code in one place, for as long as there are any.
+
+Started by the client with `python -P -m`. It listens on a Unix socket that only this user can reach, answers each
+event, and ends when nothing has come for a while or on SIGTERM; what waits is committed then. A second one ends at
+once.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import stat
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from beaver_hooks.coding_agents.claude_code.client import MAGIC, MOST_ANSWER, MOST_REQUEST, STATUS, framed, socket_path
+from beaver_hooks.coding_agents.claude_code.environment import differs
+from beaver_hooks.coding_agents.claude_code.events import ClaudeCodeTurns
+from beaver_hooks.coding_agents.claude_code.folder_trust import check_folder, keep_folder, merely_found
+from beaver_hooks.coding_agents.claude_code.memory import Memory
+from beaver_hooks.coding_agents.claude_code.resident_socket import UNSUPPORTED, Place, is_supported, same_user
+from beaver_hooks.config import load_config
+from beaver_hooks.config.locations import FILE, VARIABLE, find_folder
+from beaver_hooks.config.trust import recorded_fingerprint
+from beaver_hooks.host import Host
+from beaver_hooks.log import LOGGER_NAME, make_log
+from beaver_hostspecs import ConfigurationError, Trust
+from beaver_hostspecs.naming import type_name
+
+MOST_LOG = 1_000_000
+IDLE = 15 * 60.0
+UNASKED = 30.0
+"""Seconds after which a resident ends that nobody has asked anything: whoever started it has found another one."""
+
+READING = 10.0
+"""Seconds that a client may take to say what it wants."""
+
+
+@attrs.frozen(kw_only=True)
+class Options:
+    """What the resident was started with."""
+
+    folder: Path
+    config: Path | None
+    trust: Trust
+    user: str | None
+    budget: int
+
+
+def options(arguments: Sequence[str]) -> Options:
+    """Return what the arguments say."""
+    parser = argparse.ArgumentParser(prog="beaver-claude-code-resident", allow_abbrev=False)
+    parser.add_argument("--folder", type=Path, default=Path())
+    parser.add_argument("--config", type=Path)
+    parser.add_argument("--trust", type=Trust, choices=list(Trust), default=Trust.FULL)
+    parser.add_argument("--user")
+    parser.add_argument("--budget", type=int, default=2000)
+    return Options(**vars(parser.parse_args(arguments)))
+
+
+class Resident:
+    """Answers requests until nothing has come for `idle` seconds, or `end` is called.
+
+    Args:
+        memory: what answers.
+        idle: the seconds.
+        differs: whether the environment that a session has, as digests, is another one where it matters.
+    """
+
+    def __init__(self, memory: Memory, *, idle: float, differs: Callable[[bytes], bool] = lambda _: False) -> None:
+        self._memory = memory
+        self._idle = idle
+        self._differs = differs
+        self._installed = _installed()
+        self._over = asyncio.Event()
+        self._running: set[asyncio.Task[Any]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def end(self) -> None:
+        """Let `serve` return."""
+        self._over.set()
+
+    async def serve(self, place: Place) -> None:
+        """Answer whoever connects; at the end leave the place, and close the memory once the last answer is given."""
+        self._rest(min(self._idle, UNASKED))
+        server = await asyncio.start_unix_server(partial(self._connected, place), sock=place.listening)
+        await self._over.wait()
+        # From here on the next client starts another resident.
+        server.close()
+        place.leave()
+        if self._running:
+            await asyncio.wait(self._running)
+        await self._memory.close()
+
+    def _rest(self, seconds: float) -> None:
+        """Begin to wait for the next request."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._running:
+            self._timer = asyncio.get_running_loop().call_later(seconds, self.end)
+
+    async def _connected(self, place: Place, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a coroutine runs in a task
+        self._running.add(task)
+        try:
+            if same_user(writer.get_extra_info("socket")) and (request := await _read(reader)) is not None:
+                await self._reply(place, request, writer)
+        except (OSError, EOFError, TimeoutError, ValueError) as error:
+            # The client is gone, or it was none.
+            make_log().debug("claude_code_request_failed", error=type_name(error))
+        finally:
+            writer.close()
+            self._running.discard(task)
+            self._rest(self._idle)
+
+    async def _reply(self, place: Place, request: bytes, writer: asyncio.StreamWriter) -> None:
+        said, _, environment = request.partition(b"\0")
+        try:
+            event = json.loads(said)
+        except (ValueError, RecursionError):
+            event = None
+        starts = isinstance(event, dict) and event.get("hook_event_name") == "SessionStart"
+        if starts and self._memory.resting and (_installed() != self._installed or self._differs(environment)):
+            # There is another version or another credential now. Without an answer the client starts a resident that
+            # has it.
+            self.end()
+            return
+        answer = framed(await self._answer(event))
+        place.be_in_time()
+        writer.write(answer)
+        try:
+            await writer.drain()
+        except ConnectionError:
+            self._memory.unheard(event)
+            raise
+
+    async def _answer(self, event: object) -> bytes:
+        if isinstance(event, dict) and event.get("hook_event_name") == STATUS:
+            output = {"pid": os.getpid(), **self._memory.status()}
+        else:
+            output = await self._memory.handle(event)
+        # Half of a surrogate pair, which JSON can escape and UTF-8 cannot write, becomes what JSON escapes it to.
+        text = json.dumps(output, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        answer = text + b"\n" if output else b""
+        if len(answer) > MOST_ANSWER - len(MAGIC) * 2:
+            make_log().warning("claude_code_answer_too_large", size=len(answer))
+            return b""
+        return answer
+
+
+async def _read(reader: asyncio.StreamReader) -> bytes | None:
+    """Return the body of a request, or `None` if it is none."""
+    async with asyncio.timeout(READING):
+        head = await reader.readuntil(b"\n")
+        digits = head.removeprefix(MAGIC).strip()
+        if not head.startswith(MAGIC) or not digits.isdigit() or int(digits) > MOST_REQUEST:
+            return None
+        return await reader.readexactly(int(digits))
+
+
+def _installed() -> object:
+    """Return what changes when another version is installed in the place of this one."""
+    return _state(Path(__file__))
+
+
+def stamp(config: Path | None, folder: Path = Path()) -> tuple[object, ...]:
+    """Return what changes when the configuration does, or its confirmation, or the folder is another one."""
+    path = file_of(config, folder)
+    return _state(path), _confirmed(path), _state(folder)[:1]
+
+
+def file_of(config: Path | None, folder: Path) -> Path:
+    """Return where the configuration is, or would be."""
+    named = config or os.environ.get(VARIABLE)
+    return folder / named if named else find_folder(os.environ, folder.absolute()) / FILE
+
+
+def _confirmed(path: Path) -> str | None:
+    # Not the whole record: what somebody confirms elsewhere is nothing to this one.
+    with contextlib.suppress(ConfigurationError, OSError):
+        return recorded_fingerprint(path, os.environ)
+    return None
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+async def run(given: Options, place: Place) -> None:
+    """Be the resident at a place."""
+
+    async def open_turns() -> ClaudeCodeTurns:
+        # Somebody may have removed the folder, and put another one there.
+        os.chdir(given.folder)
+        # Nobody can be asked here, so what was merely found counts only if it was confirmed.
+        loaded = load_config(given.config)
+        if merely_found(loaded, os.environ, named=given.config is not None):
+            check_folder(loaded.state_folder, os.environ)
+            keep_folder(loaded.state_folder, os.environ)
+        host = Host(
+            entry_points=None,
+            config=loaded.config,
+            state_folder=loaded.state_folder,
+            person_folder=loaded.person_folder,
+        )
+        await host.open()
+        return ClaudeCodeTurns(host=host, trust=given.trust, user=given.user, budget=given.budget)
+
+    memory = Memory(open_turns, partial(stamp, given.config, given.folder))
+    config = file_of(given.config, given.folder)
+    resident = Resident(memory, idle=IDLE, differs=lambda said: differs(said, config))
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, resident.end)
+    await resident.serve(place)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Be the resident, unless there is one already."""
+    given = options(arguments)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger(LOGGER_NAME).setLevel(os.environ.get("BEAVER_LOG_LEVEL", "warning").strip().upper())
+    if not is_supported():
+        sys.stderr.write(f"Error: {UNSUPPORTED}.\n")
+        return 1
+    os.umask(0o077)
+    place = Place.take(Path(socket_path(arguments, os.environ)))
+    if place is None:
+        return 0
+    _begin_log()
+    try:
+        asyncio.run(run(given, place))
+    finally:
+        with contextlib.suppress(OSError):
+            place.leave()
+    return 0
+
+
+def _begin_log() -> None:
+    """Begin the file that stderr leads to anew where it has become large."""
+    with contextlib.suppress(OSError, ValueError):
+        found = os.fstat(sys.stderr.fileno())
+        if stat.S_ISREG(found.st_mode) and found.st_size > MOST_LOG:
+            os.ftruncate(sys.stderr.fileno(), 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

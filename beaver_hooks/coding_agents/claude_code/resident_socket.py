@@ -1,0 +1,135 @@
+"""The one place where a resident listens: a socket in a private folder, and the lock that keeps a second one away."""
+
+import contextlib
+import importlib.util
+import os
+import socket
+import struct
+import time
+from pathlib import Path
+from typing import Self
+
+import attrs
+
+from beaver_hooks.coding_agents.claude_code.client import check_private, late_path
+
+UNSUPPORTED = "the hooks need Unix sockets and POSIX file locks, which Python lacks on this system; use `beaver mcp`"
+
+PATIENCE = 10.0
+"""Seconds that a resident waits for another one that has the lock and does not listen: it starts, or it ends."""
+
+PAUSE = 0.02
+BACKLOG = 64
+
+
+@attrs.define(eq=False)
+class Place:
+    """A socket that is listened on, by this process alone.
+
+    Attributes:
+        path: where the socket is.
+        listening: the socket.
+    """
+
+    path: Path
+    listening: socket.socket
+    _lock: int
+
+    @classmethod
+    def take(cls, path: Path) -> Self | None:
+        """Listen at `path`, or return `None` where another process does.
+
+        Raises:
+            OSError: the folder is not private, or cannot be used.
+            TimeoutError: another process has the place and does not listen.
+        """
+        with contextlib.suppress(FileExistsError):
+            path.parent.mkdir(mode=0o700)
+        check_private(str(path.parent))
+        lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            if not _locked(lock, path):
+                os.close(lock)
+                return None
+            # For those who wonder which process it is that does not answer.
+            os.ftruncate(lock, 0)
+            os.write(lock, b"%d\n" % os.getpid())
+            Path(late_path(str(path))).unlink(missing_ok=True)
+            return cls(path, _listen(path), lock)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.close(lock)
+            raise
+
+    def be_in_time(self) -> None:
+        """Take it back that this resident was late."""
+        Path(late_path(str(self.path))).unlink(missing_ok=True)
+
+    def leave(self) -> None:
+        """Take the socket away and let another process listen. The lock goes last, or it would lose its socket."""
+        if self._lock < 0:
+            return
+        self.path.unlink(missing_ok=True)
+        self.listening.close()
+        os.close(self._lock)
+        self._lock = -1
+
+
+def is_supported() -> bool:
+    """Whether a resident can listen on this system."""
+    return hasattr(socket, "AF_UNIX") and importlib.util.find_spec("fcntl") is not None
+
+
+def same_user(connection: socket.socket) -> bool:
+    """Whether whoever is connected is this user, as far as the system says; the folder keeps the others out anyway."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return True
+    _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, option, struct.calcsize("3i")))
+    return bool(user == os.getuid())
+
+
+def _locked(lock: int, path: Path) -> bool:
+    """Wait for the lock; `False` once another process listens."""
+    import fcntl  # noqa: PLC0415 - Windows lacks it, and `is_supported` says so
+
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if _listens(path):
+                return False
+        else:
+            return True
+        if time.monotonic() >= end:
+            raise TimeoutError("another resident process holds the lock of this folder and does not answer")
+        time.sleep(PAUSE)
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(PAUSE)
+        try:
+            connection.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+def _listen(path: Path) -> socket.socket:
+    path.unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        # Bound under another name: whoever sees the socket can connect to it, and its mode is right.
+        temporary = path.with_suffix(".new")
+        temporary.unlink(missing_ok=True)
+        listening.bind(str(temporary))
+        temporary.chmod(0o600)
+        listening.listen(BACKLOG)
+        listening.settimeout(0)
+        temporary.replace(path)
+    except BaseException:
+        listening.close()
+        raise
+    return listening

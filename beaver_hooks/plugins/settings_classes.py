@@ -1,0 +1,87 @@
+"""The settings classes of the installed plugins, without a host: to show and to edit a configuration."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from beaver_hooks.config import Config
+from beaver_hooks.config.renames import Renamed
+from beaver_hooks.config.type_hints import settings_fields
+from beaver_hooks.log import make_log
+from beaver_hooks.plugins.entry_points import Rivals, installed
+from beaver_hooks.plugins.modes import preset_of
+from beaver_hooks.plugins.plugin_info import check_info
+from beaver_hooks.plugins.registry import Registry
+from beaver_hooks.plugins.sync_hooks import ask, contained
+from beaver_hostspecs import ConfigurationError, PluginError, PluginInfo, PluginRefused
+from beaver_hostspecs.naming import type_name
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+def settings_classes(config: Config) -> dict[str, type]:
+    """Return the settings class of each plugin that `config` lets load, by the path of its section."""
+    sections = (settings_of(name, info) for name, info in descriptions(config).items())
+    return {path: cls for path, cls in sections if cls is not None}
+
+
+def renames(config: Config) -> tuple[Renamed, ...]:
+    """Return the settings of the host, and of the plugins that `config` lets load, that it gives under old names."""
+    sections = settings_classes(config).items()
+    return (*config.renamed, *(each for path, cls in sections for each in config.renamed_at(cls, path)))
+
+
+def settings_of(name: str, info: PluginInfo) -> tuple[str, type | None]:
+    """Return where the settings of a plugin are, and their class if it has any."""
+    return info.settings_path or f"plugins.{name}", info.settings
+
+
+def check_plugin_sections(config: Config, environment: Mapping[str, str]) -> None:
+    """Refuse settings of plugins that a host would refuse, as far as that is known without starting them.
+
+    Raises:
+        ConfigurationError: a section does not fit, no plugin reads it, or a plugin is disabled that the mode needs.
+    """
+    if needed := sorted(preset_of(config).required & {*config.plugins.disabled}):
+        problem = f"the memory mode `{config.mode}` needs `{needed[0]}`; change `memory.mode` first"
+        raise ConfigurationError("plugins.disabled", problem)
+    there = descriptions(config)
+    claimed = {}
+    for name, info in there.items():
+        path, cls = settings_of(name, info)
+        if cls is not None:
+            claimed[path] = name
+            config.settings(cls, path, environment=environment)
+    everything = installed()
+    config.check_sections(
+        claimed=claimed, ignored=preset_of(config).blocked | (everything.keys() - there.keys()), installed=everything
+    )
+
+
+def descriptions(config: Config) -> dict[str, PluginInfo]:
+    """Return what each plugin that `config` lets load says of itself; those that cannot be loaded are left out."""
+    left_out = {*config.plugins.disabled, *preset_of(config).blocked}
+    found = {name: described(name, point) for name, point in installed().items() if name not in left_out}
+    return {name: info for name, info in found.items() if info is not None}
+
+
+def described(name: str, point: "EntryPoint | Rivals") -> PluginInfo | None:
+    """Return what an installed plugin says of itself; `None` for one that cannot be loaded, which a host says too."""
+    if isinstance(point, Rivals):
+        return None
+    try:
+        with contained(name, "could not describe itself", passing=(PluginRefused,)):
+            registry = Registry()
+            member = registry.add(name, point.load()())
+            describe = registry.of(member, "describe")
+            return member.info if describe is None else _checked(name, ask(describe, {}))
+    except PluginError as error:
+        make_log().debug("plugin_not_described", plugin=name, error=type_name(error))
+        return None
+
+
+def _checked(name: str, answer: object) -> PluginInfo:
+    info = check_info(name, answer)
+    if info.settings is not None:
+        settings_fields(info.settings)  # its annotations must name something
+    return info

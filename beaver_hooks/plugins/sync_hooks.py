@@ -1,0 +1,97 @@
+"""Asks a plugin's plain hooks, so that whatever they raise comes out as an error about that plugin."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from inspect import getattr_static
+from itertools import islice
+from typing import Any, TypeVar
+
+from beaver_hooks.plugins.registry import Implementation
+from beaver_hostspecs import (
+    ConfigurationError,
+    PluginError,
+    PluginFailed,
+    PluginRefused,
+    PluginTurnedOff,
+    PluginUnavailable,
+)
+from beaver_hostspecs.naming import type_name
+
+T = TypeVar("T")
+
+MOST_OFFERS = 1_000
+"""Tools or commands that a plugin may offer; an iterable may have no end."""
+
+
+@contextmanager
+def contained(name: str, doing: str, *, passing: tuple[type[PluginError], ...] = ()) -> Iterator[None]:
+    """Turn whatever a plugin's code raises into a `PluginFailed` that names the plugin and what it was doing.
+
+    Args:
+        name: the plugin.
+        doing: what failed, as the rest of the sentence.
+        passing: errors of the host's own that may be raised in between.
+
+    Raises:
+        ConfigurationError: unchanged; a setting is wrong, and nobody goes on with it.
+        PluginUnavailable: the plugin asks to be left out, in its own words.
+        KeyboardInterrupt: unchanged; it means the process.
+    """
+    try:
+        yield
+    except (ConfigurationError, KeyboardInterrupt):
+        raise
+    except passing:
+        raise
+    except PluginUnavailable as error:
+        # By its type: an error may lie about its class.
+        kind = PluginTurnedOff if issubclass(type(error), PluginTurnedOff) else PluginUnavailable
+        raise kind(_reason(error), plugin=name) from error
+    except BaseException as error:
+        raise PluginFailed(f"plugin `{name}` {doing}: raised {type_name(error)}", plugin=name) from error
+
+
+def ask(implementation: Implementation | None, arguments: Mapping[str, Any]) -> Any:
+    """Return what a plain hook answers; nothing where the plugin does not have it."""
+    if implementation is None:
+        return None
+    with contained(implementation.member.name, f"failed in `{implementation.hook}`"):
+        return implementation.function(**{name: arguments[name] for name in implementation.arguments})
+
+
+def several(implementation: Implementation | None, kind: type[T]) -> tuple[T, ...]:
+    """Return the `kind`s that a plain hook offers, each of them exactly that and with a name that is text."""
+    items = _items(implementation, ask(implementation, {}))
+    for item in items:
+        if type(item) is not kind:
+            raise misanswered(implementation, f"a {type_name(item)}", f"{kind.__name__}s")
+        if type(name := getattr(item, "name", None)) is not str:
+            raise misanswered(implementation, f"a {kind.__name__} whose name is a {type_name(name)}", "one with a str")
+    if len(items) > MOST_OFFERS:
+        raise misanswered(implementation, f"more than {MOST_OFFERS:,} {kind.__name__}s", "fewer")
+    return items
+
+
+def misanswered(implementation: Implementation | None, answer: str, wanted: str) -> PluginRefused:
+    """Return the error that says what a hook returned and what it must return."""
+    assert implementation is not None  # noqa: S101 - a hook that is not there answers nothing
+    name = implementation.member.name
+    fault = f"hook `{implementation.hook}` returned {answer}; it must return {wanted}"
+    return PluginRefused(f"plugin `{name}` was refused: {fault}", plugin=name)
+
+
+def _items(implementation: Implementation | None, answer: Any) -> tuple[Any, ...]:
+    if implementation is None or answer is None:
+        return ()
+    with contained(implementation.member.name, f"failed in `{implementation.hook}`"):
+        try:
+            iterator = iter(answer)
+        except TypeError:
+            return (answer,)
+        return tuple(islice(iterator, MOST_OFFERS + 1))
+
+
+def _reason(error: PluginUnavailable) -> str:
+    """Return the plugin's reason without running more of its code."""
+    reason = getattr_static(error, "reason", None)
+    return reason if type(reason) is str else "it gave no reason"

@@ -1,0 +1,30 @@
+"""Keeps the receipts of turns in the audit trail."""
+
+import attrs
+
+from beaver_hooks.audit.trail import Trail
+from beaver_hooks.receipts.facts import Identify
+from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipts import Receipt, to_json
+
+
+@attrs.frozen(kw_only=True)
+class ReceiptStore:
+    """Where receipts are kept; nowhere without a trail.
+
+    Attributes:
+        trail: the trail, or `None` where it could not be opened.
+        identify: turns an id into a keyed hash.
+    """
+
+    trail: Trail | None
+    identify: Identify
+
+    def keep(self, account: Account) -> None:
+        """Keep the receipt of a turn as it stands; a later one replaces it. Writing happens in the trail's thread."""
+        if self.trail is not None:
+            self.trail.put_receipt(account.recorded, account.opened, lambda: to_json(self.receipt_of(account)))
+
+    def receipt_of(self, account: Account) -> Receipt:
+        """Return the receipt of a turn as it stands."""
+        return account.receipt(self.identify)

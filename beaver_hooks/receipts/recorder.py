@@ -1,0 +1,213 @@
+"""The one place through which everything that happens reaches the audit trail, the receipts, the health and the log."""
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import cast
+
+from beaver_hooks.audit.events import AuditEvent, AuditSink, Facts
+from beaver_hooks.config.renames import COMMAND, Renamed
+from beaver_hooks.log import Log
+from beaver_hooks.receipts.facts import Identify, clean, clean_text
+from beaver_hooks.receipts.health_store import HealthBook
+from beaver_hooks.receipts.private_texts import Private
+from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipts import Failure
+from beaver_hooks.receipts.traceback_location import frames_of, place_of
+from beaver_hostspecs import Clock, scrub
+from beaver_hostspecs.naming import type_name
+
+NUMBERS = frozenset({int, bool, type(None)})
+
+NOTHING: Mapping[str, object] = MappingProxyType({})
+
+LOG_FIELDS = frozenset(
+    {"event", "plugin", "hook", "turn", "exc_info", "stack_info", "stacklevel", "extra", "self", "method_name"}
+)
+"""What a log line means by these names is settled; facts of the same name are told apart."""
+
+LOG = "log"
+"""The source of the host's own fault while a handler of the application's log raises."""
+
+TRUST = "trust"
+"""The gate of decisions about what a caller's trust leaves out."""
+
+REMEDY = (
+    "for the owner of the memory use trust `full`: agent.trust in the configuration, --trust of a command, or trust="
+    " of an adapter"
+)
+
+MOST_NOTICES, LONGEST_NOTICE = 20, 2000
+"""Sentences for the person that are kept of one plugin, and characters of each."""
+
+HOST = "host"
+"""The name under which the host keeps its own health; no plugin may have it."""
+
+
+def _always() -> bool:
+    return True
+
+
+class Recorder:
+    """Writes down what happens. None of its methods raises because something cannot be written.
+
+    Args:
+        clock: where time comes from.
+        sinks: where audit events go.
+        health: the health of the plugins.
+        identify: returns the keyed hash of a value.
+        log: the host's log.
+    """
+
+    def __init__(
+        self, *, clock: Clock, sinks: Iterable[AuditSink], health: HealthBook, identify: Identify, log: Log
+    ) -> None:
+        self.health = health
+        self.identify = identify
+        self._clock = clock
+        self._sinks = {f"sink_{number}_{type_name(sink)}": sink for number, sink in enumerate(sinks)}
+        self._log = log
+        self.notices: dict[str, tuple[str, ...]] = {}
+        self._failing: set[str] = set()
+        self._trust_told = False
+
+    def event(
+        self,
+        name: str,
+        facts: Mapping[str, object] = NOTHING,
+        *,
+        account: Account | None = None,
+        plugin: str | None = None,
+        hook: str | None = None,
+        loudly: bool = False,
+    ) -> None:
+        """Append an audit event and log it: as a warning if `loudly`, else for whoever debugs."""
+        kept = self._clean(facts, account)
+        event = AuditEvent(
+            name=name,
+            at=self._clock.now(),
+            plugin=plugin,
+            hook=hook,
+            turn=account.recorded if account else None,
+            session=account.session if account else None,
+            facts=kept,
+        )
+        for source, sink in self._sinks.items():
+            self._append(source, sink, event)
+        fields = {f"fact_{key}" if key in LOG_FIELDS else key: fact for key, fact in kept.items()}
+        self._say("warning" if loudly else "debug", name, plugin=plugin, hook=hook, turn=event.turn, **fields)
+
+    def failed(
+        self,
+        plugin: str,
+        *,
+        hook: str,
+        category: str,
+        account: Account | None = None,
+        error: BaseException | None = None,
+    ) -> None:
+        """A hook of the plugin failed and nobody reported it: audit event, receipt, health."""
+        kind, at = (None, None) if error is None else self._kind(error, account)
+        if account is not None:
+            account.plugins[plugin].enter(Failure(hook=hook, category=category, error=kind, at=at))
+        self.health.failed(plugin, source=hook, category=category)
+        since = self.health[plugin].since
+        facts = {"category": category, "error": kind, "at": at, "degraded_since": since and since.isoformat()}
+        self.event("plugin_failed", facts, account=account, plugin=plugin, hook=hook, loudly=True)
+        if error is not None:
+            said, frames = (
+                self.text(_said(error), account),
+                [self.text(str(each), account) for each in frames_of(error)],
+            )
+            self._say("debug", "plugin_error", plugin=plugin, hook=hook, error=said, frames=frames or None)
+
+    def succeeded(
+        self, plugin: str, *, source: str, account: Account | None = None, audible: Callable[[], bool] = _always
+    ) -> None:
+        """Something of the plugin succeeded; its recovery is audited, if it is `audible`."""
+        if self.health.succeeded(plugin, source=source) and audible():
+            self.event("plugin_recovered", {"source": source}, account=account, plugin=plugin, loudly=True)
+
+    def degraded(
+        self,
+        plugin: str,
+        *,
+        source: str,
+        category: str,
+        account: Account | None = None,
+        audible: Callable[[], bool] = _always,
+    ) -> None:
+        """The plugin reported trouble of its own; the change of its health is audited, if it is `audible`."""
+        if self.health.failed(plugin, source=source, category=category) and audible():
+            facts = {"source": source, "category": category}
+            self.event("plugin_degraded", facts, account=account, plugin=plugin, loudly=True)
+
+    def trust_left_out(self, plugin: str, trust: str) -> None:
+        """Log what trust leaves out, with the remedy: the first time in a host's life."""
+        if not self._trust_told:
+            self._trust_told = True
+            self._say("warning", "memory_left_out", plugin=plugin, trust=str(trust), remedy=REMEDY)
+
+    def notice(self, plugin: str, text: str) -> None:
+        """Keep what a plugin tells the person at the terminal, each sentence once, and log it."""
+        told, text = self.notices.get(plugin, ()), " ".join(scrub(text).split())[:LONGEST_NOTICE]
+        if text not in told and len(told) < MOST_NOTICES:
+            self.notices[plugin] = (*told, text)
+            self._say("info", "plugin_notice", plugin=plugin, text=text)
+
+    def renamed(self, renamed: Iterable[Renamed], plugin: str | None = None) -> None:
+        """Say which settings of a plugin, or of the host, a configuration gives under old names."""
+        for each in renamed:
+            facts = {"old": each.old, "new": each.new, "remedy": COMMAND}
+            self.event("setting_renamed", facts, plugin=plugin, loudly=True)
+            self.notice(plugin or HOST, str(each))
+
+    def _clean(self, facts: Mapping[str, object], account: Account | None) -> Facts:
+        # Numbers alone name nobody, and what names somebody costs time to find; the keys are ours or clean already.
+        if all(type(fact) in NUMBERS for fact in facts.values()):
+            return cast("Facts", facts)
+        return clean(facts, private=account.private if account else Private(), identify=self.identify)
+
+    def text(self, text: str, account: Account | None) -> str:
+        """Return `text` as it may be recorded."""
+        return clean_text(text, private=account.private if account else Private(), identify=self.identify)
+
+    def _kind(self, error: BaseException, account: Account | None) -> tuple[str, str | None]:
+        """Return the type of an error and where it was raised."""
+        place = place_of(error)
+        return self.text(type_name(error), account), place and self.text(place, account)
+
+    def _append(self, source: str, sink: AuditSink, event: AuditEvent) -> None:
+        """Hand an event to a sink; that a sink breaks its word is said, once, and harms nobody."""
+        try:
+            sink.append(event)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a sink may be anybody's code
+            if self._heard(source, type_name(error)):
+                self._say("error", "audit_sink_failed", source=source, error=type_name(error))
+        else:
+            self._heard(source, None)
+
+    def _say(self, level: str, name: str, /, **fields: object) -> None:
+        """Log an event; that a handler raises is the host's trouble, and nobody else's."""
+        trouble = getattr(self._log, level)(name, **fields)
+        if trouble is not None or level != "debug":  # where nobody listens to those, they tell nothing
+            self._heard(LOG, trouble)
+
+    def _heard(self, source: str, trouble: str | None) -> bool:
+        """Move the host's health by how a sink or the log took what it was given; return whether trouble is news."""
+        if trouble is not None:
+            self.health.failed(HOST, source=source, category="raised")
+        elif source in self._failing:
+            self.health.succeeded(HOST, source=source)
+        news = trouble is not None and source not in self._failing
+        (self._failing.discard if trouble is None else self._failing.add)(source)
+        return news
+
+
+def _said(error: BaseException) -> str:
+    """Return what an error says; asking it may fail too."""
+    try:
+        return str(error)
+    except BaseException as trouble:  # noqa: BLE001 - the text is made by the plugin's code
+        return f"its text cannot be read ({type_name(trouble)})"

@@ -1,0 +1,150 @@
+"""The host's side of `Report`: what a plugin says in one hook call."""
+
+from collections.abc import Callable, Iterable, Mapping
+from math import inf, isfinite
+
+import attrs
+
+from beaver_hooks.receipts.facts import clean, clean_name
+from beaver_hooks.receipts.private_texts import Private
+from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipts import Clip, Decision, Outcome
+from beaver_hooks.receipts.recorder import TRUST, Recorder
+from beaver_hostspecs import OutcomeKind
+
+MOST_EVENTS = 100
+"""Audit events that one call may cause; the next one is the last, and says that there were more. Health still moves."""
+
+TROUBLE = frozenset({OutcomeKind.FAILED, OutcomeKind.UNKNOWN})
+ARRIVED = frozenset({OutcomeKind.STORED, OutcomeKind.DUPLICATE, OutcomeKind.UPDATED, OutcomeKind.SUPERSEDED})
+REPORTED = "reported"
+"""The source of what a plugin says about itself with `degraded`."""
+
+
+@attrs.define(kw_only=True, eq=False)
+class HostReport:
+    """One call's report, written through to the recorder at once.
+
+    Attributes:
+        plugin: the plugin that reports.
+        hook: the hook that runs, or where else the report comes from.
+        recorder: where it goes.
+        account: the turn's account, or `None` outside turns.
+        deadline: when the call must be done, on the clock that `now` reads.
+        now: a clock that never runs backwards.
+        troubled: whether the call said that something is wrong; then its normal end is no success.
+    """
+
+    plugin: str
+    hook: str
+    recorder: Recorder
+    account: Account | None = None
+    deadline: float = inf
+    now: Callable[[], float] | None = None
+    troubled: bool = False
+    _events: int = 0
+
+    def remaining(self) -> float:
+        """Return the seconds until the deadline."""
+        return inf if self.now is None else max(0.0, self.deadline - self.now())
+
+    def event(self, name: str, /, **facts: object) -> None:
+        """Append an audit event."""
+        if self._may_speak():
+            self._say(str(name), facts)
+
+    def candidates(self, scored: Iterable[tuple[str, float | None]], /) -> None:
+        """Write down what was considered."""
+        pairs = [(str(identifier), _score(score)) for identifier, score in scored]
+        if self._is_late():
+            self._say_late("candidates", {"considered": len(pairs)})
+        elif self.account is not None:
+            self.account.plugins[self.plugin].consider(pairs)
+
+    def decision(self, gate: str, verdict: str, reason: str, /) -> None:
+        """Write down what a gate decided."""
+        if gate == TRUST and self.account is not None:
+            self.recorder.trust_left_out(self.plugin, self.account.turn.trust)
+        self._enter(Decision(gate=self._text(gate), verdict=self._text(verdict), reason=self._text(reason)))
+
+    def outcome(self, plane: str, kind: OutcomeKind | str, /, **facts: object) -> None:
+        """Write down how a write ended, and move the plugin's health by it."""
+        kind = OutcomeKind(kind)
+        plane = self._text(plane)
+        kept = clean(facts, private=self._private, identify=self.recorder.identify)
+        self._enter(Outcome(plane=plane, kind=kind.value, facts=kept))
+        if kind in TROUBLE:
+            self._trouble(source=plane, category=f"{plane}_{kind.value}")
+        elif kind in ARRIVED:
+            self._well(source=plane)
+
+    def clipped(self, what: str, shown: int, total: int, /) -> None:
+        """Write down that something was cut."""
+        self._enter(Clip(what=self._text(what), shown=int(shown), total=int(total)))
+
+    def notice(self, text: str, /) -> None:
+        """Keep a sentence for the person at the terminal."""
+        self.recorder.notice(self.plugin, str(text))
+
+    def degraded(self, category: str, /) -> None:
+        """Degrade the plugin's health until `recovered`."""
+        category = self._text(category)
+        if self._is_late():
+            self._say_late("degraded", {"category": category})
+        elif self.account is not None:
+            self.account.plugins[self.plugin].note(category)
+        self._trouble(source=REPORTED, category=category)
+
+    def recovered(self) -> None:
+        """Undo `degraded`."""
+        self._well(source=REPORTED)
+
+    def _may_speak(self) -> bool:
+        """Count what may end in an audit event; the first one too many says so, and is the last."""
+        self._events += 1
+        if self._events == MOST_EVENTS + 1:
+            self._say("report_flooded", {"limit": MOST_EVENTS})
+        return self._events <= MOST_EVENTS
+
+    def _trouble(self, *, source: str, category: str) -> None:
+        self.troubled = True
+        self.recorder.degraded(
+            self.plugin, source=source, category=category, account=self.account, audible=self._may_speak
+        )
+
+    def _well(self, *, source: str) -> None:
+        self.recorder.succeeded(self.plugin, source=source, account=self.account, audible=self._may_speak)
+
+    def _is_late(self) -> bool:
+        """Whether the receipt was closed; what comes now is an event, so that the receipt and its copy agree."""
+        return self.account is not None and self.account.state not in ("open", "pending")
+
+    def _say_late(self, what: str, facts: Mapping[str, object]) -> None:
+        if self._may_speak():
+            self._say("late_report", {**facts, "said": what})
+
+    @property
+    def _private(self) -> Private:
+        return self.account.private if self.account else Private()
+
+    def _say(self, name: str, facts: Mapping[str, object]) -> None:
+        identify = self.recorder.identify
+        name = clean_name(name, private=self._private, identify=identify)
+        facts = clean(facts, private=self._private, identify=identify)
+        self.recorder.event(name, facts, account=self.account, plugin=self.plugin, hook=self.hook)
+
+    def _enter(self, entry: Decision | Outcome | Clip) -> None:
+        if self._is_late():
+            parts = {name: part for name, part in attrs.asdict(entry).items() if name != "facts"}
+            self._say_late(type(entry).__name__.lower(), parts)
+        elif self.account is not None:
+            self.account.plugins[self.plugin].enter(entry)
+
+    def _text(self, text: str) -> str:
+        return self.recorder.text(str(text), self.account)
+
+
+def _score(score: float | None) -> float | None:
+    """Return the score, or `None` where it is none: no number that JSON lacks."""
+    number = None if score is None else float(score)
+    return number if number is not None and isfinite(number) else None

@@ -1,1 +1,0 @@
-"""Which plugins there are: found, checked, loaded, registered, removed."""

@@ -1,0 +1,330 @@
+"""What runs inside an open host: its parts, put together once per opening, so that two hosts share nothing."""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import attrs
+
+from beaver_hooks.audit.events import AuditSink
+from beaver_hooks.config import Config
+from beaver_hooks.file_trust import StateFiles
+from beaver_hooks.log import make_log
+from beaver_hooks.loop_affinity import Home
+from beaver_hooks.plugins.deadlines import HookDeadlines
+from beaver_hooks.plugins.entry_points import installed
+from beaver_hooks.plugins.hook_calls import Call, Calls
+from beaver_hooks.plugins.loader import Loader, Surroundings
+from beaver_hooks.plugins.modes import Preset
+from beaver_hooks.plugins.plan import make_plan
+from beaver_hooks.plugins.registry import Member, Registry
+from beaver_hooks.plugins.suspensions import Suspensions
+from beaver_hooks.plugins.watchdog import Watchdog
+from beaver_hooks.receipts.factory import SWITCH, open_books
+from beaver_hooks.receipts.recorder import HOST
+from beaver_hooks.turns.admission import Admission
+from beaver_hooks.turns.background import QUEUE, BackgroundCalls
+from beaver_hooks.turns.echo_filter import InjectedMemory
+from beaver_hooks.turns.lifecycle import Policy, Turns
+from beaver_hooks.turns.open_turns import TurnBook
+from beaver_hooks.turns.results import EVENT_LOOP, RecallJudge
+from beaver_hooks.turns.switch import FILE, MemorySwitch
+from beaver_hostspecs import Clock, DropReason, Services
+from beaver_hostspecs.naming import module_name
+
+T = TypeVar("T")
+
+GRACE = 0.05
+"""Seconds beyond the largest deadline that closing waits, so that a call that hangs is judged and not merely lost."""
+
+SWEEP_EVERY = 60.0
+"""Seconds between two looks for turns that nobody closed."""
+
+MOMENT = 0.05
+"""Seconds that cancelled calls have to end when the host closes, before they are counted as still running."""
+
+NOT_TO_BLAME = frozenset({"__main__", "beaver_hooks", "beaver_hostspecs"})
+"""Packages that are on every stack, or that hold more than plugins."""
+
+
+@attrs.frozen(kw_only=True)
+class Options:
+    """Everything that a host is made from.
+
+    Attributes:
+        config: the configuration.
+        discover: which entry points to load: those named, or all of them (`None`).
+        preset: what the memory mode decides.
+        mode: the memory mode, or `None` for a host without one.
+        plugins: plugin objects to register, by name.
+        fail_closed: which of those are fail-closed.
+        state_folder: where state is kept.
+        person_folder: where plugins keep what belongs to the person.
+        sinks: further audit sinks.
+        boundary: returns a turn's random boundary.
+    """
+
+    config: Config
+    discover: Collection[str] | None
+    preset: Preset
+    mode: str | None
+    plugins: Mapping[str, object]
+    fail_closed: Collection[str]
+    state_folder: Path
+    person_folder: Path
+    services: Services
+    environment: Mapping[str, str]
+    sinks: tuple[AuditSink, ...]
+    clock: Clock
+    boundary: Callable[[], str]
+
+
+class Engine:
+    """The parts of an open host, on the event loop it was made in."""
+
+    def __init__(self, options: Options, home: Home) -> None:
+        self.home = home
+        self.loop = asyncio.get_running_loop()
+        self.registry = Registry()
+        self._log = make_log()
+        self.record = open_books(options.state_folder, clock=options.clock, sinks=options.sinks, log=self._log)
+        self.recorder = self.record.recorder
+        settings = options.config.host
+        self.deadlines = HookDeadlines(default=settings.default_deadline_seconds, cap=settings.deadline_cap_seconds)
+        self.calls = Calls(self.loop, self.recorder, self.deadlines)
+        self.admission = Admission(
+            switch=self._make_switch(options.state_folder),
+            recorder=self.recorder,
+            patience=options.config.host.blocked_after_seconds,
+        )
+        self.suspensions = Suspensions(
+            recorder=self.recorder,
+            clock=options.clock,
+            deadlines=self.deadlines,
+            patience=options.config.host.blocked_after_seconds,
+        )
+        self.judge = RecallJudge(self.recorder, self.suspensions)
+        self.background = BackgroundCalls(
+            limit=settings.queue_limit,
+            registry=self.registry,
+            recorder=self.recorder,
+            receipts=self.record.receipts,
+            calls=self.calls,
+            judge=self.judge,
+        )
+        self.turns = self._make_turns(options)
+        self.loader = self._make_loader(options)
+        self._options = options
+        self._settings = options.config.host
+        self._watchdog = Watchdog(
+            loop=self.loop,
+            calls=self.calls,
+            patience=self._settings.blocked_after_seconds,
+            blame=self._blocked,
+            overran=self.suspensions.blocked,
+            packages=self._packages,
+            log=self._log,
+        )
+        self._sweeper: asyncio.TimerHandle | None = None
+
+    async def open(self) -> None:
+        """Load and start the plugins; if that fails, close everything and raise."""
+        try:
+            self._watchdog.start()
+            self._sweep()
+            await self._load()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Drop the open turns, drain the background, stop the plugins, write down what is left."""
+        self.turns.closing = True
+        for opened in self.turns.book:
+            self.turns.drop_now(opened, DropReason.ABANDONED)
+        try:
+            await self.background.backlog.drain(self.patience() + GRACE)
+        finally:
+            self.background.report_all_refused()
+            if lost := self.background.backlog.discard():
+                self.recorder.event("background_lost", {"count": lost, "why": "closing"}, loudly=True)
+            await self._finish()
+
+    async def register(self, name: str, plugin: object, *, fail_closed: bool) -> None:
+        """Bring a plugin into service; turns see it once it has started."""
+        self.turns.arriving.append(name)
+        try:
+            said = [each for each, closed in self._options.config.plugins.fail_closed.items() if closed]
+            member = await self.loader.bring_in(name, plugin, fail_closed=fail_closed or name in said)
+            self._review(member)
+            self.suspensions.lift(member, why="registered")
+        finally:
+            self.turns.arriving.remove(name)
+
+    async def unregister(self, name: str, *, drain: bool) -> None:
+        """Take a plugin out of service: effective at once for every open turn."""
+        member = self.registry.remove(name)
+        try:
+            self._cancel_recall(member)
+            if drain:
+                await self.background.backlog.drain_plugin(member, self.patience(member) + GRACE)
+        finally:
+            # Whoever is cancelled here has taken the plugin out all the same.
+            lost = self.background.backlog.discard(member)
+            self.recorder.event("plugin_unregistered", {"lost": lost}, plugin=name, loudly=lost > 0)
+            await self.loader.stop(member)
+
+    def patience(self, *members: Member) -> float:
+        """Return the longest deadline of the members' background hooks; of all members if none is given."""
+        return self.deadlines.longest_background(members or self.registry.members())
+
+    def _review(self, member: Member) -> None:
+        self.suspensions.review(member, implemented=self.registry.of(member, "before_prompt") is not None)
+
+    def _cancel_recall(self, member: Member) -> None:
+        for call in [each for each in self.calls.running.values() if each.hook == "before_prompt"]:
+            if call.implementation.member is member:
+                self.calls.abandon(call)
+
+    async def _load(self) -> None:
+        points = installed() if self._options.discover is None or self._options.discover else {}
+        config, names = self._options.config, self._options.discover
+        chosen = {name: point for name, point in points.items() if names is None or name in names}
+        plan = make_plan(
+            installed=chosen,
+            preset=self._options.preset,
+            disabled=config.plugins.disabled,
+            mode=self._options.mode,
+        )
+        self.recorder.renamed(config.renamed)
+        for name in set(config.plugins.disabled) - set(points) - set(self._options.plugins):
+            self._log.warning("disabled_plugin_unknown", plugin=name)
+        await self.loader.load(plan, points)
+        for name, plugin in self._options.plugins.items():
+            await self.loader.bring_in(name, plugin, fail_closed=name in self._options.preset.fail_closed)
+        for name in self._options.fail_closed:
+            self.registry.member(name)
+        for member in self.registry.members():
+            self._review(member)
+            # An earlier process may have ended with a full queue; ours is empty.
+            if self.recorder.health.is_at_fault(member.name, QUEUE):
+                self.recorder.succeeded(member.name, source=QUEUE)
+        self._check_sections(chosen, plan.disabled)
+
+    def _check_sections(self, points: Collection[str], disabled: Collection[str]) -> None:
+        members = self.registry.members()
+        claimed = {
+            each.info.settings_path or f"plugins.{each.name}": each.name for each in members if each.info.settings
+        }
+        there = {each.name for each in members}
+        self._options.config.check_sections(
+            claimed=claimed,
+            ignored={*disabled, *self._options.preset.blocked, *(set(points) - there)},
+            installed={*points, *there},
+        )
+
+    async def _finish(self) -> None:
+        try:
+            await self.loader.stop_all()
+        finally:
+            await self._write_down()
+
+    async def _write_down(self) -> None:
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        self._watchdog.stop()
+        await self._let_go()
+        if self.calls.abandoned:
+            facts = {"running": len(self.calls.abandoned), "in_all": self.calls.abandoned_count}
+            self.recorder.event("calls_abandoned", facts, loudly=True)
+        self.recorder.health.keep_all()
+        if self.record.trail is not None:
+            lost = await _aside(self.record.trail.close)
+            if lost:
+                # There is no trail left to say it in.
+                self._log.error("audit_lost", count=lost)
+
+    async def _let_go(self) -> None:
+        """Give what was cancelled a moment to end, so that only what hangs on is counted."""
+        await asyncio.sleep(0)  # the background's workers abandon their calls
+        if self.calls.running:
+            await asyncio.wait(self.calls.running, timeout=MOMENT)
+
+    def _make_turns(self, options: Options) -> Turns:
+        settings = options.config.host
+        return Turns(
+            registry=self.registry,
+            recorder=self.recorder,
+            receipts=self.record.receipts,
+            calls=self.calls,
+            suspensions=self.suspensions,
+            judge=self.judge,
+            background=self.background,
+            book=TurnBook(clock=options.clock, idle_seconds=settings.idle_turn_seconds),
+            injected=InjectedMemory(clock=options.clock, idle_seconds=settings.idle_turn_seconds),
+            admission=self.admission,
+            policy=Policy(
+                background=settings.background,
+                tokens_per_plugin=settings.reference_tokens,
+                boundary=options.boundary,
+            ),
+            clock=options.clock,
+            check=self.home.check,
+        )
+
+    def _make_switch(self, folder: Path) -> MemorySwitch:
+        def readable(well: bool) -> None:  # noqa: FBT001 - a callback's only argument
+            if well:
+                self.recorder.succeeded(HOST, source=SWITCH)
+            else:
+                self.recorder.degraded(HOST, source=SWITCH, category="unreadable")
+
+        switch = MemorySwitch(folder.absolute() / FILE, self.recorder.identify, readable)
+        # Asked once now, so that health says at once what an earlier host could not read, or that it can be read again.
+        if switch.is_readable() and self.recorder.health.is_at_fault(HOST, SWITCH):
+            self.recorder.succeeded(HOST, source=SWITCH)
+        return switch
+
+    def _make_loader(self, options: Options) -> Loader:
+        return Loader(
+            registry=self.registry,
+            recorder=self.recorder,
+            calls=self.calls,
+            surroundings=Surroundings(
+                config=options.config,
+                environment=options.environment,
+                mode=options.mode,
+                explicit=options.config.explicit,
+                state_folder=options.state_folder,
+                person_folder=options.person_folder,
+                services=options.services,
+                files=StateFiles(options.state_folder, options.environment),
+            ),
+        )
+
+    def _sweep(self) -> None:
+        self.turns.sweep()
+        self.turns.injected.sweep()
+        self._sweeper = self.loop.call_later(SWEEP_EVERY, self._sweep)
+
+    def _packages(self) -> dict[str, str]:
+        owners = {module_name(each.plugin).partition(".")[0]: each.name for each in self.registry.members()}
+        return {package: name for package, name in owners.items() if package not in NOT_TO_BLAME}
+
+    def _blocked(self, call: Call | None, plugin: str | None, seconds: float) -> None:
+        """Say who blocks the loop; called in the watchdog's thread while it is blocked."""
+        account = call.report.account if call else None
+        hook = call.hook if call else None
+        if plugin is not None:
+            self.recorder.health.failed(plugin, source=hook or EVENT_LOOP, category="blocked")
+        facts = {"seconds": round(seconds, 3)}
+        self.recorder.event("event_loop_blocked", facts, account=account, plugin=plugin, hook=hook, loudly=True)
+
+
+async def _aside(function: Callable[[], T]) -> T:
+    """Run a function that waits off the loop, or on it where the interpreter ends and has no more threads to give."""
+    try:
+        return await asyncio.to_thread(function)
+    except RuntimeError:
+        return function()

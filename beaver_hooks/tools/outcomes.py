@@ -1,0 +1,105 @@
+"""A call of a tool, a tool that is built in, and the outcome of a call."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import attrs
+from attrs import field
+
+from beaver_hostspecs import Turn, freeze, thaw
+from beaver_hostspecs.plugins import Allows, any_caller
+
+RunBuiltIn = Callable[[Mapping[str, Any], Turn], Awaitable[object]]
+
+NAMELESS = "nameless"
+"""What stands for a call's name or id where the model gave none."""
+
+
+@attrs.frozen(kw_only=True)
+class ToolCall:
+    """A call that the model asks for.
+
+    Attributes:
+        id: the provider's id of the call.
+        name: the tool.
+        arguments: the arguments as the model wrote them: JSON text, not checked yet.
+    """
+
+    id: str
+    name: str
+    arguments: str = field(repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class BuiltInTool:
+    """A tool of the agent's own. Its name is reserved: no plugin can take it.
+
+    Attributes:
+        name: what the model calls it.
+        description: what it does, for the model.
+        parameters: the JSON Schema of its arguments.
+        run: `async run(arguments, turn)`; what it returns goes to the model.
+        external: its output comes from outside: data that somebody else wrote.
+        private: its output must not be stored or sent anywhere.
+        allows: whether a caller may use it; it is neither offered to other callers nor run for them.
+        remembers: it tells what was said earlier, so it is out of service while memory is off.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any] = field(converter=freeze)
+    run: RunBuiltIn = field(repr=False)
+    external: bool = False
+    private: bool = False
+    allows: Allows = field(default=any_caller, repr=False)
+    remembers: bool = False
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The tool as providers want it."""
+        return {"name": self.name, "description": self.description, "parameters": thaw(self.parameters)}
+
+
+@attrs.frozen(kw_only=True)
+class ToolOutcome:
+    """What one call came to.
+
+    Attributes:
+        call: the call, as the model asked for it.
+        text: what the model is told, an error with its mark.
+        error: what went wrong, without the mark, or `None`.
+        arguments: what the tool was called with; empty where they could not be read.
+        duration: how long it took, reading the arguments included.
+        external: see `BuiltInTool`.
+        private: see `BuiltInTool`.
+    """
+
+    call: ToolCall
+    text: str = field(repr=False)
+    error: str | None = field(default=None, repr=False)
+    arguments: Mapping[str, Any] = field(factory=dict, converter=freeze, repr=False)
+    duration: timedelta = timedelta()
+    external: bool = False
+    private: bool = False
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What to tell the plugins: `await turn.tool_result(**outcome.fields)`.
+
+        The output is the text that the model got, so that nothing in it is a plugin's own object.
+        """
+        return {
+            "tool": self.call.name or NAMELESS,
+            "call_id": self.call.id or NAMELESS,
+            "arguments": self.arguments,
+            "output": None if self.error is not None else self.text,
+            "error": self.error,
+            "duration": self.duration,
+            "external": self.external,
+            "private": self.private,
+        }
+
+
+OnTool = Callable[[ToolOutcome], None]
+"""Called with what each tool call came to, in the order of the calls."""

@@ -1,0 +1,283 @@
+"""The life of every turn: opened once, then committed once or dropped once."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import copy_context
+from typing import Any
+
+import attrs
+
+from beaver_hooks.plugins.hook_calls import Calls
+from beaver_hooks.plugins.registry import Implementation, Member, Registry
+from beaver_hooks.plugins.suspensions import Suspensions
+from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipt_store import ReceiptStore
+from beaver_hooks.receipts.receipts import Decision, Receipt
+from beaver_hooks.receipts.recorder import TRUST, Recorder
+from beaver_hooks.turns.admission import Admission
+from beaver_hooks.turns.background import BackgroundCalls
+from beaver_hooks.turns.backlog import Job
+from beaver_hooks.turns.context import Answers, Block, Recall, UnrenderableError, compose
+from beaver_hooks.turns.echo_filter import InjectedMemory
+from beaver_hooks.turns.ids import is_ours
+from beaver_hooks.turns.open_turn import OpenTurn
+from beaver_hooks.turns.open_turns import TurnBook
+from beaver_hooks.turns.results import RecallJudge
+from beaver_hooks.turns.validation import checked
+from beaver_hostspecs import Answer, Clock, DropReason, HostNotOpen, Message, ToolResult, Turn, TurnClosed
+from beaver_hostspecs.rendering import check_boundary
+
+OFF = Decision(gate="memory", verdict="off", reason="memory is off for this session")
+
+
+@attrs.frozen(kw_only=True)
+class Policy:
+    """What the host's settings say about turns.
+
+    Attributes:
+        background: whether work after the answer is done in the background; else `commit` waits for it.
+        tokens_per_plugin: how much of the context one plugin's references may take.
+        boundary: returns a turn's random boundary.
+    """
+
+    background: bool
+    tokens_per_plugin: int
+    boundary: Callable[[], str]
+
+
+class Turns:
+    """Runs turns over the registered plugins, on the event loop it was made in.
+
+    Attributes:
+        arriving: names of plugins that are registered and have not started yet; no turn sees them.
+        closing: whether the host closes; a turn that is just being opened comes to nothing.
+    """
+
+    def __init__(
+        self,
+        *,
+        registry: Registry,
+        recorder: Recorder,
+        receipts: ReceiptStore,
+        calls: Calls,
+        suspensions: Suspensions,
+        judge: RecallJudge,
+        background: BackgroundCalls,
+        book: TurnBook,
+        injected: InjectedMemory,
+        admission: Admission,
+        policy: Policy,
+        clock: Clock,
+        check: Callable[[], None],
+    ) -> None:
+        self.book = book
+        self.injected = injected
+        self._background = background
+        self._registry = registry
+        self._recorder = recorder
+        self._receipts = receipts
+        self._judge = judge
+        self._calls = calls
+        self._suspensions = suspensions
+        self._admission = admission
+        self._policy = policy
+        self._clock = clock
+        self._check = check
+        self.arriving: list[str] = []
+        self.closing = False
+
+    async def open(self, turn: Turn, *, supersedes: str | None = None) -> OpenTurn:
+        """Open a turn and ask every plugin for its contribution; none while memory is off."""
+        self.sweep()
+        if supersedes is not None:
+            self._supersede(supersedes)
+        opened = self._enter(turn)
+        account = opened.account
+        try:
+            calls = [self._calls.begin_hook(each, {"turn": turn}, account=account) for each in self._admitted(opened)]
+            results = await self._calls.settle(calls)
+            self._ensure_open(opened)
+            answers = self._judge.answers(
+                [each for each in results if self._registry.holds(each.call.implementation.member)], account
+            )
+            opened.recall = self._compose(answers, opened)
+        except BaseException as error:
+            self._close(opened, "on_turn_dropped", reason=_why(error))
+            raise
+        return opened
+
+    def _ensure_open(self, opened: OpenTurn) -> None:
+        if self.closing:
+            raise HostNotOpen("the host was closed while the turn was being opened")
+        if not self.book.holds(opened):
+            raise TurnClosed("the turn was closed while it was being opened")
+
+    async def tool_result(self, opened: OpenTurn, fields: Mapping[str, Any]) -> bool:
+        """Tell the plugins about a tool call."""
+        result = checked(ToolResult, **fields)
+        if not self.book.holds(opened):
+            return False
+        self.book.touch(opened)
+        self._enqueue(opened, "on_tool_result", {"result": result})
+        await self._wait_unless_background(opened)
+        return True
+
+    async def commit(
+        self, opened: OpenTurn, answer: str | Answer, *, messages: Iterable[Message], stored: bool | None
+    ) -> bool:
+        """Close a turn with its answer."""
+        if not isinstance(answer, Answer):
+            said = checked(tuple, messages) or _exchange(opened.turn, answer)
+            answer = checked(Answer, text=answer, when=self._clock.now(), messages=said, stored=stored)
+        closed = self._close(opened, "after_prompt", answer=answer)
+        await self._wait_unless_background(opened)
+        return closed
+
+    async def drop(self, opened: OpenTurn, reason: DropReason | str) -> bool:
+        """Close a turn without an answer."""
+        closed = self._close(opened, "on_turn_dropped", reason=checked(DropReason, reason))
+        await self._wait_unless_background(opened)
+        return closed
+
+    def drop_now(self, opened: OpenTurn, reason: DropReason) -> bool:
+        """Close a turn without an answer and without ever waiting: for those who must not."""
+        return self._close(opened, "on_turn_dropped", reason=reason)
+
+    def sweep(self) -> None:
+        """Drop the turns that nobody closed in time."""
+        for opened in self.book.overdue():
+            self.drop_now(opened, DropReason.ABANDONED)
+
+    def receipt_of(self, account: Account) -> Receipt:
+        """Return a turn's receipt as it stands."""
+        return self._receipts.receipt_of(account)
+
+    def _enter(self, turn: Turn) -> OpenTurn:
+        account = Account(
+            turn=turn,
+            recorded=turn.id if is_ours(turn.id) else self._recorder.identify(turn.id),
+            session=self._recorder.identify(turn.session),
+            opened=self._clock.now(),
+        )
+        members = self._participants(turn, account)
+        opened = OpenTurn(turn=turn, turns=self, account=account, members=members, check=self._check)
+        self.book.enter(opened)
+        return opened
+
+    def _participants(self, turn: Turn, account: Account) -> tuple[Member, ...]:
+        """Return the plugins that take part in a turn, and write down what is left out."""
+        there = tuple([each for each in self._registry.members() if each.name not in self.arriving])
+        if self._admission.is_off(turn):
+            for each in there:
+                account.plugins[each.name].enter(OFF)
+            return ()
+        for each in there:
+            if withheld := self._admission.withheld(each, turn):
+                account.plugins[each.name].enter(
+                    Decision(gate=TRUST, verdict="not_offered", reason=", ".join(withheld))
+                )
+                self._recorder.trust_left_out(each.name, turn.trust)
+        return there
+
+    def _admitted(self, opened: OpenTurn) -> list[Implementation]:
+        """Return whose recall the turn waits for; what is suspended is left out of it, and probed once it is time."""
+        admitted = []
+        for each in self._registry.implementations("before_prompt"):
+            if each.member not in opened.members:
+                continue
+            admission = self._suspensions.admit(each.member)
+            if admission.left_out is None:
+                admitted.append(each)
+                continue
+            opened.account.plugins[each.member.name].enter(admission.left_out)
+            if admission.probe:
+                self._probe(each, opened)
+        return admitted
+
+    def _probe(self, implementation: Implementation, opened: OpenTurn) -> None:
+        """Call a suspended hook in the background; what it says is in the audit trail, and in no receipt."""
+        known = opened.account
+        account = Account(turn=opened.turn, recorded=known.recorded, session=known.session, opened=known.opened)
+        arguments = {"turn": opened.turn}
+        job = Job(
+            implementation=implementation, account=account, arguments=arguments, context=copy_context(), probe=True
+        )
+        self._background.probe(job)
+
+    def _supersede(self, turn_id: str) -> None:
+        if (opened := self.book.get(turn_id)) is not None:
+            self.drop_now(opened, DropReason.ABANDONED)
+
+    def _compose(self, answers: Answers, opened: OpenTurn) -> Recall:
+        account = opened.account
+        members = [each for each in opened.members if self._registry.holds(each)]
+        rules = tuple([Block(plugin=each.name, text=rule) for each in members for rule in each.info.rules])
+        if not answers:
+            return Recall(rules=rules)
+        boundary = checked(check_boundary, self._policy.boundary())
+        while True:
+            try:
+                recall, shares = compose(
+                    answers,
+                    rules=rules,
+                    boundary=boundary,
+                    limit=self._policy.tokens_per_plugin,
+                    budget=account.turn.budget,
+                )
+                break
+            except UnrenderableError as error:
+                self._judge.unrenderable(error.plugin, account, error.__cause__ or error)
+                answers = [pair for pair in answers if pair[0] != error.plugin]
+        shown = [share.rendered.texts for share in shares.values() if share.rendered]
+        if shown:
+            self.injected.remember(account.turn.session, account.turn.id, [text for texts in shown for text in texts])
+        for plugin, share in shares.items():
+            self._judge.write_down(plugin, share, account)
+        return recall
+
+    def _close(self, opened: OpenTurn, hook: str, **arguments: Any) -> bool:
+        if not self.book.close(opened):
+            return False
+        account = opened.account
+        # If it is still being opened, nobody waits for what its plugins recall.
+        for call in [each for each in self._calls.running.values() if each.report.account is account]:
+            if call.hook == "before_prompt":
+                self._calls.abandon(call)
+        account.closed = self._clock.now()
+        account.reason = arguments.get("reason")
+        if (answer := arguments.get("answer")) is not None:
+            account.private.hear(answer.text)
+        self._enqueue(opened, hook, arguments)
+        name = "turn_dropped" if account.reason else "turn_committed"
+        facts = {"reason": account.reason and account.reason.value, "plugins": len(opened.members)}
+        self._recorder.event(name, facts, account=account)
+        self._receipts.keep(account)
+        return True
+
+    def _enqueue(self, opened: OpenTurn, hook: str, arguments: Mapping[str, Any]) -> None:
+        """Queue a hook for every plugin that was there when the turn was opened and still is, unless memory is off."""
+        if hook != "on_turn_dropped" and self._admission.is_off(opened.turn):
+            return
+        context = copy_context()
+        for each in self._registry.implementations(hook):
+            if each.member in opened.members:
+                job = Job(
+                    implementation=each,
+                    account=opened.account,
+                    arguments={"turn": opened.turn, **arguments},
+                    context=context.copy(),
+                )
+                self._background.put(job)
+
+    async def _wait_unless_background(self, opened: OpenTurn) -> None:
+        if not self._policy.background:
+            await self._background.wait(opened.account)
+
+
+def _exchange(turn: Turn, answer: str) -> tuple[Message, ...]:
+    said = checked(Message, role="user", text=turn.prompt, when=turn.when)
+    return (said, checked(Message, role="assistant", text=answer))
+
+
+def _why(error: BaseException) -> DropReason:
+    return DropReason.CANCELLED if isinstance(error, asyncio.CancelledError) else DropReason.FAILED

@@ -1,0 +1,128 @@
+"""Judges what hook calls came to: an answer, nothing, or a failure that is written down."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from itertools import islice
+from typing import cast
+
+import attrs
+
+from beaver_hooks.plugins.hook_calls import Category, Result
+from beaver_hooks.plugins.suspensions import Suspensions
+from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipts import Clip, Decision
+from beaver_hooks.receipts.recorder import Recorder
+from beaver_hooks.turns.context import MOST_ITEMS, Answers, Share, is_too_large
+from beaver_hostspecs import Contribution, Hint, PluginFailed, Reference
+from beaver_hostspecs.naming import type_name
+
+PLAIN = frozenset({str, int, float, bool, datetime, tuple, type(None)})
+"""What the fields of references and hints may be: exactly these, so that no plugin's code runs when they are read."""
+
+EVENT_LOOP = "event_loop"
+"""The source of a plugin's fault that it blocked the event loop outside its hooks."""
+
+
+class Judge:
+    """Writes down what calls came to."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def background(self, result: Result, account: Account) -> None:
+        """Judge a call whose hook answers nothing."""
+        category = result.category or (None if result.value is None else "wrong_type")
+        self.judge(result, category, account)
+
+    def judge(self, result: Result, category: Category | None, account: Account) -> None:
+        """Write down how a call ended, and how long it took."""
+        call = result.call
+        ended = call.deadline if call.ended is None else call.ended
+        account.plugins[call.plugin].spend(call.hook, ended - call.started)
+        if category is not None:
+            self._recorder.failed(call.plugin, hook=call.hook, category=category, account=account, error=result.error)
+        elif not (call.report.troubled or call.blocked):
+            self._recorder.succeeded(call.plugin, source=call.hook, account=account)
+            if self._recorder.health.is_at_fault(call.plugin, EVENT_LOOP):
+                self._recorder.succeeded(call.plugin, source=EVENT_LOOP, account=account)
+
+
+class RecallJudge(Judge):
+    """Turns results of `before_prompt` into answers and failures, and suspends plugins that fail again and again."""
+
+    def __init__(self, recorder: Recorder, suspensions: Suspensions) -> None:
+        super().__init__(recorder)
+        self._suspensions = suspensions
+
+    def answers(self, results: Iterable[Result], account: Account) -> Answers:
+        """Return what each plugin contributes; a failure of a fail-closed plugin is raised after all are judged."""
+        answers: list[tuple[str, Contribution]] = []
+        fatal: BaseException | None = None
+        for result in results:
+            category = self.recall(result, account)
+            if category is not None and result.call.implementation.member.fail_closed:
+                fatal = fatal or _fatal(result, category)
+            elif category is None and result.value is not None:
+                answers.append((result.call.plugin, cast("Contribution", result.value)))
+        if fatal is not None:
+            raise fatal
+        return answers
+
+    def recall(self, result: Result, account: Account, *, probe: bool = False) -> Category | None:
+        """Judge one call, which may be the `probe` of a suspended plugin; return how it failed, if it did."""
+        category = result.category or _misfit(result.value)
+        if category is None:
+            # First, as the success of a suspended hook clears no fault.
+            self._suspensions.answered(result.call, account, probe=probe)
+        self.judge(result, category, account)
+        if category is not None:
+            self._suspensions.failed(result.call, category, account, probe=probe)
+        return category
+
+    def unrenderable(self, plugin: str, account: Account, error: BaseException) -> None:
+        """Write down that a contribution looks right and cannot be rendered."""
+        self._recorder.failed(plugin, hook="before_prompt", category="wrong_type", account=account, error=error)
+
+    @staticmethod
+    def write_down(plugin: str, share: Share, account: Account) -> None:
+        """Write down what a plugin added to the context."""
+        part = account.plugins[plugin]
+        part.blocks, part.tokens, part.injected = share.blocks, share.tokens, share.injected
+        total = share.rendered.total if share.rendered else share.offered
+        if len(share.injected) < total:
+            part.enter(Clip(what="references", shown=len(share.injected), total=total))
+        if share.rendered is not None and share.rendered.cut:
+            part.enter(Decision(gate="budget", verdict="cut", reason="a reference is longer than what is left"))
+
+
+def _misfit(value: object) -> Category | None:
+    if value is None:
+        return None
+    if type(value) is not Contribution or not _is_whole(value):  # a subclass could answer anything to anybody
+        return "wrong_type"
+    return "too_large" if is_too_large(value) else None
+
+
+def _is_whole(contribution: Contribution) -> bool:
+    """Whether every part is exactly what the contract says, so that looking at it runs no code of the plugin."""
+    for name, kind in (("blocks", str), ("references", Reference), ("hints", Hint)):
+        part = getattr(contribution, name, None)
+        if type(part) is not tuple:
+            return False
+        fields = [] if kind is str else [each.name for each in attrs.fields(cast("type[attrs.AttrsInstance]", kind))]
+        for item in islice(part, MOST_ITEMS):  # those beyond are refused unseen
+            if type(item) is not kind or not all(type(getattr(item, each, item)) in PLAIN for each in fields):
+                return False
+    return True
+
+
+def _fatal(result: Result, category: Category) -> BaseException:
+    """Return what `open_turn` raises: the plugin's own error unchanged, or one that says what it did."""
+    if result.error is not None and issubclass(type(result.error), Exception):
+        return result.error
+    plugin = result.call.plugin
+    kind = f" ({type_name(result.error)})" if result.error else ""
+    return PluginFailed(
+        f"plugin `{plugin}` failed in before_prompt: {category}{kind}; it is fail-closed, so the turn was dropped",
+        plugin=plugin,
+    )

@@ -1,0 +1,106 @@
+"""Runs a plugin's tool outside of any turn, for hosts that only pull and never see what is said.
+
+The tool gets a turn as any other, with an empty prompt. Nobody opens it: it is in no book, no hook hears of it, nothing
+is committed or dropped, and there is no receipt. What the tool reports, and how it ended, is one audit event.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from beaver_hooks.plugins.registry import Registry
+from beaver_hooks.receipts.receipt_builder import Account, PluginAccount
+from beaver_hooks.receipts.receipts import Clip, Decision, Outcome
+from beaver_hooks.receipts.recorder import Recorder
+from beaver_hooks.turns.ids import is_ours
+from beaver_hooks.turns.lifecycle import Turns
+from beaver_hooks.turns.open_turn import OpenTurn
+from beaver_hooks.turns.tools import Offers
+from beaver_hostspecs import Clock, Turn, freeze
+
+EVENT = "tool_used"
+MOST_LEVELS = 100
+"""How deep the texts of arguments are looked for."""
+
+
+@attrs.frozen(kw_only=True)
+class LoneTools:
+    """The tools of the plugins that are in service.
+
+    Attributes:
+        check: raises what is wrong with how the host is used.
+    """
+
+    registry: Registry
+    recorder: Recorder
+    turns: Turns
+    offers: Offers
+    clock: Clock
+    check: Callable[[], None]
+
+    async def use(self, turn: Turn, name: str, arguments: Mapping[str, Any]) -> object:
+        """Run a tool and return what it returns; raises what `Offers.run_tool` does."""
+        opened = self._unentered(turn)
+        account = opened.account
+        given = freeze(arguments)
+        for text in _texts(given):
+            account.private.hear(text)
+        owner = next((each for each in opened.members if any(tool.name == name for tool in each.tools)), None)
+        ended = "failed"
+        try:
+            value = await self.offers.run_tool(opened, name, given)
+            ended = "returned"
+        except asyncio.CancelledError:
+            ended = "cancelled"
+            raise
+        finally:
+            # From now on a report is late: it becomes an audit event of its own.
+            account.closed = self.clock.now()
+            if owner is not None:
+                self._write_down(account, owner.name, name, ended)
+        return value
+
+    def _unentered(self, turn: Turn) -> OpenTurn:
+        """Return a handle for the tool's call, in no book: nobody can find, commit or drop it."""
+        account = Account(
+            turn=turn,
+            recorded=turn.id if is_ours(turn.id) else self.recorder.identify(turn.id),
+            session=self.recorder.identify(turn.session),
+            opened=self.clock.now(),
+        )
+        members = tuple(each for each in self.registry.members() if each.name not in self.turns.arriving)
+        return OpenTurn(turn=turn, turns=self.turns, account=account, members=members, check=self.check)
+
+    def _write_down(self, account: Account, plugin: str, tool: str, ended: str) -> None:
+        hook = f"tool:{tool}"
+        facts = {"tool": tool, "ended": ended, **_reported(account.plugins[plugin], hook)}
+        self.recorder.event(EVENT, facts, account=account, plugin=plugin, hook=hook)
+
+
+def _reported(part: PluginAccount, hook: str) -> dict[str, object]:
+    """Return what a tool has reported, as flat facts; what there is none of is left out."""
+    entries = tuple(part.entries)
+    facts: dict[str, object] = {
+        "milliseconds": round(part.seconds.get(hook, 0.0) * 1000, 3),
+        "outcomes": [f"{each.plane}:{each.kind}" for each in entries if isinstance(each, Outcome)],
+        "decisions": [f"{each.gate}:{each.verdict}" for each in entries if isinstance(each, Decision)],
+        "clipped": [each.what for each in entries if isinstance(each, Clip)],
+        "considered": part.considered,
+    }
+    return {name: fact for name, fact in facts.items() if fact not in ([], 0)}
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield the texts in a tool's arguments: what somebody said, and so no fact may give it away."""
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        yield from (each for each in level if isinstance(each, str))
+        level = [item for each in level for item in _items(each)]
+
+
+def _items(value: object) -> tuple[object, ...]:
+    if isinstance(value, Mapping):
+        return tuple(value.values())
+    return tuple(value) if isinstance(value, list | tuple) else ()
