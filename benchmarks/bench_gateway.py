@@ -22,7 +22,7 @@ from beaver_hooks import Host
 from beaver_hooks.config import Config, parse_config
 from beaver_hooks_gateway import Gateway, GatewaySettings
 from beaver_hooks_gateway.testing import FakeGateway, Fault
-from beaver_hooks_gateway.wire import Body, Identity, add_body, encode, flush_body, search_body
+from beaver_hooks_gateway.wire import Body, add_body, encode, flush_body, search_body
 from beaver_hostspecs import Setup
 from beaver_hostspecs.testing import RecordingReport, make_answer, make_turn
 
@@ -50,9 +50,8 @@ async def compare(gateway: FakeGateway, folder: Path) -> dict[str, float]:
     settings = GatewaySettings(base_url=gateway.base_url, user_id=gateway.user_id, user_key=gateway.user_key)
     plugin = Gateway()
     plugin.configure(Setup(settings=settings, state_folder=folder, report=RecordingReport()))
-    who = Identity(user_id=gateway.user_id, user_key=gateway.user_key, app_id="default", project_id="default")
-    found = search_body(who, session=TURN.session, query=TURN.prompt, scope=settings.scope, top_k=8)
-    added, flushed = add_body(who, TURN, ANSWER), flush_body(who, session=TURN.session)
+    found = search_body(settings, session=TURN.session, query=TURN.prompt, top_k=8)
+    added, flushed = add_body(settings, TURN, ANSWER), flush_body(settings, session=TURN.session)
     url = f"{gateway.base_url}/memories"
     async with (
         httpx.AsyncClient(trust_env=False) as kept,

@@ -20,6 +20,7 @@ _STATUSES = MappingProxyType(
 _BROKEN: MappingProxyType[str, tuple[Category, str, str]] = MappingProxyType(
     {
         "connection": ("unavailable", "cannot be reached", f"Check {_SECTION}.baseUrl, the network, and that it runs."),
+        "dns": ("unavailable", "has a name that cannot be resolved", f"Check {_SECTION}.baseUrl and the network."),
         "connect_timeout": ("timeout", "does not take connections", f"Check {_SECTION}.baseUrl, and that it runs."),
         "tls": ("unavailable", "has no certificate that is trusted", f"Check {_SECTION}.baseUrl and its certificate."),
         "truncated": ("unavailable", "stopped in the middle of its answer", "Try again, and check the network."),
@@ -34,7 +35,7 @@ def broken(provider: str, what: str, seconds: float) -> EmbeddingError:
 
     Args:
         provider: who was asked.
-        what: `timeout`, `connection`, `connect_timeout`, `tls`, `truncated`, `too_large` or `encoded`.
+        what: the `failure` of a `beaver_toolkit.http.Reply`.
         seconds: how long it might have taken.
     """
     if what == "timeout":
