@@ -115,7 +115,7 @@ class PlainClient(httpx.AsyncClient):
     def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
         super().__init__(transport=transport, trust_env=False, timeout=None)
 
-    @property  # type: ignore[misc] # there is nothing to set
+    @property  # type: ignore[misc] # it cannot be set
     def cookies(self) -> httpx.Cookies:
         """Always none."""
         return NO_COOKIES
@@ -167,7 +167,9 @@ class BoundedClient:
         finally:
             if response is not None:
                 await response.aclose()
-        return Reply(failure=failure) if response is None else Reply(status=response.status_code, failure="truncated")
+        if response is None or failure == "timeout":
+            return Reply(failure=failure)
+        return Reply(status=response.status_code, failure="truncated")
 
 
 @contextlib.contextmanager

@@ -63,7 +63,7 @@ class SyncPlainClient(httpx.Client):
     def __init__(self, transport: httpx.BaseTransport, *, timeout: httpx.Timeout) -> None:
         super().__init__(transport=transport, trust_env=False, timeout=timeout)
 
-    @property  # type: ignore[misc] # there is nothing to set
+    @property  # type: ignore[misc] # it cannot be set
     def cookies(self) -> httpx.Cookies:
         """Always none."""
         return NO_COOKIES

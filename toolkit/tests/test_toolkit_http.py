@@ -230,7 +230,7 @@ async def test_the_log_of_httpx(kind, httpx_mock, caplog):
 
 @both
 async def test_other_errors_get_out(kind, httpx_mock):
-    """An error that is none of HTTP is not taken for a failure of the server."""
+    """An error that does not come from HTTP is not taken for a failure of the server."""
     httpx_mock.add_exception(ZeroDivisionError())
     with pytest.raises(ZeroDivisionError):
         await ask(kind, "http://127.0.0.1:9")

@@ -1,4 +1,4 @@
-"""Names are looked up where that disturbs nobody, and addresses tried in turn."""
+"""Names are looked up without delaying other calls, and addresses tried in turn."""
 
 import asyncio
 import socket
@@ -53,7 +53,7 @@ async def test_addresses(lookups):
 
 
 async def test_one_lookup_at_a_time(lookups):
-    """Who asks for a name that is being looked up waits for that lookup; the next one is a new one."""
+    """Callers share a lookup of the name that runs; the next one is a new one."""
     resolver = Resolver()
     found = await asyncio.gather(*[resolver.addresses("gateway.example", 80) for _ in range(20)])
 

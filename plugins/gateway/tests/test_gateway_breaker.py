@@ -50,7 +50,7 @@ def test_kept_and_read(failures, until, reason):
     ],
 )
 def test_what_cannot_be_read_counts_as_closed(value):
-    """Whatever else a file holds shuts nobody out."""
+    """A breaker is closed whatever else its file holds."""
     assert CLOSED == from_json(value)
 
 
@@ -111,7 +111,7 @@ async def test_processes_share_it(make_breaker):
 
 
 async def test_a_refusal_closes_it(make_breaker):
-    """An answer that refuses is an answer: whoever gives it costs nobody a deadline."""
+    """A refusal is an answer: it costs no deadline."""
     breaker = make_breaker()
     await breaker.failed(TIMEOUT)
     assert not await breaker.failed(from_status("search", 422))
@@ -139,7 +139,7 @@ async def test_without_a_policy_everything_passes(make_breaker, tmp_path):
 
 
 async def test_without_a_folder_only_the_sharing_is_lost(make_breaker, tmp_path):
-    """A folder that is not there costs nobody the breaker of their own process."""
+    """Without its folder a process has a breaker of its own."""
     breaker = await opened(make_breaker(folder=tmp_path / "none"))
     assert "timeout" == await breaker.refusal()
     await breaker.answered()
@@ -161,14 +161,14 @@ async def test_without_a_folder_only_the_sharing_is_lost(make_breaker, tmp_path)
     ],
 )
 def test_a_torn_file_counts_as_closed(tmp_path, content):
-    """What cannot be read shuts nobody out."""
+    """A breaker is closed where its file is damaged."""
     (tmp_path / FILE).write_bytes(content)
 
     assert CLOSED == read(tmp_path, default=State(failures=1))
 
 
 def test_the_file_is_private(tmp_path):
-    """Nobody else may read or write it."""
+    """Other users may neither read nor write it."""
     write(tmp_path, State(failures=1))
 
     assert (0o600, State(failures=1)) == ((tmp_path / FILE).stat().st_mode & 0o777, read(tmp_path))
@@ -248,7 +248,7 @@ async def test_a_disk_that_hangs(make_breaker, monkeypatch):
 
 
 async def test_an_opening_that_came_too_late_to_say_is_said_next(make_breaker, monkeypatch):
-    """Whoever opens it without waiting for that leaves saying so to the next one who fails."""
+    """An opening that a failed search did not wait for is reported by the next one that fails."""
     going, real = threading.Event(), shared_breaker.change
 
     def hanging(*arguments, **keywords):
@@ -264,7 +264,7 @@ async def test_an_opening_that_came_too_late_to_say_is_said_next(make_breaker, m
 
 
 async def test_a_disk_that_hangs_at_the_start(make_breaker, monkeypatch):
-    """What is not read in time counts as closed."""
+    """A breaker is closed where its file is not read in time."""
     going = threading.Event()
     monkeypatch.setattr(shared_breaker, "read", lambda *_, **__: going.wait())
     monkeypatch.setattr(shared_breaker, "PATIENCE", 0.01)
@@ -325,7 +325,7 @@ async def test_a_file_that_is_none(make_breaker, tmp_path, kind, shared):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders here")
-def test_a_pipe_that_somebody_reads(tmp_path):
+def test_a_pipe_that_is_read(tmp_path):
     """Nothing is written into a pipe either."""
     os.mkfifo(tmp_path / FILE)
     descriptor = os.open(tmp_path / FILE, os.O_RDONLY | os.O_NONBLOCK)

@@ -51,7 +51,7 @@ async def test_a_ping_that_fails(gateway, settings, tmp_path, canary):
 
 
 async def test_without_credentials(tmp_path):
-    """Without credentials there is nobody to ask."""
+    """Without credentials the error names the first missing field."""
     with pytest.raises(ConfigurationError) as caught:
         await ping(GatewaySettings(), tmp_path)
 
@@ -77,7 +77,7 @@ async def test_a_search_that_finds_nothing(gateway, settings):
 
 
 async def test_status(gateway, settings, tmp_path, canary):
-    """The status shows the settings and the breaker, never the key, and asks nobody."""
+    """The status shows the settings and the breaker, never the key, and touches no network."""
     text = await status(settings, tmp_path)
 
     assert [

@@ -39,7 +39,7 @@ async def test_https_with_a_certificate_of_ones_own(server_tls, ca_bundle, make_
         await client.close()
 
 
-async def test_https_with_a_certificate_that_nobody_vouches_for(server_tls, make_client):
+async def test_https_with_a_certificate_that_is_not_trusted(server_tls, make_client):
     """A certificate that is not trusted ends the connection before anything is sent."""
     async with FakeGateway(tls=server_tls) as gateway:
         client = make_client(gateway)
@@ -145,7 +145,7 @@ async def test_nothing_is_sent_twice(gateway, make_client, fault):
 
 
 async def test_an_add_that_was_sent_and_not_answered(gateway, make_client):
-    """Once a body went out, nobody knows; before that, somebody does."""
+    """Once its body went out, the outcome of an add is unknown; before that, it has failed."""
     client = make_client(gateway)
     gateway.misbehave("add", Fault.READ_TIMEOUT)
     sending = Sending()

@@ -34,7 +34,7 @@ def lookups(monkeypatch):
 
 
 async def test_the_next_address_is_tried(gateway, lookups, make_client):
-    """An address where nobody listens costs nothing but its try; the name goes on being the name."""
+    """An address that refuses connections costs its try alone; the header names the host and not the address."""
     client = make_client(gateway, base_url=f"http://two.example:{gateway.port}", allow_insecure_http=True)
     await client.search(session="s1", query="a", seconds=5.0)
 
@@ -42,7 +42,7 @@ async def test_the_next_address_is_tried(gateway, lookups, make_client):
 
 
 async def test_a_lookup_that_hangs(lookups, make_client):
-    """It costs a request its own deadline, and the loop's own threads are nobody else's."""
+    """It costs a request its own deadline, and the loop's own threads stay free."""
     async with FakeGateway() as gateway:
         client = make_client(gateway, base_url="https://hangs.example")
         calls = [client.search(session="s1", query="a", seconds=0.1) for _ in range(40)]

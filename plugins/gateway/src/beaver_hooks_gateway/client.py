@@ -61,8 +61,8 @@ class GatewayClient:
 
     Args:
         settings: of the gateway.
-        factory: makes the `httpx.AsyncClient` of each operation, which is closed with this. The usual one keeps
-            rule 2; with another one cookies, proxies and the environment are the affair of its clients.
+        factory: makes the `httpx.AsyncClient` of each operation, which is closed with this. With a factory of your own
+            rule 2 holds except for proxies and credentials: those are up to its clients.
 
     Raises:
         ConfigurationError: the address or the file of certificates cannot be used.

@@ -82,7 +82,7 @@ class GatewayError(PluginError):
 
     @property
     def credentials(self) -> bool:
-        """Whether the gateway does not accept who asks."""
+        """Whether the gateway does not accept the credentials."""
         return self.category in _CREDENTIALS
 
 

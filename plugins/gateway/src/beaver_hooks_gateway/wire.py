@@ -1,4 +1,4 @@
-"""What goes to a gateway and what comes back. Pure: no network.
+"""The bodies of requests and answers. Pure: no network.
 
 1. The three request bodies have exactly the fields that a gateway expects, in a fixed order.
 2. The credential stays a `Secret` until `encode` writes the bytes.
@@ -7,7 +7,7 @@
    that a gateway's 128 characters do not hold is sent as a hash of it, always the same.
 5. Of a result six fields are read; whatever else a gateway sends is dropped. A field of another type counts as absent.
 6. A result without a text that says anything is no result. Whether that happened is counted.
-7. NaN, a field that is given twice and half a surrogate pair make the whole answer malformed: nobody guesses.
+7. NaN, a field that is given twice and half a surrogate pair make the whole answer malformed.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ LONGEST_SESSION = 128
 """Characters of a session id that a gateway holds, the prefix included."""
 
 ASSISTANT = "beaver"
-"""Who answers, as the gateway is told."""
+"""The sender of answers."""
 
 MOST_CHARACTERS = 500_000
 """Characters of all results together; a host refuses a contribution of twice as many."""

@@ -1,6 +1,6 @@
 """Leaves an embedder that fails alone for a while: queries are answered by words meanwhile, without waiting for it.
 
-When it opens and closes is `beaver_toolkit.breaker`'s; what is added here is for queries in threads of one process.
+`beaver_toolkit.breaker` says when it opens and closes. This module adds places and probes, for queries in threads.
 
 1. One query that fails opens it, unless the embedder refuses it: that costs no time, and may be about its text alone.
 2. While it is open a query gets the same error at once. It lasts a few seconds at first, and twice as long after each
