@@ -1,7 +1,7 @@
 """Checks the house style that no linter knows: nouns as module names, and plain English in prose.
 
 `python tools/house_style.py` prints each finding as `path:line: sentence` and exits with 1; `--count` prints numbers
-only. Prose is docstrings, comments and Markdown. docs/decisions/ and CHANGELOG.md record the past and stay as they are.
+only. Prose is docstrings, comments and Markdown. The decisions and the changelog record the past and stay as they are.
 """
 
 import argparse
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 
 SOURCES = ("beaver_hooks", "hostspecs", "toolkit", "memory", "plugins", "examples", "tools", "benchmarks", "tests")
 
-SKIPPED = ("docs/decisions/", "CHANGELOG.md", "docs/requirements.md")
+SKIPPED = ("docs/explanation/decisions/", "CHANGELOG.md", "docs/requirements.md")
 """Prose that records the past, or quotes what others demand."""
 
 DIALECT = re.compile(

@@ -23,12 +23,18 @@ from beaver_hooks.agent.messages import ChatMessage, Completion, OnDelta
 from beaver_hooks.agent.providers import faults
 from beaver_hooks.agent.providers.openai_stream import StreamedCompletion
 from beaver_hooks.agent.providers.openai_wire import parse_completion, request_body
-from beaver_hooks.agent.providers.retrying import BUSY, wait_seconds
 from beaver_hooks.agent.providers.sse import EventDecoder
 from beaver_hooks.config.provider import ProviderSettings
 from beaver_hostspecs import Clock, Secret, SystemClock
+from beaver_toolkit.retry import Retry
 
 Sleep = Callable[[float], Awaitable[object]]
+
+BUSY = frozenset({429, 503})
+"""The statuses after which a provider is asked again."""
+
+FIRST_WAIT = 0.5
+"""Seconds."""
 
 _JSON, _EVENTS = "application/json", "text/event-stream"
 _ERROR_BYTES = 64 * 1024
@@ -42,11 +48,6 @@ class _Refused:
 
     error: ProviderError
     retry_after: str | None
-
-    @property
-    def busy(self) -> bool:
-        """Whether it may not be the last word."""
-        return self.error.status in BUSY
 
 
 class OpenAIProvider:
@@ -62,6 +63,7 @@ class OpenAIProvider:
         self._settings = settings
         self._clock = clock or SystemClock()
         self._sleep = sleep
+        self._retry = Retry(statuses=BUSY, most=settings.max_retries, first=FIRST_WAIT)
         self._client = httpx.AsyncClient(
             headers={"Accept-Encoding": "identity", "User-Agent": "beaver-hooks", "Content-Type": _JSON},
             timeout=None,  # noqa: S113 - rule 1: httpx's own timeouts start again with every byte
@@ -101,8 +103,9 @@ class OpenAIProvider:
             answer = await self._ask(body, on_delta)
             if isinstance(answer, Completion):
                 return answer
-            wait = wait_seconds(answer.retry_after, attempt=attempt, now=self._clock.now())
-            if not answer.busy or attempt >= self._settings.max_retries or wait >= _left(deadline):
+            status = answer.error.status or 0
+            wait = self._retry.wait(status, answer.retry_after, attempt=attempt, now=self._clock.now())
+            if wait is None or wait >= _left(deadline):
                 raise answer.error
             await self._sleep(wait)
             attempt += 1

@@ -1,84 +1,26 @@
-"""When a gateway is left alone, as a pure machine and as a file that processes share."""
+"""When a gateway is left alone, in a process and in a file that processes share."""
 
 import asyncio
+import errno
 import os
-import sys
 import threading
+from dataclasses import asdict
 
 import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from beaver_hooks_gateway import GatewaySettings, kept
-from beaver_hooks_gateway import gate as gates
-from beaver_hooks_gateway.breaker import (
-    CLOSED,
-    REASONS,
-    REFUSED,
-    Policy,
-    State,
-    admit,
-    after_failure,
-    after_refusal,
-    from_json,
-    is_open,
-    to_json,
-)
+from beaver_hooks_gateway import GatewaySettings, shared_breaker
+from beaver_hooks_gateway.breaker_file import FILE, LOCK_FILE, REASONS, from_json, read, write
 from beaver_hooks_gateway.errors import GatewayTimedOut, from_status
-from beaver_hooks_gateway.gate import Gate, Verdict, change, judged
-from beaver_hooks_gateway.kept import FILE, LOCK_FILE, read, write
+from beaver_hooks_gateway.shared_breaker import SharedBreaker, change, fingerprint
 from beaver_hostspecs.testing import FrozenClock
+from beaver_toolkit.breaker import CLOSED, Policy, State
+from beaver_toolkit.locks import locked
 
 POLICY = Policy(failures=3, seconds=30.0)
 TIMEOUT = GatewayTimedOut("search", "timeout")
-
-
-def test_so_many_failures_open_it():
-    """The last of so many transient failures in a row opens it, for so long, and says why."""
-    states = [CLOSED]
-    for _ in range(3):
-        states.append(after_failure(states[-1], POLICY, category="timeout", now=100.0))
-
-    assert [CLOSED, State(failures=1), State(failures=2), State(failures=3, until=130.0, reason="timeout")] == states
-
-
-@pytest.mark.parametrize(
-    ("now", "expected"),
-    [
-        (100.0, (False, 130.0)),
-        (129.9, (False, 130.0)),
-        (130.0, (True, 160.0)),
-        (500.0, (True, 530.0)),
-        (99.9, (True, 129.9)),
-    ],
-)
-def test_one_call_probes(now, expected):
-    """After its time one call is let through, and the time starts again; so it does if the clock was put back."""
-    admitted, state = admit(State(failures=3, until=130.0), POLICY, now=now)
-
-    assert expected == (admitted, state.until)
-
-
-def test_a_failed_probe_leaves_it_open():
-    """Whoever fails while it is open changes nothing: its time runs already."""
-    _, probing = admit(State(failures=3, until=130.0, reason="timeout"), POLICY, now=130.0)
-
-    assert probing == after_failure(probing, POLICY, category="dns", now=140.0)
-    assert is_open(probing, POLICY, now=140.0)
-
-
-def test_a_late_failure_of_a_probe_opens_it_again():
-    """A probe that fails after its time opens it anew."""
-    expected = State(failures=4, until=200.0, reason="dns")
-
-    assert expected == after_failure(State(failures=3, until=130.0), POLICY, category="dns", now=170.0)
-
-
-def test_refused_credentials_open_it_at_once():
-    """There is nothing to count where the credentials are refused."""
-    assert State(failures=3, until=130.0, reason=REFUSED) == after_refusal(POLICY, now=100.0)
 
 
 @given(
@@ -90,15 +32,12 @@ def test_kept_and_read(failures, until, reason):
     """A state is read as it was kept."""
     state = State(failures=failures, until=until, reason=reason)
 
-    assert state == from_json(to_json(state))
+    assert state == from_json(asdict(state))
 
 
 @pytest.mark.parametrize(
     "value",
     [
-        None,
-        [],
-        5,
         {"failures": -1},
         {"failures": "3"},
         {"until": "soon"},
@@ -111,46 +50,8 @@ def test_kept_and_read(failures, until, reason):
     ],
 )
 def test_what_cannot_be_read_counts_as_closed(value):
-    """Whatever else a file holds shuts nobody out."""
+    """A breaker is closed whatever else its file holds."""
     assert CLOSED == from_json(value)
-
-
-class Breaking(RuleBasedStateMachine):
-    """Calls, failures and time in any order."""
-
-    def __init__(self):
-        super().__init__()
-        self.state, self.now, self.admitted = CLOSED, 1000.0, []
-
-    @rule(seconds=st.floats(0, 40))
-    def wait(self, seconds):
-        self.now += seconds
-
-    @rule()
-    def call_and_fail(self):
-        was_open = self.state.until is not None
-        admitted, self.state = admit(self.state, POLICY, now=self.now)
-        if admitted:
-            self.admitted += [self.now] if was_open else []
-            self.state = after_failure(self.state, POLICY, category="timeout", now=self.now)
-
-    @rule()
-    def call_and_succeed(self):
-        admitted, self.state = admit(self.state, POLICY, now=self.now)
-        if admitted:
-            self.state, self.admitted = CLOSED, []
-
-    @invariant()
-    def opens_after_so_many(self):
-        assert (self.state.until is not None) == (self.state.failures >= POLICY.failures)
-
-    @invariant()
-    def probes_are_far_apart(self):
-        gaps = [later - earlier for earlier, later in zip(self.admitted, self.admitted[1:], strict=False)]
-        assert all(gap > POLICY.seconds - 0.001 for gap in gaps)
-
-
-TestBreaking = Breaking.TestCase
 
 
 @pytest.fixture
@@ -159,92 +60,91 @@ def clock():
 
 
 @pytest.fixture
-def make_gate(tmp_path, clock):
+def make_breaker(tmp_path, clock):
     """Makes gates over one folder: several of them are several processes."""
 
     def make(policy=POLICY, folder=tmp_path, whose=""):
-        return Gate(folder, policy, clock, whose=whose)
+        return SharedBreaker(folder, policy, clock, whose=whose)
 
     return make
 
 
-async def opened(gate):
+async def opened(breaker):
     for _ in range(2):
-        assert not await gate.failed(TIMEOUT)
-    assert await gate.failed(TIMEOUT)
-    return gate
+        assert not await breaker.failed(TIMEOUT)
+    assert await breaker.failed(TIMEOUT)
+    return breaker
 
 
-async def test_while_all_is_well_no_file_is_touched(make_gate, tmp_path):
+async def test_while_all_is_well_no_file_is_touched(make_breaker, tmp_path):
     """Searches that are answered leave nothing on the disk."""
-    gate = make_gate()
-    assert Verdict(admitted=True) == await gate.admit()
-    await gate.answered()
+    breaker = make_breaker()
+    assert None is await breaker.refusal()
+    await breaker.answered()
 
     assert [] == [*tmp_path.iterdir()]
 
 
-async def test_an_open_gate_skips_until_a_probe(make_gate, clock):
+async def test_an_open_breaker_skips_until_a_probe(make_breaker, clock):
     """It refuses, lets one through, refuses the others meanwhile, and is open again once that one is answered."""
-    gate = await opened(make_gate())
-    refused = Verdict(admitted=False, reason="timeout")
-    verdicts = [await gate.admit()]
+    breaker = await opened(make_breaker())
+    told = [await breaker.refusal()]
     clock.advance(30)
-    verdicts += [await gate.admit(), await gate.admit()]
-    await gate.answered()
-    verdicts.append(await gate.admit())
+    told += [await breaker.refusal(), await breaker.refusal()]
+    await breaker.answered()
+    told.append(await breaker.refusal())
 
-    assert [refused, Verdict(admitted=True, reason="timeout"), refused, Verdict(admitted=True)] == verdicts
+    assert ["timeout", None, "timeout", None] == told
 
 
-async def test_processes_share_it(make_gate):
+async def test_processes_share_it(make_breaker):
     """Failures of processes that live for one turn add up; the next one is refused, until one was answered."""
     for expected in (False, False, True):
-        gate = make_gate()
-        await gate.load()
-        assert expected == await gate.failed(TIMEOUT)
-    later = make_gate()
+        breaker = make_breaker()
+        await breaker.load()
+        assert expected == await breaker.failed(TIMEOUT)
+    later = make_breaker()
     await later.load()
-    assert not (await later.admit()).admitted
-    await gate.answered()
-    assert (await later.admit()).admitted
+    assert "timeout" == await later.refusal()
+    await breaker.answered()
+    assert None is await later.refusal()
 
 
-async def test_a_refusal_closes_it(make_gate):
-    """An answer that refuses is an answer: whoever gives it costs nobody a deadline."""
-    gate = make_gate()
-    await gate.failed(TIMEOUT)
-    assert not await gate.failed(from_status("search", 422))
+async def test_a_refusal_closes_it(make_breaker):
+    """A refusal is an answer: it costs no deadline."""
+    breaker = make_breaker()
+    await breaker.failed(TIMEOUT)
+    assert not await breaker.failed(from_status("search", 422))
 
-    assert CLOSED == gate.state
+    assert CLOSED == breaker.state
 
 
 @pytest.mark.parametrize("status", [401, 403])
-async def test_refused_credentials_open_the_gate(make_gate, status):
+async def test_refused_credentials_open_it(make_breaker, status):
     """The first refusal of the credentials opens it, and it says so."""
-    gate = make_gate()
-    assert await gate.failed(from_status("search", status))
+    breaker = make_breaker()
+    assert await breaker.failed(from_status("search", status))
 
-    assert Verdict(admitted=False, reason="credentials refused") == await gate.admit()
+    assert "credentials refused" == await breaker.refusal()
 
 
-async def test_without_a_policy_everything_passes(make_gate, tmp_path):
+async def test_without_a_policy_everything_passes(make_breaker, tmp_path):
     """A breaker that is off counts nothing."""
-    gate = make_gate(policy=None)
-    await gate.load()
+    breaker = make_breaker(policy=None)
+    await breaker.load()
     for _ in range(5):
-        assert not await gate.failed(TIMEOUT)
+        assert not await breaker.failed(TIMEOUT)
 
-    assert (True, []) == ((await gate.admit()).admitted, [*tmp_path.iterdir()])
+    assert (None, []) == (await breaker.refusal(), [*tmp_path.iterdir()])
 
 
-async def test_without_a_folder_only_the_sharing_is_lost(make_gate, tmp_path):
-    """A folder that is not there costs nobody the breaker of their own process."""
-    gate = await opened(make_gate(folder=tmp_path / "none"))
-    assert not (await gate.admit()).admitted
-    await gate.answered()
+async def test_without_a_folder_only_the_sharing_is_lost(make_breaker, tmp_path):
+    """Without its folder a process has a breaker of its own."""
+    breaker = await opened(make_breaker(folder=tmp_path / "none"))
+    assert "timeout" == await breaker.refusal()
+    await breaker.answered()
 
-    assert (await gate.admit()).admitted
+    assert None is await breaker.refusal()
 
 
 @pytest.mark.parametrize(
@@ -261,43 +161,43 @@ async def test_without_a_folder_only_the_sharing_is_lost(make_gate, tmp_path):
     ],
 )
 def test_a_torn_file_counts_as_closed(tmp_path, content):
-    """What cannot be read shuts nobody out."""
+    """A breaker is closed where its file is damaged."""
     (tmp_path / FILE).write_bytes(content)
 
     assert CLOSED == read(tmp_path, default=State(failures=1))
 
 
 def test_the_file_is_private(tmp_path):
-    """Nobody else may read or write it."""
+    """Other users may neither read nor write it."""
     write(tmp_path, State(failures=1))
 
     assert (0o600, State(failures=1)) == ((tmp_path / FILE).stat().st_mode & 0o777, read(tmp_path))
 
 
-async def test_a_lock_that_is_held_is_not_waited_for(make_gate, tmp_path):
-    """A process that hangs with the lock holds up nobody for long."""
-    fcntl = pytest.importorskip("fcntl")
-    descriptor = os.open(tmp_path / LOCK_FILE, os.O_RDWR | os.O_CREAT)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    try:
-        gate = make_gate()
-        await gate.failed(TIMEOUT)
-    finally:
-        os.close(descriptor)
+async def test_a_lock_that_is_held_is_not_waited_for(make_breaker, tmp_path):
+    """A process that hangs with the lock delays no other for long: each goes on with what it knows itself."""
+    with locked(tmp_path / LOCK_FILE):
+        breaker = make_breaker()
+        await breaker.failed(TIMEOUT)
 
-    assert (State(failures=1), CLOSED) == (gate.state, read(tmp_path))
+    assert (State(failures=1), CLOSED) == (breaker.state, read(tmp_path))
 
 
-async def test_without_locks(make_gate, monkeypatch):
-    """Where a system has no such locks, the breaker works without."""
-    monkeypatch.setitem(sys.modules, "fcntl", None)
+async def test_without_locks(make_breaker, monkeypatch, tmp_path):
+    """On a file system without locks each process has a breaker of its own."""
 
-    assert not (await (await opened(make_gate())).admit()).admitted
+    def missing(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr("fcntl.flock", missing)
+    breaker = await opened(make_breaker())
+
+    assert ("timeout", CLOSED) == (await breaker.refusal(), read(tmp_path))
 
 
 def test_many_threads_count_together(tmp_path, monkeypatch):
     """No failure is lost among many at once, as long as each gets the lock."""
-    monkeypatch.setattr(kept, "_TRIES", 10_000)
+    monkeypatch.setattr(shared_breaker, "LOCK_SECONDS", 60.0)
 
     def count():
         for _ in range(10):
@@ -312,78 +212,78 @@ def test_many_threads_count_together(tmp_path, monkeypatch):
     assert State(failures=80) == read(tmp_path)
 
 
-async def test_failures_at_once_are_done_in_one_go(make_gate, monkeypatch):
+async def test_failures_at_once_are_done_in_one_go(make_breaker, monkeypatch):
     """Hundreds of failures at once change the file a few times, and one of them has opened it."""
-    changes, real = [], gates.change
+    changes, real = [], shared_breaker.change
 
     def counted(*arguments, **keywords):
         changes.append(1)
         return real(*arguments, **keywords)
 
-    monkeypatch.setattr(gates, "change", counted)
-    gate = make_gate()
-    opened = await asyncio.gather(*[gate.failed(TIMEOUT, seconds=60.0) for _ in range(500)])
+    monkeypatch.setattr(shared_breaker, "change", counted)
+    breaker = make_breaker()
+    opened = await asyncio.gather(*[breaker.failed(TIMEOUT, seconds=60.0) for _ in range(500)])
 
     assert (1, True) == (sum(opened), len(changes) <= 3)
-    assert State(failures=3, until=gate.state.until, reason="timeout") == gate.state
+    assert State(failures=3, until=breaker.state.until, reason="timeout") == breaker.state
 
 
-async def test_a_disk_that_hangs(make_gate, monkeypatch):
+async def test_a_disk_that_hangs(make_breaker, monkeypatch):
     """A turn waits for the file as long as it is told to; then this process decides alone, and opens it all the same."""
-    going, real = threading.Event(), gates.change
+    going, real = threading.Event(), shared_breaker.change
 
     def hanging(*arguments, **keywords):
         going.wait()
         return real(*arguments, **keywords)
 
-    monkeypatch.setattr(gates, "change", hanging)
-    gate = make_gate()
+    monkeypatch.setattr(shared_breaker, "change", hanging)
+    breaker = make_breaker()
     try:
-        opened = [await gate.failed(TIMEOUT, seconds=0.01) for _ in range(5)]
-        refused = await gate.admit()
+        opened = [await breaker.failed(TIMEOUT, seconds=0.01) for _ in range(5)]
+        refused = await breaker.refusal()
     finally:
         going.set()
 
-    assert ([False, False, False, True, False], Verdict(admitted=False, reason="timeout")) == (opened, refused)
+    assert ([False, False, False, True, False], "timeout") == (opened, refused)
 
 
-async def test_an_opening_that_came_too_late_to_say_is_said_next(make_gate, monkeypatch):
-    """Whoever opens it without waiting for that leaves saying so to the next one who fails."""
-    going, real = threading.Event(), gates.change
+async def test_an_opening_that_came_too_late_to_say_is_said_next(make_breaker, monkeypatch):
+    """An opening that a failed search did not wait for is reported by the next one that fails."""
+    going, real = threading.Event(), shared_breaker.change
 
     def hanging(*arguments, **keywords):
         going.wait()
         return real(*arguments, **keywords)
 
-    monkeypatch.setattr(gates, "change", hanging)
-    gate = make_gate(policy=Policy(failures=1, seconds=30.0))
-    assert not await gate.failed(TIMEOUT, seconds=0.0)
+    monkeypatch.setattr(shared_breaker, "change", hanging)
+    breaker = make_breaker(policy=Policy(failures=1, seconds=30.0))
+    assert not await breaker.failed(TIMEOUT, seconds=0.0)
     going.set()
 
-    assert [True, False] == [await gate.failed(TIMEOUT, seconds=60.0) for _ in range(2)]
+    assert [True, False] == [await breaker.failed(TIMEOUT, seconds=60.0) for _ in range(2)]
 
 
-async def test_a_disk_that_hangs_at_the_start(make_gate, monkeypatch):
-    """What is not read in time counts as closed."""
+async def test_a_disk_that_hangs_at_the_start(make_breaker, monkeypatch):
+    """A breaker is closed where its file is not read in time."""
     going = threading.Event()
-    monkeypatch.setattr(gates, "read", lambda *_, **__: going.wait())
-    monkeypatch.setattr(gates, "PATIENCE", 0.01)
-    gate = make_gate()
+    monkeypatch.setattr(shared_breaker, "read", lambda *_, **__: going.wait())
+    monkeypatch.setattr(shared_breaker, "PATIENCE", 0.01)
+    breaker = make_breaker()
     try:
-        await gate.load()
+        await breaker.load()
     finally:
         going.set()
 
-    assert CLOSED == gate.state
+    assert CLOSED == breaker.state
 
 
-async def test_another_gateway_is_not_judged_by_it(make_gate):
+async def test_another_gateway_is_not_judged_by_it(make_breaker):
     """The state is about one address, user and key: another one starts afresh, and has the file for itself then."""
-    await opened(make_gate(whose="a"))
-    other, same = make_gate(whose="b"), make_gate(whose="a")
+    await opened(make_breaker(whose="a"))
+    other, same = make_breaker(whose="b"), make_breaker(whose="a")
     await other.load()
     await same.load()
-    assert [True, False] == [(await gate.admit()).admitted for gate in (other, same)]
+    assert [None, "timeout"] == [await breaker.refusal() for breaker in (other, same)]
 
     await other.failed(TIMEOUT)
     await same.load()
@@ -398,15 +298,15 @@ def test_what_a_state_is_about(canary):
         attrs.evolve(one, user_id="v"),
         attrs.evolve(one, user_key=None),
     ]
-    hashes = [judged(each) for each in (one, *others)]
+    hashes = [fingerprint(each) for each in (one, *others)]
 
-    assert (4, judged(attrs.evolve(one, top_k=1))) == (len({*hashes}), hashes[0])
+    assert (4, fingerprint(attrs.evolve(one, top_k=1))) == (len({*hashes}), hashes[0])
     canary.assert_clean(*hashes)
 
 
-@pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
-async def test_a_file_that_is_none(make_gate, tmp_path, kind):
-    """Neither a pipe nor a link is waited for or followed; the breaker works without the file."""
+@pytest.mark.parametrize(("kind", "shared"), [("fifo", True), ("link", True), ("folder", False)])
+async def test_a_file_that_is_none(make_breaker, tmp_path, kind, shared):
+    """A pipe is not waited for and a link not followed: a file takes their place. A folder costs the sharing alone."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
     path = tmp_path / FILE
@@ -416,15 +316,16 @@ async def test_a_file_that_is_none(make_gate, tmp_path, kind):
         path.mkdir()
     else:
         os.mkfifo(path)
-    gate = make_gate()
-    await gate.load()
-    await opened(gate)
+    breaker = make_breaker()
+    await breaker.load()
+    await opened(breaker)
 
-    assert (False, "precious", CLOSED) == ((await gate.admit()).admitted, victim.read_text(), read(tmp_path))
+    assert ("timeout", "precious") == (await breaker.refusal(), victim.read_text())
+    assert (breaker.state if shared else CLOSED) == read(tmp_path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders here")
-def test_a_pipe_that_somebody_reads(tmp_path):
+def test_a_pipe_that_is_read(tmp_path):
     """Nothing is written into a pipe either."""
     os.mkfifo(tmp_path / FILE)
     descriptor = os.open(tmp_path / FILE, os.O_RDONLY | os.O_NONBLOCK)

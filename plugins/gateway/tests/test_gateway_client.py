@@ -1,332 +1,279 @@
-"""The client over a real connection: what is sent where, once, and within its time."""
+"""The client as a user of httpx sees it: what it sends where, and what it makes of each answer. No connection is made."""
 
 import asyncio
-import contextlib
 import gc
+import logging
 
+import httpx
 import pytest
 
 from beaver_hooks_gateway import (
+    GatewayClient,
     GatewayError,
     GatewayMalformed,
     GatewayRefused,
+    GatewaySettings,
     GatewayTimedOut,
     GatewayUnknown,
     GatewayUnreachable,
 )
-from beaver_hooks_gateway.client import MOST_CONNECTIONS, MOST_IDLE, Sending
-from beaver_hooks_gateway.errors import PATHS, from_status
-from beaver_hooks_gateway.testing import FakeGateway, Fault, Reply
+from beaver_hooks_gateway.client import Sending
+from beaver_hooks_gateway.errors import PATHS
 from beaver_hooks_gateway.wire import Found, Result, add_body, encode, flush_body, search_body
-from beaver_hostspecs import BeaverError, ConfigurationError, Secret
+from beaver_hostspecs import BeaverError, ConfigurationError
 from beaver_hostspecs.testing import make_answer, make_turn
 
+BASE = "http://127.0.0.1:9"
 TURN, ANSWER = make_turn(session="s1"), make_answer()
 
 
-async def all_three(client, *, seconds=5.0):
-    found = await client.search(session="s1", query=TURN.prompt, seconds=seconds)
-    count = await client.add(TURN, ANSWER, seconds=seconds)
-    await client.flush(session="s1", seconds=seconds)
-    return found, count
+@pytest.fixture
+async def make(canary):
+    """Makes clients of a gateway that does not exist, and closes them."""
+    made = []
+
+    def make(factory=None, **given):
+        identity = {"base_url": BASE, "user_id": "u1", "user_key": canary.secret}
+        made.append(GatewayClient(GatewaySettings(**{**identity, **given}), factory=factory))
+        return made[-1]
+
+    yield make
+    for client in made:
+        await client.close()
 
 
-async def test_paths_and_bodies(gateway, make_client):
+async def perform(client, operation, seconds=5.0):
+    if operation == "search":
+        return await client.search(session="s1", query=TURN.prompt, seconds=seconds)
+    if operation == "add":
+        return await client.add(TURN, ANSWER, seconds=seconds)
+    return await client.flush(session="s1", seconds=seconds)
+
+
+async def error_of(client, operation, seconds=5.0):
+    with pytest.raises(GatewayError) as caught:
+        await perform(client, operation, seconds)
+    return caught.value
+
+
+async def test_paths_and_bodies(make, httpx_mock):
     """Each operation goes to its own path with exactly its own body, byte for byte."""
-    gateway.results = [{"text": "a"}]
-    client = make_client(gateway, top_k=3)
+    httpx_mock.add_response(json={"results": [{"text": "a"}]}, is_reusable=True)
+    client = make(top_k=3)
 
-    assert (Found(results=(Result(text="a"),), total=1), 2) == await all_three(client)
+    assert [Found(results=(Result(text="a"),), total=1), 2, None] == [await perform(client, each) for each in PATHS]
     assert [
-        ("/memories/search", encode(search_body(client.identity, session="s1", query=TURN.prompt,
-                                                scope=("current_chat", "resources"), top_k=3))),
-        ("/memories/add", encode(add_body(client.identity, TURN, ANSWER))),
-        ("/memories/flush", encode(flush_body(client.identity, session="s1"))),
-    ] == [(each.path, each.raw) for each in gateway.received]  # fmt: skip
+        ("POST", f"{BASE}/memories/search",
+         encode(search_body(client._settings, session="s1", query=TURN.prompt, top_k=3))),
+        ("POST", f"{BASE}/memories/add", encode(add_body(client._settings, TURN, ANSWER))),
+        ("POST", f"{BASE}/memories/flush", encode(flush_body(client._settings, session="s1"))),
+    ] == [(each.method, str(each.url), each.content) for each in httpx_mock.get_requests()]  # fmt: skip
 
 
-async def test_headers(gateway, make_client):
+async def test_headers(make, httpx_mock):
     """A request says what it is, asks for no compression, and holds no credential outside its body."""
-    await all_three(make_client(gateway))
+    httpx_mock.add_response(json={"results": []}, is_reusable=True)
+    client = make()
+    for operation in PATHS:
+        await perform(client, operation)
 
     common = {"accept": "application/json", "accept-encoding": "identity", "content-type": "application/json",
-              "host": f"127.0.0.1:{gateway.port}", "user-agent": "beaver-hooks-gateway"}  # fmt: skip
+              "host": "127.0.0.1:9", "user-agent": "beaver-hooks-gateway"}  # fmt: skip
+    requests = httpx_mock.get_requests()
     expected = [common, {**common, "connection": "close"}, common]
-    lengths = [{"content-length": str(len(each.raw))} for each in gateway.received]
+    lengths = [{"content-length": str(len(each.content))} for each in requests]
     assert [{**one, **length} for one, length in zip(expected, lengths, strict=True)] == [
-        dict(each.headers) for each in gateway.received
+        dict(each.headers) for each in requests
     ]
 
 
 @pytest.mark.parametrize("slash", ["", "/", "//"])
-async def test_a_path_before_ours_is_kept(slash, make_client):
+async def test_a_path_before_ours_is_kept(slash, make, httpx_mock):
     """A gateway may be under a path, given with or without a slash at its end."""
-    async with FakeGateway(prefix="/some/path") as gateway:
-        client = make_client(gateway, base_url=gateway.base_url + slash)
-        await all_three(client)
-        await client.close()
-
-    assert [f"/some/path{path}" for path in PATHS.values()] == [each.path for each in gateway.received]
-
-
-async def test_https_with_a_certificate_of_ones_own(server_tls, ca_bundle, make_client):
-    """A gateway whose certificate is in the configured file is trusted."""
-    async with FakeGateway(tls=server_tls) as gateway:
-        client = make_client(gateway, ca_bundle=ca_bundle)
-        assert 2 == (await all_three(client))[1]
-        await client.close()
-
-
-async def test_https_with_a_certificate_that_nobody_vouches_for(server_tls, make_client):
-    """A certificate that is not trusted ends the connection before anything is sent."""
-    async with FakeGateway(tls=server_tls) as gateway:
-        client = make_client(gateway)
-        with pytest.raises(GatewayUnreachable) as caught:
-            await client.search(session="s1", query="a", seconds=5.0)
-        await client.close()
-
-    assert ("tls", [], True) == (caught.value.category, gateway.received, caught.value.transient)
-
-
-@pytest.mark.parametrize("content", [None, "no certificate"])
-async def test_a_file_without_certificates(content, tmp_path, gateway, make_client):
-    """A file of certificates that cannot be used fails loading and names the setting."""
-    if content is not None:
-        (tmp_path / "ca.pem").write_text(content)
-    with pytest.raises(ConfigurationError) as caught:
-        make_client(gateway, ca_bundle=tmp_path / "ca.pem")
-
-    assert ("memory.gateway.caBundle", None) == (caught.value.path, caught.value.__context__)
-
-
-async def test_add_uses_no_idle_connection(gateway, make_client):
-    """Searches share a connection; every add has one of its own, and one request on it."""
-    client = make_client(gateway)
-    for _ in range(3):
-        await all_three(client)
-
-    used = {name: [each.connection for each in gateway.received if each.operation == name] for name in PATHS}
-    assert (1, 3, 1) == tuple(len({*used[name]}) for name in PATHS)
-    assert set() == {*used["add"]} & {*used["search"], *used["flush"]}
-
-
-async def test_an_idle_connection_that_was_closed_is_no_failure(gateway, make_client):
-    """A server that closes idle connections between two searches costs nothing."""
-    client = make_client(gateway)
-    gateway.keep_alive = False
-    for _ in range(3):
-        await client.search(session="s1", query="a", seconds=5.0)
-
-    assert 3 == gateway.connections
-
-
-async def test_a_redirect_is_not_followed(gateway, make_client, canary):
-    """The body with the key goes where it was configured to go, and nowhere else."""
-    async with FakeGateway(user_key=canary.secret) as elsewhere:
-        gateway.elsewhere = elsewhere.base_url + "/memories/search"
-        gateway.misbehave("search", Fault.REDIRECT)
-        with pytest.raises(GatewayRefused) as caught:
-            await make_client(gateway).search(session="s1", query="a", seconds=5.0)
-
-    assert ("redirected", 307) == (caught.value.category, caught.value.status)
-    assert ([], 0) == (elsewhere.received, elsewhere.connections)
-
-
-async def test_the_environment_has_no_say(gateway, make_client, monkeypatch):
-    """No proxy of the environment gets a request."""
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    await all_three(make_client(gateway))
-
-    assert ["search", "add", "flush"] == gateway.operations
-
-
-async def test_a_proxy_that_is_configured(gateway, make_client):
-    """A proxy gets the requests, with the whole address of the gateway."""
-    client = make_client(gateway, base_url="http://localhost:1/prefix", proxy=gateway.base_url)
-    await all_three(client)
-
-    assert [f"http://localhost:1/prefix{path}" for path in PATHS.values()] == [each.path for each in gateway.received]
-
-
-@pytest.mark.parametrize("secure", [False, True])
-async def test_the_deadline_is_total(secure, server_tls, ca_bundle, make_client):
-    """Neither silence nor a slow drip gets around it, encrypted or not, and the connection is closed."""
-    async with FakeGateway(tls=server_tls if secure else None) as gateway:
-        client = make_client(gateway, ca_bundle=ca_bundle)
-        for fault in (Fault.READ_TIMEOUT, Fault.SLOW_DRIP):
-            gateway.misbehave("search", fault)
-            gateway.gone.clear()
-            async with asyncio.timeout(5):
-                with pytest.raises(GatewayTimedOut) as caught:
-                    await client.search(session="s1", query="a", seconds=0.1)
-            assert ("timeout", None) == (caught.value.category, caught.value.status)
-            await gateway.gone.wait()
-        await client.close()
-
-
-@pytest.mark.parametrize("fault", [Fault.RESET_BEFORE_HEADERS, Fault.READ_TIMEOUT, Fault.STATUS_500, Fault.TRUNCATED])
-async def test_nothing_is_sent_twice(gateway, make_client, fault):
-    """Whatever becomes of a request, there is one."""
-    client = make_client(gateway)
+    httpx_mock.add_response(json={"results": []}, is_reusable=True)
+    client = make(base_url=f"{BASE}/some/path{slash}")
     for operation in PATHS:
-        gateway.misbehave(operation, fault)
-    for call in (
-        client.search(session="s1", query="a", seconds=0.2),
-        client.add(TURN, ANSWER, seconds=0.2),
-        client.flush(session="s1", seconds=0.2),
-    ):
-        with pytest.raises(GatewayError):
-            await call
+        await perform(client, operation)
 
-    assert ["search", "add", "flush"] == gateway.operations
+    assert [f"{BASE}/some/path{path}" for path in PATHS.values()] == [
+        str(each.url) for each in httpx_mock.get_requests()
+    ]
 
 
-async def test_an_add_that_was_sent_and_not_answered(gateway, make_client):
-    """Once a body went out, nobody knows; before that, somebody does."""
-    client = make_client(gateway)
-    gateway.misbehave("add", Fault.READ_TIMEOUT)
-    sending = Sending()
-    with pytest.raises(GatewayUnknown):
-        await client.add(TURN, ANSWER, seconds=0.1, sending=sending)
-    assert Sending(begun=True) == sending
+async def test_a_factory_of_clients(make, httpx_mock):
+    """A factory is asked for one client per operation; those are used as they are, and closed."""
+    httpx_mock.add_response(json={"results": []}, is_reusable=True)
+    made, seen = {}, []
 
-    sending = Sending()
-    with pytest.raises(GatewayTimedOut):
-        await client.add(TURN, ANSWER, seconds=0.0, sending=sending)
-    assert Sending(begun=False) == sending
+    async def note(request):
+        seen.append(request.url.path)
+
+    def factory(operation):
+        made[operation] = httpx.AsyncClient(event_hooks={"request": [note]})
+        return made[operation]
+
+    client = make(factory)
+    for operation in (*PATHS, *PATHS):
+        await perform(client, operation)
+    await client.close()
+
+    assert ([*PATHS], [*PATHS.values()] * 2) == ([*made], seen)
+    assert {True} == {each.is_closed for each in made.values()}
+
+
+async def test_a_factory_cannot_loosen_a_request(make, httpx_mock):
+    """Whatever a client is made for: redirects are not followed, and no header or credential of it is sent."""
+    httpx_mock.add_response(307, headers={"Location": "http://127.0.0.1:9/elsewhere"})
+    options = {"follow_redirects": True, "headers": {"X-Extra": "1"}, "auth": ("user", "word")}
+    error = await error_of(make(lambda _: httpx.AsyncClient(**options)), "search")
+
+    (request,) = httpx_mock.get_requests()
+    assert ("redirected", None, None) == (
+        error.category, request.headers.get("X-Extra"), request.headers.get("Authorization"),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("status", [200, 201, 202])
-async def test_any_success_with_an_object_confirms(gateway, make_client, status):
+async def test_any_success_with_an_object_confirms(make, httpx_mock, status):
     """A 2xx with a JSON object is a confirmation."""
-    gateway.misbehave("add", Reply(status=status, parts=(b"{}",), length=2))
+    httpx_mock.add_response(status, json={})
 
-    assert 2 == await make_client(gateway).add(TURN, ANSWER, seconds=5.0)
-
-
-async def test_a_body_at_the_limit(gateway, make_client):
-    """So many bytes are taken, and not one more."""
-    body = b'{"results":[]}'.ljust(2048)
-    client = make_client(gateway, max_bytes=2048)
-    gateway.misbehave("search", Reply(parts=(body,), length=2048))
-    assert Found(results=(), total=0) == await client.search(session="s1", query="a", seconds=5.0)
-
-    gateway.misbehave("search", Reply(parts=(body + b" ",), length=2049))
-    with pytest.raises(GatewayMalformed, match="too large"):
-        await client.search(session="s1", query="a", seconds=5.0)
-
-
-async def test_cookies_are_not_kept(gateway, make_client):
-    """A gateway cannot mark its callers."""
-    gateway.misbehave("search", Reply(headers={"Set-Cookie": "a=b"}, parts=(b'{"results":[]}',), length=14))
-    client = make_client(gateway)
-    for _ in range(2):
-        await client.search(session="s1", query="a", seconds=5.0)
-
-    assert [False, False] == ["cookie" in each.headers for each in gateway.received]
-
-
-async def test_more_requests_than_connections(gateway, make_client):
-    """Requests beyond the limit wait for a connection, and all are answered."""
-    gateway.delay = 0.001
-    client = make_client(gateway)
-    await asyncio.gather(*[client.search(session="s1", query="a", seconds=30.0) for _ in range(3 * MOST_CONNECTIONS)])
-
-    assert (3 * MOST_CONNECTIONS, True) == (len(gateway.received), gateway.most_open <= MOST_CONNECTIONS + MOST_IDLE)
-
-
-async def test_cancelling_closes_the_connection(gateway, make_client):
-    """Who cancels gets the cancellation, and the server sees the client leave."""
-    gateway.misbehave("search", Fault.READ_TIMEOUT)
-    asking = asyncio.create_task(make_client(gateway).search(session="s1", query="a", seconds=30.0))
-    await gateway.arrived.wait()
-    asking.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asking
-    await gateway.gone.wait()
-
-
-async def test_wrong_credentials(gateway, make_client, canary):
-    """A gateway that does not know the key says so; the error names no key."""
-    client = make_client(gateway, user_key=Secret("uk_of_somebody_else"))
-    with pytest.raises(GatewayRefused) as caught:
-        await client.search(session="s1", query="a", seconds=5.0)
-
-    expected = (
-        "Memory Gateway search: the gateway refused it: unauthorised (HTTP 401)."
-        " Set memory.gateway.userId and userKey to valid credentials."
-    )
-    assert (expected, True) == (str(caught.value), caught.value.credentials)
-    canary.assert_clean(repr(caught.value))
+    assert 2 == await perform(make(), "add")
 
 
 @pytest.mark.parametrize(
     ("status", "category", "transient"),
     [(302, "redirected", False), (418, "http_error", False), (429, "rate_limited", True), (599, "server_error", True)],
 )
-def test_statuses(status, category, transient):
-    """A status has a category, a sentence and a remedy."""
-    error = from_status("search", status)
+async def test_statuses(make, httpx_mock, status, category, transient):
+    """A status that is no success is a refusal with a category, a sentence and a remedy, to an add too."""
+    httpx_mock.add_response(status, text="whatever", is_reusable=True)
+    client = make()
+    for operation in PATHS:
+        error = await error_of(client, operation)
 
-    assert (category, status, transient) == (error.category, error.status, error.transient)
-    assert 2 == str(error).rstrip(".").count(". ") + 1
-    assert isinstance(error, BeaverError)
-
-
-async def test_closing_leaves_nothing_open(gateway, make_client):
-    """After closing no connection is left."""
-    client = make_client(gateway)
-    await all_three(client)
-    await client.close()
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(5):
-            await asyncio.gather(*filter(None, gateway._open))
-
-    assert 0 == gateway.open
+        assert (GatewayRefused, category, status, transient) == (
+            type(error), error.category, error.status, error.transient,
+        )  # fmt: skip
+        assert 2 == str(error).rstrip(".").count(". ") + 1
+        assert isinstance(error, BeaverError)
 
 
-async def test_refusals_leave_no_connection(gateway, make_client):
-    """More refusals than there are connections close each of theirs, and a search works afterwards."""
-    client = make_client(gateway)
-    gateway.misbehave("search", Reply(status=500, parts=(b"{}",), length=2))
-    gc.disable()
-    try:
-        for _ in range(MOST_CONNECTIONS + 20):
-            with pytest.raises(GatewayRefused):
-                await client.search(session="s1", query="a", seconds=5.0)
-        await asyncio.gather(*filter(None, [*gateway._open]))
-    finally:
-        gc.enable()
-    assert 0 == gateway.open
-    gateway.behave()
+async def test_wrong_credentials(make, httpx_mock, canary):
+    """A gateway that does not know the key says so; the error names no key, even where the gateway repeats it."""
+    httpx_mock.add_response(401, text=canary.reveal())
+    error = await error_of(make(), "search")
 
-    assert Found(results=(), total=0) == await client.search(session="s1", query="a", seconds=5.0)
+    expected = (
+        "Memory Gateway search: the gateway refused it: unauthorised (HTTP 401)."
+        " Set memory.gateway.userId and userKey to valid credentials."
+    )
+    assert (expected, True) == (str(error), error.credentials)
+    canary.assert_clean(repr(error))
 
 
-async def test_waiting_for_a_connection_is_within_the_deadline(gateway, make_client):
-    """A request for which there is no connection ends with its own deadline."""
-    client = make_client(gateway)
-    gateway.misbehave("search", Fault.READ_TIMEOUT)
-    hanging = [
-        asyncio.create_task(client.search(session="s1", query="a", seconds=60.0)) for _ in range(MOST_CONNECTIONS)
+@pytest.mark.parametrize(
+    ("answer", "category"),
+    [
+        ({"content": b""}, "invalid_json"),
+        ({"content": b"<html>"}, "invalid_json"),
+        ({"content": b'{"results": NaN}'}, "invalid_json"),
+        ({"json": []}, "invalid_shape"),
+        ({"json": {"results": []}, "headers": {"Content-Encoding": "x-other"}}, "encoded"),
+        ({"content": b'{"results": []}'.ljust(2049)}, "too_large"),
+    ],
+)
+async def test_malformed_answers(make, httpx_mock, answer, category):
+    """An answer that cannot be used is malformed; to an add it confirms nothing, and the outcome is unknown."""
+    httpx_mock.add_response(**answer, is_reusable=True)
+    client = make(max_bytes=2048)
+    errors = [await error_of(client, operation) for operation in PATHS]
+
+    assert [(GatewayMalformed, category), (GatewayUnknown, "unknown"), (GatewayMalformed, category)] == [
+        (type(error), error.category) for error in errors
     ]
-    while len(gateway.received) < MOST_CONNECTIONS:
-        gateway.arrived.clear()
-        await gateway.arrived.wait()
-    with pytest.raises(GatewayTimedOut):
-        async with asyncio.timeout(20):
-            await client.search(session="s1", query="a", seconds=0.1)
-    for task in hanging:
-        task.cancel()
-    ended = await asyncio.gather(*hanging, return_exceptions=True)
-
-    assert {asyncio.CancelledError} == {type(each) for each in ended}
 
 
-async def test_a_host_that_is_none(gateway, make_client):
+async def test_a_body_at_the_limit(make, httpx_mock):
+    """An answer may have exactly so many bytes."""
+    httpx_mock.add_response(content=b'{"results":[]}'.ljust(2048))
+
+    assert Found(results=(), total=0) == await perform(make(max_bytes=2048), "search")
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        (httpx.ConnectError("no"), (GatewayUnreachable, "connection")),
+        (httpx.RemoteProtocolError("no"), (GatewayUnreachable, "connection")),
+        (httpx.ConnectTimeout("slow"), (GatewayTimedOut, "timeout")),
+        (httpx.ReadTimeout("slow"), (GatewayTimedOut, "timeout")),
+    ],
+)
+async def test_no_answer(make, httpx_mock, canary, raised, expected):
+    """Errors of httpx become the client's own, which lead to no request; an add that was sent is unknown."""
+    httpx_mock.add_exception(raised, is_reusable=True)
+    client = make()
+    errors = [await error_of(client, operation) for operation in PATHS]
+
+    assert [expected, (GatewayUnknown, "unknown"), expected] == [(type(error), error.category) for error in errors]
+    assert [(None, None)] * 3 == [(error.__cause__, error.__context__) for error in errors]
+    assert [] == [each for error in errors for each in gc.get_referents(error) if isinstance(each, httpx.Request)]
+    canary.assert_clean(repr([vars(error) for error in errors]))
+
+
+async def test_timeouts(make, httpx_mock):
+    """Each request has one deadline of its own; an add knows whether its body had begun to go out."""
+    going = asyncio.Event()
+
+    async def hang(request):
+        await going.wait()
+
+    httpx_mock.add_callback(hang, is_reusable=True)
+    client, sending = make(), Sending()
+
+    assert {GatewayTimedOut} == {type(await error_of(client, each, 0.01)) for each in ("search", "flush")}
+    with pytest.raises(GatewayUnknown):
+        await client.add(TURN, ANSWER, seconds=0.01, sending=sending)
+    assert Sending(begun=True) == sending
+
+
+async def test_cookies_are_not_kept(make, httpx_mock):
+    """A gateway cannot mark its callers."""
+    httpx_mock.add_response(json={"results": []}, headers={"Set-Cookie": "a=b"}, is_reusable=True)
+    client = make()
+    for _ in range(2):
+        await perform(client, "search")
+
+    assert [False, False] == ["cookie" in each.headers for each in httpx_mock.get_requests()]
+
+
+async def test_the_log_is_quiet(make, httpx_mock, caplog):
+    """Httpx logs no line for these requests, with the user's own levels, and goes on logging those of others."""
+    httpx_mock.add_response(json={"results": []}, is_reusable=True)
+    caplog.set_level(logging.DEBUG)
+    await perform(make(), "search")
+    async with httpx.AsyncClient() as other:
+        await asyncio.gather(perform(make(), "add"), other.get("http://127.0.0.1:9/other"))
+
+    lines = [each.getMessage() for each in caplog.records if each.name == "httpx"]
+    assert ['HTTP Request: GET http://127.0.0.1:9/other "HTTP/1.1 200 OK"'] == lines
+
+
+async def test_after_closing(make, httpx_mock):
+    """A client that was closed makes new connections: a plugin may be stopped and started again."""
+    httpx_mock.add_response(json={"results": []}, is_reusable=True)
+    client = make()
+    for _ in range(2):
+        await perform(client, "search")
+        await client.close()
+
+    assert 2 == len(httpx_mock.get_requests())
+
+
+async def test_a_host_that_is_none(make):
     """A name that stands for nothing fails loading and names the setting."""
     with pytest.raises(ConfigurationError) as caught:
-        make_client(gateway, base_url="https://xn--zzzzzzzzzzz99")
+        make(base_url="https://xn--zzzzzzzzzzz99")
 
     assert ("memory.gateway.baseUrl", None) == (caught.value.path, caught.value.__context__)

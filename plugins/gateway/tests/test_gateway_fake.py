@@ -6,17 +6,17 @@ import json
 import httpx
 import pytest
 
-from beaver_hooks_gateway import GatewayUnreachable
+from beaver_hooks_gateway import GatewaySettings, GatewayUnreachable
 from beaver_hooks_gateway.testing import FakeGateway, Fault, problem_of
-from beaver_hooks_gateway.wire import Identity, add_body, encode, flush_body, search_body
+from beaver_hooks_gateway.wire import add_body, encode, flush_body, search_body
 from beaver_hostspecs import Secret
 from beaver_hostspecs.testing import make_answer, make_turn
 
-IDENTITY = Identity(user_id="u1", user_key=Secret("uk_of_the_fake"), app_id="default", project_id="default")
+SETTINGS = GatewaySettings(user_id="u1", user_key=Secret("uk_of_the_fake"))
 GOOD = {
-    "search": json.loads(encode(search_body(IDENTITY, session="s1", query="a", scope=["resources"], top_k=8))),
-    "add": json.loads(encode(add_body(IDENTITY, make_turn(), make_answer()))),
-    "flush": json.loads(encode(flush_body(IDENTITY, session="s1"))),
+    "search": json.loads(encode(search_body(SETTINGS, session="s1", query="a", top_k=8))),
+    "add": json.loads(encode(add_body(SETTINGS, make_turn(), make_answer()))),
+    "flush": json.loads(encode(flush_body(SETTINGS, session="s1"))),
 }
 
 
@@ -73,7 +73,7 @@ def test_bad_bodies(operation, field, value):
         ("/memories/search", b"{}", "text/plain", 415),
         ("/memories/users", b"{}", "application/json", 404),
         ("/elsewhere/search", b"{}", "application/json", 404),
-        ("/memories/flush", encode(flush_body(IDENTITY, session="s1")), "application/json", 401),
+        ("/memories/flush", encode(flush_body(SETTINGS, session="s1")), "application/json", 401),
     ],
 )
 async def test_refusals(gateway, path, content, kind, expected):

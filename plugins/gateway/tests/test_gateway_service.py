@@ -11,10 +11,9 @@ import attrs
 import pytest
 
 from beaver_hooks_gateway import BreakerSettings, Gateway, GatewaySettings, MemoryGatewayService
-from beaver_hooks_gateway.breaker import Policy
-from beaver_hooks_gateway.gate import Gate
 from beaver_hooks_gateway.plugin import RULE
-from beaver_hooks_gateway.reporting import reference_id
+from beaver_hooks_gateway.references import reference_id
+from beaver_hooks_gateway.shared_breaker import make_breaker
 from beaver_hooks_gateway.testing import Fault
 from beaver_hooks_gateway.wire import Result
 from beaver_hostspecs import (
@@ -44,9 +43,7 @@ def make_service(gateway, make_client, tmp_path):
     def make(*, clock=None, **given):
         client = make_client(gateway, **given)
         settings = client._settings
-        policy = Policy(failures=settings.breaker.failures, seconds=settings.breaker.seconds)
-        gate = Gate(tmp_path, policy if settings.breaker.enabled else None, clock or SystemClock())
-        return MemoryGatewayService(client, settings, gate)
+        return MemoryGatewayService(client, settings, make_breaker(settings, tmp_path, clock or SystemClock()))
 
     return make
 
@@ -449,7 +446,7 @@ def test_description():
 
 def test_imports():
     """The distribution imports the contract and httpx, and nothing of the host or of another plugin."""
-    code = "import sys, beaver_hooks_gateway.testing, beaver_hooks_gateway.inspecting; print(*sorted(sys.modules))"
+    code = "import sys, beaver_hooks_gateway.testing, beaver_hooks_gateway.cli_output; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
 
     assert {"httpx"} == {"beaver_hooks", "beaver_hooks_curated", "httpx"} & {*loaded}

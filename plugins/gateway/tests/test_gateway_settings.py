@@ -3,14 +3,11 @@
 from pathlib import Path
 
 import attrs
-import httpx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from beaver_hooks.config.converter import structure
 from beaver_hooks_gateway import BreakerSettings, GatewaySettings
-from beaver_hooks_gateway.settings import PATH, is_exposed, split
+from beaver_hooks_gateway.settings import PATH
 from beaver_hostspecs import ConfigurationError, Secret
 
 COMPLETE = {
@@ -233,14 +230,3 @@ def test_what_is_refused(section, path):
         from_file(section)
 
     assert path == caught.value.path
-
-
-@given(st.text(max_size=60) | st.from_regex(r"\Ahttps?://[!-~]{1,40}\Z"))
-def test_what_is_accepted_can_be_reached(text):
-    """Whatever passes as an address is one to the HTTP library too, with the same host."""
-    parts = split(text)
-    if parts is None:
-        assert not is_exposed(text)
-        return
-    url = httpx.URL(text)
-    assert (parts.scheme, parts.hostname, b"", b"") == (url.scheme, url.host, url.query, url.userinfo)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from beaver_hooks_gateway import GatewaySettings
 from beaver_hooks_gateway.testing import problem_of
 from beaver_hooks_gateway.wire import (
     LONGEST_VALUE,
     MOST_CHARACTERS,
     Found,
-    Identity,
     MalformedError,
     Result,
     add_body,
@@ -22,15 +22,15 @@ from beaver_hooks_gateway.wire import (
     flush_body,
     mapped,
     milliseconds,
-    parse_done,
     parse_found,
+    parse_object,
     search_body,
 )
 from beaver_hostspecs import Secret
 from beaver_hostspecs.testing import make_answer, make_turn
 
 ASKED = datetime(2026, 5, 28, 20, 26, 40, tzinfo=UTC)
-IDENTITY = Identity(user_id="u1", user_key=Secret("uk_of_the_wire"), app_id="default", project_id="p1")
+SETTINGS = GatewaySettings(user_id="u1", user_key=Secret("uk_of_the_wire"), app_id="default", project_id="p1")
 
 
 def sent(body):
@@ -45,7 +45,7 @@ def make_pair(**overrides):
 
 def test_search():
     """A search has exactly these eight fields, in this order."""
-    body = search_body(IDENTITY, session="s1", query="Why?", scope=("current_chat", "resources"), top_k=8)
+    body = search_body(SETTINGS, session="s1", query="Why?", top_k=8)
 
     assert (
         b'{"user_id":"u1","user_key":"uk_of_the_wire","conversation_id":"s1","query":"Why?",'
@@ -65,20 +65,20 @@ def test_add():
             {"sender_id": "u1", "role": "user", "timestamp": 1780000000000, "content": "Why?"},
             {"sender_id": "beaver", "role": "assistant", "timestamp": 1780000001000, "content": "Because."},
         ],
-    } == sent(add_body(IDENTITY, *make_pair()))
+    } == sent(add_body(SETTINGS, *make_pair()))
 
 
 def test_flush():
     """A flush has the same identity and chat as the add before it, and nothing more."""
-    added = sent(add_body(IDENTITY, *make_pair()))
+    added = sent(add_body(SETTINGS, *make_pair()))
     del added["messages"]
 
-    assert added == sent(flush_body(IDENTITY, session="s1"))
+    assert added == sent(flush_body(SETTINGS, session="s1"))
 
 
 def test_a_body_does_not_show_the_key():
     """Until its bytes are made, a body holds the key as a secret."""
-    assert "uk_of" not in repr(add_body(IDENTITY, *make_pair()))
+    assert "uk_of" not in repr(add_body(SETTINGS, *make_pair()))
 
 
 def test_a_body_holds_nothing_else():
@@ -94,7 +94,7 @@ def test_a_body_holds_nothing_else():
 def test_times_are_positive_and_grow(asked, answered):
     """Whatever the clocks say, both times are positive and the answer is later than the prompt."""
     turn, answer = make_turn(when=asked), make_answer(when=answered)
-    first, second = (each["timestamp"] for each in add_body(IDENTITY, turn, answer)["messages"])
+    first, second = (each["timestamp"] for each in add_body(SETTINGS, turn, answer)["messages"])
 
     assert 0 < first < second
     assert max(1, milliseconds(asked)) == first
@@ -107,8 +107,8 @@ TEXT = st.text(alphabet=st.characters(exclude_categories=[]), min_size=1, max_si
 def test_any_text_can_be_sent(session, prompt, answer):
     """Any turn makes bodies that a strict gateway takes; texts arrive as they are, but for halves of surrogate pairs."""
     turn = make_turn(session=session, prompt=f"-{prompt}", when=ASKED)
-    body = sent(add_body(IDENTITY, turn, make_answer(text=f"-{answer}", when=ASKED)))
-    search = sent(search_body(IDENTITY, session=session, query=f"-{prompt}", scope=["resources"], top_k=1))
+    body = sent(add_body(SETTINGS, turn, make_answer(text=f"-{answer}", when=ASKED)))
+    search = sent(search_body(SETTINGS, session=session, query=f"-{prompt}", top_k=1))
 
     assert (None, None) == (problem_of("add", body), problem_of("search", search))
     whole = prompt.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -118,7 +118,7 @@ def test_any_text_can_be_sent(session, prompt, answer):
 
 def test_half_a_surrogate_pair_is_replaced():
     """What no JSON in UTF-8 can hold is marked; two halves that belong together become whole again."""
-    body = search_body(IDENTITY, session="s1", query="a\ud800b \ud83d\ude00", scope=("resources",), top_k=8)
+    body = search_body(SETTINGS, session="s1", query="a\ud800b \ud83d\ude00", top_k=8)
 
     assert "a\ufffdb \U0001f600" == sent(body)["query"]
 
@@ -258,17 +258,20 @@ def test_what_is_not_read_may_be_anything():
     assert Found(results=(Result(text="a"),), total=1) == parse_found(body, most=8)
 
 
-@pytest.mark.parametrize("body", [b"{}", b'{"status":"extracted"}', b'{"a":1,"a":2}'])
-def test_any_object_confirms(body):
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [(b"{}", {}), (b'{"status":"extracted"}', {"status": "extracted"}), (b'{"a":1,"a":2}', {"a": 2})],
+)
+def test_any_object_confirms(body, value):
     """The answer to an add or a flush is any JSON object."""
-    assert None is parse_done(body)
+    assert value == parse_object(body)
 
 
 @pytest.mark.parametrize(("body", "category"), [(b"", "invalid_json"), (b"true", "invalid_shape")])
 def test_anything_else_does_not(body, category):
     """Without an object nothing is confirmed."""
     with pytest.raises(MalformedError, match=f"^{category}$"):
-        parse_done(body)
+        parse_object(body)
 
 
 RESULTS = st.lists(

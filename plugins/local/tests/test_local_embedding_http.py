@@ -22,10 +22,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks_local.embedding import wire
-from beaver_hooks_local.embedding.client import Endpoint, HttpEncoder
+from beaver_hooks_local.embedding.client import RETRY, Endpoint, HttpEncoder
 from beaver_hooks_local.embedding.errors import EmbeddingError
 from beaver_hooks_local.embedding.making import make_embedder
-from beaver_hooks_local.embedding.retrying import LONGEST_WAIT, MOST_RETRIES, wait_seconds
 from beaver_hooks_local.embedding.settings import EmbeddingSettings
 from beaver_hooks_local.embedding.wire import WIRES, AnswerError
 from beaver_hostspecs.testing import make_canary
@@ -531,25 +530,25 @@ def test_an_endpoint_shows_no_key(canary):
         (500, None, 1, 0.5),
         (503, "nonsense", 1, 0.5),
         (429, " 3 ", 0, 3.0),
-        (429, str(int(LONGEST_WAIT) + 1), 0, None),
+        (429, str(int(RETRY.longest) + 1), 0, None),
         (429, format_datetime(NOW + timedelta(seconds=7), usegmt=True), 0, 7.0),
         (429, format_datetime(NOW - timedelta(days=7), usegmt=True), 0, 0.0),
         (429, "Fri, 02 Jan 2026 03:04:06 -0000", 0, 1.0),
-        (429, "0", MOST_RETRIES, None),
+        (429, "0", RETRY.most, None),
         (404, "0", 0, None),
         (301, "0", 0, None),
     ],
 )
 def test_how_long_to_wait(code, header, attempt, expected):
     """The wait is what the provider asks for, within bounds, and grows where it asks for none."""
-    assert expected == wait_seconds(code, header, attempt=attempt, now=NOW)
+    assert expected == RETRY.wait(code, header, attempt=attempt, now=NOW)
 
 
 @given(st.text(), st.integers(0, 5), st.integers(100, 599))
 def test_no_header_breaks_the_wait(header, attempt, code):
     """Whatever is in the header, the wait is none or bounded."""
-    wait = wait_seconds(code, header, attempt=attempt, now=NOW)
-    assert wait is None or 0 <= wait <= LONGEST_WAIT
+    wait = RETRY.wait(code, header, attempt=attempt, now=NOW)
+    assert wait is None or 0 <= wait <= RETRY.longest
 
 
 JSON = st.recursive(

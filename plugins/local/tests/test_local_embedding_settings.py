@@ -4,11 +4,8 @@ import sys
 
 import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from beaver_hooks_local.embedding import making, static
-from beaver_hooks_local.embedding.addresses import is_exposed, is_here, split
 from beaver_hooks_local.embedding.errors import EmbedderMissing
 from beaver_hooks_local.embedding.making import make_embedder
 from beaver_hooks_local.embedding.settings import EmbeddingSettings
@@ -111,33 +108,6 @@ def test_what_can_work_is_taken(given):
     assert EmbeddingSettings(**given)
 
 
-@pytest.mark.parametrize(
-    ("url", "here", "exposed"),
-    [
-        ("http://localhost", True, False),
-        ("http://localhost.:1/v1", True, False),
-        ("http://127.0.0.9:1", True, False),
-        ("http://[::1]:1", True, False),
-        ("http://h", False, True),
-        ("http://10.0.0.1", False, True),
-        ("https://h", False, False),
-        ("nonsense", False, False),
-    ],
-)
-def test_what_can_be_listened_to(url, here, exposed):
-    """Only plain http to another machine can be read on the way."""
-    assert (here, exposed) == (is_here(url), is_exposed(url))
-
-
-@given(st.text(max_size=40) | st.text("htps:/@[]?#%.0a\\ ", max_size=20).map("http://".__add__))
-def test_an_address_is_one_or_none(url):
-    """Any text is an address without surprises, or none, and never an exception."""
-    parts = split(url)
-    if parts is not None:
-        assert parts.hostname
-        assert set() == set("@?# \\") & set(url)
-
-
 def make(tmp_path, environment=(), **given):
     return make_embedder(EmbeddingSettings(**given), state_folder=tmp_path, environment=dict(environment))
 
@@ -237,8 +207,8 @@ def test_a_model_comes_as_it_is(given, said, tmp_path, monkeypatch):
 def test_http_is_an_extra(tmp_path, monkeypatch):
     """Without httpx the providers say what to install, and the others work."""
     monkeypatch.setitem(sys.modules, "httpcore", None)
-    monkeypatch.delitem(sys.modules, "beaver_hooks_local.embedding.client", raising=False)
-    monkeypatch.delitem(sys.modules, "beaver_hooks_local.embedding.deadlines", raising=False)
+    for name in ("beaver_hooks_local.embedding.client", "beaver_toolkit.http", "beaver_toolkit.http_sync"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(EmbedderMissing) as caught:
         make(tmp_path, **LOCAL)
     assert (

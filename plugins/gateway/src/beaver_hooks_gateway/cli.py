@@ -1,10 +1,10 @@
-"""`beaver gateway`: whether the Memory Gateway answers, what it would recall, how it is configured. Never the key."""
+"""The command group `beaver gateway`."""
 
 from collections.abc import Awaitable, Callable
 
 import click
 
-from beaver_hooks_gateway.inspecting import SESSION, ping, search, status
+from beaver_hooks_gateway.cli_output import SESSION, ping, search, status
 from beaver_hooks_gateway.plugin import Gateway
 from beaver_hostspecs import Shell
 

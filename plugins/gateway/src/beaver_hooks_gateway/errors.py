@@ -6,11 +6,10 @@ r"""Every error that talking to a gateway raises.
         ├── GatewayTimedOut        the deadline passed: `timeout`
         ├── GatewayRefused         a status that is no success: `unauthorised`, `server_error` ...
         ├── GatewayMalformed       an answer that cannot be used: `invalid_json`, `invalid_shape`, `too_large` ...
-        └── GatewayUnknown         sent, and nobody can say whether it arrived: `unknown`
+        └── GatewayUnknown         sent, and it is unknown whether it arrived: `unknown`
 
 Beside the name of the plugin they hold operation, path, category and status, and nothing else: no body, no credential,
-no address.
-None is chained to an error of the HTTP library, because those hold the request.
+no address. None is chained to an error of the HTTP library, because those hold the request.
 """
 
 from types import MappingProxyType
@@ -20,7 +19,9 @@ from beaver_hostspecs import PluginError
 
 Operation = Literal["search", "add", "flush"]
 
-PATHS = MappingProxyType({"search": "/memories/search", "add": "/memories/add", "flush": "/memories/flush"})
+PATHS: MappingProxyType[Operation, str] = MappingProxyType(
+    {"search": "/memories/search", "add": "/memories/add", "flush": "/memories/flush"}
+)
 """The path of each operation below the gateway's address."""
 
 _STATUSES = MappingProxyType(
@@ -90,7 +91,7 @@ class GatewayError(PluginError):
 
     @property
     def credentials(self) -> bool:
-        """Whether the gateway does not accept who asks."""
+        """Whether the gateway does not accept the credentials."""
         return self.category in _CREDENTIALS
 
 

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from beaver_hooks_gateway.breaker import Policy
 from beaver_hooks_gateway.client import GatewayClient
-from beaver_hooks_gateway.gate import Gate, judged
 from beaver_hooks_gateway.service import MemoryGatewayService
 from beaver_hooks_gateway.settings import PATH, GatewaySettings
+from beaver_hooks_gateway.shared_breaker import make_breaker
 from beaver_hostspecs import (
     Answer,
     Clock,
@@ -29,18 +28,18 @@ RULE = (
 )
 
 RECALL_GRACE, PERSIST_GRACE = 0.5, 1.0
-"""Seconds beyond the timeouts of the requests, so that those are what reports."""
+"""Seconds beyond the timeouts of the requests, so that the requests report and not the host's deadline."""
 
 
 class Gateway:
     """A remote memory behind HTTP: best effort, and never silent.
 
     Args:
-        clock: where the breaker's time comes from.
+        clock: tells the breaker's time.
     """
 
     service: MemoryGatewayService
-    """What the plugin works with; there from `configure` on, as are its settings and its folder."""
+    """Set by `configure`, as are `settings` and `folder`."""
 
     settings: GatewaySettings
     folder: Path
@@ -50,7 +49,7 @@ class Gateway:
 
     @hookimpl
     def describe(self) -> PluginInfo:
-        """Say who this is."""
+        """Describe the plugin."""
         return PluginInfo(
             contract="1.0",
             version=VERSION,
@@ -65,18 +64,16 @@ class Gateway:
         """Take the settings, without touching the network; return the deadlines that follow from them.
 
         Raises:
-            PluginUnavailable: nobody has chosen the gateway, and there are no credentials for one.
-            ConfigurationError: somebody has, and a field is missing.
+            PluginUnavailable: the mode does not name the gateway, and it has no credentials.
+            ConfigurationError: the mode names it, and a field is missing.
         """
         settings: GatewaySettings = setup.settings
         if settings.missing:
             _refuse(settings.missing, forgiving=setup.mode == "hybrid" and not setup.explicit)
         self.settings, self.folder = settings, setup.state_folder
-        patience = settings.breaker
-        policy = Policy(failures=patience.failures, seconds=patience.seconds) if patience.enabled else None
-        self._gate = Gate(setup.state_folder, policy, self._clock, whose=judged(settings))
+        self._breaker = make_breaker(settings, self.folder, self._clock)
         self._client = GatewayClient(settings)
-        self.service = MemoryGatewayService(self._client, settings, self._gate)
+        self.service = MemoryGatewayService(self._client, settings, self._breaker)
         return Deadlines(
             before_prompt=settings.timeout_seconds + RECALL_GRACE,
             after_prompt=settings.timeout_seconds + settings.flush_seconds + PERSIST_GRACE,
@@ -84,8 +81,8 @@ class Gateway:
 
     @hookimpl
     async def start(self) -> None:
-        """Take over what earlier processes found out about the gateway."""
-        await self._gate.load()
+        """Take over the breaker's state from other processes."""
+        await self._breaker.load()
 
     @hookimpl
     async def stop(self) -> None:

@@ -1,142 +1,165 @@
-"""The Memory Gateway as the plugin uses it: recall before a run, persistence after it. Nothing of it ends a turn."""
+"""Recall before a run and persistence after it, each reported. A failure of the gateway never ends a turn.
+
+The names of the events and their facts are a fixed vocabulary; docs/reference/gateway.md lists it. They hold names,
+counts and categories, and no text.
+"""
 
 import asyncio
 
-from beaver_hooks_gateway import reporting
 from beaver_hooks_gateway.client import GatewayClient, Sending
 from beaver_hooks_gateway.errors import GatewayError, GatewayUnknown
-from beaver_hooks_gateway.gate import PATIENCE, Gate
+from beaver_hooks_gateway.references import reference
 from beaver_hooks_gateway.settings import GatewaySettings
-from beaver_hooks_gateway.wire import Result
-from beaver_hostspecs import Answer, Reference, Report, Trust, Turn, scrub
+from beaver_hooks_gateway.shared_breaker import PATIENCE, SharedBreaker
+from beaver_hooks_gateway.wire import Found, chat
+from beaver_hostspecs import Answer, OutcomeKind, Personal, Reference, Report, Trust, Turn
 
 MARGIN = 0.1
-"""Seconds of a hook's deadline that are kept back, so that what happened can still be reported."""
-
+"""Seconds of a hook's deadline that are kept back for reporting."""
 
 NEEDED = Trust.INNER
-"""The least trust of a turn that reads and writes the gateway's one identity: it is the owner's."""
+"""The least trust of a turn that is searched and added: the gateway has one identity, which is the owner's."""
+
+PLANE = "gateway"
+"""The plane of the outcome of an add."""
+
+FLUSH_PLANE = "gateway_flush"
+"""The plane of the outcome of a flush: one that fails loses nothing that was added."""
 
 
 class MemoryGatewayService:
-    """Recalls and persists through one gateway, and reports what became of it.
-
-    A gateway that fails raises nothing here: that is reported, and the turn goes on without it.
+    """Recalls and persists through one gateway.
 
     Args:
         client: the gateway.
-        settings: what to ask for.
-        gate: whether to ask at all.
+        settings: what to search and whether to add.
+        breaker: whether to search now.
     """
 
-    def __init__(self, client: GatewayClient, settings: GatewaySettings, gate: Gate) -> None:
+    def __init__(self, client: GatewayClient, settings: GatewaySettings, breaker: SharedBreaker) -> None:
         self._client = client
         self._settings = settings
-        self._gate = gate
+        self._breaker = breaker
 
     async def recall_before_run(self, turn: Turn, report: Report) -> tuple[Reference, ...]:
-        """Return what the gateway recalls for the prompt: untrusted text, best first."""
-        if reason := self._why_no_recall(turn):
-            reporting.tell_recall_skipped(reason, turn, report)
+        """Return the gateway's results for the prompt: untrusted text, best first."""
+        if reason := _why_not(turn, wanted=self._settings.recall):
+            _skip_recall(reason, turn, report)
             return ()
-        verdict = await self._gate.admit()
-        if not verdict.admitted:
-            reporting.tell_breaker_refused(verdict.reason, report)
+        if (refusal := await self._breaker.refusal()) is not None:
+            report.decision("breaker", "skipped", refusal)
+            facts = {"operation": "search", "category": "breaker_open", "status": None, "cause": refusal}
+            report.event("memory_gateway_recall_failed", **facts)
+            report.degraded("breaker_open")
             return ()
         return await self._search(turn, report)
 
     async def persist_after_run(self, turn: Turn, answer: Answer, report: Report) -> None:
         """Add the prompt and the answer once, and flush once if that was confirmed."""
-        if reason := self._why_no_add(turn, answer):
-            reporting.tell_add_skipped(reason, report)
+        if reason := _why_not(turn, wanted=self._settings.persist) or ("" if answer.text.strip() else "blank_answer"):
+            _skip_add(reason, report)
         elif await self._add(turn, answer, report):
             await self._flush(turn, report)
 
     async def _search(self, turn: Turn, report: Report) -> tuple[Reference, ...]:
+        seconds = _seconds(self._settings.timeout_seconds, report)
         try:
-            found = await self._client.search(
-                session=turn.session, query=turn.prompt, seconds=_seconds(self._settings.timeout_seconds, report)
-            )
+            found = await self._client.search(session=turn.session, query=turn.prompt, seconds=seconds)
         except GatewayError as error:
-            reporting.tell_recall_failed(error, report)
-            await self._shut(error, report)
+            report.event("memory_gateway_recall_failed", **_facts(error))
+            report.degraded(f"recall_{error.category}")
+            await self._count(error, report)
             return ()
-        user_id = self._client.identity.user_id
-        reporting.tell_found(found, self._settings.scope, user_id, report)
-        await self._gate.answered()
-        return tuple(reference(result, user_id) for result in found.results)
+        references = self._report_found(found, report)
+        await self._breaker.answered()
+        return references
 
-    async def _shut(self, error: GatewayError, report: Report) -> None:
-        if await self._gate.failed(error, seconds=min(PATIENCE, report.remaining() / 2)):
-            reporting.tell_breaker_opened(
-                self._gate.state.reason or error.category, self._settings.breaker.seconds, report
-            )
+    def _report_found(self, found: Found, report: Report) -> tuple[Reference, ...]:
+        references = tuple(reference(result, str(self._settings.user_id)) for result in found.results)
+        report.candidates((str(each.id), each.score) for each in references)
+        if len(references) < found.total:
+            report.clipped("results", len(references), found.total)
+        scope = list(self._settings.scope)
+        report.event("memory_gateway_recall_succeeded", scope=scope, result_count=len(references))
+        report.recovered()
+        return references
+
+    async def _count(self, error: GatewayError, report: Report) -> None:
+        """Tell the breaker of a search that failed."""
+        if await self._breaker.failed(error, seconds=min(PATIENCE, report.remaining() / 2)):
+            category = self._breaker.state.reason or error.category
+            seconds = self._settings.breaker.seconds
+            report.event("memory_gateway_breaker_opened", category=category, seconds=seconds)
 
     async def _add(self, turn: Turn, answer: Answer, report: Report) -> bool:
         """Return whether the add was confirmed."""
-        sending = Sending()
+        sending, seconds = Sending(), _seconds(self._settings.timeout_seconds, report)
         try:
-            count = await self._client.add(
-                turn, answer, seconds=_seconds(self._settings.timeout_seconds, report), sending=sending
-            )
+            count = await self._client.add(turn, answer, seconds=seconds, sending=sending)
         except GatewayError as error:
-            reporting.tell_add_failed(error, report)
+            _fail_add(error, report)
             return False
         except asyncio.CancelledError:
             if sending.begun:
-                reporting.tell_add_failed(GatewayUnknown("add", "unknown"), report)
+                _fail_add(GatewayUnknown("add", "unknown"), report)
             else:
-                reporting.tell_add_skipped("cancelled", report)
+                _skip_add("cancelled", report)
             raise
-        reporting.tell_added(turn, count, report)
+        session = Personal(value=chat(turn.session))
+        report.event("memory_gateway_add_succeeded", session_id=session, message_count=count)
+        report.outcome(PLANE, OutcomeKind.STORED, messages=count)
         return True
 
     async def _flush(self, turn: Turn, report: Report) -> None:
         try:
             await self._client.flush(session=turn.session, seconds=_seconds(self._settings.flush_seconds, report))
         except GatewayError as error:
-            reporting.tell_flush_failed(error, report)
+            _fail_flush(error, report)
         except asyncio.CancelledError:
-            reporting.tell_flush_failed(GatewayError("flush", "cancelled"), report)
+            _fail_flush(GatewayError("flush", "cancelled"), report)
             raise
         else:
-            reporting.tell_flushed(turn, report)
-
-    def _why_no_recall(self, turn: Turn) -> str:
-        if not self._settings.recall:
-            return "off"
-        if not turn.trust.reaches(NEEDED):
-            return reporting.TRUST
-        return "" if turn.prompt.strip() else "blank_prompt"
-
-    def _why_no_add(self, turn: Turn, answer: Answer) -> str:
-        if not self._settings.persist:
-            return "off"
-        if not turn.trust.reaches(NEEDED):
-            return reporting.TRUST
-        if not turn.prompt.strip():
-            return "blank_prompt"
-        return "" if answer.text.strip() else "blank_answer"
+            report.event("memory_gateway_flush_succeeded", session_id=Personal(value=chat(turn.session)))
+            report.outcome(FLUSH_PLANE, OutcomeKind.STORED)
 
 
-def reference(result: Result, user_id: str) -> Reference:
-    """Return a result as a host renders it. A gateway that repeats a key does not get it to the model."""
-    resource = result.resource_uri is not None or result.source_scope == "resources"
-    return Reference(
-        text=scrub(result.text),
-        kind="resource" if resource else "conversation",
-        id=reporting.reference_id(result, user_id),
-        score=result.score,
-        scope=_scrubbed(result.source_scope),
-        session=_scrubbed(result.session_id),
-        uri=_scrubbed(result.resource_uri),
-    )
+def _why_not(turn: Turn, *, wanted: bool) -> str:
+    """Return why the prompt of a turn is not sent to the gateway, or an empty text."""
+    if not wanted:
+        return "off"
+    if not turn.trust.reaches(NEEDED):
+        return "trust"
+    return "" if turn.prompt.strip() else "blank_prompt"
 
 
-def _scrubbed(value: str | None) -> str | None:
-    return None if value is None else scrub(value)
+def _skip_recall(reason: str, turn: Turn, report: Report) -> None:
+    if reason == "trust":
+        report.decision(reason, "left_out", f"a turn with trust `{turn.trust}` is neither searched for nor added")
+    else:
+        report.decision("recall", "skipped", reason)
+    report.event("memory_gateway_recall_skipped", reason=reason)
+
+
+def _skip_add(reason: str, report: Report) -> None:
+    report.event("memory_gateway_add_skipped", reason=reason)
+    report.outcome(PLANE, OutcomeKind.SKIPPED, reason=reason)
+
+
+def _fail_add(error: GatewayError, report: Report) -> None:
+    kind = OutcomeKind.UNKNOWN if error.category == "unknown" else OutcomeKind.FAILED
+    report.event("memory_gateway_add_failed", **_facts(error))
+    report.outcome(PLANE, kind, category=error.category)
+
+
+def _fail_flush(error: GatewayError, report: Report) -> None:
+    report.event("memory_gateway_flush_failed", **_facts(error), add_succeeded=True)
+    report.outcome(FLUSH_PLANE, OutcomeKind.FAILED, category=error.category)
+
+
+def _facts(error: GatewayError) -> dict[str, str | int | None]:
+    return {"operation": error.operation, "category": error.category, "status": error.status}
 
 
 def _seconds(wanted: float, report: Report) -> float:
-    """Return how long a request may take: as configured, and within what is left of the hook's own deadline."""
+    """Return how long a request may take: as configured, within what is left of the hook's deadline."""
     return max(0.0, min(wanted, report.remaining() - MARGIN))

@@ -1,15 +1,13 @@
 """What the section `memory.gateway` of the configuration may hold."""
 
-import ipaddress
-import re
 from pathlib import Path
 from typing import Literal
-from urllib.parse import SplitResult, urlsplit
 
 import attrs
 
 from beaver_hostspecs import Secret
 from beaver_hostspecs.settings import Check, Unfit, between, distinct, not_empty, positive, setting
+from beaver_toolkit.urls import is_exposed, split
 
 PATH = "memory.gateway"
 
@@ -19,16 +17,6 @@ SearchScope = Literal["current_chat", "resources", "all_user_memory"]
 
 REQUIRED = {"base_url": "baseUrl", "user_id": "userId", "user_key": "userKey"}
 """The fields without which there is no gateway, with their names in the file."""
-
-# A label is at most 63 characters long; other alphabets are written in punycode. Or an IPv6 address.
-_LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
-_HOST = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
-_NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+){3}|.*:.*")
-"""What can only be an IP address."""
-
-LONGEST_URL = 2048
-# Printable ASCII without quotes, brackets, backslashes, and what starts a query or a fragment.
-_URL = re.compile(r"""[!$&'()*+,\-./0-9:;=@A-Z\[\]_a-z~%]+""")
 
 _not_blank = Check(
     wanted="must not be blank", fits=lambda value: isinstance(value, str) and bool(value.strip()),
@@ -115,39 +103,3 @@ class GatewaySettings:
     def missing(self) -> tuple[str, ...]:
         """The required fields that are not given, by their names in the file."""
         return tuple(key for name, key in REQUIRED.items() if getattr(self, name) is None)
-
-
-def split(url: str) -> SplitResult | None:
-    """Return the parts of an address that a gateway may have, or `None`."""
-    if len(url) > LONGEST_URL or not _URL.fullmatch(url):
-        return None
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return None
-    host = (parts.hostname or "").removesuffix(".")
-    named = _HOST.fullmatch(host) is not None and (_NUMBERS.fullmatch(host) is None or _ip(host) is not None)
-    plain = named and "@" not in parts.netloc and port != 0
-    return parts if parts.scheme in {"http", "https"} and plain else None
-
-
-def is_exposed(url: str, proxy: str | None = None) -> bool:
-    """Whether what is sent to `url` can be read on a network, or by a proxy on another machine."""
-    parts = split(url)
-    if parts is None or parts.scheme != "http":
-        return False
-    return not (_is_near(parts) and (proxy is None or _is_near(split(proxy))))
-
-
-def _is_near(parts: SplitResult | None) -> bool:
-    host = ((parts and parts.hostname) or "").removesuffix(".")
-    address = _ip(host)
-    return host == "localhost" or (address is not None and address.is_loopback)
-
-
-def _ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(host)
-    except ValueError:
-        return None

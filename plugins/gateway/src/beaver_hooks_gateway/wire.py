@@ -1,4 +1,4 @@
-"""What goes to a gateway and what comes back. Pure: no network.
+"""The bodies of requests and answers. Pure: no network.
 
 1. The three request bodies have exactly the fields that a gateway expects, in a fixed order.
 2. The credential stays a `Secret` until `encode` writes the bytes.
@@ -7,7 +7,7 @@
    that a gateway's 128 characters do not hold is sent as a hash of it, always the same.
 5. Of a result six fields are read; whatever else a gateway sends is dropped. A field of another type counts as absent.
 6. A result without a text that says anything is no result. Whether that happened is counted.
-7. NaN, a field that is given twice and half a surrogate pair make the whole answer malformed: nobody guesses.
+7. NaN, a field that is given twice and half a surrogate pair make the whole answer malformed.
 """
 
 import hashlib
@@ -20,6 +20,7 @@ from typing import Any
 import attrs
 from attrs import field
 
+from beaver_hooks_gateway.settings import GatewaySettings
 from beaver_hostspecs import Answer, Secret, Turn
 from beaver_toolkit.strict_json import InvalidJson, is_utf8, loads, repeated_keys
 
@@ -28,7 +29,7 @@ LONGEST_SESSION = 128
 """Characters of a session id that a gateway holds, the prefix included."""
 
 ASSISTANT = "beaver"
-"""Who answers, as the gateway is told."""
+"""The sender of answers."""
 
 MOST_CHARACTERS = 500_000
 """Characters of all results together; a host refuses a contribution of twice as many."""
@@ -60,16 +61,6 @@ class MalformedError(ValueError):
 
 
 @attrs.frozen(kw_only=True)
-class Identity:
-    """Who asks."""
-
-    user_id: str
-    user_key: Secret
-    app_id: str
-    project_id: str
-
-
-@attrs.frozen(kw_only=True)
 class Result:
     """One result, reduced to the fields that are used."""
 
@@ -97,40 +88,31 @@ class Found:
 # --- Requests -----------------------------------------------------------------------------------------------------
 
 
-def search_body(identity: Identity, *, session: str, query: str, scope: Sequence[str], top_k: int) -> Body:
+def search_body(settings: GatewaySettings, *, session: str, query: str, top_k: int) -> Body:
     """Return the body of a search in a host's session."""
-    return {
-        "user_id": identity.user_id,
-        "user_key": identity.user_key,
-        "conversation_id": mapped(session),
-        "query": query,
-        "scope": list(scope),
-        "top_k": top_k,
-        "app_id": identity.app_id,
-        "project_id": identity.project_id,
-    }
+    scope = list(settings.scope)
+    return _body(settings, conversation_id=mapped(session), query=query, scope=scope, top_k=top_k)
 
 
-def add_body(identity: Identity, turn: Turn, answer: Answer) -> Body:
+def add_body(settings: GatewaySettings, turn: Turn, answer: Answer) -> Body:
     """Return the body that adds a completed turn: its prompt and its answer, and nothing else of it."""
     asked = max(1, milliseconds(turn.when))
     answered = max(asked + 1, milliseconds(answer.when))
     messages = [
-        {"sender_id": identity.user_id, "role": "user", "timestamp": asked, "content": turn.prompt},
+        {"sender_id": settings.user_id, "role": "user", "timestamp": asked, "content": turn.prompt},
         {"sender_id": ASSISTANT, "role": "assistant", "timestamp": answered, "content": answer.text},
     ]
-    return {**flush_body(identity, session=turn.session), "messages": messages}
+    return {**flush_body(settings, session=turn.session), "messages": messages}
 
 
-def flush_body(identity: Identity, *, session: str) -> Body:
+def flush_body(settings: GatewaySettings, *, session: str) -> Body:
     """Return the body of a flush of a host's session."""
-    return {
-        "user_id": identity.user_id,
-        "user_key": identity.user_key,
-        "session_id": chat(session),
-        "app_id": identity.app_id,
-        "project_id": identity.project_id,
-    }
+    return _body(settings, session_id=chat(session))
+
+
+def _body(settings: GatewaySettings, **fields: Any) -> Body:
+    identity = {"user_id": settings.user_id, "user_key": settings.user_key}
+    return {**identity, **fields, "app_id": settings.app_id, "project_id": settings.project_id}
 
 
 def encode(body: Body) -> bytes:
@@ -168,30 +150,12 @@ def _revealed(value: object) -> str:
 # --- Answers ------------------------------------------------------------------------------------------------------
 
 
-def parse_done(body: bytes) -> None:
-    """Take the answer to an add or a flush: a JSON object, whatever is in it.
+def parse_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object of an answer, whatever is in it: it confirms an add or a flush.
 
     Raises:
         MalformedError: it is something else.
     """
-    _object(body)
-
-
-def parse_found(body: bytes, *, most: int) -> Found:
-    """Return what a search found, at most `most` results.
-
-    Raises:
-        MalformedError: it is not strict JSON, or holds no list `results` at its top.
-    """
-    answer = _object(body)
-    items = answer.get("results")
-    if not isinstance(items, list) or "results" in repeated_keys(answer):
-        raise MalformedError("invalid_shape")
-    usable = [result for item in items if (result := _result(item)) is not None]
-    return Found(results=_fitting(usable[:most]), total=len(items))
-
-
-def _object(body: bytes) -> dict[str, Any]:
     try:
         value = loads(body, deepest=DEEPEST, most_marks=MOST_MARKS, keep_repeated=True, keep_numbers=True)
     except InvalidJson:
@@ -201,25 +165,38 @@ def _object(body: bytes) -> dict[str, Any]:
     return value
 
 
+def parse_found(body: bytes, *, most: int) -> Found:
+    """Return what a search found, at most `most` results.
+
+    Raises:
+        MalformedError: it is not strict JSON, or holds no list `results` at its top.
+    """
+    answer = parse_object(body)
+    items = answer.get("results")
+    if not isinstance(items, list) or "results" in repeated_keys(answer):
+        raise MalformedError("invalid_shape")
+    usable = [result for item in items if (result := _result(item)) is not None]
+    return Found(results=_fitting(usable[:most]), total=len(items))
+
+
 def _result(item: object) -> Result | None:
     """Rules 5 to 7."""
     if not isinstance(item, dict):
         return None
     if _FIELDS.intersection(repeated_keys(item)):
         raise MalformedError("invalid_shape")
-    found = {name: item.get(name) for name in _FIELDS}
-    if any(isinstance(value, str) and not is_utf8(value) for value in found.values()):
+    if not is_utf8("".join(value for value in map(item.get, _FIELDS) if isinstance(value, str))):
         raise MalformedError("invalid_json")
-    text = found["text"]
+    text = item.get("text")
     if not isinstance(text, str) or not text.strip():
         return None
     return Result(
         text=text,
-        id=_name(found["id"]),
-        session_id=_name(found["session_id"]),
-        score=_score(found["score"]),
-        source_scope=_name(found["source_scope"]),
-        resource_uri=_name(found["resource_uri"]),
+        id=_name(item.get("id")),
+        session_id=_name(item.get("session_id")),
+        score=_score(item.get("score")),
+        source_scope=_name(item.get("source_scope")),
+        resource_uri=_name(item.get("resource_uri")),
     )
 
 

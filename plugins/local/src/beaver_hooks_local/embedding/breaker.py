@@ -1,29 +1,32 @@
-"""Leaves an embedder that fails alone for a while, so that nobody waits for it: queries are found by words meanwhile.
+"""Leaves an embedder that fails alone for a while: queries are answered by words meanwhile, without waiting for it.
 
-1. Closed: everybody asks. A query that fails opens it, unless it is refused: that is said at once, and may be about its
-   text alone.
-2. Open: whoever would ask gets the same error at once. It lasts a few seconds at first, and twice as long after each
+`beaver_toolkit.breaker` says when it opens and closes. This module adds places and probes, for queries in threads.
+
+1. One query that fails opens it, unless the embedder refuses it: that costs no time, and may be about its text alone.
+2. While it is open a query gets the same error at once. It lasts a few seconds at first, and twice as long after each
    probe that fails, up to a minute.
-3. Then one call asks, as a probe, while the others go on being refused. An answer closes it.
-4. Who probes beside the queries comes a little before them, so that none of them has to wait.
-5. So many queries are with an embedder at once. Who waits too long for a place takes that for a failure: an embedder
-   that hangs must not hold all the threads of those who ask.
+3. Then one call probes, for as long as it takes, while the others are refused as before. An answer closes it.
+4. A probe beside the queries comes a little before them, so that no query has to wait.
+5. A limited number of queries is with the embedder at once. A query that waits too long for a place counts as a
+   failure: an embedder that hangs must not hold all the threads of its callers.
 
-Passages are never refused and open nothing: a batch that fails says little of a query. One that is answered closes it.
+Passages are never refused and open nothing: a batch that fails says little about a query. One that is answered closes
+it.
 """
 
 import contextlib
+import math
 import threading
 from collections.abc import Iterator, Sequence
-
-import attrs
+from typing import cast
 
 from beaver_hooks_local.embedding.errors import Category, EmbeddingError, failure
 from beaver_hooks_local.embedding.protocol import Embedder, Identity, Vector
 from beaver_hostspecs import Clock
+from beaver_toolkit.breaker import CLOSED, Policy, State, admit, after_failure
 
 AT_ONCE = 8
-"""Queries that are with an embedder at once, unless said otherwise."""
+"""Queries that are with an embedder at once."""
 
 PATIENCE = 1.0
 """How many seconds a query waits for a place."""
@@ -37,22 +40,15 @@ LEAD = 1.0
 PROBE = "Does it answer?"
 
 
-@attrs.frozen(kw_only=True)
-class _Open:
-    """Why it is open, for how long and until when, and whether somebody probes."""
-
-    category: Category
-    seconds: float
-    until: float
-    probed: bool = False
+POLICY = Policy(failures=1, seconds=FIRST, longest=LONGEST, lease=math.inf)
 
 
 class Breaker:
     """An `Embedder` that asks another one, by the rules above. Thread-safe.
 
     Args:
-        embedder: who is asked; closed with this.
-        clock: where time comes from.
+        embedder: makes the vectors; closed with this.
+        clock: tells the time.
         at_once: how many queries are with it at once.
         patience: how many seconds a query waits for a place.
     """
@@ -61,7 +57,7 @@ class Breaker:
         self._embedder, self._clock = embedder, clock
         self._at_once, self._patience = at_once, patience
         self._changed = threading.Condition()
-        self._open: _Open | None = None
+        self._state: State = CLOSED
         self._asking = 0
 
     @property
@@ -81,7 +77,7 @@ class Breaker:
         return vectors
 
     def probe(self) -> bool:
-        """Ask, if it is open and time for a probe; return whether there was an answer."""
+        """Probe, if it is open and time for that; return whether there was an answer."""
         if self.probe_in() != 0.0:
             return False
         with contextlib.suppress(EmbeddingError), self._asked(lead=LEAD):
@@ -92,10 +88,10 @@ class Breaker:
 
     def probe_in(self) -> float | None:
         """Return in how many seconds it is time for a probe; `None` while it is closed."""
-        now_open = self._open
-        if now_open is None:
+        until = self._state.until
+        if until is None:
             return None
-        return FIRST if now_open.probed else max(0.0, now_open.until - LEAD - self._clock.monotonic())
+        return FIRST if until == math.inf else max(0.0, until - LEAD - self._clock.monotonic())
 
     def close(self) -> None:
         """Close the embedder."""
@@ -103,7 +99,7 @@ class Breaker:
 
     @contextlib.contextmanager
     def _asked(self, *, lead: float = 0.0) -> Iterator[None]:
-        self._enter(lead)
+        probe = self._enter(lead)
         trouble: Category | None = "unavailable"
         try:
             yield
@@ -113,45 +109,44 @@ class Breaker:
             trouble = error.category
             raise
         finally:
-            self._leave(trouble)
+            self._leave(trouble, probe=probe)
 
-    def _enter(self, lead: float) -> None:
-        """Take a place. Rules 2, 3 and 5."""
+    def _enter(self, lead: float) -> bool:
+        """Take a place; return whether the call is a probe. Rules 2, 3 and 5."""
         with self._changed:
             if not self._changed.wait_for(self._may_enter, self._patience):
                 self._failed("timeout")
-            if self._open is not None:
-                self._begin_probe(self._open, lead)
+            probe = self._state != CLOSED
+            admitted, self._state = admit(self._state, POLICY, now=self._clock.monotonic() + lead)
+            if not admitted:
+                raise self._refusal()
             self._asking += 1
+            return probe
 
     def _may_enter(self) -> bool:
-        """Whether nobody needs to wait for a place; nobody does for being refused."""
-        return self._open is not None or self._asking < self._at_once
+        """Return whether a call need not wait: there is a place, or it is refused anyway."""
+        return self._state != CLOSED or self._asking < self._at_once
 
-    def _begin_probe(self, now_open: _Open, lead: float) -> None:
-        if now_open.probed or self._clock.monotonic() < now_open.until - lead:
-            provider = self.identity.provider
-            said = f"The embedder {provider} has failed, so it is not called for a while"
-            raise failure(provider, now_open.category, said, "It is called again within a minute.")
-        self._open = attrs.evolve(now_open, probed=True)
+    def _refusal(self) -> EmbeddingError:
+        provider = self.identity.provider
+        problem = f"The embedder {provider} has failed, so it is not called for a while"
+        return failure(provider, cast("Category", self._state.reason), problem, "It is called again within a minute.")
 
-    def _leave(self, trouble: Category | None) -> None:
+    def _leave(self, trouble: Category | None, *, probe: bool) -> None:
         with self._changed:
             self._asking -= 1
             if trouble is not None:
-                self._failed(trouble)
+                self._failed(trouble, probe=probe)
             self._changed.notify_all()
 
     def _answered(self) -> None:
         with self._changed:
-            self._open = None
+            self._state = CLOSED
 
-    def _failed(self, category: Category) -> None:
-        """Open it. Who had asked before it opened changes nothing. Rule 1."""
-        before = self._open
-        if before is None and category == "refused":
+    def _failed(self, category: Category, *, probe: bool = False) -> None:
+        """Rule 1. A call that began before it opened changes nothing."""
+        if not probe and (category == "refused" or self._state != CLOSED):
             return
-        if before is None or before.probed:
-            seconds = FIRST if before is None else min(LONGEST, 2 * before.seconds)
-            self._open = _Open(category=category, seconds=seconds, until=self._clock.monotonic() + seconds)
-            self._changed.notify_all()
+        now = self._clock.monotonic()
+        self._state = after_failure(self._state, POLICY, reason=category, now=now, probe=probe)
+        self._changed.notify_all()

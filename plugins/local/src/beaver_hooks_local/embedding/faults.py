@@ -24,6 +24,7 @@ _BROKEN: MappingProxyType[str, tuple[Category, str, str]] = MappingProxyType(
             "cannot be reached",
             f"Check {_SECTION}.baseUrl, the network, and that the server runs.",
         ),
+        "dns": ("unavailable", "has a name that cannot be resolved", f"Check {_SECTION}.baseUrl and the network."),
         "connect_timeout": ("timeout", "refuses connections", f"Check {_SECTION}.baseUrl, and that the server runs."),
         "tls": ("unavailable", "has no trusted certificate", f"Check {_SECTION}.baseUrl and its certificate."),
         "truncated": ("unavailable", "stopped in the middle of its answer", "Try again, and check the network."),
@@ -42,7 +43,7 @@ def broken(provider: str, what: str, seconds: float) -> EmbeddingError:
 
     Args:
         provider: who was asked.
-        what: `timeout`, `connection`, `connect_timeout`, `tls`, `truncated`, `too_large` or `encoded`.
+        what: the `failure` of a `beaver_toolkit.http.Reply`.
         seconds: how long it might have taken.
     """
     if what == "timeout":

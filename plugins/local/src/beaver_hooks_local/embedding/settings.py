@@ -4,10 +4,10 @@ from typing import Any, Literal
 
 import attrs
 
-from beaver_hooks_local.embedding.addresses import is_exposed, is_here, split
 from beaver_hooks_local.embedding.bounds import MOST_DIMENSIONS
 from beaver_hostspecs import Secret
 from beaver_hostspecs.settings import Check, Unfit, between, setting
+from beaver_toolkit.urls import is_exposed, is_here, split
 
 PATH = "memory.local.embedding"
 

@@ -1,4 +1,4 @@
-"""Names are looked up where that disturbs nobody, and addresses tried in turn."""
+"""Names are looked up without delaying other calls, and addresses tried in turn."""
 
 import asyncio
 import socket
@@ -7,9 +7,9 @@ import threading
 import httpcore
 import pytest
 
-from beaver_hooks_gateway import GatewayTimedOut, GatewayUnreachable, connecting
-from beaver_hooks_gateway.connecting import Backend, Resolver, first, look_up
-from beaver_hooks_gateway.testing import FakeGateway
+from beaver_toolkit import http_backend
+from beaver_toolkit.dns import Resolver, look_up
+from beaver_toolkit.http_backend import Backend, connect_first
 
 
 class Lookups:
@@ -53,7 +53,7 @@ async def test_addresses(lookups):
 
 
 async def test_one_lookup_at_a_time(lookups):
-    """Who asks for a name that is being looked up waits for that lookup; the next one is a new one."""
+    """Callers share a lookup of the name that runs; the next one is a new one."""
     resolver = Resolver()
     found = await asyncio.gather(*[resolver.addresses("gateway.example", 80) for _ in range(20)])
 
@@ -76,17 +76,9 @@ def test_a_name_that_cannot_be_written():
     assert [] == look_up(f"{'a' * 64}.example", 80)
 
 
-async def test_the_next_address_is_tried(gateway, lookups, make_client):
-    """An address where nobody listens costs nothing but its try; the name goes on being the name."""
-    client = make_client(gateway, base_url=f"http://two.example:{gateway.port}", allow_insecure_http=True)
-    await client.search(session="s1", query="a", seconds=5.0)
-
-    assert f"two.example:{gateway.port}" == gateway.received[0].headers["host"]
-
-
 async def test_an_address_that_takes_its_time(monkeypatch):
     """After a pause the next one is tried as well; the first that answers wins, and the others are closed."""
-    monkeypatch.setattr(connecting, "PAUSE", 0.0)
+    monkeypatch.setattr(http_backend, "PAUSE", 0.0)
     made, going = [], asyncio.Event()
 
     async def connect(address):
@@ -98,7 +90,7 @@ async def test_an_address_that_takes_its_time(monkeypatch):
         made.append(Stream(address))
         return made[-1]
 
-    chosen = await first(["slow", "fast"], connect)
+    chosen = await connect_first(["slow", "fast"], connect)
 
     assert [("fast", False), ("slow", True)] == [(each.address, each.closed) for each in made]
     assert "fast" == chosen.address
@@ -106,7 +98,7 @@ async def test_an_address_that_takes_its_time(monkeypatch):
 
 async def test_an_address_that_answers_after_another_has_failed(monkeypatch):
     """Where the last address fails, those before it may still answer."""
-    monkeypatch.setattr(connecting, "PAUSE", 0.0)
+    monkeypatch.setattr(http_backend, "PAUSE", 0.0)
     failed = asyncio.Event()
 
     async def connect(address):
@@ -118,7 +110,7 @@ async def test_an_address_that_answers_after_another_has_failed(monkeypatch):
             await asyncio.sleep(0)
         return Stream(address)
 
-    assert "slow" == (await first(["slow", "fails"], connect)).address
+    assert "slow" == (await connect_first(["slow", "fails"], connect)).address
 
 
 async def test_no_address_answers():
@@ -128,31 +120,27 @@ async def test_no_address_answers():
         raise httpcore.ConnectError(address)
 
     with pytest.raises(httpcore.ConnectError, match=r"^b$"):
-        await first(["a", "b"], connect)
+        await connect_first(["a", "b"], connect)
 
 
-async def test_a_lookup_that_hangs(lookups, make_client):
-    """It costs a request its own deadline, and the loop's own threads are nobody else's."""
-    async with FakeGateway() as gateway:
-        client = make_client(gateway, base_url="https://hangs.example")
-        calls = [client.search(session="s1", query="a", seconds=0.1) for _ in range(40)]
-        errors = await asyncio.gather(*calls, return_exceptions=True)
+async def test_a_name_that_hangs_delays_no_other(lookups):
+    """A lookup that hangs keeps its own thread: another name is looked up meanwhile, and the loop's threads are free."""
+    resolver = Resolver()
+    hanging = [asyncio.create_task(resolver.addresses("hangs.example", 80)) for _ in range(40)]
+    await asyncio.sleep(0)
 
-        assert {GatewayTimedOut} == {type(each) for each in errors}
-        assert (["hangs.example"], "free") == (lookups.asked, await asyncio.to_thread(lambda: "free"))
+    assert ["127.0.0.1"] == await resolver.addresses("gateway.example", 80)
+    assert (["hangs.example", "gateway.example"], "free") == (
+        lookups.asked, await asyncio.to_thread(lambda: "free"),
+    )  # fmt: skip
+    for task in hanging:
+        task.cancel()
+    assert {asyncio.CancelledError} == {type(each) for each in await asyncio.gather(*hanging, return_exceptions=True)}
 
 
-async def test_tls_is_checked_against_the_name(server_tls, ca_bundle, lookups, make_client):
-    """A name whose address has a certificate for others is refused; one that the certificate names is not."""
-    lookups.known["localhost"] = ["127.0.0.1"]
-    async with FakeGateway(tls=server_tls) as gateway:
-        for name in ("localhost", "localhost."):
-            good = make_client(gateway, base_url=f"https://{name}:{gateway.port}", ca_bundle=ca_bundle)
-            lookups.known[name] = ["127.0.0.1"]
-            await good.search(session="s1", query="a", seconds=5.0)
-        other = make_client(gateway, base_url=f"https://gateway.example:{gateway.port}", ca_bundle=ca_bundle)
-        with pytest.raises(GatewayUnreachable) as caught:
-            await other.search(session="s1", query="a", seconds=5.0)
-        await good.close()
-
-    assert ("tls", 2) == (caught.value.category, len(gateway.received))
+async def test_a_lookup_that_cannot_begin(lookups):
+    """Where too many lookups wait, the next one fails like a name without an address."""
+    resolver = Resolver()
+    resolver._workers.shut()
+    with pytest.raises(httpcore.ConnectError, match="the name cannot be resolved"):
+        await Backend(resolver).connect_tcp("gateway.example", 80)

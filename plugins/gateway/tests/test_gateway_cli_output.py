@@ -5,13 +5,13 @@ import re
 import pytest
 
 from beaver_hooks_gateway import BreakerSettings, GatewayRefused, GatewaySettings
-from beaver_hooks_gateway.breaker import State
-from beaver_hooks_gateway.gate import judged
-from beaver_hooks_gateway.inspecting import ping, search, status
-from beaver_hooks_gateway.kept import read, write
+from beaver_hooks_gateway.breaker_file import read, write
+from beaver_hooks_gateway.cli_output import ping, search, status
+from beaver_hooks_gateway.shared_breaker import fingerprint
 from beaver_hooks_gateway.testing import Fault
 from beaver_hostspecs import ConfigurationError
 from beaver_hostspecs.testing import FrozenClock
+from beaver_toolkit.breaker import State
 
 OPEN = State(failures=5, until=4e9, reason="timeout")
 
@@ -35,10 +35,10 @@ async def test_ping(gateway, settings, tmp_path, canary):
 async def test_a_ping_that_succeeds_ends_the_waiting(make_client, gateway, tmp_path, enabled, expected):
     """Who has seen the gateway answer need not wait for the breaker; one that is off is left as it is."""
     settings = make_client(gateway, breaker=BreakerSettings(enabled=enabled))._settings
-    write(tmp_path, OPEN, whose=judged(settings))
+    write(tmp_path, OPEN, whose=fingerprint(settings))
     await ping(settings, tmp_path)
 
-    assert expected == read(tmp_path, whose=judged(settings))
+    assert expected == read(tmp_path, whose=fingerprint(settings))
 
 
 async def test_a_ping_that_fails(gateway, settings, tmp_path, canary):
@@ -51,7 +51,7 @@ async def test_a_ping_that_fails(gateway, settings, tmp_path, canary):
 
 
 async def test_without_credentials(tmp_path):
-    """Without credentials there is nobody to ask."""
+    """Without credentials the error names the first missing field."""
     with pytest.raises(ConfigurationError) as caught:
         await ping(GatewaySettings(), tmp_path)
 
@@ -77,7 +77,7 @@ async def test_a_search_that_finds_nothing(gateway, settings):
 
 
 async def test_status(gateway, settings, tmp_path, canary):
-    """The status shows the settings and the breaker, never the key, and asks nobody."""
+    """The status shows the settings and the breaker, never the key, and touches no network."""
     text = await status(settings, tmp_path)
 
     assert [
@@ -117,7 +117,7 @@ NOW = FrozenClock().now().timestamp()
 async def test_status_of_the_breaker(tmp_path, breaker, state, expected):
     """The state that processes share is shown as it is now."""
     settings = GatewaySettings(breaker=breaker, recall=False)
-    write(tmp_path, state, whose=judged(settings))
+    write(tmp_path, state, whose=fingerprint(settings))
     text = await status(settings, tmp_path, clock=FrozenClock())
 
     assert ("address: none", "recall: off", f"breaker: {expected}") == tuple(

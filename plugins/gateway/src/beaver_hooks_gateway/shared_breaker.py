@@ -1,0 +1,173 @@
+"""The breaker of a gateway: its state in memory, and in a file that processes share.
+
+No file is touched while nothing is wrong. Every change is a read, a step and a write under a lock, in a thread of the
+breaker's own. Changes that come meanwhile are made together after it, so many failures at once cost no more than a few.
+Where the lock or the file cannot be had soon, only the sharing is lost.
+
+Only searches ask it. A search that fails in a way that may pass by itself counts; any answer closes the breaker, even a
+refusal; refused credentials open it at once.
+"""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from beaver_hooks_gateway.breaker_file import LOCK_FILE, REFUSED, read, write
+from beaver_hooks_gateway.errors import GatewayError
+from beaver_hooks_gateway.settings import GatewaySettings
+from beaver_hostspecs import Clock
+from beaver_toolkit.breaker import CLOSED, Policy, State, admit, after_failure, after_refusal
+from beaver_toolkit.locks import locked
+from beaver_toolkit.workers import Workers
+
+PATIENCE = 0.25
+"""Seconds that a turn waits for the file at most."""
+
+LOCK_SECONDS = 0.05
+"""Seconds that a change waits for another process."""
+
+Step = Callable[[State], tuple[bool, State]]
+"""Makes the next state, and the answer for the caller."""
+
+
+class _Call(NamedTuple):
+    step: Step
+    answer: asyncio.Future[bool]
+
+
+class SharedBreaker:
+    """Admits searches while the gateway answers.
+
+    Args:
+        folder: where the state is.
+        policy: how patient it is; `None` admits everything.
+        clock: tells the time.
+        whose: which gateway the state is about, see `fingerprint`.
+    """
+
+    def __init__(self, folder: Path, policy: Policy | None, clock: Clock, *, whose: str = "") -> None:
+        self.state = CLOSED
+        self.policy = policy
+        self._folder, self._clock, self._whose = folder, clock, whose
+        self._worker = Workers("beaver-gateway-breaker", threads=1, idle_seconds=0)
+        self._waiting: list[_Call] = []
+        self._busy = self._unreported = False
+
+    async def load(self) -> None:
+        """Take over the state that other processes left."""
+        if self.policy is not None:
+            reading = self._worker.run(partial(read, self._folder, whose=self._whose))
+            await asyncio.wait([reading], timeout=PATIENCE)
+            self.state = reading.result() if reading.done() else CLOSED
+
+    async def refusal(self) -> str | None:
+        """Return why no search may be made now, or `None` where one may: the breaker is closed, or it is the probe."""
+        policy = self.policy
+        if policy is None or self.state.until is None:
+            return None
+        admitted = await self._decide(lambda state: admit(state, policy, now=self.now()), PATIENCE)
+        return None if admitted else self.state.reason or ""
+
+    async def failed(self, error: GatewayError, *, seconds: float = PATIENCE) -> bool:
+        """Count a search that failed; return whether that opened the breaker, as far as is known within `seconds`."""
+        policy, now = self.policy, self.now()
+        if policy is None:
+            return False
+        if not error.credentials and not error.transient:
+            await self.answered()
+            return False
+
+        def step(before: State) -> tuple[bool, State]:
+            if error.credentials:
+                after = after_refusal(policy, reason=REFUSED, now=now)
+            else:
+                after = after_failure(before, policy, reason=error.category, now=now)
+            return before.until is None and after.until is not None, after
+
+        opened = await self._decide(step, seconds, opens=True)
+        unreported, self._unreported = self._unreported, False
+        return opened or unreported
+
+    async def answered(self) -> None:
+        """Close the breaker after a search that was answered."""
+        if self.state != CLOSED or self._busy:
+            await self._decide(lambda _: (True, CLOSED), PATIENCE)
+
+    def now(self) -> float:
+        """Return the seconds since 1970, which processes share."""
+        return self._clock.now().timestamp()
+
+    async def _decide(self, step: Step, seconds: float, *, opens: bool = False) -> bool:
+        call = _Call(step=step, answer=asyncio.get_running_loop().create_future())
+        self._waiting.append(call)
+        if not self._busy:
+            self._begin()
+        await asyncio.wait([call.answer], timeout=max(0.0, seconds))
+        if call.answer.done():
+            return call.answer.result()
+        if call in self._waiting:
+            # An earlier change hangs over the file: this process decides alone.
+            self._waiting.remove(call)
+            answer, self.state = call.step(self.state)
+            return answer
+        if opens:
+            call.answer.add_done_callback(self._opened_late)
+        return False
+
+    def _opened_late(self, answer: asyncio.Future[bool]) -> None:
+        """Leave reporting an opening to the next search that fails: the one that caused it waits no longer."""
+        self._unreported |= answer.result()
+
+    def _begin(self) -> None:
+        calls, self._waiting = self._waiting, []
+        self._busy = True
+        steps = [call.step for call in calls]
+        changing = self._worker.run(partial(change, self._folder, self.state, steps, whose=self._whose))
+        changing.add_done_callback(partial(self._end, calls))
+
+    def _end(self, calls: Sequence[_Call], changing: asyncio.Future[tuple[list[bool], State]]) -> None:
+        self._busy = False
+        answers, self.state = changing.result()
+        for call, answer in zip(calls, answers, strict=True):
+            call.answer.set_result(answer)
+        if self._waiting:
+            self._begin()
+
+
+def make_breaker(settings: GatewaySettings, folder: Path, clock: Clock) -> SharedBreaker:
+    """Return the breaker of the gateway that the settings name."""
+    patience = settings.breaker
+    policy = Policy(failures=patience.failures, seconds=patience.seconds) if patience.enabled else None
+    return SharedBreaker(folder, policy, clock, whose=fingerprint(settings))
+
+
+def fingerprint(settings: GatewaySettings) -> str:
+    """Return a hash of address, user and key: with another one of them the breaker starts anew."""
+    key = "" if settings.user_key is None else settings.user_key.reveal()
+    whose = json.dumps([settings.base_url, settings.user_id, key])
+    return hashlib.sha256(whose.encode("utf-8")).hexdigest()
+
+
+def change(folder: Path, known: State, steps: Sequence[Step], *, whose: str = "") -> tuple[list[bool], State]:
+    """Take steps from the state in `folder`, or from `known` without it; return the answers and the last state."""
+    try:
+        with locked(folder / LOCK_FILE, seconds=LOCK_SECONDS):
+            before = read(folder, default=known, whose=whose)
+            answers, after = _take(steps, before)
+            if after != before:
+                write(folder, after, whose=whose)
+            return answers, after
+    except OSError:
+        return _take(steps, known)
+
+
+def _take(steps: Sequence[Step], state: State) -> tuple[list[bool], State]:
+    answers: list[bool] = []
+    for step in steps:
+        answer, state = step(state)
+        answers.append(answer)
+    return answers, state

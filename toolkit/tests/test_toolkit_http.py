@@ -1,0 +1,280 @@
+"""Bounded HTTP, with and without an event loop, against pytest-httpx and a server of raw bytes."""
+
+import asyncio
+import contextlib
+import logging
+import socket
+import ssl
+import threading
+
+import httpx
+import pytest
+
+from beaver_toolkit.http import BoundedClient, BoundedTransport, PlainClient, Reply, tls_context
+from beaver_toolkit.http_sync import SyncBoundedClient
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+SECONDS = 20.0
+
+
+class Server:
+    """Answers each connection with the given parts; `None` stands for silence until the client leaves."""
+
+    def __init__(self, *parts, greeting=b""):
+        self.greeting, self.pause = greeting, 0
+        self.parts, self.received, self.tasks = parts, [], []
+
+    async def __aenter__(self):
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        return self
+
+    async def __aexit__(self, *_):
+        self._server.close()
+        await asyncio.gather(*self.tasks)
+
+    async def _serve(self, reader, writer):
+        self.tasks.append(asyncio.current_task())
+        writer.write(self.greeting)
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = next(int(line.split(b":")[1]) for line in head.split(b"\r\n") if b"ontent-" in line and b"ength" in line)  # fmt: skip
+                self.received.append((head.split(b"\r\n")[0].decode(), await reader.readexactly(length)))
+                for part in self.parts:
+                    if part is None:
+                        await reader.read(1)
+                        break
+                    writer.write(part)
+                    await writer.drain()
+                    await asyncio.sleep(self.pause)
+                if self.parts[-1] is not OK:
+                    break
+        writer.close()
+
+
+async def ask(kind, url, *, seconds=SECONDS, most=100, **given):
+    """Post with the client for event loops, or with the one for threads."""
+    if kind == "async":
+        client = BoundedClient(PlainClient(BoundedTransport(context=tls_context(url))))
+        try:
+            return await client.post(httpx.URL(url), b"hello", headers={}, seconds=seconds, most_bytes=most)
+        finally:
+            await client.aclose()
+    sync = SyncBoundedClient(tls_context(url), **given)
+    try:
+        return await asyncio.to_thread(sync.post, url, b"hello", headers={}, seconds=seconds, most_bytes=most)
+    finally:
+        sync.close()
+
+
+both = pytest.mark.parametrize("kind", ["async", "sync"])
+
+
+@both
+async def test_pytest_httpx_intercepts(kind, httpx_mock):
+    """A test of a user of httpx sees the requests of both clients: none reaches the network unnoticed."""
+    httpx_mock.add_response(201, json={"a": 1})
+
+    assert Reply(status=201, body=b'{"a":1}') == await ask(kind, "http://127.0.0.1:9/path")
+    (request,) = httpx_mock.get_requests()
+    assert ("POST", "http://127.0.0.1:9/path", b"hello") == (request.method, str(request.url), request.content)
+
+
+@both
+async def test_over_the_network(kind):
+    """Without a mock the request goes to the server."""
+    async with Server(OK) as server:
+        assert Reply(status=200, body=b"{}") == await ask(kind, f"{server.url}/path")
+
+    assert [("POST /path HTTP/1.1", b"hello")] == server.received
+
+
+@both
+@pytest.mark.parametrize(
+    ("parts", "reply"),
+    [
+        ((b"HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 999\r\n\r\n", None),
+         Reply(status=503, retry_after="7")),
+        ((b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 999\r\n\r\n", None),
+         Reply(status=200, failure="encoded")),
+        ((b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n", b" " * 101, None), Reply(status=200, failure="too_large")),
+        ((b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{",), Reply(status=200, failure="truncated")),
+        ((b"nonsense\r\n\r\n",), Reply(failure="connection")),
+        ((b"",), Reply(failure="connection")),
+    ],
+)  # fmt: skip
+async def test_replies(kind, parts, reply):
+    """Every end of an exchange is a reply; the body of a refusal or a compressed answer is not waited for."""
+    async with Server(*parts) as server:
+        assert reply == await ask(kind, server.url)
+
+
+@both
+@pytest.mark.parametrize("parts", [(None,), (b"HTTP/1.1 200 OK\r\nX-Endless: ", None),
+                                   (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", None)])  # fmt: skip
+async def test_one_deadline(kind, parts):
+    """Silence ends with the deadline, wherever it begins."""
+    async with Server(*parts) as server:
+        assert Reply(failure="timeout") == await ask(kind, server.url, seconds=0.1)
+
+
+@both
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nContent-Length: 999999\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: "])
+async def test_a_drip(kind, head):
+    """Bytes that come one by one do not prolong the deadline, in the body or before it."""
+    async with Server(head, *[b" "] * 10_000) as server:
+        server.pause = 0.01
+        assert Reply(failure="timeout") == await ask(kind, server.url, seconds=0.1, most=10**6)
+
+
+@both
+async def test_failures_before_an_answer(kind, monkeypatch):
+    """A port that refuses, a name without an address and a server without TLS have a category each."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        refused = await ask(kind, f"http://127.0.0.1:{closed.getsockname()[1]}")
+    async with Server(None, greeting=b"no TLS here at all") as server:
+        insecure = await ask(kind, f"https://127.0.0.1:{server.port}")
+
+    def unknown(*_, **__):
+        raise socket.gaierror(socket.EAI_NONAME, "unknown")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    nameless = await ask(kind, "http://unknown.example")
+
+    assert [Reply(failure="connection"), Reply(failure="tls"), Reply(failure="dns")] == [refused, insecure, nameless]
+
+
+async def test_a_limit_for_connecting():
+    """A machine that takes no connection is given up before the deadline, and told apart from one that is slow."""
+    with contextlib.ExitStack() as stack:
+        full = stack.enter_context(socket.socket())
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.settimeout(0)
+            with contextlib.suppress(BlockingIOError):
+                waiting.connect(full.getsockname())
+        url = f"http://127.0.0.1:{full.getsockname()[1]}"
+        assert Reply(failure="connect_timeout") == await ask("sync", url, connect_seconds=0.1)
+
+
+async def test_idle_connections():
+    """Connections are kept for the next request, unless none is to be kept."""
+    for idle, expected in ((10, 1), (0, 3)):
+        async with Server(OK) as server:
+            client = BoundedClient(PlainClient(BoundedTransport(context=tls_context(), idle=idle)))
+            for _ in range(3):
+                await client.post(httpx.URL(server.url), b"", headers={}, seconds=SECONDS, most_bytes=9)
+            await client.aclose()
+            assert expected == len(server.tasks)
+
+
+async def test_a_proxy():
+    """A configured proxy gets the request, with the whole address."""
+    async with Server(OK) as server:
+        client = BoundedClient(PlainClient(BoundedTransport(context=tls_context(), proxy=server.url)))
+        url = httpx.URL("http://127.0.0.1:9/path")
+        assert 200 == (await client.post(url, b"", headers={}, seconds=SECONDS, most_bytes=9)).status
+        await client.aclose()
+
+    assert [("POST http://127.0.0.1:9/path HTTP/1.1", b"")] == server.received
+
+
+@both
+async def test_the_environment_has_no_say(kind, monkeypatch):
+    """No proxy of the environment gets a request."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    async with Server(OK) as server:
+        assert 200 == (await ask(kind, server.url)).status
+
+
+@both
+async def test_no_redirects_and_no_cookies(kind, httpx_mock):
+    """A redirect is a reply like any other, and no cookie comes back to the server."""
+    headers = {"Location": "http://127.0.0.1:9/elsewhere", "Set-Cookie": "a=b"}
+    httpx_mock.add_response(302, headers=headers, is_reusable=True)
+    if kind == "async":
+        client = BoundedClient(PlainClient(BoundedTransport(context=tls_context())))
+        replies = [
+            await client.post(httpx.URL("http://127.0.0.1:9"), b"", headers={}, seconds=SECONDS, most_bytes=9)
+            for _ in range(2)
+        ]
+        await client.aclose()
+    else:
+        sync = SyncBoundedClient(tls_context())
+        replies = [sync.post("http://127.0.0.1:9", b"", headers={}, seconds=SECONDS, most_bytes=9) for _ in range(2)]
+        sync.close()
+
+    assert [Reply(status=302)] * 2 == replies
+    assert [False, False] == ["cookie" in each.headers for each in httpx_mock.get_requests()]
+
+
+@both
+async def test_the_log_of_httpx(kind, httpx_mock, caplog):
+    """The address is in no log line, whatever level the host's user has chosen; requests of others are logged."""
+    httpx_mock.add_response(is_reusable=True)
+    caplog.set_level(logging.INFO, logger="httpx")
+    level = logging.getLogger("httpx").level
+    await ask(kind, "http://127.0.0.1:9/secret-path")
+    async with httpx.AsyncClient() as other:
+        await other.get("http://127.0.0.1:9/other")
+
+    assert ['HTTP Request: GET http://127.0.0.1:9/other "HTTP/1.1 200 OK"'] == caplog.messages
+    assert level == logging.getLogger("httpx").level
+
+
+@both
+async def test_other_errors_get_out(kind, httpx_mock):
+    """An error that does not come from HTTP is not taken for a failure of the server."""
+    httpx_mock.add_exception(ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        await ask(kind, "http://127.0.0.1:9")
+
+
+async def test_each_thread_has_its_own_deadline():
+    """A thread with a short deadline takes no time from another one that uses the same client."""
+    async with Server(OK) as server, Server(None) as hanging:
+        client, replies = SyncBoundedClient(tls_context()), {}
+
+        def post(url, seconds):
+            replies[url] = client.post(url, b"", headers={}, seconds=seconds, most_bytes=9)
+
+        threads = [threading.Thread(target=post, args=each) for each in ((hanging.url, 0.1), (server.url, SECONDS))]
+        for thread in threads:
+            thread.start()
+        await asyncio.to_thread(lambda: [thread.join() for thread in threads])
+        client.close()
+
+        assert {hanging.url: Reply(failure="timeout"), server.url: Reply(status=200, body=b"{}")} == replies
+
+
+async def test_the_credential_comes_last(httpx_mock):
+    """The client for threads lets a function add the credential to the finished request."""
+    httpx_mock.add_response()
+
+    def authorise(request):
+        request.headers["Authorization"] = "Bearer x"
+        return request
+
+    client = SyncBoundedClient(tls_context())
+    client.post("http://127.0.0.1:9", b"", headers={}, auth=authorise, seconds=SECONDS, most_bytes=9)
+    client.close()
+
+    assert "Bearer x" == httpx_mock.get_requests()[0].headers["Authorization"]
+
+
+def test_certificates(tmp_path):
+    """No certificates are loaded where nothing is encrypted; a file that holds none is an error."""
+    (tmp_path / "ca.pem").write_text("nothing")
+
+    assert [0, True] == [
+        len(tls_context("http://a.example").get_ca_certs()),
+        len(tls_context("http://a.example", "https://b.example").get_ca_certs()) > 0,
+    ]
+    with pytest.raises(ssl.SSLError):
+        tls_context("https://a.example", ca_bundle=tmp_path / "ca.pem")
