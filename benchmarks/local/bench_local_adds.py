@@ -22,10 +22,10 @@ import apsw
 import bench_local_speed as speed
 import numpy as np
 
-from beaver_hooks_local.engine import MemoryEngine
-from beaver_hooks_local.filters import Filters
-from beaver_hooks_local.query import Query
-from beaver_hooks_local.records import NewMemory, Owner
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.filters import Filters
+from beaver_memory.query import Query
+from beaver_memory.records import NewMemory, Owner
 
 ROWS = 20_000
 AT_ONCE = 1_000

@@ -27,16 +27,16 @@ from pathlib import Path
 
 import attrs
 
-from beaver_hooks_local.embedding.settings import EmbeddingSettings
-from beaver_hooks_local.engine import MemoryEngine
-from beaver_hooks_local.filters import Filters
-from beaver_hooks_local.hosting.scoping import Sight
 from beaver_hooks_local.plugin import Local
-from beaver_hooks_local.query import Query
-from beaver_hooks_local.records import NewMemory, Owner
 from beaver_hooks_local.settings import LocalSettings
+from beaver_hooks_local.visibility import Sight
 from beaver_hostspecs import Setup, Turn
 from beaver_hostspecs.testing import RecordingReport, make_turn
+from beaver_memory.embedding.settings import EmbeddingSettings
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.filters import Filters
+from beaver_memory.query import Query
+from beaver_memory.records import NewMemory, Owner
 
 SIZE = int(os.environ.get("BEAVER_BENCH_SIZE", "10000"))
 TURNS = int(os.environ.get("BEAVER_BENCH_TURNS", "400"))

@@ -32,10 +32,10 @@ from kit_made_up import SEED, made_up
 from kit_peers import PeerFailed, PeerProcess, environment
 from kit_score import Ranking, Targets, any_at, flat, frac_at, heading, machine, noise, row
 
-from beaver_hooks_local.embedding.protocol import Identity
-from beaver_hooks_local.engine import MemoryEngine
-from beaver_hooks_local.filters import Filters
-from beaver_hooks_local.query import Query
+from beaver_memory.embedding.protocol import Identity
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.filters import Filters
+from beaver_memory.query import Query
 
 NAMES = ("mem0", "langgraph", "yantrikdb")
 SIZE = int(os.environ.get("BEAVER_BENCH_PEERS_SIZE", "10000"))

@@ -27,8 +27,8 @@ from kit_hooks import Hooked, hooked
 from kit_made_up import made_up
 from kit_score import METRICS, Ranking, Targets, any_at, flat, frac_at, heading, machine, noise, row
 
-from beaver_hooks_local.ranking.formulas import Weights
 from beaver_hooks_local.settings import RecallSettings
+from beaver_memory.search.formulas import Weights
 
 FORMULAS = ("context", "seed-002", "seed-003", "rrf")
 FIELDS = "turns with fields"

@@ -31,11 +31,11 @@ import attrs
 import numpy as np
 from kit_engine import bare_e5_small
 
-from beaver_hooks_local.embedding.protocol import Embedder, Identity
-from beaver_hooks_local.engine import INDEXES, MemoryEngine
-from beaver_hooks_local.filters import Filters
-from beaver_hooks_local.query import Answer, Query
-from beaver_hooks_local.records import NewMemory, Owner
+from beaver_memory.embedding.protocol import Embedder, Identity
+from beaver_memory.engine import INDEXES, MemoryEngine
+from beaver_memory.filters import Filters
+from beaver_memory.query import Answer, Query
+from beaver_memory.records import NewMemory, Owner
 
 DIMENSIONS = 384
 VOCABULARY = 60_000

@@ -12,17 +12,17 @@ import numpy as np
 from kit_data import Case, Item, Question
 from kit_score import Ranking
 
-from beaver_hooks_local.embedding.errors import EmbeddingError
-from beaver_hooks_local.embedding.installing import install_model
-from beaver_hooks_local.embedding.making import make_embedder
-from beaver_hooks_local.embedding.models import is_there
-from beaver_hooks_local.embedding.protocol import Embedder
-from beaver_hooks_local.embedding.settings import EmbeddingSettings
-from beaver_hooks_local.engine import MemoryEngine
-from beaver_hooks_local.filters import Filters
-from beaver_hooks_local.query import Query
-from beaver_hooks_local.ranking.formulas import Weights
-from beaver_hooks_local.records import NewMemory, Owner
+from beaver_memory.embedding.errors import EmbeddingError
+from beaver_memory.embedding.factory import make_embedder
+from beaver_memory.embedding.installer import install_model
+from beaver_memory.embedding.models import is_there
+from beaver_memory.embedding.protocol import Embedder
+from beaver_memory.embedding.settings import EmbeddingSettings
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.filters import Filters
+from beaver_memory.query import Query
+from beaver_memory.records import NewMemory, Owner
+from beaver_memory.search.formulas import Weights
 
 MODEL = "e5-small"
 MODEL_HOME = "BEAVER_BENCH_MODEL_HOME"

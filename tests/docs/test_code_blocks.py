@@ -15,6 +15,7 @@ PAGES = [
     *sorted(ROOT.glob("*.md")),
     ROOT / "hostspecs" / "README.md",
     ROOT / "toolkit" / "README.md",
+    ROOT / "memory" / "README.md",
     *sorted((ROOT / "plugins").glob("*/*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "examples").rglob("*.md")),

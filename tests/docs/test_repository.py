@@ -10,13 +10,26 @@ import pytest
 from beaver_hostspecs import CONTRACT_VERSION
 
 ROOT = Path(__file__).parents[2]
-OURS = (".ci", "beaver_hooks", "benchmarks", "docs", "examples", "hostspecs", "plugins", "tests", "toolkit", "tools")
+OURS = (
+    ".ci",
+    "beaver_hooks",
+    "benchmarks",
+    "docs",
+    "examples",
+    "hostspecs",
+    "plugins",
+    "tests",
+    "toolkit",
+    "tools",
+    "memory",
+)
 TEXT = {".json", ".md", ".py", ".sql", ".toml", ".txt", ".yaml", ".yml", ".cfg", ""}
 PAGES = [
     *sorted(ROOT.glob("*.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "hostspecs").glob("*.md")),
     *sorted((ROOT / "toolkit").glob("*.md")),
+    *sorted((ROOT / "memory").glob("*.md")),
     *sorted((ROOT / "plugins").glob("*/*.md")),
     *sorted((ROOT / "examples").rglob("*.md")),
 ]
@@ -24,6 +37,7 @@ PROJECTS = [
     ROOT / "pyproject.toml",
     ROOT / "hostspecs" / "pyproject.toml",
     ROOT / "toolkit" / "pyproject.toml",
+    ROOT / "memory" / "pyproject.toml",
     *sorted((ROOT / "plugins").glob("*/pyproject.toml")),
     ROOT / "examples/tally/pyproject.toml",
 ]

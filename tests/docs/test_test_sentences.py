@@ -12,6 +12,8 @@ ROOT = Path(__file__).parents[2]
 def modules() -> Iterator[Path]:
     yield from (ROOT / "tests").rglob("test_*.py")
     yield from (ROOT / "plugins").glob("*/tests/**/test_*.py")
+    for each in ("memory", "toolkit"):
+        yield from (ROOT / each / "tests").glob("test_*.py")
     yield from (ROOT / "examples").glob("*/tests/**/test_*.py")
 
 

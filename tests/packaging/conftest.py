@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 DISTRIBUTIONS = {
     "beaver_hostspecs": ROOT / "hostspecs",
     "beaver_toolkit": ROOT / "toolkit",
+    "beaver_memory": ROOT / "memory",
     "beaver_hooks": ROOT,
     "beaver_hooks_curated": ROOT / "plugins" / "curated",
     "beaver_hooks_gateway": ROOT / "plugins" / "gateway",

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = {
     "beaver_hostspecs": ROOT / "hostspecs",
     "beaver_toolkit": ROOT / "toolkit",
+    "beaver_memory": ROOT / "memory",
     "beaver_hooks": ROOT,
     "beaver_hooks_curated": ROOT / "plugins" / "curated" / "src",
     "beaver_hooks_gateway": ROOT / "plugins" / "gateway" / "src",
@@ -19,7 +20,7 @@ SOURCES = {
 }
 EVERY_WHEEL = pytest.mark.parametrize("package", SOURCES)
 NO_PACKAGES = pytest.mark.parametrize(
-    "name", ["plugins", "hostspecs", "toolkit", "tests", "docs", "examples", "benchmarks"]
+    "name", ["plugins", "hostspecs", "toolkit", "memory", "tests", "docs", "examples", "benchmarks"]
 )
 
 ONE_TURN = """

@@ -1,7 +1,7 @@
 import pytest
 
 from beaver_hooks_curated import CuratedSettings, MemoryService, MemoryStore, Operation, Target
-from beaver_hooks_curated.editing import apply, prepare
+from beaver_hooks_curated.edits import apply, prepare
 from beaver_hostspecs.testing import FrozenClock
 
 

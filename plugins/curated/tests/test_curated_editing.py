@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks_curated.editing import Edit, Operation, apply, prepare
+from beaver_hooks_curated.edits import Edit, Operation, apply, prepare
 from beaver_hooks_curated.entries import MOST_ENTRIES, Page, Target, handle
 from beaver_hooks_curated.errors import EditRefused
 

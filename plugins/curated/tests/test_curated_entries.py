@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from beaver_hooks_curated.entries import Page, Target, handle, holds_delimiter, join, parse, size, tidy
-from beaver_hooks_curated.scanning import clean
+from beaver_hooks_curated.threat_scan import clean
 
 ENTRIES = st.lists(
     st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1)

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks_curated import exchanging, files, folders
+from beaver_hooks_curated import atomic_swap as exchanging
+from beaver_hooks_curated import files, folders
 from beaver_hooks_curated.errors import MemoryUnreadable, MemoryUnwritable
 from beaver_hostspecs import BelieveAll
 

@@ -23,7 +23,7 @@ from beaver_hooks_curated import (
     files,
 )
 from beaver_hooks_curated.commands import CuratedCommands
-from beaver_hooks_curated.locking import locked
+from beaver_hooks_curated.folder_lock import locked
 from beaver_hostspecs import CommandContext, Setup
 from beaver_hostspecs.testing import RecordedFiles, RecordingReport
 

@@ -9,8 +9,8 @@ import pytest
 
 from beaver_hooks import Host
 from beaver_hooks_curated import Curated, CuratedSettings, MemoryUnreadable, Operation, Target
-from beaver_hooks_curated.editing import Edit
-from beaver_hooks_curated.reporting import tell_written
+from beaver_hooks_curated.edits import Edit
+from beaver_hooks_curated.reports import tell_written
 from beaver_hooks_curated.snapshot import HEADERS
 from beaver_hooks_curated.store import Written
 from beaver_hostspecs import Contribution, Setup, hookimpl

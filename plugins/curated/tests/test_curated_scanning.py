@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks_curated import lexicon as lexicon_module
-from beaver_hooks_curated.scanning import LONGEST, Scanner, clean, scan
+from beaver_hooks_curated.threat_scan import LONGEST, Scanner, clean, scan
 from beaver_hostspecs import Secret
 
 DATA = Path(__file__).with_name("data")

@@ -17,10 +17,10 @@ from beaver_hooks_curated import (
     aside,
     history,
 )
+from beaver_hooks_curated.approvals import MOST
 from beaver_hooks_curated.errors import MemoryUnreadable
-from beaver_hooks_curated.locking import locked
-from beaver_hooks_curated.places import USERS, Places, user_folder
-from beaver_hooks_curated.staging import MOST
+from beaver_hooks_curated.folder_lock import locked
+from beaver_hooks_curated.layout import USERS, Places, user_folder
 from beaver_hostspecs import BelieveAll
 from beaver_hostspecs.settings import Unfit
 

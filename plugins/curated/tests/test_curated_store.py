@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from beaver_hooks_curated import aside, files, history
-from beaver_hooks_curated.editing import Edit, Operation, apply, prepare
+from beaver_hooks_curated import files, history
+from beaver_hooks_curated import rejected_files as aside
+from beaver_hooks_curated.edits import Edit, Operation, apply, prepare
 from beaver_hooks_curated.entries import Target
 from beaver_hooks_curated.errors import EditRefused, MemoryLocked, MemoryUnreadable, MemoryUnwritable, UnknownChange
 from beaver_hooks_curated.history import OUTSIDE, Change
@@ -356,7 +357,7 @@ def test_undo_refuses(make_store, add):
 
 
 def _undone(store, page, index=-1):
-    from beaver_hooks_curated.undoing import without
+    from beaver_hooks_curated.undo import without
 
     change = store.changes(MEMORY)[index]
     if index == -2:

@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 
 from beaver_hooks_curated import EditRefused, MemoryLocked, MemoryTool, MemoryUnreadable, Operation, Target
-from beaver_hooks_curated.answers import GIVE_UP, NOTE
 from beaver_hooks_curated.entries import handle
 from beaver_hooks_curated.tool import MOST_OPERATIONS, PARAMETERS, read_arguments
+from beaver_hooks_curated.tool_replies import GIVE_UP, NOTE
 from beaver_hostspecs import OutcomeKind, thaw
 from beaver_hostspecs.testing import RecordingReport, make_turn
 

@@ -15,7 +15,7 @@ from beaver_hooks_curated import (
     Target,
     files,
 )
-from beaver_hooks_curated.reporting import tell_taken
+from beaver_hooks_curated.reports import tell_taken
 from beaver_hostspecs import Setup
 from beaver_hostspecs.testing import RecordedFiles, RecordingReport, make_turn
 

@@ -8,6 +8,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from importlib import import_module
 
 import attrs
 import click
@@ -20,20 +21,20 @@ from beaver_hooks.config import Config
 from beaver_hooks.config.model import Memory as MemorySection
 from beaver_hooks.state_folder import plugin_folder
 from beaver_hooks_local import make_plugin
-from beaver_hooks_local.cli import embedders, exporting, group
-from beaver_hooks_local.cli.incoming import LONGEST_LINE, NotTaken, from_fields, read_lines
-from beaver_hooks_local.cli.piping import lines
+from beaver_hooks_local.cli import embedders, group
+from beaver_hooks_local.cli.json_lines import LONGEST_LINE, NotTaken, from_fields, read_lines
+from beaver_hooks_local.cli.pipe import lines
 from beaver_hooks_local.cli.progress import Bar, Ended
-from beaver_hooks_local.embedding.benching import Bench
-from beaver_hooks_local.embedding.known import KNOWN
-from beaver_hooks_local.embedding.models import Installed
-from beaver_hooks_local.errors import StoreError
-from beaver_hooks_local.index.terms import Analyser
-from beaver_hooks_local.records import Owner
-from beaver_hooks_local.store.sqlite import SqliteStore
 from beaver_hostspecs import PluginError
 from beaver_hostspecs.distributions import install_command
 from beaver_hostspecs.testing import make_canary
+from beaver_memory.embedding.catalog import KNOWN
+from beaver_memory.embedding.models import Installed
+from beaver_memory.embedding.speed import Bench
+from beaver_memory.errors import StoreError
+from beaver_memory.records import Owner
+from beaver_memory.search.terms import Analyser
+from beaver_memory.store.sqlite import SqliteStore
 
 STABLE = "Billing is deployed from the branch stable."
 QUESTION = "From which branch is billing deployed?"
@@ -914,6 +915,7 @@ def test_an_export_that_somebody_else_writes_meanwhile(here, tmp_path, monkeypat
     """The file that appeared is left alone."""
     here("add", STABLE)
     path = tmp_path / "out.jsonl"
+    exporting = import_module("beaver_hooks_local.cli.export")
     write = exporting._lines
 
     def slowly(*arguments):

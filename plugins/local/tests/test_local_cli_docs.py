@@ -13,12 +13,12 @@ import click
 from beaver_hooks.config.type_hints import key_of
 from beaver_hooks_local import commands
 from beaver_hooks_local.cli import group
-from beaver_hooks_local.cli.explaining import REASONS
-from beaver_hooks_local.embedding.known import KNOWN
-from beaver_hooks_local.ranking.formulas import Weights
+from beaver_hooks_local.cli.explain import REASONS
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.tools.schemas import SCHEMAS
 from beaver_hooks_local.trust import VISIBLE
+from beaver_memory.embedding.catalog import KNOWN
+from beaver_memory.search.formulas import Weights
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "local.md").read_text("utf-8")
 

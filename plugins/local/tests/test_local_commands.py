@@ -6,14 +6,14 @@ import pytest
 
 from beaver_hooks_local import commands
 from beaver_hooks_local.commands import CommandRefused
-from beaver_hooks_local.engine import MemoryEngine
-from beaver_hooks_local.hosting.health import Troubles
-from beaver_hooks_local.hosting.memory import LocalMemory, Surroundings
-from beaver_hooks_local.hosting.scoping import Sight
-from beaver_hooks_local.records import NewMemory, Owner
+from beaver_hooks_local.health import Troubles
+from beaver_hooks_local.memory import LocalMemory, Surroundings
 from beaver_hooks_local.settings import LocalSettings
+from beaver_hooks_local.visibility import Sight
 from beaver_hostspecs import CommandContext
 from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_turn
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.records import NewMemory, Owner
 
 STABLE = "Billing is deployed from the branch stable."
 

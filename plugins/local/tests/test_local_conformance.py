@@ -5,9 +5,9 @@ import socket
 import pytest
 
 from beaver_hooks_local import LocalSettings, make_plugin
-from beaver_hooks_local.embedding.settings import EmbeddingSettings
 from beaver_hostspecs.conformance import PLUGIN_CASES, Outcome, PluginCard, PluginHarness, examine, examine_all
 from beaver_hostspecs.testing import make_canary
+from beaver_memory.embedding.settings import EmbeddingSettings
 
 
 class LocalHarness(PluginHarness):

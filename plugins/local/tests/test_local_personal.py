@@ -17,22 +17,22 @@ from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import Memory as MemorySection
 from beaver_hooks_local import make_plugin
-from beaver_hooks_local.embedding.protocol import Identity
-from beaver_hooks_local.engine import MemoryEngine
-from beaver_hooks_local.errors import PersonalStoreError, StoreError
-from beaver_hooks_local.filters import Filters
-from beaver_hooks_local.index.nearest import TableSearch
-from beaver_hooks_local.index.terms import Analyser
-from beaver_hooks_local.layers import Personal
-from beaver_hooks_local.query import Query
-from beaver_hooks_local.records import NewMemory, Owner
-from beaver_hooks_local.store import personal as personal_module
-from beaver_hooks_local.store.joint import PERSONAL_IDS
-from beaver_hooks_local.store.personal import REST_SECONDS, PersonalStore
-from beaver_hooks_local.store.protocol import Analysed
-from beaver_hooks_local.store.sqlite import SqliteStore
 from beaver_hostspecs import CommandContext, Scope
 from beaver_hostspecs.testing import FrozenClock
+from beaver_memory.embedding.protocol import Identity
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.errors import PersonalStoreError, StoreError
+from beaver_memory.filters import Filters
+from beaver_memory.layers import Personal
+from beaver_memory.query import Query
+from beaver_memory.records import NewMemory, Owner
+from beaver_memory.search.nearest import TableSearch
+from beaver_memory.search.terms import Analyser
+from beaver_memory.store import personal as personal_module
+from beaver_memory.store.joint import PERSONAL_IDS
+from beaver_memory.store.personal import REST_SECONDS, PersonalStore
+from beaver_memory.store.protocol import Analysed
+from beaver_memory.store.sqlite import SqliteStore
 
 ANN = Owner(user="ann")
 TEA = "Ann drinks green tea in the morning."
@@ -619,11 +619,11 @@ def test_a_database_that_another_process_locks(tmp_path, monkeypatch):
 WRITER = """
 import sys
 from pathlib import Path
-from beaver_hooks_local.engine import MemoryEngine
-from beaver_hooks_local.index.terms import Analyser
-from beaver_hooks_local.layers import Personal
-from beaver_hooks_local.records import NewMemory, Owner
-from beaver_hooks_local.store.personal import PersonalStore
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.search.terms import Analyser
+from beaver_memory.layers import Personal
+from beaver_memory.records import NewMemory, Owner
+from beaver_memory.store.personal import PersonalStore
 
 folder, name = Path(sys.argv[1]), sys.argv[2]
 personal = Personal(store=PersonalStore(folder / "memory.db"), indexes=folder / "index")

@@ -10,11 +10,11 @@ from pathlib import Path
 import attrs
 import pytest
 
-from beaver_hooks_local.embedding.known import KNOWN
-from beaver_hooks_local.embedding.models import MANIFEST, folder_of, list_models, manifest_of
-from beaver_hooks_local.engine import MemoryEngine
-from beaver_hooks_local.records import NewMemory, Owner
-from beaver_hooks_local.store.joint import PERSONAL_IDS
+from beaver_memory.embedding.catalog import KNOWN
+from beaver_memory.embedding.models import MANIFEST, folder_of, list_models, manifest_of
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.records import NewMemory, Owner
+from beaver_memory.store.joint import PERSONAL_IDS
 
 WHEELS = Path(os.environ.get("BEAVER_MODEL_WHEELS", Path(__file__).parents[3] / "build" / "model-wheels"))
 """Where `make models` has put the wheels of the real model."""

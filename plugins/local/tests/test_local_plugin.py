@@ -18,14 +18,14 @@ from beaver_hooks.config import Config, parse_config
 from beaver_hooks.config.model import HostSettings
 from beaver_hooks.config.model import Memory as MemorySection
 from beaver_hooks_local import make_plugin
-from beaver_hooks_local.embedding.settings import EmbeddingSettings
-from beaver_hooks_local.errors import LocalError
-from beaver_hooks_local.hosting.scoping import Sight
 from beaver_hooks_local.plugin import OFF, RULE, Local, NotOpen
-from beaver_hooks_local.ranking.formulas import FORMULAS
 from beaver_hooks_local.settings import LocalSettings
+from beaver_hooks_local.visibility import Sight
 from beaver_hostspecs import CommandContext, ConfigurationError, NotAllowed, PluginUnavailable, Setup, Trust
 from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_canary, make_turn
+from beaver_memory.embedding.settings import EmbeddingSettings
+from beaver_memory.errors import EngineError
+from beaver_memory.search.formulas import FORMULAS
 
 STABLE = "Billing is deployed from the branch stable."
 QUESTION = "From which branch is billing deployed?"
@@ -89,7 +89,7 @@ async def is_refused(call):
         await call
     except NotAllowed:
         return True
-    except (LocalError, ValueError):
+    except (EngineError, ValueError):
         return False
     return False
 
@@ -155,7 +155,7 @@ def test_shown_by_the_command_line(tmp_path, enabled, state):
 
 def test_importing_it_is_cheap():
     """Whoever has not chosen it imports neither engine nor numpy; they are imported off the loop when it is opened."""
-    heavy = ("numpy", "apsw", "Stemmer", "onnxruntime", "httpx", "beaver_hooks_local.engine")
+    heavy = ("numpy", "apsw", "Stemmer", "onnxruntime", "httpx", "beaver_memory.engine")
     code = (
         "import sys, beaver_hooks_local; plugin = beaver_hooks_local.make_plugin(); plugin.describe();"
         "assert plugin.provide_tools() and plugin.provide_commands();"
@@ -400,7 +400,7 @@ async def test_why_it_does_not_start(tmp_path, settings, said):
     await plugin.stop()
 
     assert said in caught.value.reason
-    assert isinstance(caught.value.__cause__, LocalError | ConfigurationError)
+    assert isinstance(caught.value.__cause__, EngineError | ConfigurationError)
 
 
 async def test_a_wrong_setting(make_host):

@@ -50,7 +50,7 @@ def test_the_table_names_no_other_setting():
 def test_tools_and_commands():
     """Each tool and each command is named, and so is each verdict of the gate with its reasons."""
     names = [*SCHEMAS, *(command.name for command in commands.offered(None))]
-    gate = SOURCES[PACKAGE / "gate" / "recall.py"]
+    gate = SOURCES[PACKAGE / "recall" / "gate.py"]
     found = re.findall(r'reason="(\w+)"|^ +\("(\w+)", |return "(\w+)"', gate, re.MULTILINE)
     reasons = {each for several in found for each in several if each}
 

@@ -68,7 +68,7 @@ def test_people_and_history(text):
 
 HONEST = [
     "", "?", "no backend configured", "HTTP 503 from gateway", "timeout", "disk_failed", "2026-01-02T12:00:00+00:00",
-    "n1", "beaver_hooks_local.store:120", "a reference is longer than what is left", "h:0123456789abcdef01234567/12",
+    "n1", "beaver_memory.store:120", "a reference is longer than what is left", "h:0123456789abcdef01234567/12",
     "kimono", "talkative", "the green", "/srv/agent/.beaver/plugins/local/memory.db", "budget", "100%", "C:\\new",
     "0f8fad5b-d9cb-469f-a165-70867728950e", "läuft nicht",
 ]  # fmt: skip

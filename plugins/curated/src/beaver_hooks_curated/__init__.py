@@ -4,7 +4,7 @@ It imports the contract and nothing of the host, and it never touches a network.
 `Curated`, its zero-argument factory.
 """
 
-from beaver_hooks_curated.editing import Operation
+from beaver_hooks_curated.edits import Operation
 from beaver_hooks_curated.entries import Page, Target
 from beaver_hooks_curated.errors import (
     CuratedError,

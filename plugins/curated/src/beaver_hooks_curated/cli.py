@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from beaver_hooks_curated import aside
+from beaver_hooks_curated import rejected_files as aside
 from beaver_hooks_curated.entries import MOST_ENTRIES, Target
 from beaver_hooks_curated.errors import CuratedError, EditNotTaken
 from beaver_hooks_curated.moving import Move
 from beaver_hooks_curated.plugin import Curated
-from beaver_hooks_curated.scanning import clean
+from beaver_hooks_curated.threat_scan import clean
 from beaver_hostspecs import Shell
 
 TARGETS = click.Choice([target.value for target in Target])

@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from beaver_hooks_curated.access import Targets, readable, writable
+from beaver_hooks_curated.approvals import Staged
 from beaver_hooks_curated.entries import MOST_ENTRIES, Page, Target, handle
 from beaver_hooks_curated.errors import EditRefused, MemoryUnconfirmed
 from beaver_hooks_curated.history import Change
-from beaver_hooks_curated.reporting import tell_outside, tell_written
-from beaver_hooks_curated.scanning import clean
+from beaver_hooks_curated.reports import tell_outside, tell_written
 from beaver_hooks_curated.service import MemoryService
-from beaver_hooks_curated.staging import Staged
 from beaver_hooks_curated.store import Written
+from beaver_hooks_curated.threat_scan import clean
 from beaver_hostspecs import Caller, Command, CommandContext, Report
 
 READING = frozenset({"show", "history", "pending"})

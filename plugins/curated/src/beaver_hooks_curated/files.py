@@ -15,8 +15,8 @@ from pathlib import Path
 
 import attrs
 
+from beaver_hooks_curated.atomic_swap import put
 from beaver_hooks_curated.errors import MemoryUnconfirmed, MemoryUnreadable, MemoryUnwritable
-from beaver_hooks_curated.exchanging import put
 from beaver_hooks_curated.folders import explained, sync_folder
 from beaver_hostspecs import ConfigurationError, FileTrust
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import attrs
 
 from beaver_hooks_curated import files
-from beaver_hooks_curated.editing import Edit
+from beaver_hooks_curated.edits import Edit
 from beaver_hooks_curated.entries import MOST_ENTRIES, Entries, Page, Target, size, tidy
 from beaver_hooks_curated.errors import EditRefused
 from beaver_hooks_curated.history import history_path

@@ -7,7 +7,7 @@ from beaver_hooks_curated.access import BOTH, readable
 from beaver_hooks_curated.commands import CuratedCommands
 from beaver_hooks_curated.entries import Target
 from beaver_hooks_curated.moving import Move, Moved
-from beaver_hooks_curated.reporting import UNCONFIRMED, UNREADABLE, own_profile, tell_taken, tell_written
+from beaver_hooks_curated.reports import UNCONFIRMED, UNREADABLE, own_profile, tell_taken, tell_written
 from beaver_hooks_curated.service import MemoryService
 from beaver_hooks_curated.settings import PATH, CuratedSettings
 from beaver_hooks_curated.store import Written

@@ -8,9 +8,11 @@ from pathlib import Path
 import attrs
 from attrs import field
 
-from beaver_hooks_curated import aside
+from beaver_hooks_curated import rejected_files as aside
 from beaver_hooks_curated.access import BOTH, Targets
-from beaver_hooks_curated.editing import Operation, prepare
+from beaver_hooks_curated.approvals import Staged
+from beaver_hooks_curated.edit_plans import action, approved, by_hand, pinned, undoable
+from beaver_hooks_curated.edits import Operation, prepare
 from beaver_hooks_curated.entries import Page, Target, join, parse
 from beaver_hooks_curated.errors import (
     EditRefused,
@@ -21,15 +23,13 @@ from beaver_hooks_curated.errors import (
     UnknownChange,
 )
 from beaver_hooks_curated.history import Change
+from beaver_hooks_curated.layout import Places
 from beaver_hooks_curated.moving import Move, Moved, move, preview
-from beaver_hooks_curated.places import Places
-from beaver_hooks_curated.plans import action, approved, by_hand, pinned, undoable
-from beaver_hooks_curated.scanning import Scanner
 from beaver_hooks_curated.settings import CuratedSettings
 from beaver_hooks_curated.snapshot import MemorySnapshot, take
-from beaver_hooks_curated.staging import Staged
 from beaver_hooks_curated.store import MemoryStore, Written, problem
-from beaver_hooks_curated.undoing import nothing_to_undo
+from beaver_hooks_curated.threat_scan import Scanner
+from beaver_hooks_curated.undo import nothing_to_undo
 from beaver_hostspecs import BelieveAll, Clock, FileTrust, SystemClock
 
 

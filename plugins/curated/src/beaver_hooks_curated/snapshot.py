@@ -6,7 +6,7 @@ import attrs
 from attrs import field
 
 from beaver_hooks_curated.entries import DELIMITER, MOST_ENTRIES, Entries, Page, Target, handle
-from beaver_hooks_curated.scanning import clean
+from beaver_hooks_curated.threat_scan import clean
 
 HEADERS = {Target.MEMORY: "MEMORY (your personal notes)", Target.USER: "USER PROFILE (who the user is)"}
 _RULE = "═" * 46

@@ -12,15 +12,16 @@ from pathlib import Path
 
 import attrs
 
-from beaver_hooks_curated import aside, files, folders
+from beaver_hooks_curated import files, folders
+from beaver_hooks_curated import rejected_files as aside
 from beaver_hooks_curated.access import BOTH, Targets
-from beaver_hooks_curated.editing import Edit
+from beaver_hooks_curated.edits import Edit
 from beaver_hooks_curated.entries import Entries, Page, Target, join, parse
 from beaver_hooks_curated.errors import EditRefused, MemoryUnconfirmed, MemoryUnreadable
+from beaver_hooks_curated.folder_lock import locked
 from beaver_hooks_curated.history import OUTSIDE, UNDO, Change, History
-from beaver_hooks_curated.locking import locked
-from beaver_hooks_curated.merging import restore
-from beaver_hooks_curated.undoing import last_standing, nothing_to_undo, without
+from beaver_hooks_curated.merge import restore
+from beaver_hooks_curated.undo import last_standing, nothing_to_undo, without
 from beaver_hostspecs import BelieveAll, Clock, FileTrust
 
 ARCHIVE_FILE = "ARCHIVE.jsonl"

@@ -8,14 +8,14 @@ from typing import Any
 
 import attrs
 
-from beaver_hooks_curated import answers
+from beaver_hooks_curated import tool_replies as answers
 from beaver_hooks_curated.access import writable
-from beaver_hooks_curated.editing import ACTIONS, Operation
+from beaver_hooks_curated.approvals import Staged
+from beaver_hooks_curated.edits import ACTIONS, Operation
 from beaver_hooks_curated.entries import Page, Target
 from beaver_hooks_curated.errors import CuratedError, EditRefused, MemoryUnconfirmed
-from beaver_hooks_curated.reporting import PLANE, tell_staged, tell_written
+from beaver_hooks_curated.reports import PLANE, tell_staged, tell_written
 from beaver_hooks_curated.service import MemoryService
-from beaver_hooks_curated.staging import Staged
 from beaver_hooks_curated.store import Written
 from beaver_hostspecs import Caller, OutcomeKind, Report, Tool, Turn
 

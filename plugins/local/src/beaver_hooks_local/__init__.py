@@ -1,4 +1,4 @@
-"""The local memory: one embedded store with hybrid recall, as a library and as a plugin.
+"""The local memory as a plugin: the engine `beaver_memory` in a host.
 
 The entry point `local` names `make_plugin`, a zero-argument factory. What the engine needs is imported when it is asked
 for by its name, because every host loads every plugin that is installed, and few have chosen this one.
@@ -9,12 +9,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from beaver_hooks_local.engine import MemoryEngine
-    from beaver_hooks_local.filters import Filters
     from beaver_hooks_local.plugin import Local
-    from beaver_hooks_local.query import Answer, Hit, Query
-    from beaver_hooks_local.records import Memory, NewMemory, Owner, Store
     from beaver_hooks_local.settings import LocalSettings
+    from beaver_memory.engine import MemoryEngine
+    from beaver_memory.filters import Filters
+    from beaver_memory.query import Answer, Hit, Query
+    from beaver_memory.records import Memory, NewMemory, Owner, Store
 
 __all__ = [
     "Answer",
@@ -31,19 +31,19 @@ __all__ = [
     "make_plugin",
 ]
 
-_ROOMS = MappingProxyType(
+_MODULES = MappingProxyType(
     {
-        "Answer": "query",
-        "Filters": "filters",
-        "Hit": "query",
-        "Local": "plugin",
-        "LocalSettings": "settings",
-        "Memory": "records",
-        "MemoryEngine": "engine",
-        "NewMemory": "records",
-        "Owner": "records",
-        "Query": "query",
-        "Store": "records",
+        "Answer": "beaver_memory.query",
+        "Filters": "beaver_memory.filters",
+        "Hit": "beaver_memory.query",
+        "Local": "beaver_hooks_local.plugin",
+        "LocalSettings": "beaver_hooks_local.settings",
+        "Memory": "beaver_memory.records",
+        "MemoryEngine": "beaver_memory.engine",
+        "NewMemory": "beaver_memory.records",
+        "Owner": "beaver_memory.records",
+        "Query": "beaver_memory.query",
+        "Store": "beaver_memory.records",
     }
 )
 
@@ -55,7 +55,7 @@ def make_plugin() -> "Local":
 
 
 def __getattr__(name: str) -> object:
-    """Return what `__all__` names from the room that it is in."""
-    if name in _ROOMS:
-        return getattr(import_module(f"beaver_hooks_local.{_ROOMS[name]}"), name)
+    """Return what `__all__` names from its module."""
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,12 +6,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from beaver_hooks_local.errors import LocalError
-from beaver_hooks_local.tools.offering import Serving
+from beaver_hooks_local.tools.definitions import Serving
 from beaver_hooks_local.trust import sees_any
 from beaver_hostspecs import Command, CommandContext, Report
 
 if TYPE_CHECKING:
-    from beaver_hooks_local.hosting.memory import LocalMemory
+    from beaver_hooks_local.memory import LocalMemory
 
 _SUMMARIES: Mapping[str, str] = MappingProxyType(
     {
@@ -42,7 +42,7 @@ def offered(serve: Serving) -> tuple[Command, ...]:
 def _command(name: str, summary: str, serve: Serving) -> Command:
     async def ran(words: tuple[str, ...], context: CommandContext, report: Report) -> str:
         def work(memory: "LocalMemory") -> str:
-            runs = import_module("beaver_hooks_local.hosting.commanding").RUNS
+            runs = import_module("beaver_hooks_local.command_handlers").RUNS
             return cast("str", runs[name](memory, words, context, report))
 
         return await serve(work, wrote=name in _CHANGING)

@@ -1,70 +1,18 @@
-r"""Every error of the local memory.
+r"""The errors of the local memory as a plugin; those of its engine are in `beaver_memory.errors`.
 
-    PluginError
-    └── LocalError                the root of this tree; never raised itself
-        ├── StoreError            the store of memories cannot do what it was asked; `category` says why
-        │   └── PersonalStoreError  the database of the person cannot be written
-        ├── VecError              the extension sqlite-vec cannot be used (in `store.extension`); the index serves then
-        ├── NotOpen               the plugin is asked before it is open, or after it was closed (in `plugin`)
-        ├── Overloaded            too many calls wait for it
-        └── CommandRefused        the words of a command mean nothing that can be done (in `commands`)
-
-Whatever SQLite or the file system raises comes out of a store as `StoreError`, with what to do about it; nothing that
-was acknowledged is lost by it, and no file is ever replaced by a new one.
+EngineError
+└── LocalError                the root of this tree; never raised itself
+├── NotOpen               the plugin is asked before it is open, or after it was closed (in `plugin`)
+├── Overloaded            too many calls wait for it
+└── CommandRefused        the words of a command mean nothing that can be done (in `commands`)
 """
 
-from pathlib import Path
-from types import MappingProxyType
-
-from beaver_hostspecs import PluginError
-
-REMEDIES = MappingProxyType(
-    {
-        "locked": "is locked by another process; end that process or try again",
-        "disk_full": "cannot grow: the disk is full; make room and try again",
-        "read_only": "is read-only; check who owns it and its folder",
-        "cannot_open": "cannot be opened; check who owns it and its folder",
-        "no_folder": "has no folder; create the folder, or set another path",
-        "corrupt": "is damaged; move it (with its -wal and -shm files) away, or restore it from a backup",
-        "emptied": "is an empty file; restore it from a backup, or move it (with its -wal and -shm files) away",
-        "left_log": "is missing while its -wal file is there; restore it, or move the -wal file away",
-        "io_error": "cannot be read or written; check the disk",
-        "not_ours": "is not a store of memories; move it away, or set another path",
-        "broken": "lacks tables of a store of memories; restore it from a backup",
-        "not_migrated": "could not be migrated to this version; it is unchanged, with a copy beside it; report this",
-        "newer": "was written by a newer version of Beaver Hooks; update this one",
-        "missing": "disappeared while it was in use; restore it, or restart to begin with an empty one",
-        "replaced": "was replaced by another store while it was in use; restart the process",
-        "closed": "is closed; open it again",
-        "forked": "was opened by another process; open it again in this process",
-    }
-)
+from beaver_memory.errors import EngineError
 
 
-class LocalError(PluginError):
-    """Something about the local memory."""
+class LocalError(EngineError):
+    """Something about the local memory as a plugin."""
 
 
 class Overloaded(LocalError):
     """Too many calls wait for the local memory, so that this one was not begun."""
-
-
-class StoreError(LocalError):
-    """The store of memories cannot do what it was asked.
-
-    Attributes:
-        category: why, in one word that may be shown anywhere.
-    """
-
-    def __init__(self, path: Path, category: str) -> None:
-        self.category = category
-        remedy = REMEDIES.get(category, "cannot be used; run `beaver memory check`")
-        super().__init__(f"The memory store {path} {remedy}.")
-
-
-class PersonalStoreError(StoreError):
-    """The database of the person cannot be written; what belongs there is put nowhere else."""
-
-    def __init__(self, path: Path, category: str) -> None:
-        super().__init__(path, category)
-        self.args = (f"{self} Memories of scope `global` are kept there, so nothing was stored.",)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from beaver_hooks_local.errors import LocalError, Overloaded
-from beaver_hooks_local.hosting.health import Troubles
+from beaver_hooks_local.health import Troubles
 from beaver_hooks_local.settings import PATH, LocalSettings
 from beaver_hooks_local.tracing import TraceFile
 from beaver_hostspecs import (
@@ -32,13 +32,14 @@ from beaver_hostspecs import (
     Turn,
     hookimpl,
 )
+from beaver_memory.errors import EngineError
 from beaver_toolkit import workers
 from beaver_toolkit.workers import Workers
 
 if TYPE_CHECKING:
     # What they need takes a while to import, and whoever has not chosen this memory is not to wait for it.
-    from beaver_hooks_local.hosting.memory import LocalMemory
-    from beaver_hooks_local.hosting.upkeep import Upkeep
+    from beaver_hooks_local.maintenance import Upkeep
+    from beaver_hooks_local.memory import LocalMemory
 
 T = TypeVar("T")
 
@@ -143,11 +144,11 @@ class Local:
         run = self._run = _Run(workers=Workers("beaver-local"))
         try:
             await run.workers.run(partial(self._open, run))
-            run.upkeep = self._rooms("hosting.upkeep").Upkeep(run.memory, run.workers, self.setup.report)
+            run.upkeep = self._rooms("maintenance").Upkeep(run.memory, run.workers, self.setup.report)
         except BaseException as error:
             self._run, self._ended = None, run
             run.workers.shut(run.close)
-            if isinstance(error, LocalError | ConfigurationError):
+            if isinstance(error, EngineError | ConfigurationError):
                 raise PluginUnavailable(str(error).rstrip(".")) from error
             raise
         run.upkeep.begin()
@@ -167,7 +168,7 @@ class Local:
     @hookimpl
     def provide_tools(self) -> tuple[Tool, ...]:
         """Offer the tools."""
-        return tuple(self._rooms("tools.offering").offered(self.serve))
+        return tuple(self._rooms("tools.definitions").offered(self.serve))
 
     @hookimpl
     def provide_commands(self) -> tuple[Command, ...]:
@@ -208,7 +209,7 @@ class Local:
 
     def _open(self, run: _Run) -> None:
         """Open the memory, in a thread; whoever began it may be gone by then."""
-        hosting = self._rooms("hosting.memory")
+        hosting = self._rooms("memory")
         trace = self._trace()
         here = hosting.Surroundings(
             state_folder=self.setup.state_folder,

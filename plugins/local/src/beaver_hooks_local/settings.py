@@ -5,8 +5,8 @@ from typing import Literal
 
 import attrs
 
-from beaver_hooks_local.embedding.settings import EmbeddingSettings
 from beaver_hostspecs.settings import Check, between, setting
+from beaver_memory.embedding.settings import EmbeddingSettings
 
 PATH = "memory.local"
 

@@ -1,7 +1,7 @@
 """Who may see which store. The one table that every tool, command and hook goes by."""
 
-from beaver_hooks_local.records import Store
 from beaver_hostspecs import Caller, Trust
+from beaver_memory.records import Store
 
 VISIBLE: dict[Trust, tuple[Store, ...]] = {
     Trust.FULL: (Store.PRIVATE, Store.SHARED, Store.SOCIAL),

@@ -6,14 +6,14 @@ Each command opens a host with the plugin in service, asks it, and closes the ho
 
 import click
 
-from beaver_hooks_local.cli.adding import add
-from beaver_hooks_local.cli.changing import forget, pin, unpin
+from beaver_hooks_local.cli.add import add
+from beaver_hooks_local.cli.change import forget, pin, unpin
 from beaver_hooks_local.cli.embedders import embedder
-from beaver_hooks_local.cli.explaining import explain
-from beaver_hooks_local.cli.exporting import export
-from beaver_hooks_local.cli.keeping import check, reindex, stats
-from beaver_hooks_local.cli.moving import move_global
-from beaver_hooks_local.cli.reading import list_, search, show
+from beaver_hooks_local.cli.explain import explain
+from beaver_hooks_local.cli.export import export
+from beaver_hooks_local.cli.move import move_global
+from beaver_hooks_local.cli.search import list_, search, show
+from beaver_hooks_local.cli.upkeep import check, reindex, stats
 
 __all__ = ["group"]
 

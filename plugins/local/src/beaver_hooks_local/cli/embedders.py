@@ -8,15 +8,15 @@ from pathlib import Path
 import attrs
 import click
 
-from beaver_hooks_local.cli.calling import explained
 from beaver_hooks_local.cli.options import debug_option, json_option
+from beaver_hooks_local.cli.output import say, say_json, table
+from beaver_hooks_local.cli.plugin_calls import explained
 from beaver_hooks_local.cli.progress import Bar
-from beaver_hooks_local.cli.showing import say, say_json, table
-from beaver_hooks_local.embedding.benching import QUERIES, bench_model
-from beaver_hooks_local.embedding.installing import install_model, remove_model
-from beaver_hooks_local.embedding.models import Listed, check_model, folder_of, is_there, known_model, list_models
 from beaver_hostspecs import AuditUnavailable, Shell
 from beaver_hostspecs.distributions import install_command
+from beaver_memory.embedding.installer import install_model, remove_model
+from beaver_memory.embedding.models import Listed, check_model, folder_of, is_there, known_model, list_models
+from beaver_memory.embedding.speed import QUERIES, bench_model
 
 PACKAGES = ("onnxruntime", "tokenizers")
 """What runs a model."""

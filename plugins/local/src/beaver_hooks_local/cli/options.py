@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 import attrs
 import click
 
-from beaver_hooks_local.filters import Filters
-from beaver_hooks_local.hosting.memory import LocalMemory
-from beaver_hooks_local.hosting.scoping import Sight
-from beaver_hooks_local.records import LONGEST_TITLE, Store
+from beaver_hooks_local.memory import LocalMemory
+from beaver_hooks_local.visibility import Sight
 from beaver_hostspecs import CommandContext, Scope, Trust
+from beaver_memory.filters import Filters
+from beaver_memory.records import LONGEST_TITLE, Store
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

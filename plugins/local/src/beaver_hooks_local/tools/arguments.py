@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
-from beaver_hooks_local.store.texts import cleaned
 from beaver_hooks_local.tools.schemas import DATE
+from beaver_memory.texts import cleaned
 
 
 class ArgumentError(ValueError):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from beaver_hooks_local.records import Store
+from beaver_memory.records import Store
 
 Schema = Mapping[str, Any]
 

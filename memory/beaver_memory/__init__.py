@@ -1,0 +1,5 @@
+"""The memory engine as a library: adds, searches and forgets memories, without any host.
+
+`engine` is the engine, `records`, `filters` and `query` are what goes in and comes out, `store` keeps memories,
+`search` finds and ranks them, `embedding` turns texts into vectors.
+"""

@@ -1,0 +1,146 @@
+"""Embedding providers over HTTP, through `beaver_toolkit.http_sync`.
+
+1. One deadline for each request with its repetitions: connecting, sending, and every byte of the answer, however slowly
+   it drips. Looking up the provider's name is the system's, and has the system's limit.
+2. No more bytes than an answer of that many vectors needs. It is asked for uncompressed; a compressed one is refused.
+3. A provider that is busy or fails is asked again, a few times, as long as the deadline leaves time for the wait.
+4. No redirects, and no proxies or credentials from the environment: what is configured is where it goes.
+5. The credential enters the request last of all, and no error holds a request.
+6. Of a refusal the status and Retry-After are read and nothing else: providers repeat the text in it.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import httpx
+import numpy as np
+from attrs import field
+from numpy.typing import NDArray
+
+from beaver_hostspecs import Clock, Secret, SystemClock
+from beaver_memory.embedding import faults, wire
+from beaver_memory.embedding.protocol import Purpose, Trace, silent
+from beaver_memory.embedding.wire import Wire
+from beaver_toolkit.http import Reply, tls_context
+from beaver_toolkit.http_sync import SyncBoundedClient
+from beaver_toolkit.retry import Retry
+
+RETRY = Retry(statuses=frozenset({429, *range(500, 600)}), most=2, first=0.25, longest=30.0)
+
+_HEADERS = {
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",
+    "Content-Type": "application/json",
+    "User-Agent": "beaver-hooks-local",
+}
+_CONNECT = 3.0
+"""The most seconds for a connection: a machine that is not there does not answer at all."""
+
+
+@attrs.frozen(kw_only=True)
+class Endpoint:
+    """Who is asked, and how.
+
+    Attributes:
+        provider: its name.
+        wire: how it is spoken to.
+        base_url: where it is.
+        key: the credential, or none.
+        model: the model to ask for.
+        dimensions: the length of its vectors.
+        seconds: how long a request may take in all.
+        batch: the most texts of one request.
+    """
+
+    provider: str
+    wire: Wire = field(repr=False)
+    base_url: str
+    key: Secret | None = None
+    model: str
+    dimensions: int
+    seconds: float
+    batch: int
+
+
+class HttpEncoder:
+    """An `Encoder` that asks a provider over HTTP. Made without touching the network; see the rules above.
+
+    Args:
+        endpoint: who is asked.
+        trace: is told of repetitions.
+        clock: tells the time of day, for a Retry-After that is a date.
+        monotonic: tells the seconds.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        trace: Trace = silent,
+        clock: Clock | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._endpoint = endpoint
+        self._trace = trace
+        self._clock = clock or SystemClock()
+        self._monotonic = monotonic
+        self._url = endpoint.base_url.rstrip("/") + endpoint.wire.path
+        self._closed = threading.Event()
+        context = tls_context(self._url)
+        self._client = SyncBoundedClient(context, connect_seconds=_CONNECT, monotonic=monotonic)
+
+    def encode(self, texts: Sequence[str], purpose: Purpose) -> NDArray[Any]:
+        """Return the vectors of the texts, batch by batch; see `Encoder`."""
+        size = self._endpoint.batch
+        parts = [self._batch(texts[at : at + size], purpose) for at in range(0, len(texts), size)]
+        return np.concatenate(parts)
+
+    def close(self) -> None:
+        """Close the connections, and end the waits. A request that is under way fails."""
+        self._closed.set()
+        self._client.close()
+
+    def _batch(self, texts: Sequence[str], purpose: Purpose) -> NDArray[np.float64]:
+        asked = self._endpoint
+        content = wire.body(asked.wire, asked.model, texts, purpose, asked.dimensions)
+        answer = self._ask(content, wire.most_bytes(len(texts), asked.dimensions))
+        try:
+            return wire.parse(asked.wire, answer, count=len(texts), dimensions=asked.dimensions)
+        except wire.AnswerError as error:
+            category, problem = error.category, error.problem
+        raise faults.unusable(asked.provider, category, problem)
+
+    def _ask(self, content: bytes, most: int) -> bytes:
+        """Return the answer to a body. Rules 1 and 3."""
+        asked = self._endpoint
+        end, attempt = self._monotonic() + asked.seconds, 0
+        while True:
+            reply = self._post(content, most, end - self._monotonic())
+            if reply.failure is not None:
+                raise faults.broken(asked.provider, reply.failure, asked.seconds)
+            if reply.status == httpx.codes.OK:
+                return reply.body
+            status = reply.status or 0
+            wait = RETRY.wait(status, reply.retry_after, attempt=attempt, now=self._clock.now())
+            if wait is None or wait >= end - self._monotonic() or self._paused(status, wait):
+                raise faults.from_status(asked.provider, status)
+            attempt += 1
+
+    def _post(self, content: bytes, most: int, seconds: float) -> Reply:
+        return self._client.post(
+            self._url, content, headers=_HEADERS, auth=self._authorise, seconds=seconds, most_bytes=most
+        )
+
+    def _authorise(self, request: httpx.Request) -> httpx.Request:
+        """Rule 5."""
+        if self._endpoint.key is not None:
+            request.headers["Authorization"] = f"Bearer {self._endpoint.key.reveal()}"
+        return request
+
+    def _paused(self, status: int, wait: float) -> bool:
+        """Wait; return whether it was closed meanwhile."""
+        self._trace("embedding_repeated", provider=self._endpoint.provider, status=status, seconds=wait)
+        return self._closed.wait(wait)

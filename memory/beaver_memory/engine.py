@@ -1,0 +1,298 @@
+"""The memory engine: adds, searches and forgets, without any host. Thread-safe; each method blocks until it is done."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeVar, cast
+
+import numpy as np
+
+from beaver_hostspecs import Clock, SystemClock
+from beaver_memory.embedding.breaker import AT_ONCE, Breaker
+from beaver_memory.embedding.calibration import scale_of
+from beaver_memory.embedding.errors import EmbeddingError
+from beaver_memory.embedding.protocol import Embedder
+from beaver_memory.errors import StoreError
+from beaver_memory.filters import Filters
+from beaver_memory.layers import BATCH, Layer, Personal, Trace
+from beaver_memory.model_switch import Serving, model_of, query_vector
+from beaver_memory.query import Answer, Query
+from beaver_memory.records import Memory, NewMemory, Owner
+from beaver_memory.search.candidates import gather, width
+from beaver_memory.search.formulas import FORMULAS, Weights
+from beaver_memory.search.nearest import Nearest
+from beaver_memory.search.owner_index import Progress
+from beaver_memory.search.relevance import fit, measured
+from beaver_memory.search.select import SPARE, Choice, best_of, hits
+from beaver_memory.search.terms import Analyser
+from beaver_memory.store.joint import JointStore
+from beaver_memory.store.protocol import Change, Kept, MemoryStore, SingleStore
+from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.writer import Writer
+
+DATABASE = "memory.db"
+INDEXES = "index"
+
+T = TypeVar("T")
+
+
+class MemoryEngine:
+    """Keeps memories and finds them again.
+
+    Args:
+        store: where they are kept.
+        personal: where those that hold everywhere are kept, if that is another database.
+        embedder: what turns texts into vectors; `None` for finding them by their words alone.
+        previous: the embedder before this one, if the model has changed: it answers until `embed` has embedded with the
+            new one as much as it had.
+        at_once: how many queries are embedded at once; others wait a moment, and are found by words then.
+        nearest: what finds the nearest vectors in place of the indexes.
+        indexes: a folder for what makes opening fast; `None` for none.
+        weights: of the default formula.
+        clock: where time comes from.
+        trace: told of what goes on, without any content: `trace(event, **facts)`.
+    """
+
+    def __init__(
+        self,
+        store: SingleStore,
+        *,
+        personal: Personal | None = None,
+        embedder: Embedder | None = None,
+        previous: Embedder | None = None,
+        at_once: int = AT_ONCE,
+        nearest: Nearest | None = None,
+        indexes: Path | None = None,
+        weights: Weights | None = None,
+        clock: Clock | None = None,
+        trace: Trace | None = None,
+    ) -> None:
+        self._personal = personal
+        self.store: MemoryStore = store if personal is None else JointStore(store, personal.store)
+        self._weights = Weights() if weights is None else weights
+        self._clock = SystemClock() if clock is None else clock
+        self._trace = _nothing if trace is None else trace
+        self._analyser = Analyser()
+        self._writer = Writer(self.store, self._analyser)
+        self._own_layer = Layer(store, indexes, nearest, self._trace)
+        self._personal_layer: Layer | None = None
+        self._lock = threading.Lock()
+        self._embedder, before = (
+            None if each is None else Breaker(each, self._clock, at_once=at_once) for each in (embedder, previous)
+        )
+        self._serving = Serving(self.store, self._embedder, before, self._clock, self._take_over)
+
+    @classmethod
+    def open(cls, folder: Path | str, **options: Any) -> Self:
+        """Open the engine over an SQLite store in a folder, which is made if it is not there."""
+        Path(folder).mkdir(parents=True, exist_ok=True, mode=0o700)
+        options.setdefault("indexes", Path(folder) / INDEXES)
+        return cls(SqliteStore.open(Path(folder) / DATABASE), **options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Save the indexes, and close the store and the embedder. Closing again does nothing."""
+        self._own_layer.close()
+        if self._personal_layer is not None:
+            self._personal_layer.close()
+        self.store.close()
+        self._serving.close()
+
+    # --- Writing ------------------------------------------------------------------------------------------------
+
+    def add(self, memories: NewMemory | Iterable[NewMemory]) -> list[int]:
+        """Store memories, durably and all or none of them; return their ids.
+
+        They are found by their words at once, and by their vectors after `embed`.
+        """
+        return self._writer.add(_listed(memories), now=self._clock.now())
+
+    def remember(self, memories: NewMemory | Iterable[NewMemory], *, mention: bool = True) -> list[Kept]:
+        """Store memories that are not there yet, durably and all or none of them; return what became of each, in order.
+
+        What is there is mentioned once more; see `MemoryStore.remember`.
+        """
+        return self._writer.remember(_listed(memories), now=self._clock.now(), mention=mention)
+
+    def embed(self, *, limit: int = BATCH, owners: Iterable[Owner] | None = None) -> int:
+        """Embed memories that are not embedded yet, at most `limit`; return how many were.
+
+        Raises:
+            EmbeddingError: the embedder fails.
+        """
+        if self._embedder is None:
+            return 0
+        done, layers = 0, self._layers()
+        for layer in layers:
+            done += layer.embed(self._embedder, limit - done, owners)
+        self._serving.look()
+        model = model_of(self._serving.embedder())
+        if model is not None:
+            for layer in layers:
+                layer.catch_up(model, owners)
+        return done
+
+    def probe(self) -> bool:
+        """Ask an embedder that failed, if it is time for that, so that no search has to; return whether it answered."""
+        asked = self._serving.asked
+        return asked is not None and asked.probe()
+
+    def probe_in(self) -> float | None:
+        """Return in how many seconds it is time for `probe`; `None` while no embedder is left alone."""
+        asked = self._serving.asked
+        return None if asked is None else asked.probe_in()
+
+    def change(self, id_: int, filters: Filters, *, event: str, **fields: Any) -> Memory | None:
+        """Change a memory that may be seen; see `MemoryStore.change`. What it is found by changes with it."""
+        return self._writer.change(id_, filters, event=event, now=self._clock.now(), fields=fields)
+
+    def forget(self, ids: Sequence[int], filters: Filters) -> list[int]:
+        """Erase memories that may be seen, from all files; return their ids."""
+        try:
+            gone = self.store.forget(ids, filters, now=self._clock.now())
+        except StoreError:
+            # One of two databases may have forgotten its part.
+            with contextlib.suppress(StoreError):
+                self._erase(ids, filters)
+            raise
+        self._erase(gone, filters)
+        return gone
+
+    def move(self, ids: Sequence[int], filters: Filters) -> dict[int, int]:
+        """Move memories of a project that hold everywhere to the person; return their new ids by the old ones.
+
+        Their history begins anew. Nothing is moved where there is one database for all.
+        """
+        if not isinstance(self.store, JointStore):
+            return {}
+        items = [self._writer.analysed(memory) for memory in self.store.get(ids, filters)]
+        moved = self.store.move(items, filters, now=self._clock.now())
+        self._erase(list(moved), filters)
+        return moved
+
+    def reindex(self, *, owners: Iterable[Owner] | None = None, progress: Progress | None = None) -> int:
+        """Make the indexes anew from the store, and save them; return how many memories they have.
+
+        Args:
+            owners: whose; everybody's unless given.
+            progress: told how many memories of an owner are done, of how many.
+        """
+        model = model_of(self._serving.embedder())
+        return sum(layer.rebuild(owners, model, progress) for layer in self._layers())
+
+    # --- Reading ------------------------------------------------------------------------------------------------
+
+    def search(self, query: Query) -> Answer:
+        """Return the memories that say most about a query, or the newest ones where it says nothing.
+
+        Those have the score 0: where more is asked for there are none.
+        """
+        terms = self._analyser.query(query.text)
+        embedder = self._serving.embedder()
+        vector, trouble = self._vector(embedder, query.text)
+        if not terms and vector is None:
+            return self._newest(query, trouble)
+        model = model_of(embedder)
+        sources = self._each(lambda layer: layer.sources(query.filters, model, by_vectors=vector is not None))
+        found = gather([source for each in sources for source in each], terms, vector, wide=width(query.limit))
+        names = np.array(self._analyser.names(query.text), "u8")
+        scale = scale_of(None if embedder is None else embedder.identity)
+        ranked = FORMULAS[query.formula](found, names, query.filters.now.timestamp(), self._weights, scale)
+        ranked = measured(ranked, fit(found, found.whole, scale))
+        chosen = hits(
+            best_of(found, ranked, query), lambda ids: self.store.get(ids, query.filters), ranked.shares, query
+        )
+        return Answer(hits=chosen, keyword_only=trouble, total=found.size)
+
+    def terms(self, text: str) -> frozenset[int]:
+        """Return what a query's words are found by: the same for a word and its other forms."""
+        return frozenset(self._analyser.query(text))
+
+    def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
+        """Return memories by their ids, as far as they may be seen."""
+        return self.store.get(ids, filters)
+
+    def timeline(self, anchor: int, filters: Filters, *, before: int = 3, after: int = 3) -> list[Memory]:
+        """Return a memory with its neighbours in time."""
+        return self.store.timeline(anchor, filters, before=before, after=after)
+
+    def history(self, id_: int, filters: Filters) -> list[Change]:
+        """Return what has happened to a memory."""
+        return self.store.history(id_, filters)
+
+    def stats(self) -> Mapping[str, Any]:
+        """Return what there is, in numbers."""
+        return self.store.stats()
+
+    def versions(self, owners: Sequence[Owner]) -> tuple[int, ...]:
+        """Return what is other numbers after each write to the memories of owners."""
+        each = self._each(lambda layer: layer.store.versions(owners))
+        return tuple(version for versions in each for version, _ in versions)
+
+    def _newest(self, query: Query, trouble: str | None) -> Answer:
+        if query.minimum_score > 0:
+            return Answer(keyword_only=trouble)
+        found = self.store.recent(query.filters, limit=query.limit + SPARE)
+        choices = [Choice(id=memory.id, score=0.0) for memory in found]
+        return Answer(hits=hits(choices, lambda _: found, {}, query), keyword_only=trouble, total=len(found))
+
+    def _vector(self, embedder: Embedder | None, text: str) -> tuple[np.ndarray | None, str | None]:
+        """Return a query's vector, or why there is none."""
+        if embedder is None or not text.strip():
+            return None, None
+        try:
+            return query_vector(embedder, text), None
+        except EmbeddingError as error:
+            self._trace("embedding_failed", provider=error.provider, category=error.category, length=len(text))
+            return None, error.category
+
+    def _take_over(self, old: Embedder, new: Embedder) -> None:
+        model, gone = model_of(new), model_of(old)
+        self._each(lambda layer: layer.take_over(model, gone))
+        self._trace("model_switched", provider=new.identity.provider, dimensions=new.identity.dimensions)
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether memories that hold everywhere lie in a database of their own."""
+        return self._personal is not None
+
+    @property
+    def personal_trouble(self) -> StoreError | None:
+        """Why the memories of the person are left out, if they are."""
+        return None if self._personal is None else self._personal.store.trouble
+
+    def _erase(self, ids: Sequence[int], filters: Filters) -> None:
+        for layer in self._layers() if ids else ():
+            layer.erase(ids, filters.owners, model_of(self._serving.embedder()))
+
+    # --- The databases ------------------------------------------------------------------------------------------
+
+    def _layers(self) -> list[Layer]:
+        return self._each(lambda layer: layer)
+
+    def _each(self, work: Callable[[Layer], T]) -> list[T]:
+        """Return what `work` returns of each database; that of the person is left out where it cannot be read."""
+        found = [work(self._own_layer)]
+        if self._personal is not None:
+            found += self._personal.store.attempt(lambda store: [work(self._layer_of_person(store))]) or []
+        return found
+
+    def _layer_of_person(self, store: SqliteStore) -> Layer:
+        with self._lock:
+            if self._personal_layer is None and self._personal is not None:
+                self._personal_layer = self._personal.layer(store, self._trace)
+        return cast("Layer", self._personal_layer)
+
+
+def _listed(memories: NewMemory | Iterable[NewMemory]) -> list[NewMemory]:
+    return [memories] if isinstance(memories, NewMemory) else list(memories)
+
+
+def _nothing(_: str, **__: object) -> None:
+    """Nobody is told."""

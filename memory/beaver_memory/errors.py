@@ -1,0 +1,63 @@
+r"""Every error of the memory engine.
+
+    PluginError
+    └── EngineError               the root of this tree; never raised itself
+        ├── StoreError            the store of memories cannot do what it was asked; `category` says why
+        │   └── PersonalStoreError  the database of the person cannot be written
+        └── VecError              the extension sqlite-vec cannot be used (in `store.extension`); the index serves then
+
+A store turns the errors of SQLite and of the file system into `StoreError`, with the remedy. What was acknowledged
+stays, and no file is ever replaced by a new one.
+"""
+
+from pathlib import Path
+from types import MappingProxyType
+
+from beaver_hostspecs import PluginError
+
+REMEDIES = MappingProxyType(
+    {
+        "locked": "is locked by another process; end that process or try again",
+        "disk_full": "cannot grow: the disk is full; make room and try again",
+        "read_only": "is read-only; check who owns it and its folder",
+        "cannot_open": "cannot be opened; check who owns it and its folder",
+        "no_folder": "has no folder; create the folder, or set another path",
+        "corrupt": "is damaged; move it (with its -wal and -shm files) away, or restore it from a backup",
+        "emptied": "is an empty file; restore it from a backup, or move it (with its -wal and -shm files) away",
+        "left_log": "is missing while its -wal file is there; restore it, or move the -wal file away",
+        "io_error": "cannot be read or written; check the disk",
+        "not_ours": "is not a store of memories; move it away, or set another path",
+        "broken": "lacks tables of a store of memories; restore it from a backup",
+        "not_migrated": "could not be migrated to this version; it is unchanged, with a copy beside it; report this",
+        "newer": "was written by a newer version of Beaver Hooks; update this one",
+        "missing": "disappeared while it was in use; restore it, or restart to begin with an empty one",
+        "replaced": "was replaced by another store while it was in use; restart the process",
+        "closed": "is closed; open it again",
+        "forked": "was opened by another process; open it again in this process",
+    }
+)
+
+
+class EngineError(PluginError):
+    """Something about the memory engine."""
+
+
+class StoreError(EngineError):
+    """The store of memories cannot do what it was asked.
+
+    Attributes:
+        category: why, in one word that may be shown anywhere.
+    """
+
+    def __init__(self, path: Path, category: str) -> None:
+        self.category = category
+        remedy = REMEDIES.get(category, "cannot be used; run `beaver memory check`")
+        super().__init__(f"The memory store {path} {remedy}.")
+
+
+class PersonalStoreError(StoreError):
+    """The database of the person cannot be written; what belongs there is put nowhere else."""
+
+    def __init__(self, path: Path, category: str) -> None:
+        super().__init__(path, category)
+        self.args = (f"{self} Memories of scope `global` are kept there, so nothing was stored.",)

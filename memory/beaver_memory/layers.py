@@ -1,0 +1,134 @@
+"""One database with what finds memories in it: its indexes, and the tables of their vectors."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import attrs
+
+from beaver_memory.embedding.protocol import Embedder
+from beaver_memory.filters import Filters
+from beaver_memory.model_switch import passage_vectors
+from beaver_memory.records import Owner
+from beaver_memory.search.candidates import Source
+from beaver_memory.search.index_cache import IndexShelf
+from beaver_memory.search.nearest import Nearest
+from beaver_memory.search.owner_index import Progress
+from beaver_memory.search.snapshot import Model
+from beaver_memory.search.terms import passages
+from beaver_memory.store.joint import PERSONAL_IDS, personal_view
+from beaver_memory.store.personal import PersonalStore
+from beaver_memory.store.protocol import SingleStore
+from beaver_memory.store.sqlite import SqliteStore
+
+BATCH = 32
+"""Texts that are embedded at once."""
+
+Trace = Callable[..., None]
+
+
+@attrs.frozen(kw_only=True)
+class Personal:
+    """The memories of the person, beside those of a project.
+
+    Attributes:
+        store: where they are.
+        indexes: a folder for what makes opening fast; `None` for none.
+        nearest: makes what finds the nearest vectors in place of the indexes; `None` for the indexes.
+    """
+
+    store: PersonalStore
+    indexes: Path | None = None
+    nearest: Callable[[SqliteStore], Nearest | None] | None = None
+
+    def layer(self, store: SqliteStore, trace: Trace) -> "Layer":
+        """Return the layer of the open database."""
+        nearest = None if self.nearest is None else self.nearest(store)
+        return Layer(store, self.indexes, nearest, trace, personal=True)
+
+
+class Layer:
+    """Indexes the memories of one database. Thread-safe.
+
+    Args:
+        store: the database.
+        indexes: a folder for what makes opening fast; `None` for none.
+        nearest: what finds the nearest vectors in place of the indexes.
+        trace: told of what goes on: `trace(event, **facts)`.
+        personal: it is the database of the person beside that of a project, in whose view its memories are shown.
+    """
+
+    def __init__(
+        self, store: SingleStore, indexes: Path | None, nearest: Nearest | None, trace: Trace, *, personal: bool = False
+    ) -> None:
+        self.store = store
+        self._nearest = nearest
+        self._shelf = IndexShelf(store, indexes, trace)
+        self._personal = personal
+
+    def sources(self, filters: Filters, model: Model | None, *, by_vectors: bool) -> list[Source]:
+        """Return what is searched, an index for each owner."""
+        view = personal_view(filters) if self._personal else filters
+        if view is None:
+            return []
+        shift = PERSONAL_IDS if self._personal else 0
+        finders = self._nearest if by_vectors and model is not None else None
+        return [
+            Source(
+                state=state,
+                filters=view,
+                finder=None if finders is None or model is None else finders.finder(owner, model),
+                shift=shift,
+            )
+            for owner, state in zip(view.owners, self._shelf.current(view.owners, model), strict=True)
+        ]
+
+    def embed(self, embedder: Embedder, limit: int, owners: Iterable[Owner] | None) -> int:
+        """Embed memories that are not embedded yet, at most `limit`; return how many were.
+
+        Raises:
+            EmbeddingError: the embedder fails.
+        """
+        done = 0
+        for owner in self.store.owners() if owners is None else owners:
+            while done < limit and (found := self._embed_some(embedder, owner, min(BATCH, limit - done))):
+                done += found
+        return done
+
+    def catch_up(self, model: Model, owners: Iterable[Owner] | None) -> None:
+        """Take over what was embedded since into the tables of vectors."""
+        if self._nearest is not None:
+            for owner in self.store.owners() if owners is None else owners:
+                self._nearest.catch_up(owner, model)
+
+    def erase(self, ids: Iterable[int], owners: Iterable[Owner], model: Model | None) -> None:
+        """See to it that no file of an index holds what owners have forgotten here."""
+        if any((id_ > PERSONAL_IDS) is self._personal for id_ in ids):
+            self._shelf.forget(owners, model)
+
+    def rebuild(self, owners: Iterable[Owner] | None, model: Model | None, progress: Progress | None) -> int:
+        """Make the indexes anew from the database, and save them; return how many memories they have."""
+        return self._shelf.rebuild(self.store.owners() if owners is None else owners, model, progress)
+
+    def take_over(self, model: Model | None, gone: Model | None) -> None:
+        """Make ready for the vectors of another model."""
+        self._shelf.current(self._shelf.owners(), model)
+        if gone is not None:
+            self._shelf.drop(gone)
+
+    def close(self) -> None:
+        """Save the indexes. Closing again does nothing."""
+        self._shelf.close()
+
+    def _embed_some(self, embedder: Embedder, owner: Owner, limit: int) -> int:
+        found = self.store.unembedded(owner, embedder.identity.key, limit=limit)
+        if not found:
+            return 0
+        cut = [passages(text) for _, text in found]
+        vectors = passage_vectors(embedder, [passage for each in cut for passage in each]).astype("<f2")
+        rows, place = [], 0
+        for (id_, _), each in zip(found, cut, strict=True):
+            rows.append((id_, vectors[place : place + len(each)].tobytes()))
+            place += len(each)
+        # A text may have been changed while it was embedded: its memory waits for another vector then.
+        self.store.put_vectors(owner, embedder.identity.key, rows, texts=dict(found))
+        return len(rows)

@@ -1,0 +1,124 @@
+"""Which embedder answers while another one takes over: the old one, until the new one has embedded as much."""
+
+import functools
+import threading
+from collections.abc import Callable
+
+import numpy as np
+
+from beaver_hostspecs import Clock
+from beaver_memory.embedding.breaker import Breaker
+from beaver_memory.embedding.errors import Category, EmbeddingError, failure
+from beaver_memory.embedding.protocol import Embedder, Identity, Vector
+from beaver_memory.search.snapshot import Model
+from beaver_memory.store.protocol import MemoryStore
+
+LOOK_SECONDS = 30.0
+"""How often a search looks whether another process has embedded enough."""
+
+
+def model_of(embedder: Embedder | None) -> Model | None:
+    """Return whose vectors an embedder's are."""
+    if embedder is None:
+        return None
+    return _model(embedder.identity)
+
+
+@functools.lru_cache(maxsize=8)
+def _model(identity: Identity) -> Model:
+    # The key is a digest, and is asked for with each search.
+    return Model(key=identity.key, dimensions=identity.dimensions)
+
+
+class Serving:
+    """Chooses between two embedders. Thread-safe.
+
+    Args:
+        store: where their vectors are.
+        embedder: the one to come; `None` for none at all.
+        previous: the one whose vectors are in the store; `None` if there is nothing to wait for.
+        clock: where time comes from.
+        take_over: called before the new one answers: what it needs can be made ready.
+    """
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        embedder: Breaker | None,
+        previous: Breaker | None,
+        clock: Clock,
+        take_over: Callable[[Embedder, Embedder], None],
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._previous = previous if embedder is not None else None
+        self._clock = clock
+        self._take_over = take_over
+        self._all = [each for each in (self._previous, embedder) if each is not None]
+        self._looked = float("-inf")
+        self._lock = threading.Lock()
+
+    def embedder(self) -> Embedder | None:
+        """Return the embedder that queries go to."""
+        if self._previous is not None and self._clock.monotonic() - self._looked >= LOOK_SECONDS:
+            self.look()
+        return self.asked
+
+    @property
+    def asked(self) -> Breaker | None:
+        """The embedder that queries go to, as far as it is known without a look."""
+        return self._previous or self._embedder
+
+    def look(self) -> None:
+        """Let the new one take over, if it has embedded as many memories as the old one."""
+        with self._lock:
+            old, new = self._previous, self._embedder
+            if old is None or new is None:
+                return
+            self._looked = self._clock.monotonic()
+            if self._store.pending(None, new.identity.key) <= self._store.pending(None, old.identity.key):
+                self._take_over(old, new)
+                self._previous = None
+
+    def close(self) -> None:
+        """Close both."""
+        for each in self._all:
+            each.close()
+
+
+def query_vector(embedder: Embedder, text: str) -> Vector:
+    """Return the vector of a query, checked once more: an embedder may be anybody's.
+
+    Raises:
+        EmbeddingError: there is none that can be used.
+    """
+    vector: Vector = checked(embedder, np.asarray(embedder.embed_query(text)).reshape(1, -1), 1)[0]
+    return vector
+
+
+def passage_vectors(embedder: Embedder, texts: list[str]) -> Vector:
+    """Return the vectors of passages, checked once more.
+
+    Raises:
+        EmbeddingError: there are none that can be used.
+    """
+    return checked(embedder, np.asarray(embedder.embed_passages(texts)), len(texts))
+
+
+def checked(embedder: Embedder, rows: Vector, count: int) -> Vector:
+    """Return rows that have the declared dimension and finite values.
+
+    Raises:
+        EmbeddingError: they have not.
+    """
+    identity = embedder.identity
+    if rows.shape != (count, identity.dimensions):
+        raise _unusable(identity.provider, "wrong_dimension")
+    if not np.isfinite(rows).all():
+        raise _unusable(identity.provider, "not_finite")
+    return rows.astype("f4", copy=False)
+
+
+def _unusable(provider: str, category: Category) -> EmbeddingError:
+    remedy = "Check memory.local.embedding.model and dimensions."
+    return failure(provider, category, f"The embedder {provider} returned something that is not an embedding", remedy)

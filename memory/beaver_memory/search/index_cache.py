@@ -1,0 +1,242 @@
+"""The indexes that are in use: read from files when they are first asked for, saved beside searching, not too many.
+
+An index is saved when so much has changed that reading it from the store again would take long. It is never saved
+within a search: one thread does that, and merges large blocks; it is started when there is something to do.
+
+What is forgotten is in no file: the files of its owner are deleted, and what was saved is saved again at the end. A
+process that saves what another one has forgotten meanwhile finds that out afterwards, and deletes its file.
+"""
+
+import queue
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import attrs
+
+from beaver_hostspecs import BeaverError
+from beaver_memory.records import Owner
+from beaver_memory.search import index_file as files
+from beaver_memory.search import snapshot as parts_of
+from beaver_memory.search.owner_index import OwnerIndex, Progress
+from beaver_memory.search.snapshot import Model, State
+from beaver_memory.search.vectors import STAYING
+from beaver_memory.store.protocol import SingleStore
+
+MOST_OWNERS = 256
+"""Indexes that are kept in memory; the one that was used longest ago gives way."""
+
+MOST_UNITS = 2_000_000
+"""Units that they may have together, unless it is one alone."""
+
+CHANGES = 2_000
+"""Changes from which on an index is worth saving, if they are a part of it as well."""
+
+SHARE = 0.1
+
+_Key = tuple[Owner, str]
+
+
+@attrs.define(eq=False)
+class _Kept:
+    """An index, what was saved of it, and the state that was last looked at for what is to be done with it.
+
+    Its file is lost when it held what is forgotten.
+    """
+
+    index: OwnerIndex
+    lock: threading.Lock = attrs.field(factory=threading.Lock)
+    is_open: bool = False
+    saved: int = 0
+    is_lost: bool = False
+    is_due: bool = False
+    seen: State | None = None
+
+
+class IndexShelf:
+    """Holds the indexes of owners. Thread-safe.
+
+    Args:
+        store: where the memories are.
+        folder: where indexes are saved; `None` for nowhere.
+        trace: told what went on: `trace(event, **facts)`.
+    """
+
+    def __init__(self, store: SingleStore, folder: Path | None, trace: Callable[..., None]) -> None:
+        self._store = store
+        self._folder = folder
+        self._trace = trace
+        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._lock = threading.Lock()
+        self._work: queue.SimpleQueue[tuple[_Key, _Kept] | None] = queue.SimpleQueue()
+        self._worker: threading.Thread | None = None
+        self._closed = False
+
+    def current(self, owners: Sequence[Owner], model: Model | None) -> list[State]:
+        """Return the index of each owner, with all that the store has."""
+        versions = self._store.versions(owners, None if model is None else model.key)
+        return [self._current(*each, model) for each in zip(owners, versions, strict=True)]
+
+    def _current(self, owner: Owner, versions: tuple[int, int], model: Model | None) -> State:
+        key = (owner, model.key if model is not None else "")
+        kept = self._find(key, model)
+        if not kept.is_open:
+            self._open(key, kept)
+        state = kept.index.current(versions)
+        if state is not kept.seen:
+            kept.seen = state
+            if parts_of.mergeable(state, float("inf")) or self._is_worth_saving(kept, state):
+                self._schedule(key, kept)
+        return state
+
+    def rebuild(self, owners: Iterable[Owner], model: Model | None, progress: Progress | None = None) -> int:
+        """Make indexes anew from the store and save them, if that can be done; return how many memories they have."""
+        done = 0
+        for owner in owners:
+            key = (owner, model.key if model is not None else "")
+            kept = self._find(key, model)
+            with kept.lock:
+                done += kept.index.rebuild(progress).memories
+                kept.is_open = True
+            self._try(self._save, key, kept)
+        return done
+
+    def forget(self, owners: Iterable[Owner], model: Model | None) -> None:
+        """See to it that no file holds what owners have forgotten."""
+        if self._folder is not None:
+            for owner in owners:
+                key = (owner, model.key if model is not None else "")
+                kept = self._find(key, model)
+                # With what is read before it is deleted, it needs not be made anew.
+                self._open(key, kept)
+                self._delete(self._folder, key, kept)
+
+    def drop(self, model: Model) -> None:
+        """Let go of the indexes with a model's vectors."""
+        with self._lock:
+            for key in [key for key in self._kept if key[1] == model.key]:
+                del self._kept[key]
+
+    def owners(self) -> list[Owner]:
+        """Return whose indexes are in memory."""
+        with self._lock:
+            return list(dict.fromkeys(owner for owner, _ in self._kept))
+
+    def close(self) -> None:
+        """Save what is worth it and end the thread. Closing again does nothing."""
+        with self._lock:
+            first, self._closed = not self._closed, True
+            worker, kept = self._worker, list(self._kept.items())
+        if not first:
+            return
+        if worker is not None:
+            self._work.put(None)
+            worker.join()
+        for key, each in kept:
+            if each.is_open and (each.is_lost or self._is_worth_saving(each, each.index.state)):
+                self._try(self._tidy, key, each)
+
+    def _find(self, key: _Key, model: Model | None) -> _Kept:
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is None:
+                index = OwnerIndex(self._store, key[0], model, self._trace)
+                kept = self._kept[key] = _Kept(index)
+                self._make_room(key)
+            self._kept.move_to_end(key)
+            return kept
+
+    def _make_room(self, new: _Key) -> None:
+        units = sum(kept.index.state.live for kept in self._kept.values())
+        for key in [key for key in self._kept if key != new]:
+            if len(self._kept) <= MOST_OWNERS and units <= MOST_UNITS:
+                return
+            units -= self._kept.pop(key).index.state.live
+
+    def _open(self, key: _Key, kept: _Kept) -> None:
+        with kept.lock:
+            if kept.is_open:
+                return
+            if self._folder is not None:
+                state, why = files.load(self._folder, self._label(key, kept))
+                if state is not None:
+                    why = kept.index.take(state)
+                    if not why and kept.index.has_forgotten(state.version):
+                        self._delete(self._folder, key, kept)
+                if why not in {"", "missing"}:
+                    self._trace("index_rebuilt", why=why)
+            kept.is_open = True
+
+    def _label(self, key: _Key, kept: _Kept) -> files.Label:
+        owner, model = key[0], kept.index.model
+        return files.Label(
+            store=self._store.identity,
+            tenant=owner.tenant,
+            user=owner.user,
+            model=key[1],
+            dimensions=0 if model is None else model.dimensions,
+        )
+
+    def _is_worth_saving(self, kept: _Kept, state: State) -> bool:
+        new = state.changes - kept.saved
+        return self._folder is not None and new >= max(CHANGES, SHARE * state.live)
+
+    def _schedule(self, key: _Key, kept: _Kept) -> None:
+        with self._lock:
+            if self._closed or kept.is_due:
+                return
+            kept.is_due = True
+            if self._worker is None:
+                self._worker = threading.Thread(target=self._run, name="beaver-memory-index", daemon=True)
+                self._worker.start()
+        self._work.put((key, kept))
+
+    def _run(self) -> None:
+        while (job := self._work.get()) is not None:
+            self._try(self._tidy, *job)
+
+    def _tidy(self, key: _Key, kept: _Kept) -> None:
+        kept.is_due = False
+        kept.index.tidy()
+        if kept.is_lost or self._is_worth_saving(kept, kept.index.state):
+            self._save(key, kept)
+
+    def _try(self, work: Callable[[_Key, _Kept], None], key: _Key, kept: _Kept) -> None:
+        try:
+            work(key, kept)
+        # An index that cannot be merged or saved is a slower one, and no wrong one.
+        except (OSError, MemoryError, BeaverError) as error:
+            self._trace("index_not_saved", why=type(error).__name__)
+
+    def _delete(self, folder: Path, key: _Key, kept: _Kept) -> None:
+        try:
+            had = files.remove(folder, self._label(key, kept))
+        except OSError as error:
+            self._trace("index_not_erased", why=type(error).__name__)
+        else:
+            kept.is_lost |= had and kept.index.state.version > 0
+
+    def _reopen(self, key: _Key, kept: _Kept, state: State) -> None:
+        if self._folder is not None:
+            saved, _ = files.load(self._folder, self._label(key, kept))
+            if saved is not None:
+                kept.index.replace(state, attrs.evolve(saved, changes=state.changes))
+
+    def _save(self, key: _Key, kept: _Kept) -> None:
+        if self._folder is None:
+            return
+        kept.is_lost = False
+        before = kept.index.current()
+        state = parts_of.without_stale(before, kept.index.model)
+        files.sweep(self._folder)
+        files.save(self._folder, self._label(key, kept), state)
+        kept.saved = state.changes
+        if kept.index.has_forgotten(state.version):
+            # Whoever did may have looked for files before this one was there.
+            self._delete(self._folder, key, kept)
+            return
+        kept.index.replace(before, state)
+        if state.live > STAYING:
+            self._reopen(key, kept, state)
+        self._trace("index_saved", memories=state.memories, blocks=len(state.parts))

@@ -1,0 +1,226 @@
+"""Finds the units that a query's terms say most about: exactly those that scoring every unit would find.
+
+Terms are taken from the one that can add most to the one that can add least (MaxScore). As soon as no unit that has
+only the remaining terms could still get among the best, no new units are looked at: the remaining terms are looked up
+for those that are candidates already.
+
+Scores are BM25's. What it needs to know of all that is searched (how much there is, how long it is, how rare a term is)
+is given to it, so that they do not depend on which block a unit is in.
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+
+from beaver_memory.search.block import LENGTH_BITS, LONGEST, MOST_COUNT, Block, Postings
+from beaver_memory.search.top_k import LEAST, Found, best
+
+K1 = 1.2
+B = 0.75
+FINENESS = 64
+"""Steps in which the mean length doubles: it is rounded to them, so that weights need not be made anew all the time."""
+
+EXHAUSTIVE = 1 << 17
+"""Units, and entries of all lists, up to which every unit is scored: that takes less than finding out which not to."""
+
+FEW = 10
+"""Memories thought to be there besides, without any of the words: of a few it says little that all have one."""
+
+ENOUGH = 8
+"""Words of a query of which a memory need not have more: of a long query nothing has all."""
+
+_NEARLY = 0.999
+"""Sums of the same numbers in another order differ a little."""
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Terms:
+    """The terms of a query as they stand in one block, the rarest one of all that is searched first.
+
+    Attributes:
+        lists: where the units of each stand in the block's postings; an empty one for a term that is not there.
+        weights: how much each says: its rarity among all that may be searched.
+        table: what a code of a posting is worth.
+        whole: what a unit of mean length scores that has each term of the query once; see `_whole`.
+    """
+
+    lists: tuple[slice, ...]
+    weights: tuple[float, ...]
+    table: np.ndarray
+    whole: float
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Searched:
+    """A block with what is stale in it.
+
+    Attributes:
+        stale: which units are not to be counted.
+        live: how many are.
+        length: how long those are together.
+    """
+
+    block: Block
+    stale: np.ndarray | None
+    live: int
+    length: int
+
+
+def weigh(hashes: Sequence[int], searched: Sequence[Searched]) -> list[Terms]:
+    """Return the terms by block, with their rarity in all of the blocks; those that occur nowhere are left out."""
+    wanted = np.array(hashes, "u8")
+    lists = [each.block.terms.all_of(wanted) for each in searched]
+    frequencies = [sum(map(_frequency, searched, places)) for places in zip(*lists, strict=True)]
+    total = sum(each.live for each in searched)
+    weights = [_rarity(frequency, total) for frequency in frequencies]
+    order = sorted((place for place, each in enumerate(frequencies) if each), key=frequencies.__getitem__)
+    mean = sum(each.length for each in searched) / max(1, total)
+    table = _table(round(FINENESS * math.log2(max(1.0, mean))))
+    chosen, whole = tuple(weights[place] for place in order), _whole(frequencies, total)
+    return [
+        Terms(lists=tuple(each[place] for place in order), weights=chosen, table=table, whole=whole) for each in lists
+    ]
+
+
+def _rarity(frequency: int, total: int) -> float:
+    return math.log(1 + (total + FEW - frequency + 0.5) / (frequency + 0.5))
+
+
+def _whole(frequencies: Sequence[int], total: int) -> float:
+    """Return what the terms of a query can come to, but for those beyond the rarest few.
+
+    A term that occurs nowhere counts like one that occurs once: by rarity alone it would outweigh all others where
+    there are few memories.
+    """
+    return sum(sorted(_rarity(max(1, frequency), total) for frequency in frequencies)[-ENOUGH:])
+
+
+def search(block: Block, terms: Terms, *, allowed: np.ndarray | None, limit: int) -> Found:
+    """Return the best units of a block.
+
+    Args:
+        block: where to look.
+        terms: what to look for.
+        allowed: which units may be seen; all of them if `None`.
+        limit: how many to return at most.
+    """
+    if max(block.size, sum(part.stop - part.start for part in terms.lists)) <= EXHAUSTIVE:
+        every = _every(block, terms)
+        units = best(every if allowed is None else every * allowed, limit, LEAST)
+        return Found(units=units, scores=every[units], every=every)
+    units = _promising(block, terms, allowed, limit)
+    scores = score(block, terms, units)
+    places = best(scores, limit)
+    return Found(units=units[places], scores=scores[places])
+
+
+def score(block: Block, terms: Terms, units: np.ndarray) -> np.ndarray:
+    """Return the scores of given units: the same sums in the same order whatever block they are in."""
+    found = np.zeros(len(units))
+    for part, weight in zip(terms.lists, terms.weights, strict=True):
+        listed = block.terms.units[part]
+        if len(listed):
+            # In the type of the list, or all of it would be converted.
+            places = np.minimum(listed.searchsorted(units.astype(listed.dtype)), len(listed) - 1)
+            hit = (listed[places] == units).nonzero()[0]
+            found[hit] += terms.table[block.terms.codes[part][places[hit]]] * weight
+    return found
+
+
+def _every(block: Block, terms: Terms) -> np.ndarray:
+    """Return the scores of all units."""
+    filled = [(part, weight) for part, weight in zip(terms.lists, terms.weights, strict=True) if part.start < part.stop]
+    if not filled:
+        return np.zeros(block.size)
+    units = np.concatenate([block.terms.units[part] for part, _ in filled])
+    worth = terms.table.take(np.concatenate([block.terms.codes[part] for part, _ in filled]))
+    worth *= np.repeat([weight for _, weight in filled], [part.stop - part.start for part, _ in filled])
+    return np.bincount(units, worth, minlength=block.size)
+
+
+def _promising(block: Block, terms: Terms, allowed: np.ndarray | None, limit: int) -> np.ndarray:
+    """Return units that may be seen, the best of all among them."""
+    lists = _lists(block.terms, terms)
+    scores = np.zeros(block.size, "f4")
+    rest, threshold = sum(each.peak for each in lists), 0.0
+    candidates: np.ndarray | None = None
+    for each in lists:
+        rest -= each.peak
+        if candidates is None:
+            threshold = max(threshold, _add(scores, each, allowed, limit))
+            if threshold > rest > 0:
+                candidates = (scores >= (threshold - rest) * _NEARLY).nonzero()[0]
+        else:
+            _look_up(scores, candidates, each)
+            threshold = max(threshold, _threshold(scores[candidates], limit))
+            candidates = candidates[scores[candidates] >= (threshold - rest) * _NEARLY]
+    return (scores > threshold * _NEARLY).nonzero()[0] if candidates is None else candidates
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class _List:
+    """The units of one term.
+
+    Attributes:
+        units: ascending.
+        weights: what the term is worth in each.
+        peak: the largest of them.
+    """
+
+    units: np.ndarray
+    weights: np.ndarray
+    peak: float
+
+
+def _lists(postings: Postings, terms: Terms) -> list[_List]:
+    """Return the lists of the terms that occur, the one that can add most first."""
+    found = []
+    table = terms.table.astype("f4")
+    for part, weight in zip(terms.lists, terms.weights, strict=True):
+        if part.start < part.stop:
+            weights = table.take(postings.codes[part]) * np.float32(weight)
+            found.append(_List(units=postings.units[part], weights=weights, peak=float(weights.max())))
+    return sorted(found, key=lambda each: -each.peak)
+
+
+@functools.lru_cache(maxsize=32)
+def _table(step: int) -> np.ndarray:
+    """Return what each code of a posting is worth where the mean length is that many steps."""
+    codes = np.arange(1 << 16)
+    counts, lengths = codes >> LENGTH_BITS, np.maximum(1, codes & LONGEST)
+    share = B * lengths / 2 ** (step / FINENESS)
+    worth: np.ndarray = counts * (K1 + 1) / np.maximum(counts + K1 * (1 - B + share), 1 / MOST_COUNT)
+    return worth
+
+
+def _frequency(searched: Searched, part: slice) -> int:
+    """Return in how many units that count a term is."""
+    listed: int = part.stop - part.start
+    if searched.stale is None or not listed:
+        return listed
+    return listed - int(np.count_nonzero(searched.stale[searched.block.terms.units[part]]))
+
+
+def _add(scores: np.ndarray, each: _List, allowed: np.ndarray | None, limit: int) -> float:
+    """Add a list to the scores; return a score that at least `limit` units have now."""
+    units, weights = each.units, each.weights
+    if allowed is not None:
+        chosen = allowed[units]
+        units, weights = units[chosen], weights[chosen]
+    now = scores[units] + weights
+    scores[units] = now
+    return _threshold(now, limit)
+
+
+def _look_up(scores: np.ndarray, candidates: np.ndarray, each: _List) -> None:
+    places = np.minimum(each.units.searchsorted(candidates.astype(each.units.dtype)), len(each.units) - 1)
+    hit = each.units[places] == candidates
+    scores[candidates[hit]] += each.weights[places[hit]]
+
+
+def _threshold(scores: np.ndarray, limit: int) -> float:
+    """Return the score of the last one of the best, 0 if there are not so many."""
+    return float(np.partition(scores, len(scores) - limit)[len(scores) - limit]) if len(scores) >= limit else 0.0

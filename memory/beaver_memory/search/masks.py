@@ -1,0 +1,116 @@
+"""Which units of a block may be seen: filters, time and what was forgotten, as one mask. As the store's own filters."""
+
+from collections.abc import Iterable
+
+import attrs
+import numpy as np
+
+from beaver_memory.filters import Filters
+from beaver_memory.search.block import SCOPES, STORES, Block
+from beaver_memory.search.lexical import Searched
+from beaver_memory.search.terms import hash_of, label_hashes
+from beaver_memory.store.labels import folded, trimmed
+from beaver_memory.texts import cleaned, micros, seconds
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Seen(Searched):
+    """What may be seen of a block. All else is as if it was stale, and is not counted: no score tells of it.
+
+    Attributes:
+        allowed: which units may be seen, or `None` for all of them.
+        hides: whether more may not be seen than what is stale by itself.
+    """
+
+    allowed: np.ndarray | None
+    hides: bool
+
+
+def seen(searched: Searched, filters: Filters) -> Seen:
+    """Return what may be seen of a block."""
+    block = searched.block
+    mask = allowed(block, filters, searched.stale)
+    live = searched.live if mask is None else int(np.count_nonzero(mask))
+    if mask is None or live == searched.live:
+        return Seen(block=block, stale=searched.stale, live=live, length=searched.length, allowed=mask, hides=False)
+    length = int((block.columns["lengths"] * mask).sum(dtype="i8"))
+    return Seen(block=block, stale=~mask, live=live, length=length, allowed=mask, hides=True)
+
+
+def allowed(block: Block, filters: Filters, stale: np.ndarray | None) -> np.ndarray | None:
+    """Return which units may be seen, or `None` for all of them.
+
+    Args:
+        block: the units.
+        filters: what may be seen; its owners are not looked at, as a block is of one owner.
+        stale: units that are forgotten, or whose memory has changed since.
+    """
+    masks = [*_by_label(block, filters), *_by_place(block, filters), *_by_time(block, filters)]
+    if stale is not None:
+        masks.append(~stale)
+    if not masks:
+        return None
+    together = masks[0]
+    for mask in masks[1:]:
+        together = together & mask
+    return together
+
+
+def _by_label(block: Block, filters: Filters) -> Iterable[np.ndarray]:
+    if len(filters.stores) < len(STORES):
+        yield _among(block.columns["stores"], [STORES.index(store) for store in filters.stores])
+    if filters.scopes:
+        yield _among(block.columns["scopes"], [SCOPES.index(scope) for scope in filters.scopes if scope in SCOPES])
+    if filters.types:
+        yield _any(block, [f"type:{cleaned(each)}" for each in filters.types])
+    for tag in filters.tags:
+        yield _any(block, [f"tag:{cleaned(tag)}"])
+    if filters.people:
+        yield _any(block, [f"person:{folded(person)}" for person in filters.people])
+    if filters.file:
+        path = trimmed(filters.file)
+        yield _any(block, [f"file:{path}", f"dir:{path}"])
+    if filters.sources:
+        yield _any(block, [f"source:{cleaned(source)}" for source in filters.sources])
+
+
+def _by_place(block: Block, filters: Filters) -> Iterable[np.ndarray]:
+    columns = block.columns
+    if filters.project:
+        everywhere = (columns["scopes"] == SCOPES.index("global")) | (columns["projects"] == 0)
+        yield everywhere | (columns["projects"] == np.uint64(hash_of(cleaned(filters.project))))
+    if filters.session:
+        of_a_session = columns["scopes"] == SCOPES.index("session")
+        yield ~of_a_session | (columns["sessions"] == np.uint64(hash_of(cleaned(filters.session))))
+    if filters.agent:
+        yield (columns["agents"] == 0) | (columns["agents"] == np.uint64(hash_of(cleaned(filters.agent))))
+
+
+def _by_time(block: Block, filters: Filters) -> Iterable[np.ndarray]:
+    columns = block.columns
+    now, then = seconds(micros(filters.now), 0.0), seconds(micros(filters.as_of or filters.now), 0.0)
+    # Mostly nothing ever ends, and looking at the extremes is cheaper than a mask.
+    if not filters.lapsed and block.earliest_end <= max(now, then):
+        yield (columns["expires"] > now) & (columns["valid_until"] > then)
+    if not filters.lapsed and block.latest_start > then:
+        yield columns["valid_from"] <= then
+    if filters.as_of is not None:
+        yield columns["created"] <= then
+    if filters.after is not None:
+        yield columns["created"] >= seconds(micros(filters.after), 0.0)
+    if filters.before is not None:
+        yield columns["created"] < seconds(micros(filters.before), 0.0)
+
+
+def _among(column: np.ndarray, numbers: list[int]) -> np.ndarray:
+    mask = np.zeros(len(column), bool)
+    for number in numbers:
+        mask |= column == number
+    return mask
+
+
+def _any(block: Block, labels: Iterable[str]) -> np.ndarray:
+    mask = np.zeros(block.size, bool)
+    for hash_ in label_hashes(labels):
+        mask[block.labels.units_of(hash_)] = True
+    return mask

@@ -1,0 +1,92 @@
+"""Signals that formulas are made of: numbers of candidates brought to 0 to 1. Pure."""
+
+import numpy as np
+
+from beaver_memory.embedding.calibration import Scale
+
+DAY = 86_400.0
+
+FAR = 120
+"""The candidate whose nearness counts as none, where it is not known from which cosine on texts are near."""
+
+CONSTANT = 10.0
+"""How much the first places count above the others, where places are what counts."""
+
+BEST = 3
+"""How many memories speak for their session."""
+
+
+def spread(values: np.ndarray) -> np.ndarray:
+    """Return values as 0 to 1, the smallest to the largest; 1 for all where they are the same."""
+    if not len(values):
+        return values
+    low, high = float(values.min()), float(values.max())
+    if high <= low:
+        return np.full(len(values), 1.0 if high > 0 else 0.0)
+    return (values - low) / (high - low)
+
+
+def recency(updated: np.ndarray, now: float) -> np.ndarray:
+    """Return 1 for now, a half for a day ago, and less for longer."""
+    return DAY / (DAY + np.maximum(0.0, now - updated))
+
+
+def reciprocal(values: np.ndarray) -> np.ndarray:
+    """Return 1 for the largest and less for each place behind it; 0 for what is not above 0."""
+    order = np.argsort(-values, kind="stable")
+    place = np.empty(len(values))
+    place[order] = np.arange(1, len(values) + 1)
+    return np.where(values > 0, (CONSTANT + 1) / (CONSTANT + place), 0.0)
+
+
+def nearness(cosine: np.ndarray, embedded: np.ndarray, scale: Scale) -> np.ndarray:
+    """Return cosines as 0 to 1: from what has nothing in common with the query to the nearest.
+
+    That edge is the model's own, so that it does not depend on how many memories there are. Where all are near it, or
+    beyond it, the nearest are still told apart.
+    """
+    seen = cosine[embedded]
+    if not len(seen):
+        return np.zeros(len(cosine))
+    high = float(seen.max())
+    low = _edge(seen) if scale.apart is None else min(scale.apart, high - (scale.alike - scale.apart) / 2)
+    if high <= low:
+        return embedded.astype("f8")
+    near: np.ndarray = np.maximum((cosine - low) / (high - low), 0.0) * embedded
+    return near
+
+
+def _edge(seen: np.ndarray) -> float:
+    """Return the cosine of the last one of the nearest."""
+    place = len(seen) - min(len(seen), FAR)
+    return float(np.partition(seen, place)[place])
+
+
+def together(sessions: np.ndarray, said: np.ndarray) -> np.ndarray:
+    """Return, for each candidate, the mean of the best of its session; 0 where it has none."""
+    if not sessions.any():
+        return np.zeros(len(said))
+    # By session, the best first: two simple sorts take less than one by both.
+    order = (-said).argsort()
+    order = order[sessions[order].argsort(kind="stable")]
+    ordered = sessions[order]
+    edges = (ordered[1:] != ordered[:-1]).nonzero()[0]
+    bounds = np.empty(len(edges) + 2, "i8")
+    bounds[0], bounds[1:-1], bounds[-1] = 0, edges + 1, len(order)
+    starts, ends = bounds[:-1], bounds[1:]
+    running = np.zeros(len(order) + 1)
+    said[order].cumsum(out=running[1:])
+    sums = running[np.minimum(starts + BEST, ends)] - running[starts]
+    if not ordered[0]:  # those of no session come first
+        sums[0] = 0.0
+    means = np.empty(len(said))
+    means[order] = (sums / BEST).repeat(ends - starts)
+    return means
+
+
+def speaking(speakers: np.ndarray, names: np.ndarray) -> np.ndarray:
+    """Return 1 for what somebody has said who is named, 0 for the others; 0 for all where it tells nothing apart."""
+    known = np.sort(names)
+    places = known[:-1].searchsorted(speakers) if len(known) else 0
+    named = (known[places] == speakers) & (speakers != 0) if len(known) else np.zeros(len(speakers), bool)
+    return np.zeros(len(speakers)) if named.all() else named.astype("f8")

@@ -1,0 +1,219 @@
+"""Turns texts into terms, and packs the terms of a memory. Pure.
+
+A term is what a word is found by, see `words.py`, and is kept as 64 bits of its hash. A long text is several passages,
+each of which is found and scored by itself. Packed:
+
+    u16 number of passages, then for each of them: u32 number of terms n, u32 length, n u64 hashes, n u8 counts
+"""
+
+import re
+import struct
+import threading
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import cast
+
+import attrs
+import numpy as np
+import Stemmer
+
+from beaver_memory.search.irregular import irregular_forms
+from beaver_memory.search.words import named, terms_of, words_of
+from beaver_toolkit.words import LONGEST
+
+ANALYSER = "3"
+"""The version of what is done here and in `words.py`: a greater number whenever terms change. Stores keep it."""
+
+PASSAGE = 900
+"""Characters of a passage, more or less: longer texts are cut between sentences where that can be done."""
+
+MOST_PASSAGES = 1_200
+MOST_QUERY = 4_000
+"""Characters of a query that are read."""
+
+MOST_QUERY_TERMS = 64
+_KNOWN = 200_000
+"""Words whose terms are remembered."""
+
+_LONGEST_KNOWN = 64
+"""Characters of the longest of them."""
+
+_MOST_COUNT = 255
+_DIGEST = 8
+_SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f\n])\s+|\n+")
+
+_HEAD = struct.Struct("<H")
+_PASSAGE_HEAD = struct.Struct("<II")
+
+
+@attrs.frozen(kw_only=True)
+class Passage:
+    """The terms of one passage: hashes and how often each occurs."""
+
+    hashes: np.ndarray
+    counts: np.ndarray
+    length: int
+
+
+class Analyser:
+    """Finds the terms of texts. Thread-safe; remembers the words it has seen."""
+
+    def __init__(self) -> None:
+        self._irregular = irregular_forms()
+        self._known: dict[str, bytes] = {}
+        self._names: dict[str, int] = {}
+        self._local = threading.local()
+
+    def terms(self, text: str) -> list[int]:
+        """Return the terms of a text in order, as hashes."""
+        return cast("list[int]", np.frombuffer(self._digests(text), "<u8").tolist())
+
+    def query(self, text: str) -> list[int]:
+        """Return the distinct terms of a query, in order, not too many of them."""
+        return list(dict.fromkeys(self.terms(text[:MOST_QUERY])))[:MOST_QUERY_TERMS]
+
+    def words(self, text: str) -> list[str]:
+        """Return the distinct words of a query that are no stop-words, as they stand."""
+        return [word for word in dict.fromkeys(words_of(text[:MOST_QUERY])) if self._word(word)][:MOST_QUERY_TERMS]
+
+    def names(self, text: str) -> list[int]:
+        """Return what each word of a query would be as a name."""
+        words = dict.fromkeys(words_of(text[:MOST_QUERY]))
+        return list(dict.fromkeys(map(self._name, words)))
+
+    def pack(self, texts: Sequence[str], extra: str = "") -> tuple[bytes, int]:
+        """Return the packed terms of passages and their length in all; the first passage has `extra`'s terms too."""
+        parts, length = [_HEAD.pack(len(texts))], 0
+        for text in texts:
+            found = self._digests(text)
+            length += (size := len(found) // _DIGEST)
+            if extra:
+                found += self._digests(extra)
+                extra = ""
+            hashes, counts = _counted(found)
+            parts += (_PASSAGE_HEAD.pack(len(counts), size), hashes, counts)
+        return b"".join(parts), length
+
+    def _name(self, word: str) -> int:
+        known = self._names.get(word)
+        if known is None:
+            if len(self._names) >= _KNOWN:
+                self._names.clear()
+            known = self._names[word] = name_hash(word)
+        return known
+
+    def _digests(self, text: str) -> bytes:
+        """Return the terms of a text in order, as they are packed."""
+        # What stands between white space is looked up as it is, with the signs around it: that saves finding the words.
+        pieces = text.split()
+        found = list(map(self._known.get, pieces))
+        if None in found:
+            found = [self._read(piece) if terms is None else terms for piece, terms in zip(pieces, found, strict=True)]
+        return b"".join(cast("list[bytes]", found))
+
+    def _read(self, piece: str) -> bytes:
+        """Return the terms of what stands between white space."""
+        if (piece.isascii() and piece.isalpha()) or (words := words_of(piece)) == [piece]:
+            return self._learn(piece)
+        return self._remember(piece, b"".join(map(self._word, words)))
+
+    def _word(self, word: str) -> bytes:
+        known = self._known.get(word)
+        return self._learn(word) if known is None else known
+
+    def _learn(self, word: str) -> bytes:
+        return self._remember(word, b"".join(dict.fromkeys(map(_digest, terms_of(word, self._root)))))
+
+    def _remember(self, piece: str, terms: bytes) -> bytes:
+        if len(self._known) >= _KNOWN:
+            self._known.clear()
+        if len(piece) <= _LONGEST_KNOWN:
+            self._known[piece] = terms
+        return terms
+
+    def _root(self, word: str) -> str:
+        """Return the stem of a word in small letters, or of what it is an irregular form of."""
+        if not word.isalpha() or len(word) >= LONGEST:
+            return word[:LONGEST]
+        # A stemmer is not thread-safe.
+        stemmer = getattr(self._local, "stemmer", None)
+        if stemmer is None:
+            stemmer = self._local.stemmer = Stemmer.Stemmer("english", 0)
+        return cast("str", stemmer.stemWord(self._irregular.get(word, word)))
+
+
+def _counted(digests: bytes) -> tuple[bytes, bytes]:
+    """Return the distinct terms among some, and how often each of them occurs."""
+    numbers = memoryview(digests).cast("Q")
+    if len(set(numbers)) == len(numbers):
+        return digests, b"\1" * len(numbers)
+    counted = Counter(numbers)
+    return array("Q", counted).tobytes(), bytes(min(each, _MOST_COUNT) for each in counted.values())
+
+
+def _digest(term: str) -> bytes:
+    return blake2b(term.encode("utf-8", "replace"), digest_size=_DIGEST).digest()
+
+
+def hash_of(term: str) -> int:
+    """Return the 64 bits that stand for a term or a label."""
+    return int.from_bytes(_digest(term), "little")
+
+
+def name_hash(name: str) -> int:
+    """Return what stands for somebody in an index: the first word of a name, as others would say it."""
+    first = named(name)
+    return hash_of(first) if first else 0
+
+
+def passages(text: str) -> list[str]:
+    """Return a text in passages: whole if it is short, else cut between sentences, at words, or anywhere."""
+    if len(text) <= PASSAGE + PASSAGE // 2:
+        return [text]
+    found: list[str] = []
+    for piece in _pieces(text):
+        if found and len(found[-1]) + len(piece) < PASSAGE:
+            found[-1] += " " + piece
+        else:
+            found.append(piece)
+    return found[:MOST_PASSAGES]
+
+
+def _pieces(text: str) -> Iterator[str]:
+    for sentence in _SENTENCE.split(text):
+        rest = sentence.strip()
+        while len(rest) > PASSAGE:
+            cut = rest.rfind(" ", PASSAGE // 2, PASSAGE)
+            cut = PASSAGE if cut < 0 else cut
+            yield rest[:cut]
+            rest = rest[cut:].strip()
+        if rest:
+            yield rest
+
+
+def unpack(packed: bytes) -> list[Passage]:
+    """Return the passages that `pack` was given.
+
+    Raises:
+        ValueError: it was packed by nobody.
+    """
+    try:
+        (number,) = _HEAD.unpack_from(packed)
+        place, found = _HEAD.size, []
+        for _ in range(number):
+            size, length = _PASSAGE_HEAD.unpack_from(packed, place)
+            place += _PASSAGE_HEAD.size
+            hashes = np.frombuffer(packed, "<u8", size, place)
+            place += 8 * size
+            found.append(Passage(hashes=hashes, counts=np.frombuffer(packed, "u1", size, place), length=length))
+            place += size
+    except struct.error as error:
+        raise ValueError("no packed terms") from error
+    return found
+
+
+def label_hashes(labels: Iterable[str]) -> list[int]:
+    """Return what stands for labels in an index."""
+    return [hash_of(f"\0{label}") for label in labels]

@@ -1,0 +1,143 @@
+"""Filters: each alone, and each with each other."""
+
+import itertools
+from datetime import timedelta
+from typing import Any
+
+from beaver_memory.filters import Filters
+from beaver_memory.records import Memory, Owner, Store
+from beaver_memory.store.cases.kit import NOW, OpenStore, agree, as_stored, looking, new, using
+from beaver_memory.store.cases.reference import may_be_seen
+from beaver_memory.store.protocol import Analysed, SingleStore
+
+ANN, BOB, OTHER = Owner(user="ann"), Owner(user="bob"), Owner(tenant="other", user="ann")
+NOBODY = Owner(user="nobody")
+_OWNERS = (ANN, BOB)
+_MANY = 120
+
+
+def _ago(minutes: int) -> Any:
+    return NOW - timedelta(minutes=minutes)
+
+
+FILTERS: tuple[dict[str, Any], ...] = (
+    {},
+    {"owners": ()},
+    {"owners": (BOB,)},
+    {"owners": (NOBODY, OTHER)},
+    {"stores": ()},
+    {"stores": (Store.SHARED,)},
+    {"stores": (Store.SHARED, Store.SOCIAL)},
+    {"types": ("fact",)},
+    {"types": ("fact", "rule")},
+    {"tags": ("a",)},
+    {"tags": ("a", "b")},
+    {"tags": ("none",)},
+    {"people": ("ANN",)},
+    {"people": ("straße", "bob")},
+    {"file": "src"},
+    {"file": "src/"},
+    {"file": "src/a.py"},
+    {"file": "/"},
+    {"scopes": ("session",)},
+    {"scopes": ("global", "project")},
+    {"project": "p"},
+    {"session": "s1"},
+    {"agent": "x"},
+    {"sources": ("user",)},
+    {"after": _ago(40)},
+    {"before": _ago(40)},
+    {"as_of": _ago(30)},
+    {"lapsed": True},
+    {"now": _ago(20)},
+)
+
+
+def _made(number: int) -> Analysed:
+    """Return one of many memories: every field has its own rhythm, so that all of them meet."""
+
+    def pick(every: int, *values: Any) -> Any:
+        return values[(number // every) % len(values)]
+
+    return new(
+        f"common word{number}",
+        at=-(number * 7 % _MANY) // 2,
+        owner=pick(1, ANN, ANN, BOB, ANN, OTHER),
+        store=pick(1, *Store),
+        type=pick(2, "fact", "rule", "discovery"),
+        scope=pick(3, "global", "session", "project"),
+        project=pick(1, "", "p", "q", "p"),
+        session=pick(2, "s1", "s2"),
+        agent=pick(1, "", "x", "y"),
+        source=pick(1, "user", "agent"),
+        tags=pick(1, (), ("a",), ("b", "a"), ("a b",), ("b",)),
+        related_people=pick(1, (), ("Ann",), ("Bob", "ann"), ("STRASSE",)),
+        related_files=pick(1, ("src/a.py",), (), ("src/b/c.py", "/etc/x"), ("srcs/a.py",), ("src",)),
+        expires_at=pick(4, None, None, _ago(10), NOW + timedelta(days=1)),
+        valid_from=pick(5, None, None, _ago(35)),
+        valid_until=pick(3, None, None, None, _ago(25)),
+    )
+
+
+def filters_alone_and_in_pairs(open_store: OpenStore) -> None:
+    """Every filter, alone and with every other one, lets through what it must, and nothing else."""
+    with using(open_store) as store:
+        items = [_made(number) for number in range(_MANY)]
+        ids = store.add(items, now=NOW)
+        everything = [as_stored(item.memory, id_) for item, id_ in zip(items, ids, strict=True)]
+        for one, other in itertools.combinations_with_replacement(FILTERS, 2):
+            # The owners of a pair are those of the one that names them.
+            fields: dict[str, Any] = {"owners": _OWNERS, "now": NOW} | one | other
+            _agree_on(store, everything, Filters(**fields), f"{one} and {other}")
+
+
+def _agree_on(store: SingleStore, everything: list[Memory], filters: Filters, about: str) -> None:
+    wanted = [memory for memory in everything if may_be_seen(memory, filters)]
+    wanted.sort(key=lambda memory: (memory.created_at, memory.id), reverse=True)
+    agree(wanted, store.recent(filters, limit=_MANY), f"recent with {about}")
+    agree(wanted[:3], store.recent(filters, limit=3), f"the newest three with {about}")
+    agree(wanted, store.get([memory.id for memory in (*wanted, *everything)], filters), f"get with {about}")
+    if wanted:
+        middle = len(wanted) // 2
+        around = wanted[max(middle - 2, 0) : middle + 4]
+        found = store.timeline(wanted[middle].id, filters, before=3, after=2)
+        agree(list(reversed(around)), found, f"timeline with {about}")
+    names = {name.casefold() for memory in wanted for name in memory.related_people}
+    found_names = {person.name.casefold() for person in store.people(filters, query="", limit=10)}
+    agree(names, found_names, f"people with {about}")
+
+
+def a_hidden_memory_is_hidden_everywhere(open_store: OpenStore) -> None:
+    """Who may not see a memory can neither read, follow, change nor forget it."""
+    with using(open_store) as store:
+        (id_,) = store.add([new("mine", owner=ANN, related_people=("Zoe",))], now=NOW)
+        for filters in (
+            looking(owners=(BOB,)),
+            looking(owners=(ANN,), stores=()),
+            looking(owners=(ANN,), types=("x",)),
+        ):
+            agree([], store.get([id_], filters), "get")
+            agree([], store.recent(filters, limit=5), "recent")
+            agree([], store.timeline(id_, filters, before=1, after=1), "timeline")
+            agree([], store.history(id_, filters), "history")
+            agree([], store.people(filters, query="", limit=5), "people")
+            agree(None, store.change(id_, filters, event="PIN", now=NOW, pinned=True), "change")
+            agree([], store.forget([id_], filters, now=NOW), "forget")
+        agree(["mine"], [memory.title for memory in store.get([id_], looking(owners=(ANN,)))], "what is left")
+
+
+def owners_are_apart(open_store: OpenStore) -> None:
+    """What an index asks for, an owner gets of its own memories only, and of no look-alike."""
+    with using(open_store) as store:
+        one, other = Owner(tenant="a", user="b"), Owner(tenant="ab", user="")
+        (first, second) = store.add([new("one", owner=one), new("other", owner=other)], now=NOW)
+        store.put_vectors(one, "m", [(first, b"12"), (second, b"34")])
+        agree([first], [row.id for row in store.changed(one, 0, limit=9)], "changed")
+        agree([first], [row.id for row in store.vectors(one, "m", 0, limit=9)], "vectors")
+        agree([], store.vectors(other, "m", 0, limit=9), "vectors of the other one")
+        agree([second], [id_ for id_, _ in store.unembedded(other, "m", limit=9)], "unembedded")
+        agree((1, 1, 0), (store.count(one), store.count(other), store.count(NOBODY)), "count")
+        agree([one, other], store.owners(), "owners")
+
+
+CASES = (filters_alone_and_in_pairs, a_hidden_memory_is_hidden_everywhere, owners_are_apart)

@@ -1,0 +1,86 @@
+"""Forgetting memories."""
+
+from datetime import timedelta
+
+from beaver_memory.records import Owner
+from beaver_memory.store.cases.kit import NOW, OpenStore, agree, holds, looking, new, titles, using
+from beaver_memory.store.protocol import IndexRow
+
+LATER = NOW + timedelta(minutes=5)
+
+
+def forgotten_everywhere(open_store: OpenStore) -> None:
+    """What is forgotten is found nowhere any more; what is not is as it was; an index is told."""
+    with using(open_store) as store:
+        items = [new("gone", at=1, tags=("t",), related_people=("Ann",)), new("left", at=2, related_people=("Ann",))]
+        gone, left = store.add(items, now=NOW)
+        store.put_vectors(Owner(), "m", [(gone, b"1"), (left, b"2")])
+        version = max(store.last_version(Owner()), store.last_vector(Owner(), "m"))
+        agree([gone], store.forget([gone, gone], looking(), now=LATER), "forget")
+        agree(["left"], titles(store.get([gone, left], looking())), "get")
+        agree(["left"], titles(store.recent(looking(), limit=9)), "recent")
+        agree([], store.recent(looking(tags=("t",)), limit=9), "recent by tag")
+        agree([], store.timeline(gone, looking(), before=1, after=1), "timeline")
+        agree([], store.history(gone, looking()), "history")
+        agree(None, store.change(gone, looking(), event="PIN", now=LATER, pinned=True), "change")
+        agree([("Ann", 1)], [(who.name, who.mention_count) for who in store.people(looking(), query="", limit=9)])
+        agree(1, store.count(Owner()), "count")
+        agree([left], [row.id for row in store.vectors(Owner(), "m", 0, limit=9)], "vectors")
+        rows = store.changed(Owner(), version, limit=9)
+        told = IndexRow(id=gone, version=rows[0].version, gone=True, updated=LATER.timestamp())
+        agree([told], rows, "changed")
+
+
+def forgotten_once(open_store: OpenStore) -> None:
+    """Forgetting again forgets nothing and has no version."""
+    with using(open_store) as store:
+        (id_,) = store.add([new("gone")], now=NOW)
+        store.forget([id_], looking(), now=LATER)
+        version = store.last_version(Owner())
+        agree([], store.forget([id_], looking(), now=LATER))
+        agree(version, store.last_version(Owner()))
+
+
+def ids_are_never_used_again(open_store: OpenStore) -> None:
+    """A new memory has an id that no memory ever had, another opening included."""
+    with using(open_store) as store:
+        ids = store.add([new("a"), new("b")], now=NOW)
+        store.forget(ids, looking(), now=NOW)
+    with using(open_store) as store:
+        (later,) = store.add([new("c")], now=NOW)
+        holds(later > max(ids))
+        agree([], store.get(ids, looking()))
+
+
+def no_embedding_of_the_forgotten(open_store: OpenStore) -> None:
+    """An embedding that comes after its memory was forgotten is not stored, nor asked for."""
+    with using(open_store) as store:
+        gone, left = store.add([new("gone"), new("left")], now=NOW)
+        agree(2, len(store.unembedded(Owner(), "m", limit=9)))
+        store.forget([gone], looking(), now=LATER)
+        agree([(left, "left")], store.unembedded(Owner(), "m", limit=9))
+        store.put_vectors(Owner(), "m", [(gone, b"1"), (left, b"2"), (left + 9, b"3"), (2**70, b"4")])
+        agree([(left, b"2")], [(row.id, row.data) for row in store.vectors(Owner(), "m", 0, limit=9)])
+        agree([], store.check())
+
+
+def what_has_lapsed_is_forgotten(open_store: OpenStore) -> None:
+    """What is expired or superseded is forgotten where it is asked for, and nowhere else."""
+    with using(open_store) as store:
+        before = NOW - timedelta(minutes=1)
+        items = [new("expired", expires_at=before), new("superseded", valid_until=before), new("live")]
+        ids = store.add([*items, new("another's", owner=Owner(user="ann"), expires_at=before)], now=NOW)
+        agree([], store.forget(ids[:2], looking(), now=LATER), "without being asked for")
+        agree(["expired", "superseded"], titles(store.get(ids, looking(lapsed=True))[:2]), "get")
+        agree(ids[:2], store.forget([*ids[:2], ids[3]], looking(lapsed=True), now=LATER), "forget")
+        agree(["live"], titles(store.get(ids, looking(lapsed=True))), "what is left")
+        agree([], store.check())
+
+
+CASES = (
+    forgotten_everywhere,
+    forgotten_once,
+    what_has_lapsed_is_forgotten,
+    ids_are_never_used_again,
+    no_embedding_of_the_forgotten,
+)

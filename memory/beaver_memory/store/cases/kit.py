@@ -1,0 +1,113 @@
+"""What the cases are made of."""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import attrs
+
+from beaver_hostspecs.tokens import estimate_tokens
+from beaver_memory.filters import Filters
+from beaver_memory.records import Memory, NewMemory
+from beaver_memory.store.fingerprint import hash_of
+from beaver_memory.store.protocol import Analysed, SingleStore
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+_LONGEST = 2_000
+OpenStore = Callable[[], SingleStore]
+Check = Callable[[OpenStore], None]
+
+
+class Disagreement(AssertionError):
+    """A store does not do what every store must do."""
+
+
+@attrs.frozen(kw_only=True)
+class StoreCase:
+    """One thing that every store does.
+
+    Attributes:
+        name: its name.
+        about: what the store must do, in a sentence.
+        run: raises `Disagreement` unless it does.
+    """
+
+    name: str
+    about: str
+    run: Check = attrs.field(repr=False)
+
+
+def case_of(check: Check) -> StoreCase:
+    """Return the case that a function is."""
+    return StoreCase(name=check.__name__, about=(check.__doc__ or "").strip(), run=check)
+
+
+@contextlib.contextmanager
+def using(open_store: OpenStore) -> Iterator[SingleStore]:
+    """Open a store for a block."""
+    store = open_store()
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def agree(expected: object, actual: object, about: str = "") -> None:
+    """Raise `Disagreement` unless both are equal."""
+    if expected != actual:
+        where = f"{about}: " if about else ""
+        raise Disagreement(f"{where}expected {_short(expected)}, not {_short(actual)}")
+
+
+def holds(condition: bool, about: str = "what must hold") -> None:  # noqa: FBT001 - as `assert` takes it
+    """Raise `Disagreement` unless something is so."""
+    if not condition:
+        raise Disagreement(f"{about}: it does not hold")
+
+
+def raises(kinds: type[Exception] | tuple[type[Exception], ...], call: Callable[[], object]) -> None:
+    """Raise `Disagreement` unless a call raises one of these errors."""
+    try:
+        call()
+    except kinds:
+        return
+    raise Disagreement(f"expected {kinds}, and nothing was raised")
+
+
+def new(title: str, *, at: int | None = None, **fields: Any) -> Analysed:
+    """Return what is to be added, said `at` minutes after `NOW`."""
+    if at is not None:
+        fields["created_at"] = NOW + timedelta(minutes=at)
+    return Analysed(
+        memory=NewMemory(title=title, **fields),
+        terms=title.encode("utf-8", "replace"),
+        length=len(title.split()),
+    )
+
+
+def as_stored(memory: NewMemory, id_: int) -> Memory:
+    """Return what a store must make of a memory that was added at `NOW`, and says when it was said."""
+    text = "\n".join(part for part in (memory.title, memory.narrative, *memory.facts) if part)
+    return Memory(
+        **attrs.asdict(memory, recurse=False),
+        id=id_,
+        hash=hash_of(memory.title, memory.facts),
+        token_count=estimate_tokens(text),
+        updated_at=NOW,
+    )
+
+
+def looking(**fields: Any) -> Filters:
+    """Return filters, an hour after `NOW` unless they say something else."""
+    return Filters(**({"now": NOW + timedelta(hours=1)} | fields))
+
+
+def titles(memories: Iterable[Memory]) -> list[str]:
+    """Return what memories say."""
+    return [memory.title for memory in memories]
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,0 +1,312 @@
+"""Two databases as one store: what holds everywhere lies with the person, all else with the project.
+
+A memory of scope `global` is written to the database of the person, which all of that person's projects share. What an
+earlier version has left in the database of a project stays there, and is found, changed and forgotten there: said
+again, it is that memory, and no second one. Of the database of the person a project sees only what holds everywhere: it
+may also hold what was said outside of any project.
+
+The ids of the person's memories are shown with `PERSONAL_IDS` added, so that each id names one memory.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from operator import methodcaller
+from typing import Any, TypeVar, cast
+
+import attrs
+
+from beaver_memory.errors import PersonalStoreError, StoreError
+from beaver_memory.filters import Filters
+from beaver_memory.records import Memory, Owner, Scope
+from beaver_memory.store.people import ranked
+from beaver_memory.store.personal import PersonalStore
+from beaver_memory.store.protocol import Analysed, Change, Kept, Person, SessionSummary, SingleStore
+from beaver_memory.store.reads import LARGEST
+from beaver_memory.store.sqlite import SqliteStore
+
+T = TypeVar("T")
+
+EVERYWHERE: Scope = "global"
+"""The scope of what lies with the person."""
+
+PERSONAL_IDS = 1_000_000_000
+"""What is added to the ids of the person's memories. No project has so many."""
+
+
+def personal_view(filters: Filters) -> Filters | None:
+    """Return the filters for what a project may see of the person's memories; `None` where that is nothing."""
+    if filters.scopes and EVERYWHERE not in filters.scopes:
+        return None
+    return attrs.evolve(filters, scopes=(EVERYWHERE,))
+
+
+class JointStore:
+    """Keeps memories in two databases; see `MemoryStore` for what each method does.
+
+    Where the database of the person cannot be read, the other one answers alone. What has to be written to it raises
+    `StoreError`, and is written nowhere else. Of many memories that are added at once, each database takes its part
+    whole or not at all, that of the person first.
+
+    Args:
+        project: the database of the project.
+        personal: that of the person.
+    """
+
+    def __init__(self, project: SingleStore, personal: PersonalStore) -> None:
+        self._project = project
+        self._personal = personal
+
+    def close(self) -> None:
+        """Close both. Closing again does nothing."""
+        self._personal.close()
+        self._project.close()
+
+    # --- Memories -----------------------------------------------------------------------------------------------
+
+    def add(self, items: Sequence[Analysed], *, now: datetime) -> list[int]:
+        """Store memories, each where it belongs; return their ids, in order."""
+        theirs = [item for item in items if _is_personal(item)]
+        added = iter(self._write(lambda store: store.add(theirs, now=now)) if theirs else ())
+        ours = iter(self._project.add([item for item in items if not _is_personal(item)], now=now))
+        return [PERSONAL_IDS + next(added) if _is_personal(item) else next(ours) for item in items]
+
+    def remember(self, items: Sequence[Analysed], *, now: datetime, mention: bool) -> list[Kept]:
+        """Store memories that are not there yet, each where it belongs or is; return what became of each, in order."""
+        items = self._as_left_behind(items, now)
+        known = iter(self._project.knows([item for item in items if _is_personal(item)], now=now))
+        to_person = [_is_personal(item) and not next(known) for item in items]
+        theirs = [item for item, personal in zip(items, to_person, strict=True) if personal]
+        kept = iter(self._write(lambda store: store.remember(theirs, now=now, mention=mention)) if theirs else ())
+        others = [item for item, personal in zip(items, to_person, strict=True) if not personal]
+        ours = iter(self._project.remember(others, now=now, mention=mention))
+        return [_shown_kept(next(kept)) if personal else next(ours) for personal in to_person]
+
+    def move(self, items: Sequence[Analysed], filters: Filters, *, now: datetime) -> dict[int, int]:
+        """Move memories of the project that hold everywhere to the person; return their new ids by the old ones.
+
+        They are erased from the project when the person has them, so that what is interrupted can be done again.
+        """
+        theirs = [item for item in items if _is_personal(item) and _id_of(item) <= PERSONAL_IDS]
+        kept = self._write(lambda store: store.remember(theirs, now=now, mention=False)) if theirs else []
+        for item, each in zip(theirs, kept, strict=True):
+            self._keep_mentions(item, each, now)
+        gone = self._project.forget([_id_of(item) for item in theirs], filters, now=now)
+        new = {_id_of(item): PERSONAL_IDS + each.id for item, each in zip(theirs, kept, strict=True)}
+        return {id_: new[id_] for id_ in gone}
+
+    def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
+        """Return the memories among `ids` that may be seen, in the order of `ids`, each once."""
+        ours, theirs = _parted(ids)
+        memories = self._project.get(ours, filters) if ours else []
+        if theirs:
+            memories += self._seen(filters, lambda store, view: store.get(theirs, view))
+        found = {memory.id: memory for memory in memories}
+        return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
+
+    def recent(self, filters: Filters, *, limit: int) -> list[Memory]:
+        """Return the newest memories that may be seen, newest first."""
+        theirs = self._seen(filters, lambda store, view: store.recent(view, limit=limit))
+        found = self._project.recent(filters, limit=limit)
+        return sorted((*found, *theirs), key=_age, reverse=True)[: max(limit, 0)] if theirs else found
+
+    def timeline(self, anchor: int, filters: Filters, *, before: int, after: int) -> list[Memory]:
+        """Return a memory with its neighbours in time, oldest first; nothing if the anchor may not be seen."""
+        found = self.get([anchor], filters)
+        if not found:
+            return []
+        at = cast("datetime", found[0].created_at)
+        earlier, later = self._project.neighbours(at, anchor, filters, before=before, after=after)
+        if (view := personal_view(filters)) is not None:
+            place: dict[str, Any] = {"at": at, "id_": anchor - PERSONAL_IDS, "filters": view}
+            look = methodcaller("neighbours", **place, before=before, after=after)
+            theirs: tuple[list[Memory], list[Memory]] = self._personal.attempt(look) or ([], [])
+            earlier += map(_shown, theirs[0])
+            later += map(_shown, theirs[1])
+        earlier = sorted(earlier, key=_age, reverse=True)[: max(before, 0)]
+        return [*reversed(earlier), found[0], *sorted(later, key=_age)[: max(after, 0)]]
+
+    def touch(self, ids: Iterable[int], *, now: datetime) -> None:
+        """Note that memories were recalled; gives no new version."""
+        ours, theirs = _parted(ids)
+        self._project.touch(ours, now=now)
+        if theirs and (store := self._personal.there()) is not None:
+            store.touch(theirs, now=now)
+
+    def change(self, id_: int, filters: Filters, *, event: str, now: datetime, **fields: Any) -> Memory | None:
+        """Change fields of one memory that may be seen, with an entry in its history; `None` if there is none.
+
+        Raises:
+            ValueError: a value does not fit, or the scope of a memory of the person would be another one.
+        """
+        if id_ <= PERSONAL_IDS:
+            return self._project.change(id_, filters, event=event, now=now, **fields)
+        if fields.get("scope", EVERYWHERE) != EVERYWHERE:
+            raise ValueError("a memory of the person holds everywhere; forget it, and add it to the project")
+        store, view = self._personal.there(), personal_view(filters)
+        if store is None or view is None:
+            return None
+        changed = store.change(id_ - PERSONAL_IDS, view, event=event, now=now, **fields)
+        return None if changed is None else _shown(changed)
+
+    def forget(self, ids: Sequence[int], filters: Filters, *, now: datetime) -> list[int]:
+        """Erase memories that may be seen, in both databases; return their ids."""
+        ours, theirs = _parted(ids)
+        gone: set[int] = set()
+        view = personal_view(filters)
+        if theirs and view is not None and (store := self._personal.there()) is not None:
+            gone.update(PERSONAL_IDS + id_ for id_ in store.forget(theirs, view, now=now))
+        gone.update(self._project.forget(ours, filters, now=now) if ours else ())
+        return [id_ for id_ in dict.fromkeys(ids) if id_ in gone]
+
+    def history(self, id_: int, filters: Filters) -> list[Change]:
+        """Return what happened to a memory that may be seen, oldest first."""
+        if id_ <= PERSONAL_IDS:
+            return self._project.history(id_, filters)
+        if (view := personal_view(filters)) is None:
+            return []
+        return self._personal.attempt(lambda store: store.history(id_ - PERSONAL_IDS, view)) or []
+
+    # --- People and sessions ------------------------------------------------------------------------------------
+
+    def people(self, filters: Filters, *, query: str, limit: int) -> list[Person]:
+        """Return people that visible memories are related to, most mentioned first."""
+        found = self._project.people(filters, query=query, limit=LARGEST)
+        if (view := personal_view(filters)) is not None:
+            found += self._personal.attempt(lambda store: store.people(view, query=query, limit=LARGEST)) or []
+        return ranked(found, limit)
+
+    def summaries(self, owner: Owner, *, limit: int) -> list[SessionSummary]:
+        """Return the newest summaries of the project's sessions."""
+        return self._project.summaries(owner, limit=limit)
+
+    def summarise(self, owner: Owner, summary: SessionSummary) -> None:
+        """Store a session's summary with the project."""
+        self._project.summarise(owner, summary)
+
+    # --- The whole of it ----------------------------------------------------------------------------------------
+
+    def settle(self, analyser: int, analyse: Callable[[Memory], Analysed]) -> None:
+        """See to it that all terms are of one analyser, those of the person as soon as their database is open."""
+        self._project.settle(analyser, analyse)
+        self._personal.settle(analyser, analyse)
+
+    def count(self, owner: Owner) -> int:
+        """Return how many memories of an owner the project can see."""
+        return self._project.count(owner) + len(self._ids_of_person(owner))
+
+    def ids(self, owner: Owner, scopes: Collection[Scope] = ()) -> list[int]:
+        """Return the ids of an owner's memories; with `scopes` of those alone."""
+        theirs = self._ids_of_person(owner) if not scopes or EVERYWHERE in scopes else []
+        return [*self._project.ids(owner, scopes), *(PERSONAL_IDS + id_ for id_ in theirs)]
+
+    def owners(self) -> list[Owner]:
+        """Return whose memories there are."""
+        theirs = self._personal.attempt(lambda store: store.owners()) or []
+        return list(dict.fromkeys([*self._project.owners(), *theirs]))
+
+    def pending(self, owner: Owner | None, model: str) -> int:
+        """Return how many live memories have no embedding by `model`: an owner's, or everybody's."""
+        theirs = self._personal.attempt(lambda store: store.pending(owner, model)) or 0
+        return self._project.pending(owner, model) + theirs
+
+    def drop_vectors(self, model: str) -> int:
+        """Delete all embeddings by a model; return how many there were."""
+        store = self._personal.there()
+        return self._project.drop_vectors(model) + (0 if store is None else store.drop_vectors(model))
+
+    def stats(self) -> Mapping[str, Any]:
+        """Return what there is in both, in numbers, and how many memories are in each."""
+        ours, theirs = self._project.stats(), self._personal.attempt(lambda store: store.stats()) or {}
+        both = {name: _sum(value, theirs.get(name)) for name, value in ours.items()}
+        each = {"project": ours["memories"], "person": theirs.get("memories", 0)}
+        return {**both, "owners": len(self.owners()), "databases": each}
+
+    def check(self) -> list[str]:
+        """Return what is wrong with either, one sentence each; nothing if both are whole."""
+        return [*self._project.check(), *self._problems_of_person()]
+
+    def _write(self, work: Callable[[SqliteStore], list[T]]) -> list[T]:
+        """Return what `work` returns of the database of the person, which is made if need be.
+
+        Raises:
+            PersonalStoreError: it cannot be written.
+        """
+        try:
+            return work(self._personal.made())
+        except StoreError as error:
+            raise PersonalStoreError(self._personal.path, error.category) from error
+
+    def _as_left_behind(self, items: Sequence[Analysed], now: datetime) -> list[Analysed]:
+        """Return memories of this project with the scope `global` where an earlier version has kept them so."""
+        twins = [_with_scope(item, EVERYWHERE) for item in items]
+        known = self._project.knows(twins, now=now)
+        return [
+            twin if there and item.memory.scope == "project" and not item.memory.project else item
+            for item, twin, there in zip(items, twins, known, strict=True)
+        ]
+
+    def _keep_mentions(self, item: Analysed, kept: Kept, now: datetime) -> None:
+        """Give a memory of the person the mentions that it had in the project."""
+        old = cast("Memory", item.memory)
+        if old.mention_count > kept.mentions:
+            filters = Filters(owners=(old.owner,), lapsed=True, now=now)
+            fields = {"mention_count": old.mention_count}
+            self._personal.made().change(kept.id, filters, event="UPDATE", now=now, **fields)
+
+    def _problems_of_person(self) -> list[str]:
+        try:
+            store = self._personal.there()
+            return [] if store is None else [f"{self._personal.path}: {each}" for each in store.check()]
+        except StoreError as error:
+            return [str(error)]
+
+    def _ids_of_person(self, owner: Owner) -> list[int]:
+        return self._personal.attempt(lambda store: store.ids(owner, (EVERYWHERE,))) or []
+
+    def _seen(self, filters: Filters, look: Callable[[SingleStore, Filters], list[Memory]]) -> list[Memory]:
+        """Return what a project may see of the person's memories."""
+        view = personal_view(filters)
+        found = [] if view is None else self._personal.attempt(lambda store: look(store, view)) or []
+        return [_shown(memory) for memory in found]
+
+
+def _id_of(item: Analysed) -> int:
+    return cast("Memory", item.memory).id
+
+
+def _with_scope(item: Analysed, scope: Scope) -> Analysed:
+    return attrs.evolve(item, memory=attrs.evolve(item.memory, scope=scope))
+
+
+def _is_personal(item: Analysed) -> bool:
+    return item.memory.scope == EVERYWHERE
+
+
+def _parted(ids: Iterable[int]) -> tuple[list[int], list[int]]:
+    """Return the ids in the project's database, and those in the person's as they are there."""
+    ours, theirs = [], []
+    for id_ in ids:
+        if id_ <= PERSONAL_IDS:
+            ours.append(id_)
+        else:
+            theirs.append(id_ - PERSONAL_IDS)
+    return ours, theirs
+
+
+def _shown(memory: Memory) -> Memory:
+    return attrs.evolve(memory, id=PERSONAL_IDS + memory.id)
+
+
+def _shown_kept(kept: Kept) -> Kept:
+    return attrs.evolve(kept, id=PERSONAL_IDS + kept.id)
+
+
+def _age(memory: Memory) -> tuple[Any, int]:
+    return memory.created_at, memory.id
+
+
+def _sum(ours: Any, theirs: Any) -> Any:
+    """Return the sum of two numbers, or of those in two tables."""
+    if not isinstance(ours, Mapping):
+        return ours + (theirs or 0)
+    return {name: ours.get(name, 0) + (theirs or {}).get(name, 0) for name in dict.fromkeys((*ours, *(theirs or {})))}

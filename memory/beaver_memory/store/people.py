@@ -1,0 +1,99 @@
+"""People and sessions."""
+
+from collections.abc import Iterable, Mapping
+
+import apsw
+
+from beaver_memory.filters import Filters
+from beaver_memory.records import Owner
+from beaver_memory.store.labels import PERSON, folded
+from beaver_memory.store.protocol import Person, SessionSummary
+from beaver_memory.store.reads import bounded
+from beaver_memory.store.sql_filters import conditions
+from beaver_memory.texts import cleaned, micros, moment, packed, unpacked
+
+# Counted among what may be seen: a name is shown to nobody who may see none of its memories.
+_PEOPLE = (
+    "SELECT p.folded, p.name, p.aliases, count(*), max(l.created_at)"
+    " FROM observation_labels AS l CROSS JOIN observations AS o ON o.id = l.memory"
+    " CROSS JOIN people AS p ON p.owner = l.owner AND p.folded = substr(l.label, {cut})"
+    " WHERE l.owner = ? AND l.label >= ? AND l.label < ? AND {conditions} GROUP BY l.label"
+)
+_UNTIL = PERSON[:-1] + chr(ord(PERSON[-1]) + 1)
+
+_SUMMARIES = (
+    "SELECT agent, session, request, outcome, decisions, open_items, observation_count, created_at"
+    " FROM session_summaries WHERE owner = ? ORDER BY created_at DESC, agent, session LIMIT ?"
+)
+_SUMMARISE = "INSERT OR REPLACE INTO session_summaries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+def people(
+    connection: apsw.Connection, owners: Mapping[int, Owner], filters: Filters, query: str, limit: int
+) -> list[Person]:
+    """Return people that visible memories are related to, most mentioned first."""
+    which, wanted = conditions(filters), folded(query)
+    sql = _PEOPLE.format(cut=len(PERSON) + 1, conditions=which.sql)
+    found: list[Person] = []
+    for owner in owners:
+        for key, name, aliases, count, last in connection.execute(sql, (owner, PERSON, _UNTIL, *which.params)):
+            person = Person(name=name, aliases=unpacked(aliases), mention_count=count, last_mentioned=moment(last))
+            if wanted in key or any(wanted in folded(alias) for alias in person.aliases):
+                found.append(person)
+    return ranked(found, limit)
+
+
+def ranked(people: Iterable[Person], limit: int) -> list[Person]:
+    """Return people with those of one name together, most mentioned first."""
+    found: dict[str, Person] = {}
+    for person in people:
+        key = folded(person.name)
+        found[key] = _together(found[key], person) if key in found else person
+    ordered = sorted(found.values(), key=lambda person: (-person.mention_count, person.name))
+    return ordered[: bounded(limit)]
+
+
+def summaries(connection: apsw.Connection, owner: int, limit: int) -> list[SessionSummary]:
+    """Return the newest summaries of an owner's sessions."""
+    return [
+        SessionSummary(
+            agent=agent,
+            session=session,
+            request=request,
+            outcome=outcome,
+            decisions=unpacked(decisions),
+            open_items=unpacked(open_items),
+            observation_count=count,
+            created_at=moment(created),
+        )
+        for agent, session, request, outcome, decisions, open_items, count, created in connection.execute(
+            _SUMMARIES, (owner, bounded(limit))
+        )
+    ]
+
+
+def summarise(connection: apsw.Connection, owner: int, summary: SessionSummary) -> None:
+    """Store the summary of an agent's session in place of an earlier one."""
+    connection.execute(
+        _SUMMARISE,
+        (
+            owner,
+            cleaned(summary.agent),
+            cleaned(summary.session),
+            cleaned(summary.request),
+            cleaned(summary.outcome),
+            packed(summary.decisions),
+            packed(summary.open_items),
+            summary.observation_count,
+            micros(summary.created_at),
+        ),
+    )
+
+
+def _together(one: Person, other: Person) -> Person:
+    return Person(
+        name=one.name,
+        aliases=tuple(dict.fromkeys((*one.aliases, *other.aliases))),
+        mention_count=one.mention_count + other.mention_count,
+        last_mentioned=max(one.last_mentioned, other.last_mentioned),
+    )

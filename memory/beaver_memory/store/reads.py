@@ -1,0 +1,145 @@
+"""Questions about memories that may be seen."""
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import apsw
+
+from beaver_memory.filters import Filters
+from beaver_memory.records import Memory, Owner, Store
+from beaver_memory.store.protocol import Change
+from beaver_memory.store.rows import COLUMNS, memory_of, retold
+from beaver_memory.store.sql_filters import Conditions, conditions, marks
+from beaver_memory.texts import moment
+
+LARGEST = 2**63 - 1
+
+_AMONG = (
+    # By number, and not by way of an owner's memories.
+    "SELECT {columns} FROM json_each(?) AS j CROSS JOIN observations AS o NOT INDEXED ON o.id = j.value"
+    " WHERE o.owner IN ({owners}) AND {conditions}"
+)
+# In order of time by an index, whatever there is beside it: nothing is sorted, and it ends as soon as there are enough.
+_WALK = (
+    "SELECT {columns} FROM observations AS o INDEXED BY observations_by_time"
+    " WHERE o.owner = ? AND {conditions} {bounds} ORDER BY o.created_at {order}, o.id {order} LIMIT ?"
+)
+_WALK_LABEL = (
+    "SELECT {columns} FROM observation_labels AS l CROSS JOIN observations AS o ON o.id = l.memory"
+    " WHERE l.owner = ? AND l.label = ? AND o.owner = l.owner AND {conditions} {bounds}"
+    " ORDER BY l.created_at {order}, l.memory {order} LIMIT ?"
+)
+_HISTORY = "SELECT event, at, old, new FROM observation_history WHERE memory = ? ORDER BY id DESC"
+
+
+def usable(ids: Iterable[int]) -> list[int]:
+    """Return those that can be ids at all, each once."""
+    return [id_ for id_ in dict.fromkeys(ids) if 0 < id_ <= LARGEST]
+
+
+def bounded(limit: int) -> int:
+    """Return a limit that SQLite takes as one."""
+    return min(max(limit, 0), LARGEST)
+
+
+def visible(
+    connection: apsw.Connection, owners: Mapping[int, Owner], ids: Iterable[int], filters: Filters
+) -> dict[int, Memory]:
+    """Return the memories among `ids` that may be seen, by id."""
+    if not owners:
+        return {}
+    which = conditions(filters)
+    sql = _AMONG.format(columns=COLUMNS, owners=marks(len(owners)), conditions=which.sql)
+    rows = connection.execute(sql, (json.dumps(usable(ids)), *owners, *which.params))
+    memories = (memory_of(row, owners) for row in rows)
+    return {memory.id: memory for memory in memories}
+
+
+def recent(connection: apsw.Connection, owners: Mapping[int, Owner], filters: Filters, limit: int) -> list[Memory]:
+    """Return the newest memories that may be seen, newest first."""
+    return _walk(connection, owners, conditions(filters), bounded(limit))
+
+
+def timeline(
+    connection: apsw.Connection, owners: Mapping[int, Owner], anchor: int, filters: Filters, *, before: int, after: int
+) -> list[Memory]:
+    """Return a memory with its neighbours in time, oldest first; nothing if it may not be seen."""
+    found = visible(connection, owners, [anchor], filters)
+    if not found:
+        return []
+    at = connection.execute("SELECT created_at FROM observations WHERE id = ?", (anchor,)).get
+    earlier, later = neighbours(connection, owners, (at, anchor), filters, before=before, after=after)
+    return [*reversed(earlier), found[anchor], *later]
+
+
+def neighbours(
+    connection: apsw.Connection,
+    owners: Mapping[int, Owner],
+    place: tuple[int, int],
+    filters: Filters,
+    *,
+    before: int,
+    after: int,
+) -> tuple[list[Memory], list[Memory]]:
+    """Return the memories before and after a moment and an id, the nearest first."""
+    which = conditions(filters)
+    at, id_ = place[0], min(max(place[1], 0), LARGEST)
+    earlier = _walk(connection, owners, which, bounded(before), ("<", at, id_))
+    return earlier, _walk(connection, owners, which, bounded(after), (">", at, id_))
+
+
+def history(connection: apsw.Connection, memory: Memory, stores: Collection[Store]) -> list[Change]:
+    """Return what happened to a memory, oldest first: that it was added, and what happened within these stores."""
+    entries, store = [], memory.store
+    for event, at, old, new in connection.execute(_HISTORY, (memory.id,)):
+        entry = Change(event=event, at=moment(at), old=retold(old), new=retold(new))
+        # Each one says only what it changed: where the memory was before is known by going backwards.
+        before = entry.old.get("store", store)
+        if {before, store} <= {*stores}:
+            entries.append(entry)
+        store = before
+    added = connection.execute("SELECT added_at FROM observations WHERE id = ?", (memory.id,)).get
+    return [Change(event="ADD", at=moment(added)), *reversed(entries)]
+
+
+Bound = tuple[str, int, int]
+
+
+def _walk(
+    connection: apsw.Connection,
+    owners: Mapping[int, Owner],
+    which: Conditions,
+    limit: int,
+    bound: Bound | None = None,
+) -> list[Memory]:
+    """Return memories in order of time: the newest first, or from a bound onwards."""
+    found: dict[int, Memory] = {}
+    for sql, params in _walks(owners, which, bound):
+        for row in connection.execute(sql, (*params, limit)):
+            memory = memory_of(row, owners)
+            found[memory.id] = memory
+    backwards = bound is None or bound[0] == "<"
+    return sorted(found.values(), key=_age, reverse=backwards)[:limit]
+
+
+def _age(memory: Memory) -> tuple[Any, int]:
+    return memory.created_at, memory.id
+
+
+def _walks(owners: Iterable[int], which: Conditions, bound: Bound | None) -> list[tuple[str, tuple[Any, ...]]]:
+    """Return one statement for each owner and each way in: their results are merged, so that each follows an index."""
+    limits = () if bound is None else (bound[1], bound[1], bound[2])
+    by_label = _statement(_WALK_LABEL, which, bound, ("l.created_at", "l.memory"))
+    if which.ways:
+        return [(by_label, (owner, way, *which.params, *limits)) for owner in owners for way in which.ways]
+    plain = _statement(_WALK, which, bound, ("o.created_at", "o.id"))
+    return [(plain, (owner, *which.params, *limits)) for owner in owners]
+
+
+def _statement(template: str, which: Conditions, bound: Bound | None, key: tuple[str, str]) -> str:
+    side = "<" if bound is None else bound[0]
+    # The first comparison lets the index begin at the bound, the second one is exact.
+    bounds = "" if bound is None else f"AND {key[0]} {side}= ? AND ({key[0]}, {key[1]}) {side} (?, ?)"
+    order = "DESC" if side == "<" else "ASC"
+    return template.format(columns=COLUMNS, conditions=which.sql, bounds=bounds, order=order)

@@ -1,0 +1,64 @@
+"""Keeps the terms of a store to those of one analyser.
+
+Which one that is, is a fact of the store. An older one's terms are made anew before anybody searches: in steps, each of
+them a transaction, so that other writers get their turn and nothing is lost by ending half-way; whoever opens the store
+next goes on where it ended. From the first step on the store is the newer analyser's, so that nobody adds terms of the
+older one behind it.
+
+No memory gets a new version by this: an index is of one analyser, and those of the older one are made anew anyway.
+"""
+
+from collections.abc import Callable
+
+import apsw
+
+from beaver_memory.records import Memory, Owner
+from beaver_memory.store.protocol import Analysed
+from beaver_memory.store.rows import COLUMNS, memory_of
+
+AT_ONCE = 1_000
+"""Memories of one step."""
+
+_NEXT = f"SELECT {COLUMNS} FROM observations AS o WHERE o.id > ? AND o.deleted_at IS NULL ORDER BY o.id LIMIT ?"  # noqa: S608
+_STORE = "UPDATE observations SET terms = ?, length = ? WHERE id = ?"
+_FACT = "SELECT value FROM store_facts WHERE name = 'analyser'"
+_PUT = "UPDATE store_facts SET value = ? WHERE name = 'analyser'"
+
+
+def trouble(connection: apsw.Connection, analyser: int) -> str:
+    """Return what speaks against mixing a store's terms with those of an analyser, as a category of `StoreError`."""
+    fact = connection.execute(_FACT).get
+    if fact == str(analyser):
+        return ""
+    # An older one, once the store is settled: somebody has put an older copy in the place of the database.
+    return "newer" if _version(fact) > analyser else "replaced"
+
+
+def step(connection: apsw.Connection, analyser: int, analyse: Callable[[Memory], Analysed]) -> str:
+    """Make the terms of the next memories, within one transaction; return what `trouble` says then: nothing at the end.
+
+    Nothing is done where the store's analyser is this one or a newer one.
+    """
+    # Read under the lock: another process may have been faster.
+    why = trouble(connection, analyser)
+    if why != "replaced":
+        return why
+    version, _, reached = connection.execute(_FACT).get.partition(":")
+    found = _following(connection, int(reached or 0) if int(version) == analyser else 0)
+    made = ((new.terms, new.length, old.id) for old, new in zip(found, map(analyse, found), strict=True))
+    connection.executemany(_STORE, made)
+    connection.execute(_PUT, (str(analyser) if len(found) < AT_ONCE else f"{analyser}:{found[-1].id}",))
+    return trouble(connection, analyser)
+
+
+def _version(fact: str | None) -> int:
+    version = (fact or "").partition(":")[0]
+    if not version.isdecimal():
+        raise apsw.CorruptError("nothing that tells an analyser")
+    return int(version)
+
+
+def _following(connection: apsw.Connection, id_: int) -> list[Memory]:
+    rows = connection.execute("SELECT id, tenant, user FROM owners")
+    owners = {number: Owner(tenant=tenant, user=user) for number, tenant, user in rows}
+    return [memory_of(row, owners) for row in connection.execute(_NEXT, (id_, AT_ONCE))]

@@ -1,0 +1,208 @@
+"""One memory as a row, and a row as a memory."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import apsw
+import attrs
+
+from beaver_hostspecs.tokens import estimate_tokens
+from beaver_memory.records import Memory, Owner, Store
+from beaver_memory.store.fingerprint import digest_of
+from beaver_memory.store.labels import labels_of
+from beaver_memory.store.protocol import Analysed, IndexRow
+from beaver_memory.texts import (
+    cleaned,
+    cleaned_all,
+    is_clean,
+    micros,
+    micros_or_none,
+    moment,
+    moment_or_none,
+    packed,
+    seconds,
+    unpacked,
+)
+
+_TEXTS = ("store", "type", "scope", "project", "session", "agent", "source", "speaker", "origin")
+_LISTS = ("facts", "tags", "keywords", "related_files", "related_people")
+_PROSE = ("title", "summary", "narrative")
+_NUMBERS = ("confidence", "importance", "mention_count", "token_count")
+_MOMENTS = ("created_at", "updated_at")
+_MAYBE_MOMENTS = ("expires_at", "valid_from", "valid_until", "last_accessed_at", "deleted_at")
+
+_KINDS: tuple[tuple[str, Callable[[Any], Any] | None], ...] = (
+    *((name, str) for name in (*_TEXTS[1:], *_PROSE)),
+    *((name, unpacked) for name in _LISTS),
+    *((name, None) for name in _NUMBERS),
+    *((name, moment) for name in _MOMENTS),
+    *((name, moment_or_none) for name in _MAYBE_MOMENTS),
+    ("id", None),
+    ("store", {str(each): each for each in Store}.__getitem__),
+    ("pinned", bool),
+    ("hash", bytes.hex),
+)
+COLUMNS = ", ".join(f"o.{name}" for name, _ in _KINDS) + ", o.owner"
+"""What `memory_of` reads."""
+
+INDEXED = (
+    "o.id, o.version, o.deleted_at, o.terms, o.length, o.store, o.type, o.scope, o.project, o.session, o.agent,"
+    " o.source, o.speaker, o.tags, o.related_files, o.related_people, o.created_at, o.updated_at, o.expires_at,"
+    " o.valid_from, o.valid_until, o.mention_count, o.importance, o.confidence, o.pinned"
+)
+"""What `index_row_of` reads."""
+
+_TEXT_FIELDS = frozenset({"title", "narrative", "facts", "keywords"})
+SEARCHED = _TEXT_FIELDS | {"tags", "related_people"}
+"""Fields that the word index holds."""
+EMBEDDED = _TEXT_FIELDS - {"keywords"}
+"""Fields that an embedding is made of."""
+ANALYSED = _TEXT_FIELDS
+"""Fields that terms are made of."""
+
+# A row is read for each memory that is shown: putting values by their slots takes half as long as by their names, and
+# texts are texts already.
+_SLOTS = tuple(getattr(Memory, name).__set__ for name in (*(name for name, _ in _KINDS), "owner"))
+_CONVERTED = tuple((place, kind) for place, (_, kind) in enumerate(_KINDS) if kind is not None and kind is not str)
+
+
+def memory_of(row: Sequence[Any], owners: Mapping[int, Owner]) -> Memory:
+    """Return the memory that a row of `COLUMNS` holds.
+
+    Raises:
+        CorruptError: the row does not hold one.
+    """
+    # What was checked when it was written is not checked again: that costs ten times as much as reading it.
+    memory, values = Memory.__new__(Memory), list(row)
+    try:
+        for place, kind in _CONVERTED:
+            values[place] = kind(values[place])
+        values[-1] = owners[values[-1]]
+    except (ValueError, KeyError, OverflowError) as error:
+        raise apsw.CorruptError("a row that is not a memory") from error
+    for put, value in zip(_SLOTS, values, strict=True):
+        put(memory, value)
+    return memory
+
+
+def clean(memory: Memory) -> Memory:
+    """Return a memory whose texts and moments every database can hold; moments are in UTC."""
+    changed: dict[str, Any] = {name: cleaned(getattr(memory, name)) for name in (*_TEXTS[1:], *_PROSE)}
+    changed |= {name: cleaned_all(getattr(memory, name)) for name in _LISTS}
+    moments = {name: getattr(memory, name) for name in (*_MOMENTS, *_MAYBE_MOMENTS)}
+    changed |= {name: moment_or_none(micros_or_none(value)) for name, value in moments.items()}
+    return attrs.evolve(memory, **{name: value for name, value in changed.items() if value != getattr(memory, name)})
+
+
+def text_of(title: str, narrative: str, facts: Sequence[str]) -> str:
+    """Return all that a memory says; as `Memory.text`."""
+    return "\n".join(part for part in (title, narrative, *facts) if part)
+
+
+NEW_COLUMNS = (
+    "owner, version, store, type, scope, project, session, agent, source, speaker, origin, pinned, confidence,"
+    " importance, created_at, expires_at, valid_from, valid_until, added_at, updated_at, token_count, hash, length,"
+    " terms, tags, keywords, related_files, related_people, title, summary, facts, narrative"
+)
+
+
+def new_row(item: Analysed, owner: int, version: int, now: int) -> tuple[Any, ...]:
+    """Return the values of `NEW_COLUMNS` for a memory that is added."""
+    new = item.memory
+    title, narrative, facts = cleaned(new.title), cleaned(new.narrative), new.facts and cleaned_all(new.facts)
+    words = (new.type, new.scope, new.project, new.session, new.agent, new.source, new.speaker, new.origin)
+    created = now if new.created_at is None else micros(new.created_at)
+    return (
+        owner,
+        version,
+        new.store.value,
+        *(words if is_clean("".join(words)) else map(cleaned, words)),
+        int(new.pinned),
+        float(new.confidence),
+        float(new.importance),
+        created,
+        new.expires_at and micros(new.expires_at),
+        new.valid_from and micros(new.valid_from),
+        new.valid_until and micros(new.valid_until),
+        now,
+        now,
+        estimate_tokens(text_of(title, narrative, facts) if narrative or facts else title),
+        digest_of(title, facts),
+        item.length,
+        item.terms,
+        packed(new.tags),
+        packed(new.keywords),
+        packed(new.related_files),
+        packed(new.related_people),
+        title,
+        cleaned(new.summary),
+        packed(facts),
+        narrative,
+    )
+
+
+def stored(name: str, value: Any) -> Any:
+    """Return what the column of a field holds for a value of it."""
+    if name in _LISTS:
+        return packed(value)
+    if name in _MOMENTS or name in _MAYBE_MOMENTS:
+        return micros_or_none(value)
+    if name == "hash":
+        return bytes.fromhex(value)
+    if name == "pinned":
+        return int(value)
+    return str(value) if name == "store" else value
+
+
+def told(fields: Mapping[str, Any]) -> str:
+    """Return fields of a memory as JSON, for its history."""
+    return json.dumps({name: _plain(stored(name, value)) for name, value in fields.items()}, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def retold(text: str) -> dict[str, Any]:
+    """Return the fields that `told` was given.
+
+    Raises:
+        CorruptError: the text holds something else.
+    """
+    kinds = dict(_KINDS) | {"hash": None}
+    try:
+        return {name: _given(kinds.get(name), value) for name, value in json.loads(text).items()}
+    except (ValueError, OverflowError) as error:
+        raise apsw.CorruptError("an entry that is not a history entry") from error
+
+
+def _given(kind: Any, value: Any) -> Any:
+    return value if kind is None or value is None else kind(value)
+
+
+def index_row_of(row: Sequence[Any]) -> IndexRow:
+    """Return what an index knows of the memory that a row of `INDEXED` holds."""
+    id_, version, deleted, terms, length, store, type_, scope, project, session, agent, source, speaker = row[:13]
+    if deleted is not None:
+        return IndexRow(id=id_, version=version, gone=True, updated=seconds(deleted, 0.0))
+    tags, files, people, created, updated, expires, valid_from, valid_until = row[13:21]
+    columns = (store, type_, scope, project, session, agent, source)
+    return IndexRow(
+        id=id_,
+        version=version,
+        terms=terms,
+        length=length,
+        labels=labels_of(columns, unpacked(tags), unpacked(files), unpacked(people)),
+        session=session,
+        speaker=speaker,
+        created=seconds(created, 0.0),
+        updated=seconds(updated, 0.0),
+        expires=seconds(expires, float("inf")),
+        valid_from=seconds(valid_from, float("-inf")),
+        valid_until=seconds(valid_until, float("inf")),
+        mentions=row[21],
+        importance=row[22],
+        confidence=row[23],
+        pinned=bool(row[24]),
+    )

@@ -1,0 +1,110 @@
+"""Filters as SQL conditions: every question to the store asks with them, so that nothing is left out afterwards."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from beaver_memory.filters import Filters
+from beaver_memory.store.labels import path_label, person_label, tag_label
+from beaver_memory.texts import cleaned, micros
+
+_HAS_ONE = (
+    "EXISTS (SELECT 1 FROM observation_labels AS x"
+    " WHERE x.owner = o.owner AND x.label IN ({labels}) AND x.created_at = o.created_at AND x.memory = o.id)"
+)
+
+
+@attrs.frozen(kw_only=True)
+class Conditions:
+    """What a memory must fulfil, whoever owns it.
+
+    Attributes:
+        sql: conditions on `observations AS o`.
+        params: what its placeholders stand for.
+        ways: the labels of which it must have at least one, where there are any: with one of them a question can
+            begin at the side table.
+    """
+
+    sql: str
+    params: tuple[Any, ...]
+    ways: tuple[str, ...] = ()
+
+
+def conditions(filters: Filters) -> Conditions:
+    """Return what a memory must fulfil to be seen, but for its owner."""
+    parts = [("o.deleted_at IS NULL", ()), *_columns(filters), *_nearness(filters), *_times(filters), *_labels(filters)]
+    return Conditions(
+        sql=" AND ".join(sql for sql, _ in parts),
+        params=tuple(value for _, values in parts for value in values),
+        ways=_ways(filters),
+    )
+
+
+_Part = tuple[str, tuple[Any, ...]]
+
+
+def _columns(filters: Filters) -> list[_Part]:
+    parts = [("o.store", tuple(str(each) for each in filters.stores))]
+    parts += [("o.type", filters.types), ("o.scope", filters.scopes), ("o.source", filters.sources)]
+    # Nothing is seen without a store; the others are no condition when they are empty.
+    return [_among(column, values) for column, values in parts if values or column == "o.store"]
+
+
+def _among(column: str, values: Sequence[str]) -> _Part:
+    return f"{column} IN ({marks(len(values))})", tuple(map(cleaned, values))
+
+
+def marks(count: int) -> str:
+    """Return that many placeholders."""
+    return ",".join("?" * count)
+
+
+def _nearness(filters: Filters) -> list[_Part]:
+    parts: list[_Part] = []
+    if filters.project:
+        parts.append(("(o.scope = 'global' OR o.project IN ('', ?))", (cleaned(filters.project),)))
+    if filters.session:
+        parts.append(("(o.scope <> 'session' OR o.session = ?)", (cleaned(filters.session),)))
+    if filters.agent:
+        parts.append(("o.agent IN ('', ?)", (cleaned(filters.agent),)))
+    return parts
+
+
+def _times(filters: Filters) -> list[_Part]:
+    then = micros(filters.as_of or filters.now)
+    parts: list[_Part] = []
+    if not filters.lapsed:
+        parts += [
+            ("(o.expires_at IS NULL OR o.expires_at > ?)", (micros(filters.now),)),
+            ("(o.valid_from IS NULL OR o.valid_from <= ?)", (then,)),
+            ("(o.valid_until IS NULL OR o.valid_until > ?)", (then,)),
+        ]
+    if filters.as_of is not None:
+        parts.append(("o.created_at <= ?", (then,)))
+    if filters.after is not None:
+        parts.append(("o.created_at >= ?", (micros(filters.after),)))
+    if filters.before is not None:
+        parts.append(("o.created_at < ?", (micros(filters.before),)))
+    return parts
+
+
+def _labels(filters: Filters) -> list[_Part]:
+    wanted: list[tuple[str, ...]] = [(tag_label(tag),) for tag in filters.tags]
+    if filters.people:
+        wanted.append(tuple(map(person_label, filters.people)))
+    if filters.file:
+        wanted.append((path_label(filters.file),))
+    return [(_has_one(len(labels)), labels) for labels in wanted]
+
+
+def _has_one(count: int) -> str:
+    return _HAS_ONE.format(labels=marks(count))
+
+
+def _ways(filters: Filters) -> tuple[str, ...]:
+    if filters.tags:
+        return (tag_label(filters.tags[0]),)
+    if filters.file:
+        return (path_label(filters.file),)
+    return tuple(dict.fromkeys(map(person_label, filters.people)))

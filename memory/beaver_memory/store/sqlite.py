@@ -1,0 +1,344 @@
+"""The store in one SQLite file, for any number of threads and processes of one machine."""
+
+import contextlib
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from beaver_memory.errors import StoreError
+from beaver_memory.filters import Filters
+from beaver_memory.records import Memory, Owner, Scope
+from beaver_memory.store import (
+    embeddings,
+    inserts,
+    integrity,
+    people,
+    reads,
+    rebuild_terms,
+    sqlite_vec,
+    update,
+    upsert,
+)
+from beaver_memory.store.connections import PATIENCE, Connector
+from beaver_memory.store.protocol import Analysed, Change, IndexRow, Kept, Person, SessionSummary, VectorRow
+from beaver_memory.store.rows import INDEXED, index_row_of
+from beaver_memory.store.sqlite_vec import VecTables
+from beaver_memory.store.version_cache import Standing
+from beaver_memory.store.word_search import word_search
+from beaver_memory.texts import micros
+from beaver_toolkit.sqlite.files import drop_backups
+
+_CHANGED = (
+    f"SELECT {INDEXED} FROM observations AS o INDEXED BY observations_by_version"  # noqa: S608 - our own columns
+    " WHERE o.owner = ? AND o.version > ? ORDER BY o.version LIMIT ?"
+)
+_IDS = (
+    "SELECT id FROM observations INDEXED BY observations_by_version WHERE owner = ?1 AND deleted_at IS NULL"
+    " AND (?2 = '[]' OR scope IN (SELECT value FROM json_each(?2))) ORDER BY version"
+)
+_LAST = "SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE owner = ?"
+
+
+class SqliteStore:
+    """Keeps memories in one SQLite file; see `MemoryStore` for what each method does.
+
+    Every method raises `StoreError` where the file cannot be used, and says what to do; the next call tries again. A
+    store belongs to the process that opened it.
+    """
+
+    def __init__(self, connector: Connector) -> None:
+        self._connector = connector
+        self._analyser: int | None = None
+        self._standing = Standing()
+
+    @classmethod
+    def open(cls, path: Path, *, patience: float = PATIENCE) -> "SqliteStore":
+        """Open the store in a file, and make the file if it is missing; its folder must exist.
+
+        Args:
+            path: the file.
+            patience: how many seconds opening and reading wait for others who lock it.
+
+        Raises:
+            StoreError: it cannot be used; says why and what to do. Nothing that exists is replaced.
+        """
+        connector = Connector(path, patience=patience)
+        connector.open()
+        return cls(connector)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._connector.path
+
+    @property
+    def identity(self) -> str:
+        """A random name of this store, made once."""
+        return self._connector.identity
+
+    def close(self) -> None:
+        """Close it. Closing again does nothing."""
+        self._connector.close()
+
+    # --- Memories -----------------------------------------------------------------------------------------------
+
+    def add(self, items: Sequence[Analysed], *, now: datetime) -> list[int]:
+        """Store memories in one transaction; return their ids, in order."""
+        if not items:
+            return []
+        with self._connector.writing() as connection:
+            self._verify_analyser(connection)
+            return inserts.add(connection, self._connector.owners, items, now)
+
+    def remember(self, items: Sequence[Analysed], *, now: datetime, mention: bool) -> list[Kept]:
+        """Store memories that are not there yet, in one transaction; return what became of each, in order."""
+        if not items:
+            return []
+        with self._connector.writing() as connection:
+            self._verify_analyser(connection)
+            book = self._connector.owners
+            return [upsert.remember(connection, book, item, now, mention=mention) for item in items]
+
+    def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
+        """Return which memories `remember` would find there already."""
+        with self._connector.reading() as connection:
+            return [upsert.is_there(connection, self._connector.owners, item, now) for item in items]
+
+    def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
+        """Return the memories among `ids` that may be seen, in the order of `ids`, each once."""
+        with self._seen(filters) as (connection, owners):
+            found = reads.visible(connection, owners, ids, filters)
+        return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
+
+    def recent(self, filters: Filters, *, limit: int) -> list[Memory]:
+        """Return the newest memories that may be seen, newest first."""
+        with self._seen(filters) as (connection, owners):
+            return reads.recent(connection, owners, filters, limit)
+
+    def timeline(self, anchor: int, filters: Filters, *, before: int, after: int) -> list[Memory]:
+        """Return a memory with its neighbours in time, oldest first; nothing if the anchor may not be seen."""
+        with self._seen(filters) as (connection, owners):
+            return reads.timeline(connection, owners, anchor, filters, before=before, after=after)
+
+    def neighbours(
+        self, at: datetime, id_: int, filters: Filters, *, before: int, after: int
+    ) -> tuple[list[Memory], list[Memory]]:
+        """Return the memories before and after a moment and an id, the nearest first."""
+        with self._seen(filters) as (connection, owners):
+            return reads.neighbours(connection, owners, (micros(at), id_), filters, before=before, after=after)
+
+    def fts(self, filters: Filters, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
+        """Return ids and scores of visible memories that hold one of the terms, best first.
+
+        This is the plain search by SQLite's own word index, which takes in first what was added since it was last
+        asked. Any text is taken; only the first 64 terms count.
+        """
+        self._index_words()
+        with self._seen(filters) as (connection, owners):
+            return word_search(connection, owners, filters, terms, limit)
+
+    def touch(self, ids: Iterable[int], *, now: datetime) -> None:
+        """Note that memories were recalled; gives no new version."""
+        which = [(micros(now), id_) for id_ in reads.usable(ids)]
+        if which:
+            with self._connector.writing() as connection:
+                connection.executemany(
+                    "UPDATE observations SET last_accessed_at = ? WHERE id = ? AND deleted_at IS NULL", which
+                )
+
+    def change(self, id_: int, filters: Filters, *, event: str, now: datetime, **fields: Any) -> Memory | None:
+        """Change fields of one memory that may be seen, with an entry in its history; `None` if there is none.
+
+        Where nothing differs, nothing is written.
+
+        Raises:
+            TypeError: a field is none that can be changed.
+            ValueError: a value does not fit, or what the memory says changes and `terms` or `length` is missing.
+        """
+        with self._connector.writing() as connection:
+            self._verify_analyser(connection)
+            owners = self._visible_owners(connection, filters)
+            return update.change(connection, owners, id_, filters, event=event, now=now, fields=fields)
+
+    def forget(self, ids: Sequence[int], filters: Filters, *, now: datetime) -> list[int]:
+        """Erase memories that may be seen: text, terms, embedding and the texts in their history; return their ids."""
+        with self._connector.writing() as connection:
+            owners = self._visible_owners(connection, filters)
+            gone = update.forget(connection, owners, ids, filters, now)
+            if gone:
+                # Before it is committed: what cannot be erased everywhere is not forgotten.
+                drop_backups(self._connector.path)
+        if gone:
+            self._connector.empty_log()
+        return gone
+
+    def history(self, id_: int, filters: Filters) -> list[Change]:
+        """Return what happened to a memory that may be seen, and in stores that may be, oldest first."""
+        with self._seen(filters) as (connection, owners):
+            found = reads.visible(connection, owners, [id_], filters)
+            return reads.history(connection, found[id_], filters.stores) if found else []
+
+    # --- People and sessions ------------------------------------------------------------------------------------
+
+    def people(self, filters: Filters, *, query: str, limit: int) -> list[Person]:
+        """Return people that visible memories are related to, most mentioned first."""
+        with self._seen(filters) as (connection, owners):
+            return people.people(connection, owners, filters, query, limit)
+
+    def summaries(self, owner: Owner, *, limit: int) -> list[SessionSummary]:
+        """Return the newest session summaries."""
+        with self._owned(owner) as (connection, number):
+            return people.summaries(connection, number, limit)
+
+    def summarise(self, owner: Owner, summary: SessionSummary) -> None:
+        """Store a session's summary in place of an earlier one."""
+        with self._connector.writing() as connection:
+            people.summarise(connection, self._connector.owners.give(connection, owner), summary)
+
+    # --- What an index asks for ---------------------------------------------------------------------------------
+
+    def versions(self, owners: Sequence[Owner], model: str | None = None) -> list[tuple[int, int]]:
+        """Return `last_version` and, with a model, `last_vector` of each owner, all of them of one moment."""
+        with self._connector.reading() as connection:
+            return self._standing.of(connection, self._connector.owners, owners, model)
+
+    def settle(self, analyser: int, analyse: Callable[[Memory], Analysed]) -> None:
+        """See to it that all terms are of one analyser, and stay so: those of an older one are made anew.
+
+        Raises:
+            StoreError: they are of a newer one. From then on, also where another process has brought in a newer one.
+        """
+        self._analyser = analyser
+        with self._connector.reading() as connection:
+            why = rebuild_terms.trouble(connection, analyser)
+        while why == "replaced":
+            with self._connector.writing() as connection:
+                why = rebuild_terms.step(connection, analyser, analyse)
+        if why:
+            raise StoreError(self._connector.path, why)
+
+    def last_version(self, owner: Owner) -> int:
+        """Return the version of the newest change of an owner's memories, 0 if there is none."""
+        with self._owned(owner) as (connection, number):
+            return connection.execute(_LAST, (number,)).get or 0
+
+    def changed(self, owner: Owner, after: int, *, limit: int) -> list[IndexRow]:
+        """Return the rows that have a version above `after`, in order of versions, at most `limit`."""
+        with self._owned(owner) as (connection, number):
+            self._verify_analyser(connection)
+            rows = connection.execute(_CHANGED, (number, after, reads.bounded(limit)))
+            return [index_row_of(row) for row in rows]
+
+    def count(self, owner: Owner) -> int:
+        """Return how many memories of an owner are not forgotten."""
+        with self._owned(owner) as (connection, number):
+            return connection.execute("SELECT live FROM owners WHERE id = ?", (number,)).get or 0
+
+    def ids(self, owner: Owner, scopes: Collection[Scope] = ()) -> list[int]:
+        """Return the ids of an owner's memories, in the order of their last change; with `scopes` of those alone."""
+        with self._owned(owner) as (connection, number):
+            rows: list[tuple[Any, ...]] = connection.execute(_IDS, (number, json.dumps([*scopes]))).fetchall()
+        return [id_ for (id_,) in rows]
+
+    def owners(self) -> list[Owner]:
+        """Return whose memories there are."""
+        with self._connector.reading() as connection:
+            rows = connection.execute("SELECT tenant, user FROM owners WHERE live > 0 ORDER BY id").fetchall()
+        return [Owner(tenant=str(tenant), user=str(user)) for tenant, user in rows]
+
+    def unembedded(self, owner: Owner, model: str, *, limit: int) -> list[tuple[int, str]]:
+        """Return ids and texts of live memories that have no embedding by `model`, newest first."""
+        self._begin(model)
+        with self._modelled(owner, model) as (connection, number, which):
+            return embeddings.missing(connection, number, which, limit)
+
+    def pending(self, owner: Owner | None, model: str) -> int:
+        """Return how many live memories have no embedding by `model`: an owner's, or everybody's."""
+        with self._connector.reading() as connection:
+            number = None if owner is None else self._connector.owners.number(connection, owner) or 0
+            return embeddings.pending(connection, number, embeddings.model_number(connection, model))
+
+    def put_vectors(
+        self, owner: Owner, model: str, vectors: Sequence[tuple[int, bytes]], *, texts: Mapping[int, str] | None = None
+    ) -> None:
+        """Store embeddings by `model`, in place of earlier ones; but for memories that say something else by now."""
+        if vectors:
+            with self._connector.writing() as connection:
+                number = self._connector.owners.number(connection, owner)
+                if number is not None:
+                    which = embeddings.begin_model(connection, model)
+                    embeddings.put(connection, number, which, vectors, {} if texts is None else texts)
+
+    def vectors(self, owner: Owner, model: str, after: int, *, limit: int) -> list[VectorRow]:
+        """Return embeddings that were stored after version `after`, in order of versions."""
+        with self._modelled(owner, model) as (connection, number, which):
+            return embeddings.newer(connection, number, which, after, limit)
+
+    def last_vector(self, owner: Owner, model: str) -> int:
+        """Return the version of the newest embedding by `model`, 0 if there is none."""
+        with self._modelled(owner, model) as (connection, number, which):
+            return embeddings.last(connection, number, which)
+
+    def drop_vectors(self, model: str) -> int:
+        """Delete all embeddings by a model; return how many there were."""
+        with self._connector.writing() as connection:
+            sqlite_vec.drop(connection, model)
+            return embeddings.drop(connection, model)
+
+    def vec_tables(self) -> VecTables:
+        """Return the copies of the embeddings that sqlite-vec searches."""
+        return VecTables(self._connector)
+
+    # --- The whole of it ----------------------------------------------------------------------------------------
+
+    def stats(self) -> Mapping[str, Any]:
+        """Return what there is, in numbers: memories by store and type, embeddings by model, bytes on disk."""
+        with self._connector.reading() as connection:
+            return integrity.stats(connection, self._connector.path)
+
+    def check(self) -> list[str]:
+        """Return what is wrong with the store, one sentence each; nothing if it is whole."""
+        with self._connector.writing() as connection:
+            return integrity.problems(connection)
+
+    def _verify_analyser(self, connection: apsw.Connection) -> None:
+        if self._analyser is not None and (why := rebuild_terms.trouble(connection, self._analyser)):
+            raise StoreError(self._connector.path, why)
+
+    @contextlib.contextmanager
+    def _seen(self, filters: Filters) -> Iterator[tuple[apsw.Connection, dict[int, Owner]]]:
+        with self._connector.reading() as connection:
+            yield connection, self._visible_owners(connection, filters)
+
+    def _index_words(self) -> None:
+        with self._connector.reading() as connection:
+            done, upto = inserts.last_indexed(connection), inserts.last_added(connection)
+        while done < upto:
+            with self._connector.writing() as connection:
+                done = inserts.index_words(connection, upto)
+
+    def _visible_owners(self, connection: apsw.Connection, filters: Filters) -> dict[int, Owner]:
+        """Return whose memories may be seen, by number: nobody's where no store may be."""
+        return self._connector.owners.numbers(connection, filters.owners if filters.stores else ())
+
+    @contextlib.contextmanager
+    def _owned(self, owner: Owner) -> Iterator[tuple[apsw.Connection, int]]:
+        with self._connector.reading() as connection:
+            # No owner has the number 0, so that nothing is found.
+            yield connection, self._connector.owners.number(connection, owner) or 0
+
+    @contextlib.contextmanager
+    def _modelled(self, owner: Owner, model: str) -> Iterator[tuple[apsw.Connection, int, int]]:
+        with self._owned(owner) as (connection, number):
+            yield connection, number, embeddings.model_number(connection, model) or 0
+
+    def _begin(self, model: str) -> None:
+        with self._connector.reading() as connection:
+            known = embeddings.model_number(connection, model)
+        if known is None:
+            with self._connector.writing() as connection:
+                embeddings.begin_model(connection, model)

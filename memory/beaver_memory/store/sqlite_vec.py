@@ -1,0 +1,206 @@
+"""Vectors in tables of the extension sqlite-vec, beside the embeddings that they are copies of.
+
+There is one table for each model, in the same database. A row is a passage: its number is that of its memory, with that
+of the passage behind it. A table is kept in step by versions: whoever asks it copies first what is newer than its mark.
+What is forgotten leaves it in the same transaction, whoever forgets: where the extension cannot be loaded the tables
+that hold the memory are emptied, which needs none, and filled again by whoever has it.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
+from typing import Any
+
+import apsw
+import attrs
+import numpy as np
+
+from beaver_memory.records import Owner
+from beaver_memory.store import embeddings
+from beaver_memory.store.connections import Connector
+from beaver_memory.store.extension import VecError, ensure, installed, vec_faults
+from beaver_memory.store.protocol import VectorRow
+
+SHIFT = 16
+"""Bits of a row's number that are its passage."""
+
+MOST = 4096
+"""Rows that one question may bring."""
+
+BATCH = 500
+"""Embeddings that are copied in one transaction."""
+
+_MARKS = (
+    "CREATE TABLE IF NOT EXISTS observations_vec_marks (name TEXT, owner INTEGER, version INTEGER NOT NULL,"
+    " PRIMARY KEY (name, owner)) STRICT, WITHOUT ROWID"
+)
+_TABLE = (
+    "CREATE VIRTUAL TABLE IF NOT EXISTS {} USING vec0 (unit INTEGER PRIMARY KEY, owner INTEGER PARTITION KEY,"
+    " embedding FLOAT[{}] DISTANCE_METRIC=cosine)"
+)
+_TABLES = "SELECT name FROM sqlite_schema WHERE name GLOB 'observations_vec_*' AND sql GLOB 'CREATE VIRTUAL TABLE *'"
+_UNITS = "SELECT rowid FROM {}_rowids WHERE rowid >= ? AND rowid < ?"
+_INSERT = "INSERT INTO {} (unit, owner, embedding) VALUES (?, ?, ?)"
+_DELETE = "DELETE FROM {} WHERE unit = ?"
+_EMPTY = "DELETE FROM {}_{}"
+_NEAR = "SELECT unit FROM {} WHERE embedding MATCH ? AND k = ? AND owner = ?"
+_AMONG = " AND unit IN (SELECT value FROM json_each(?))"
+
+
+class VecTables:
+    """The tables of one store.
+
+    Args:
+        connector: of the store.
+        library: says where the extension is.
+    """
+
+    def __init__(self, connector: Connector, library: Callable[[], str] = installed) -> None:
+        self._connector = connector
+        self._library = library
+
+    def ensure(self) -> None:
+        """See that the extension can be used.
+
+        Raises:
+            VecError: it cannot.
+            StoreError: the store cannot be used.
+        """
+        with self._connector.reading() as connection, vec_faults():
+            ensure(connection, self._library)
+
+    def of(self, owner: Owner, model: str, dimensions: int) -> "VecTable":
+        """Return what there is of an owner in the table of a model."""
+        return VecTable(self._connector, self._library, owner, model, dimensions)
+
+
+@attrs.frozen
+class VecTable:
+    """What there is of one owner in the table of one model. Thread-safe."""
+
+    _connector: Connector
+    _library: Callable[[], str]
+    _owner: Owner
+    _model: str
+    _dimensions: int
+
+    def catch_up(self) -> bool:
+        """Copy some of the embeddings that are newer than the table; return whether it has all of them.
+
+        Raises:
+            VecError: the extension cannot be used.
+            StoreError: the store cannot be used.
+        """
+        with self._connector.reading() as connection:
+            if not self._behind(connection):
+                return True
+        with self._connector.writing() as connection, vec_faults():
+            ensure(connection, self._library)
+            return _copy(connection, self._number(connection), self._model, self._dimensions) < BATCH
+
+    def near(self, query: np.ndarray, limit: int, among: Sequence[int] | None = None) -> list[int]:
+        """Return the rows nearest to a query, the nearest first, at most `MOST`.
+
+        Args:
+            query: the vector.
+            limit: how many.
+            among: only these rows; all of them if `None`.
+
+        Raises:
+            VecError: the extension cannot be used.
+            StoreError: the store cannot be used.
+        """
+        name = _name(self._model)
+        with self._connector.reading() as connection, vec_faults():
+            number = self._number(connection)
+            if not _mark(connection, name, number):
+                return []
+            ensure(connection, self._library)
+            sql, given = _NEAR.format(name), (query.astype("<f4").tobytes(), min(limit, MOST), number)
+            if among is None:
+                rows = connection.execute(sql, given)
+            else:
+                rows = connection.execute(sql + _AMONG, (*given, json.dumps(among)))
+            return [int(unit) for (unit,) in rows]
+
+    def _behind(self, connection: apsw.Connection) -> bool:
+        number, which = self._number(connection), embeddings.model_number(connection, self._model) or 0
+        return embeddings.last(connection, number, which) > _mark(connection, _name(self._model), number)
+
+    def _number(self, connection: apsw.Connection) -> int:
+        # No owner has the number 0, so that nothing is found.
+        return self._connector.owners.number(connection, self._owner) or 0
+
+
+def erase(connection: apsw.Connection, memory: int, library: Callable[[], str] = installed) -> None:
+    """Take a memory that is forgotten out of all tables, within the transaction that forgets it."""
+    for name in _tables(connection):
+        if not _units(connection, name, memory):
+            continue
+        try:
+            ensure(connection, library)
+        except VecError:
+            empty(connection, name)
+        else:
+            _delete(connection, name, memory)
+
+
+def empty(connection: apsw.Connection, name: str) -> None:
+    """Take everything out of a table, without the extension: it is as if it was made just now."""
+    for shadow in ("rowids", "chunks", "vector_chunks00"):
+        connection.execute(_EMPTY.format(name, shadow))
+    connection.execute("DELETE FROM observations_vec_marks WHERE name = ?", (name,))
+
+
+def drop(connection: apsw.Connection, model: str) -> None:
+    """Take everything out of a model's table."""
+    if _name(model) in _tables(connection):
+        empty(connection, _name(model))
+
+
+def _copy(connection: apsw.Connection, owner: int, model: str, dimensions: int) -> int:
+    """Copy a batch of embeddings; return how many there were."""
+    name, which = _name(model), embeddings.model_number(connection, model) or 0
+    connection.execute(_MARKS)
+    connection.execute(_TABLE.format(name, dimensions))
+    rows = embeddings.newer(connection, owner, which, _mark(connection, name, owner), BATCH)
+    for row in rows:
+        _delete(connection, name, row.id)
+        values = [(unit, owner, data) for unit, data in _passages(row, dimensions)]
+        connection.executemany(_INSERT.format(name), values)
+    if rows:
+        mark = (name, owner, rows[-1].version)
+        connection.execute("INSERT OR REPLACE INTO observations_vec_marks VALUES (?, ?, ?)", mark)
+    return len(rows)
+
+
+def _passages(row: VectorRow, dimensions: int) -> Iterator[tuple[int, bytes]]:
+    """Give the vectors of a memory's passages; what is no vector is left out."""
+    whole = len(row.data) // (2 * dimensions)
+    values = np.frombuffer(row.data, "<f2", count=whole * dimensions).reshape(whole, dimensions).astype("<f4")
+    for passage in np.isfinite(values).all(axis=1).nonzero()[0].tolist():
+        yield (row.id << SHIFT) + passage, values[passage].tobytes()
+
+
+def _delete(connection: apsw.Connection, name: str, memory: int) -> None:
+    connection.executemany(_DELETE.format(name), _units(connection, name, memory))
+
+
+def _units(connection: apsw.Connection, name: str, memory: int) -> list[tuple[Any, ...]]:
+    return connection.execute(_UNITS.format(name), (memory << SHIFT, (memory + 1) << SHIFT)).fetchall()
+
+
+def _tables(connection: apsw.Connection) -> list[str]:
+    return [str(name) for (name,) in connection.execute(_TABLES).fetchall()]
+
+
+def _mark(connection: apsw.Connection, name: str, owner: int) -> int:
+    """Return up to which version a table has an owner's embeddings."""
+    if not connection.table_exists("main", "observations_vec_marks"):
+        return 0
+    sql = "SELECT version FROM observations_vec_marks WHERE name = ? AND owner = ?"
+    return int(connection.execute(sql, (name, owner)).get or 0)
+
+
+def _name(model: str) -> str:
+    return f"observations_vec_{sha256(model.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"

@@ -1,0 +1,68 @@
+"""Remembers what is not there yet: said again, it is one more mention of what is there."""
+
+from datetime import datetime
+
+import apsw
+
+from beaver_memory.filters import Filters
+from beaver_memory.records import NewMemory
+from beaver_memory.store import inserts as writing
+from beaver_memory.store import update as changing
+from beaver_memory.store.fingerprint import hash_of
+from beaver_memory.store.owners import OwnerBook
+from beaver_memory.store.protocol import Analysed, Kept
+from beaver_memory.texts import cleaned, cleaned_all, micros, micros_or_none, moment_or_none, packed
+
+# The hash finds them; what makes two memories the same is what they say, for whom, and where and when it holds.
+_SAME = (
+    "SELECT id, mention_count, expires_at FROM observations INDEXED BY observations_by_hash"
+    " WHERE owner = :owner AND substr(hash, 1, 8) = substr(:hash, 1, 8) AND hash = :hash AND deleted_at IS NULL"
+    " AND title = :title AND narrative = :narrative AND facts = :facts"
+    " AND store = :store AND agent = :agent AND scope = :scope"
+    " AND (scope = 'global' OR project = :project) AND (scope <> 'session' OR session = :session)"
+    " AND valid_from IS :valid_from AND valid_until IS :valid_until"
+    " AND (expires_at IS NULL OR expires_at > :now OR expires_at = :expires_at)"
+    " ORDER BY id DESC LIMIT 1"
+)
+
+
+def remember(connection: apsw.Connection, book: OwnerBook, item: Analysed, now: datetime, *, mention: bool) -> Kept:
+    """Add a memory unless it is there, within one transaction; see `MemoryStore.remember`."""
+    new = item.memory
+    owner = book.give(connection, new.owner)
+    there = connection.execute(_SAME, _key(new, owner, now)).fetchone()
+    if there is None:
+        (id_,) = writing.add(connection, book, [item], now)
+        return Kept(id=id_, outcome="stored")
+    id_, mentions, expires = there[0], there[1] + int(mention), moment_or_none(there[2])
+    if mention or expires != _later(expires, new.expires_at):
+        fields = {"mention_count": mentions, "expires_at": _later(expires, new.expires_at)}
+        filters = Filters(owners=(new.owner,), lapsed=True, now=now)
+        changing.change(connection, {owner: new.owner}, id_, filters, event="UPDATE", now=now, fields=fields)
+    return Kept(id=id_, outcome="duplicate", mentions=mentions)
+
+
+def is_there(connection: apsw.Connection, book: OwnerBook, item: Analysed, now: datetime) -> bool:
+    """Return whether `remember` would find a memory."""
+    owner = book.number(connection, item.memory.owner)
+    return owner is not None and connection.execute(_SAME, _key(item.memory, owner, now)).fetchone() is not None
+
+
+def _key(new: NewMemory, owner: int, now: datetime) -> dict[str, object]:
+    texts = ("title", "narrative", "agent", "scope", "project", "session")
+    return {
+        **{name: cleaned(getattr(new, name)) for name in texts},
+        "facts": packed(cleaned_all(new.facts)),
+        "owner": owner,
+        "hash": bytes.fromhex(hash_of(new.title, new.facts)),
+        "store": new.store.value,
+        "valid_from": micros_or_none(new.valid_from),
+        "valid_until": micros_or_none(new.valid_until),
+        "expires_at": micros_or_none(new.expires_at),
+        "now": micros(now),
+    }
+
+
+def _later(one: datetime | None, other: datetime | None) -> datetime | None:
+    """Return the later of two ends; `None` is never."""
+    return None if one is None or other is None else max(one, other)

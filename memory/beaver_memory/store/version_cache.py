@@ -1,0 +1,57 @@
+"""Up to which version the store has changes and vectors of owners: remembered while nobody writes."""
+
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+import apsw
+
+from beaver_memory.records import Owner
+from beaver_memory.store.owners import OwnerBook
+from beaver_memory.texts import cleaned
+
+MOST_KNOWN = 1_000
+"""Answers that are remembered for a connection."""
+
+_LAST = (
+    "SELECT (SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE owner = ?1),"
+    " (SELECT max(version) FROM observation_embeddings INDEXED BY observation_embeddings_by_owner"
+    " WHERE model = (SELECT id FROM models WHERE name = ?2) AND owner = ?1)"
+)
+
+Versions = list[tuple[int, int]]
+"""Of each owner: of the newest change, and of the newest embedding by a model."""
+
+_Known = dict[tuple[tuple[Owner, ...], str | None], Versions]
+
+
+class Standing:
+    """Tells the versions of owners. For all threads.
+
+    Every search asks first. SQLite says in one step whether any other connection has written since this one was last
+    asked, and those that are lent for reading never write.
+    """
+
+    def __init__(self) -> None:
+        self._known: WeakKeyDictionary[apsw.Connection, tuple[int, _Known]] = WeakKeyDictionary()
+
+    def of(self, connection: apsw.Connection, book: OwnerBook, owners: Sequence[Owner], model: str | None) -> Versions:
+        """Return the versions of owners, within a transaction of a connection that only reads."""
+        moment = int(connection.execute("PRAGMA data_version").get)
+        then, known = self._known.get(connection, (None, {}))
+        if then != moment:
+            known = {}
+            self._known[connection] = moment, known
+        key = tuple(owners), model
+        if key not in known:
+            if len(known) >= MOST_KNOWN:
+                known.clear()
+            known[key] = _versions(connection, book, owners, model)
+        return list(known[key])
+
+
+def _versions(connection: apsw.Connection, book: OwnerBook, owners: Sequence[Owner], model: str | None) -> Versions:
+    name = None if model is None else cleaned(model)
+    numbers = [book.number(connection, owner) for owner in owners]
+    # Who has no memories has no number either.
+    found = [number and connection.execute(_LAST, (number, name)).get for number in numbers]
+    return [(each[0] or 0, each[1] or 0) if each else (0, 0) for each in found]

@@ -1,0 +1,46 @@
+"""Leaves no word of what was forgotten in the word index."""
+
+import json
+from collections.abc import Iterable
+
+import apsw
+
+from beaver_memory.records import Memory
+
+_TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
+_GONE = (
+    "SELECT value FROM json_each(?) AS w WHERE NOT EXISTS (SELECT 1 FROM observation_words AS o WHERE o.term = w.value)"
+)
+SHORTEST = 4
+"""Fewer letters than these at the beginning of a word do not tell which word it was."""
+
+
+def words_of(connection: apsw.Connection, memory: Memory) -> set[bytes]:
+    """Return the words that the index holds of a memory."""
+    tokenize = connection.fts5_tokenizer(*_TOKENIZER)
+    texts = (memory.title, memory.narrative, *memory.facts, *memory.tags, *memory.keywords, *memory.related_people)
+    # Each token comes in a tuple of its own.
+    tokens = (
+        tokenize(text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False) for text in texts if text
+    )
+    return {str(token).encode() for each in tokens for group in each for token in group}
+
+
+def scrub(connection: apsw.Connection, words: Iterable[bytes]) -> None:
+    """Rebuild the word index if a word that nobody uses any more still stands in it.
+
+    What is deleted leaves the pages of the index, but not the list of where each page begins: that holds the first
+    letters of the word that a page once began with.
+    """
+    beginnings = {
+        word[:end] for word in _gone(connection, words) for end in range(min(SHORTEST, len(word)), len(word) + 1)
+    }
+    # The first byte is a mark of the index.
+    terms = connection.execute("SELECT term FROM observations_fts_idx")
+    if beginnings and any(bytes(term)[1:] in beginnings for (term,) in terms):
+        connection.execute("INSERT INTO observations_fts (observations_fts) VALUES ('rebuild')")
+
+
+def _gone(connection: apsw.Connection, words: Iterable[bytes]) -> list[bytes]:
+    known = json.dumps([word.decode() for word in words])
+    return [word.encode() for (word,) in connection.execute(_GONE, (known,))]

@@ -1,0 +1,41 @@
+"""The plain word search: what is asked where there is no index of our own."""
+
+from collections.abc import Mapping, Sequence
+
+import apsw
+
+from beaver_memory.filters import Filters
+from beaver_memory.records import Owner
+from beaver_memory.store.reads import bounded
+from beaver_memory.store.sql_filters import conditions, marks
+from beaver_memory.texts import cleaned
+
+MOST_TERMS = 64
+LONGEST_TERM = 256
+
+_SEARCH = (
+    "SELECT o.id, bm25(observations_fts) AS score"
+    " FROM observations_fts CROSS JOIN observations AS o ON o.id = observations_fts.rowid"
+    " WHERE observations_fts MATCH ? AND o.owner IN ({owners}) AND {conditions}"
+    " ORDER BY score, o.created_at DESC, o.id DESC LIMIT ?"
+)
+
+
+def word_query(terms: Sequence[str]) -> str:
+    """Return an FTS5 query that finds what has one of the terms, whatever they are; empty if there are none."""
+    kept = dict.fromkeys(cleaned(term[:LONGEST_TERM]) for term in terms)
+    quoted = ('"' + term.replace('"', '""') + '"' for term in kept if any(map(str.isalnum, term)))
+    return " OR ".join(list(quoted)[:MOST_TERMS])
+
+
+def word_search(
+    connection: apsw.Connection, owners: Mapping[int, Owner], filters: Filters, terms: Sequence[str], limit: int
+) -> list[tuple[int, float]]:
+    """Return ids and scores of memories that have one of the terms and may be seen, best first, then newest first."""
+    query = word_query(terms)
+    if not query or not owners:
+        return []
+    which = conditions(filters)
+    sql = _SEARCH.format(owners=marks(len(owners)), conditions=which.sql)
+    rows = connection.execute(sql, (query, *owners, *which.params, bounded(limit)))
+    return [(id_, -score) for id_, score in rows]

@@ -1,0 +1,75 @@
+"""Writes memories to a store together with what they are found by."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from beaver_memory.filters import Filters
+from beaver_memory.records import Memory, NewMemory
+from beaver_memory.search.terms import ANALYSER, Analyser, passages
+from beaver_memory.store.protocol import Analysed, Kept, MemoryStore
+
+FOUND_BY = frozenset({"title", "narrative", "facts", "keywords", "tags", "related_people", "related_files", "speaker"})
+"""Fields that terms are made of."""
+
+_TRIES = 5
+
+
+class Writer:
+    """Adds and changes memories. Thread-safe.
+
+    What is in the store already is brought to the version of the analyser first: searching it with another one would
+    miss memories without a word. That takes some seconds for each 100,000 memories, once for each new version.
+
+    Args:
+        store: where memories are kept.
+        analyser: what finds their terms.
+
+    Raises:
+        StoreError: the store has terms of a newer analyser, or cannot be used.
+    """
+
+    def __init__(self, store: MemoryStore, analyser: Analyser) -> None:
+        self._store = store
+        self._analyser = analyser
+        store.settle(int(ANALYSER), self.analysed)
+
+    def add(self, memories: Sequence[NewMemory], *, now: datetime) -> list[int]:
+        """Store memories, all or none of them; return their ids."""
+        return self._store.add([self.analysed(each) for each in memories], now=now)
+
+    def remember(self, memories: Sequence[NewMemory], *, now: datetime, mention: bool) -> list[Kept]:
+        """Store memories that are not there yet, all or none of them; return what became of each."""
+        return self._store.remember([self.analysed(each) for each in memories], now=now, mention=mention)
+
+    def change(
+        self, id_: int, filters: Filters, *, event: str, now: datetime, fields: Mapping[str, Any]
+    ) -> Memory | None:
+        """Change a memory that may be seen, and what it is found by."""
+        if not FOUND_BY & fields.keys():
+            return self._store.change(id_, filters, event=event, now=now, **fields)
+        for _ in range(_TRIES):
+            old = next(iter(self._store.get([id_], filters)), None)
+            if old is None:
+                return None
+            meant = self.analysed(attrs.evolve(old, **{name: fields[name] for name in FOUND_BY & fields.keys()}))
+            new = self._store.change(
+                id_, filters, event=event, now=now, **fields, terms=meant.terms, length=meant.length
+            )
+            # Somebody else may have changed another field meanwhile: then these are not its terms.
+            if new is None or self.analysed(new).terms == meant.terms:
+                return new
+        return new
+
+    def analysed(self, memory: NewMemory) -> Analysed:
+        """Return a memory with its terms."""
+        if memory.narrative or memory.facts:
+            text = "\n".join(part for part in (memory.title, memory.narrative, *memory.facts) if part)
+        else:
+            text = memory.title
+        labels = (*memory.keywords, *memory.tags, *memory.related_people, *memory.related_files)
+        extra = "\n".join((*labels, memory.speaker)) if labels else memory.speaker
+        terms, length = self._analyser.pack(passages(text), extra=extra)
+        return Analysed(memory=memory, terms=terms, length=length)

@@ -1,0 +1,76 @@
+"""The least score, through the engine: what has nothing to do with a question is not found."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from beaver_hooks_local.settings import RecallSettings
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.filters import Filters
+from beaver_memory.query import Query
+from beaver_memory.records import NewMemory
+from beaver_memory.search.formulas import FORMULAS
+
+LEAST = RecallSettings().minimum_score
+STABLE = "Billing is deployed from the branch stable."
+OTHERS = (
+    "The office closes at six on Fridays.",
+    "Ann prefers tea over coffee.",
+    "The staging database is restored every Monday.",
+    "Dana keeps the keys of the archive.",
+)
+
+
+@pytest.fixture
+def engine(tmp_path):
+    with MemoryEngine.open(tmp_path) as made:
+        yield made
+
+
+def found(engine, text, **asked):
+    """Return what is found with the least score of a recall."""
+    query = Query(
+        **{"text": text, "filters": Filters(now=datetime.now(UTC)), "minimum_score": LEAST, "limit": 3, **asked}
+    )
+    return [(hit.memory.title, round(hit.score, 6)) for hit in engine.search(query).hits]
+
+
+@pytest.mark.parametrize("formula", sorted(FORMULAS))
+def test_a_single_memory(engine, formula):
+    """The only memory is found for what it is about, and for nothing else."""
+    engine.add(NewMemory(title=STABLE))
+
+    assert [(STABLE, 1.0)] == found(engine, "From which branch is billing deployed?", formula=formula)
+    assert [] == found(
+        engine, "Is there a branch of the national library in Turin that opens on Sundays?", formula=formula
+    )
+    assert [] == found(engine, "How do I cook rice for twelve people?", formula=formula)
+
+
+def test_among_others(engine):
+    """A question that shares half its words with a memory finds it; one that shares a common word does not."""
+    engine.add([NewMemory(title=title) for title in (STABLE, *OTHERS)])
+
+    assert [STABLE] == [title for title, _ in found(engine, "Which branch does billing use, and since when?")]
+    assert [] == found(engine, "Which office supplies does the school in Lisbon order for Christmas?")
+
+
+def test_a_long_prompt(engine):
+    """A long prompt finds what a part of it is about: no memory has all of its words."""
+    engine.add([NewMemory(title=title) for title in (STABLE, *OTHERS)])
+    prompt = (
+        "Please look at the failing job and tell me what went wrong yesterday evening. I have restarted it twice, and "
+        "the log shows a timeout while connecting. Billing should have been deployed from the branch stable already, "
+        "but the version number on the page looks old to me, and nobody remembers changing anything in the pipeline."
+    )
+
+    assert [STABLE] == [title for title, _ in found(engine, prompt)][:1]
+
+
+def test_the_order_without_a_least_score(engine):
+    """Without a least score whatever is nearest is found, in the same order, with a score that says how little it is."""
+    engine.add([NewMemory(title=title) for title in (STABLE, *OTHERS)])
+    question = "Which office supplies does the school in Lisbon order for Christmas?"
+
+    ((title, score),) = found(engine, question, minimum_score=0.0)
+    assert (OTHERS[0], True) == (title, 0 < score < LEAST)

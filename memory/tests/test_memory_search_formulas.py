@@ -1,0 +1,319 @@
+"""Formulas: every one ranks any candidates, with numbers, the same each time; shares add up to the score."""
+
+from datetime import UTC, datetime
+
+import attrs
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from beaver_memory.embedding.calibration import Scale
+from beaver_memory.filters import Filters
+from beaver_memory.query import Query
+from beaver_memory.records import Memory
+from beaver_memory.search.candidates import Candidates
+from beaver_memory.search.formulas import FORMULAS, Ranked, Weights
+from beaver_memory.search.select import Choice, best_of, hits
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+FILTERS = Filters(now=NOW)
+
+
+@st.composite
+def found(draw):
+    """Return candidates of any kind, also all alike."""
+    size = draw(st.integers(0, 30))
+
+    def column(values, kind):
+        if draw(st.booleans()):
+            return np.full(size, draw(values), kind)
+        return np.array(draw(st.lists(values, min_size=size, max_size=size)), kind)
+
+    places = st.integers(-1, size - 1) if size else st.just(-1)
+    shares = st.floats(0, 1)
+    return Candidates(
+        columns={
+            "ids": np.arange(1, size + 1),
+            "passages": np.zeros(size, "u2"),
+            "sessions": column(st.integers(0, 3), "u8"),
+            "speakers": column(st.integers(0, 3), "u8"),
+            "created": column(st.floats(0, 2e9), "f8"),
+            "updated": column(st.floats(0, 4e9), "f8"),
+            "mentions": column(st.integers(1, 2**32 - 1), "u4"),
+            "importance": column(shares, "f4"),
+            "confidence": column(shares, "f4"),
+            "pinned": column(st.integers(0, 1), "u1"),
+        },
+        lexical=column(st.floats(0, 100), "f8"),
+        cosine=draw(st.none() | st.just(column(st.floats(-1, 1), "f8"))),
+        embedded=column(st.booleans(), bool),
+        earlier=column(places, "i8"),
+        later=column(places, "i8"),
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(found(), st.sampled_from(sorted(FORMULAS)), st.lists(st.integers(0, 3), max_size=3))
+def test_any_candidates(candidates, name, names):
+    """Scores are numbers, the same each time, and the sums of their shares; from 0 to a little above 1."""
+    given_names = np.array(names, "u8")
+    ranked = FORMULAS[name](candidates, given_names, NOW.timestamp(), Weights())
+    again = FORMULAS[name](candidates, given_names, NOW.timestamp(), Weights())
+    assert ranked.scores.tolist() == again.scores.tolist()
+    assert candidates.size == len(ranked.scores)
+    assert np.isfinite(ranked.scores).all()
+    assert ranked.scores.tolist() == pytest.approx(np.sum(list(ranked.shares.values()), axis=0).tolist())
+    assert (ranked.scores >= 0).all()
+    assert (ranked.scores <= 1.2).all()
+
+
+def three(**given_columns):
+    """Return three candidates: the first is found by words, the second by both, the third by its vector."""
+    columns = {
+        "sessions": np.zeros(3, "u8"),
+        "speakers": np.zeros(3, "u8"),
+        "updated": np.full(3, NOW.timestamp()),
+        "mentions": np.ones(3, "u4"),
+        "importance": np.full(3, 0.5, "f4"),
+        "confidence": np.ones(3, "f4"),
+        "pinned": np.zeros(3, "u1"),
+    }
+    none = np.full(3, -1)
+    return Candidates(
+        columns=columns | given_columns,
+        lexical=np.array([4.0, 3.0, 0.0]),
+        cosine=np.array([0.0, 0.3, 0.4]),
+        embedded=np.ones(3, bool),
+        earlier=none,
+        later=none,
+    )
+
+
+def scored(name, candidates, weights=None, names=()):
+    """Return the scores of candidates."""
+    asked = np.array(names, "u8")
+    return FORMULAS[name](candidates, asked, NOW.timestamp(), weights or Weights()).scores.tolist()
+
+
+def test_the_formula_of_seed_002():
+    """It is .45 words + .25 vectors + .15 recency + .15 mentions, the best words counting most."""
+    days = np.array([0, 1, 4])
+    updated, mentions = NOW.timestamp() - 86_400.0 * days, np.array([1, 9, 99], "u4")
+    expected = [
+        0.45 * 1.0 + 0.25 * 0.0 + 0.15 * 1.0 + 0.15 * 0.30103,
+        0.45 * 0.75 + 0.25 * 0.75 + 0.15 * 0.5 + 0.15 * 1.0,
+        0.45 * 0.0 + 0.25 * 1.0 + 0.15 * 0.2 + 0.15 * 1.0,
+    ]
+    assert expected == pytest.approx(scored("seed-002", three(updated=updated, mentions=mentions)), abs=1e-5)
+
+
+def test_the_formula_of_seed_003():
+    """It is .55 vectors + .35 words + .10 recency; without vectors words count for both."""
+    updated = NOW.timestamp() - 86_400.0 * np.array([0, 1, 3])
+    expected = [0.35 + 0.10, 0.55 * 0.75 + 0.35 * 0.75 + 0.05, 0.55 + 0.025]
+    assert expected == pytest.approx(scored("seed-003", three(updated=updated)))
+    assert expected == pytest.approx(scored("weighted", three(updated=updated)))
+    words = attrs.evolve(three(updated=updated), cosine=None)
+    assert [0.90 + 0.10, 0.90 * 0.75 + 0.05, 0.025] == pytest.approx(scored("seed-003", words))
+
+
+def test_the_formula_of_places():
+    """It is the mean of 11 / (10 + place) in each channel; what a channel has not found has no place there."""
+    assert [11 / 11 / 2, 11 / 12 / 2 + 11 / 12 / 2, 11 / 11 / 2] == pytest.approx(scored("rrf", three()))
+
+
+@pytest.mark.parametrize("name", sorted(FORMULAS))
+def test_found_by_both(name):
+    """A memory that words and vectors have found comes before those that one of them has."""
+    scores = scored(name, three(), Weights(lexical=0.5, semantic=0.5))
+    assert 1 == int(np.argmax(scores))
+
+
+def test_what_vectors_count():
+    """They count what the model's scale says, unless weights are given; what has no vector is found by words alone."""
+    vectors = attrs.evolve(three(), lexical=np.array([4.0, 0.0, 0.0]))
+    names, now = np.empty(0, "u8"), NOW.timestamp()
+
+    def shares(weights, share):
+        ranked = FORMULAS["context"](vectors, names, now, weights, Scale(share=share))
+        return (ranked.shares["semantic"][2] / ranked.shares["lexical"][0]).item()
+
+    assert [0.25, 4.0] == pytest.approx([shares(Weights(), share) for share in (0.2, 0.8)])
+    assert 1.0 == pytest.approx(shares(Weights(lexical=3.0, semantic=3.0), 0.2))
+    without = attrs.evolve(three(), embedded=np.array([False, True, True]))
+    ranked = FORMULAS["context"](without, names, now, Weights(), Scale(share=0.5))
+    assert [1.0, 0.375] == pytest.approx((ranked.shares["lexical"] / ranked.shares["lexical"].max()).tolist()[:2])
+
+
+def test_found_by_vectors_alone():
+    """Where no word is found vectors count for both channels, and where there are none words do."""
+    by_vectors = attrs.evolve(three(), lexical=np.zeros(3))
+    by_words = attrs.evolve(three(), cosine=None)
+
+    assert [2, 0] == [int(np.argmax(scored("context", each))) for each in (by_vectors, by_words)]
+    assert max(scored("context", by_vectors)) == pytest.approx(max(scored("context", by_words)))
+
+
+def test_boosts_are_bounded():
+    """Mentions, importance and a pin put one of two equal ones first; none of them outweighs what is said."""
+    equal = attrs.evolve(three(), lexical=np.array([4.0, 4.0, 1.0]), cosine=None)
+    for name, low, high in (("mentions", 1, 2**32 - 1), ("importance", 0.0, 1.0), ("pinned", 0, 1)):
+        column = np.array([low, high, high])
+        first, second, third = scored("context", attrs.evolve(equal, columns=equal.columns | {name: column}))
+        assert second > first > third
+
+
+def test_what_counts_against_a_memory():
+    """What is unsure and does not matter comes behind, and not below nothing: a least score of 0 keeps none out."""
+    columns = {"importance": np.array([1.0, 0.0, 0.0], "f4"), "confidence": np.array([1.0, 0.0, 0.0], "f4")}
+    numbers = {"ids": np.array([1, 2, 3]), "passages": np.zeros(3, "u2")}
+    found_now = attrs.evolve(
+        three(**columns, **numbers, updated=np.zeros(3)), lexical=np.array([4.0, 0.5, 0.0]), cosine=None
+    )
+    ranked = FORMULAS["context"](found_now, np.empty(0, "u8"), NOW.timestamp(), Weights())
+    first, second, third = ranked.scores.tolist()
+    assert (True, 0.0) == (first > second > third, round(third, 9))
+    assert ranked.scores.tolist() == pytest.approx(np.sum(list(ranked.shares.values()), axis=0).tolist())
+    assert [1, 2, 3] == [each.id for each in best_of(found_now, ranked, Query(filters=FILTERS))]
+
+
+def test_who_has_said_it():
+    """What somebody has said who is named comes before what another one has said as well."""
+    speakers = np.array([7, 8, 9], "u8")
+    equal = attrs.evolve(three(speakers=speakers), lexical=np.array([4.0, 4.0, 4.0]), cosine=None)
+    assert [1, 2] == [int(np.argmax(scored("context", equal, names=[name, 5]))) for name in (8, 9)]
+
+
+NO_BOOSTS = Weights(speaker=0.0, mentions=0.0, importance=0.0, confidence=0.0, pinned=0.0, recency=0.0)
+
+
+@settings(max_examples=200, deadline=None)
+@given(found(), st.data())
+def test_no_context_outweighs_a_whole_fit(candidates, data):
+    """What fits best by words and by vectors comes first, whatever stands beside the others."""
+    if not candidates.size:
+        return
+    place = data.draw(st.integers(0, candidates.size - 1))
+    lexical = candidates.lexical.copy()
+    lexical[place] = 200.0
+    candidates = attrs.evolve(candidates, lexical=lexical)
+    if candidates.cosine is not None:
+        cosine, embedded = candidates.cosine.copy(), candidates.embedded.copy()
+        cosine[place], embedded[place] = 1.5, True
+        candidates = attrs.evolve(candidates, cosine=cosine, embedded=embedded)
+    scores = scored("context", candidates, NO_BOOSTS)
+    assert max(scores) == pytest.approx(scores[place])
+
+
+@settings(max_examples=200, deadline=None)
+@given(found(), st.sampled_from(["neighbour", "session"]), st.data())
+def test_context_takes_nothing_away(candidates, signal, data):
+    """Without a neighbour or a session no memory has more, before all is brought to 1."""
+    if not candidates.size:
+        return
+    place = data.draw(st.integers(0, candidates.size - 1))
+    without = attrs.evolve(candidates, earlier=candidates.earlier.copy(), later=candidates.later.copy())
+    if signal == "neighbour":
+        without.earlier[place] = without.later[place] = -1
+    else:
+        sessions = candidates.columns["sessions"].copy()
+        sessions[place] = 0
+        without = attrs.evolve(without, columns=candidates.columns | {"sessions": sessions})
+    before, after = scored("context", candidates, NO_BOOSTS), scored("context", without, NO_BOOSTS)
+    assert after[place] <= before[place] + 1e-12
+
+
+def test_said_in_passing():
+    """One sentence that says it comes before a session that talks around it at length."""
+    size = 9
+    columns = {
+        "sessions": np.array([1] * 8 + [2], "u8"),
+        "speakers": np.zeros(size, "u8"),
+        "updated": np.zeros(size),
+        "mentions": np.ones(size, "u4"),
+        "importance": np.full(size, 0.5, "f4"),
+        "confidence": np.ones(size, "f4"),
+        "pinned": np.zeros(size, "u1"),
+    }
+    places = np.arange(size)
+    talk = Candidates(
+        columns=columns,
+        lexical=np.array([5.0] * 8 + [7.0]),
+        cosine=None,
+        embedded=np.zeros(size, bool),
+        earlier=np.where(places < 8, places - 1, -1),
+        later=np.where(places < 7, places + 1, -1),
+    )
+    assert 8 == int(np.argmax(scored("context", talk)))
+
+
+def memory(id_, title, tokens=1):
+    """Return a memory."""
+    return Memory(title=title, id=id_, hash=str(id_), updated_at=NOW, created_at=NOW, token_count=tokens)
+
+
+def chosen(titles, scores, **asked):
+    """Return the titles of what is shown, and what was read."""
+    read = []
+
+    def reading(ids):
+        read.append(list(ids))
+        return [memory(id_, titles[id_], tokens=10) for id_ in ids if id_ in titles]
+
+    choices = [Choice(id=id_, score=score, place=place) for place, (id_, score) in enumerate(scores)]
+    shown = hits(
+        choices, reading, {"lexical": np.array([score for _, score in scores])}, Query(filters=FILTERS, **asked)
+    )
+    return [hit.memory.id for hit in shown], read
+
+
+def test_near_duplicates_are_shown_once():
+    """Of memories that say the same the best is shown, and the next one takes the other's place."""
+    titles = {
+        1: "tea at five in the garden of Ann",
+        2: "tea at five in the garden of Ann!",
+        3: "bike",
+        4: "boat",
+        5: "rain",
+    }
+    scores = [(1, 0.9), (2, 0.895), (3, 0.5), (4, 0.4), (5, 0.3)]
+    assert ([1, 3, 4], [[1, 2, 3, 4]]) == chosen(titles, scores, limit=3)
+    # It is read on only if some of the first ones are not shown.
+    assert ([1, 3], [[1, 2, 3]]) == chosen(titles, scores, limit=2)
+    assert ([1, 3, 4, 5], [[1, 2, 3, 4, 5]]) == chosen(titles, scores, limit=4)
+
+
+def test_what_cannot_be_read_is_left_out():
+    """A memory that was forgotten meanwhile makes place for the next one."""
+    assert ([2, 4], [[1, 2, 3], [4]]) == chosen(
+        {2: "tea", 4: "bike"}, [(1, 0.9), (2, 0.8), (3, 0.7), (4, 0.6)], limit=2
+    )
+
+
+def test_what_hits_may_cost():
+    """Hits end with the one that would cost too much; the first one is always there."""
+    titles = {1: "tea", 2: "bike", 3: "boat"}
+    scores = [(1, 0.9), (2, 0.8), (3, 0.7)]
+    assert [[1], [1, 2], [1, 2, 3]] == [chosen(titles, scores, limit=3, max_tokens=most)[0] for most in (5, 29, 30)]
+
+
+def test_the_best_passage_of_each():
+    """A memory comes once, by its best passage; of equal ones the newest is first; a minimum is kept."""
+    size = 5
+    candidates = Candidates(
+        columns={"ids": np.array([1, 1, 2, 3, 4]), "passages": np.array([0, 1, 0, 0, 0], "u2")},
+        lexical=np.zeros(size), cosine=None, embedded=np.zeros(size, bool), earlier=np.full(size, -1), later=np.full(size, -1),
+    )  # fmt: skip
+    ranked = Ranked(scores=np.array([0.2, 0.6, 0.5, 0.5, 0.05]), shares={})
+    best = best_of(candidates, ranked, Query(filters=FILTERS, minimum_score=0.1))
+    assert [(1, 1, 0.6), (3, 0, 0.5), (2, 0, 0.5)] == [(each.id, each.passage, each.score) for each in best]
+
+
+def test_explanations_add_up():
+    """The shares of a hit are those of its place among the candidates."""
+    choices = [Choice(id=1, score=0.7, place=1)]
+    shares = {"lexical": np.array([0.0, 0.5]), "recency": np.array([0.0, 0.2])}
+    (hit,) = hits(choices, lambda _: [memory(1, "tea")], shares, Query(filters=FILTERS, explain=True))
+    assert ({"lexical": 0.5, "recency": 0.2}, 0.7) == (hit.shares, hit.score)
+    assert {} == attrs.evolve(hits(choices, lambda _: [memory(1, "tea")], shares, Query(filters=FILTERS))[0]).shares

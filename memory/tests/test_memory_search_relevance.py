@@ -1,0 +1,60 @@
+"""Fit: what a score means by itself."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_memory.embedding.calibration import UNKNOWN, Scale
+from beaver_memory.search.candidates import Candidates
+from beaver_memory.search.formulas import Ranked
+from beaver_memory.search.relevance import LEAST, fit, measured
+
+SCALE = Scale(apart=0.5, alike=0.9)
+
+
+def found(lexical, cosine=None, embedded=None):
+    """Return candidates of which only these things are known."""
+    size, none = len(lexical), np.empty(0, "i8")
+    has = np.ones(size, bool) if embedded is None else np.array(embedded, bool)
+    cosines = None if cosine is None else np.array(cosine, "f8")
+    return Candidates(
+        columns={}, lexical=np.array(lexical, "f8"), cosine=cosines, embedded=has, earlier=none, later=none
+    )
+
+
+@pytest.mark.parametrize(
+    ("candidates", "whole", "expected"),
+    [
+        (found([1.0, 3.0]), 6.0, 0.5),
+        (found([7.0]), 6.0, 1.0),
+        (found([]), 6.0, 0.0),
+        (found([0.0]), 0.0, 0.0),
+        (found([1.0, 3.0], [0.8, 0.2]), 6.0, 0.625),
+        (found([3.0], [0.4]), 6.0, 0.25),
+        (found([3.0], [0.95]), 6.0, 0.75),
+        (found([0.0], [0.7]), 0.0, 0.5),
+        (found([3.0, 0.0], [0.9, 0.7], [False, True]), 6.0, 0.5),
+        (found([3.0, 0.0], [0.9, 0.7], [False, False]), 6.0, 0.5),
+    ],
+)
+def test_fit(candidates, whole, expected):
+    """It is the share of the query that the best one covers, what the nearest cosine means, or the mean of both."""
+    assert expected == pytest.approx(fit(candidates, whole, SCALE))
+
+
+def test_fit_by_an_unknown_model():
+    """Where nobody knows what its cosines mean, the nearest is believed: nothing is kept out for that."""
+    assert 0.75 == fit(found([3.0], [0.1]), 6.0, UNKNOWN)
+
+
+@given(st.lists(st.floats(-0.125, 1.25, width=16), max_size=20), st.floats(0, 1))
+def test_measured(scores, how_well):
+    """The best one scores what fits, the order stays, and the shares still add up."""
+    before = Ranked(scores=np.array(scores), shares={"lexical": np.array(scores) / 2, "semantic": np.array(scores) / 2})
+    after = measured(before, how_well)
+
+    assert np.argsort(before.scores, kind="stable").tolist() == np.argsort(after.scores, kind="stable").tolist()
+    assert after.scores.tolist() == pytest.approx(sum(after.shares.values(), np.zeros(len(scores))).tolist())
+    if max(scores, default=0.0) > 0:
+        assert max(how_well, LEAST) == pytest.approx(after.scores.max())

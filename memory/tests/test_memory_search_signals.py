@@ -1,0 +1,77 @@
+"""Signals: each is 0 to 1, and says what its name says."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_memory.embedding.calibration import UNKNOWN, Scale
+from beaver_memory.search.signals import BEST, nearness, recency, reciprocal, speaking, spread, together
+
+KNOWN = Scale(apart=0.5, alike=0.9)
+ALL = np.ones(3, bool)
+
+
+def test_spread():
+    """The smallest is 0 and the largest 1; where all are the same they are 1, and 0 where they are nothing."""
+    assert [0.0, 0.25, 1.0] == spread(np.array([2.0, 3.0, 6.0])).tolist()
+    assert [[1.0, 1.0], [0.0, 0.0], []] == [spread(np.array(each)).tolist() for each in ([2.0, 2.0], [0.0, 0.0], [])]
+
+
+def test_recency():
+    """Now is 1, a day ago a half, three days ago a quarter, and what is to come counts as now."""
+    day = 86_400.0
+    assert [1.0, 0.5, 0.25, 1.0] == recency(np.array([0.0, -day, -3 * day, day]), 0.0).tolist()
+
+
+def test_reciprocal():
+    """The first place is 1, each one behind it less, the earlier of equal ones is first, and what is 0 has no place."""
+    assert [11 / 12, 1.0, 11 / 13, 0.0] == pytest.approx(reciprocal(np.array([2.0, 3.0, 2.0, 0.0])).tolist())
+
+
+def test_nearness_by_the_scale_of_the_model():
+    """From what the model takes for having nothing in common to the nearest, whatever else there is."""
+    cosines = np.array([0.4, 0.6, 0.9])
+    assert [0.0, 0.25, 1.0] == pytest.approx(nearness(cosines, ALL, KNOWN).tolist())
+    more = np.concatenate([cosines, np.full(200, 0.45)])
+    assert [0.0, 0.25, 1.0] == pytest.approx(nearness(more, np.ones(203, bool), KNOWN).tolist()[:3])
+
+
+def test_nearness_where_all_are_far():
+    """Those that have hardly anything in common with the query are told apart still."""
+    assert [0.5, 0.0, 1.0] == pytest.approx(nearness(np.array([0.2, 0.1, 0.3]), ALL, KNOWN).tolist())
+
+
+def test_nearness_by_an_unknown_model():
+    """It goes from the last one of the nearest to the first one; where all are as near, all are near."""
+    assert [0.0, 0.5, 1.0] == pytest.approx(nearness(np.array([0.1, 0.2, 0.3]), ALL, UNKNOWN).tolist())
+    assert [1.0, 0.0, 1.0] == nearness(np.array([0.3, 0.0, 0.3]), np.array([1, 0, 1], bool), UNKNOWN).tolist()
+    many = np.linspace(0, 1, 241)
+    assert 0.5 == pytest.approx(many[nearness(many, np.ones(241, bool), UNKNOWN) > 0].min(), abs=0.01)
+
+
+def test_nearness_of_what_has_no_vector():
+    """What has no vector is not near."""
+    assert [0.0, 0.0, 1.0] == nearness(np.array([0.9, 0.8, 0.7]), np.array([0, 0, 1], bool), KNOWN).tolist()
+    assert [0.0, 0.0, 0.0] == nearness(np.array([0.9, 0.8, 0.7]), ~ALL, KNOWN).tolist()
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.floats(0, 1)), max_size=30))
+def test_sessions(given_ones):
+    """It is the mean of the best three of each session, of which there may be fewer; without a session it is 0."""
+    sessions = np.array([each for each, _ in given_ones], "u8")
+    said = np.array([each for _, each in given_ones], "f8")
+
+    def mean(session):
+        best = sorted((value for own, value in given_ones if own == session), reverse=True)[:BEST]
+        return sum(best) / BEST if session else 0.0
+
+    assert [mean(session) for session, _ in given_ones] == pytest.approx(together(sessions, said).tolist(), abs=1e-9)
+
+
+@given(st.lists(st.integers(0, 6), max_size=20), st.lists(st.integers(0, 6), max_size=70))
+def test_speakers(speakers, names):
+    """It is 1 for whoever is named; where that is everybody it tells nothing, and nobody is no name."""
+    named = [each in names and each != 0 for each in speakers]
+    expected = [0.0] * len(speakers) if all(named) else [float(each) for each in named]
+    assert expected == speaking(np.array(speakers, "u8"), np.array(names, "u8")).tolist()

@@ -1,0 +1,526 @@
+"""What goes wrong with the file of a store: an error of our own that says what to do, and never another file."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import apsw
+import pytest
+
+from beaver_hostspecs import BeaverError, PluginError
+from beaver_memory.errors import REMEDIES, EngineError, PersonalStoreError, StoreError
+from beaver_memory.records import Owner
+from beaver_memory.store.cases.kit import NOW, looking, new, titles
+from beaver_memory.store.connections import Connector
+from beaver_memory.store.joint import JointStore
+from beaver_memory.store.personal import PersonalStore
+from beaver_memory.store.preparation import PACKAGE, make_unless_there_is_a_log
+from beaver_memory.store.sqlite import SqliteStore
+from beaver_toolkit.sqlite.files import back_up
+from beaver_toolkit.sqlite.migrations import read_migrations
+from beaver_toolkit.sqlite.readers import MOST_READERS
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "memory.db"
+
+
+@pytest.fixture
+def store(path):
+    with contextlib.closing(SqliteStore.open(path)) as opened:
+        opened.add([new("kept")], now=NOW)
+        yield opened
+
+
+def kept(path):
+    """Open a store and return what it holds."""
+    with contextlib.closing(SqliteStore.open(path)) as opened:
+        assert [] == opened.check()
+        return titles(opened.recent(looking(), limit=9))
+
+
+def refusal(path, call):
+    """Return the category of the error that a call raises, whose text is the one for it."""
+    with pytest.raises(StoreError) as caught:
+        call()
+    assert f"The memory store {path} {REMEDIES[caught.value.category]}." == str(caught.value)
+    return caught.value.category
+
+
+def questions(store):
+    """Return one call of each kind: a question and a write."""
+    return (
+        lambda: store.recent(looking(), limit=1),
+        lambda: store.add([new("more")], now=NOW),
+        lambda: store.change(1, looking(), event="PIN", now=NOW, pinned=True),
+        store.check,
+        store.stats,
+    )
+
+
+def test_the_tree_of_errors():
+    """A store's error is one of the local memory's, which are all Beaver's."""
+    assert (StoreError, EngineError, PluginError, BeaverError, Exception) == StoreError.__mro__[:5]
+
+
+def test_files_are_private(store, path):
+    """The database, its log and its index are readable by their owner only."""
+    found = {each.name: oct(each.stat().st_mode & 0o777) for each in path.parent.iterdir()}
+    assert dict.fromkeys(("memory.db", "memory.db-wal", "memory.db-shm"), "0o600") == found
+
+
+def test_a_folder_that_is_missing(tmp_path):
+    """The folder is the caller's to make."""
+    path = tmp_path / "none" / "memory.db"
+    assert "no_folder" == refusal(path, lambda: SqliteStore.open(path))
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_a_folder_in_its_place(path):
+    """A folder of that name is no store, and stays."""
+    path.mkdir()
+    assert "cannot_open" == refusal(path, lambda: SqliteStore.open(path))
+    assert path.is_dir()
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_a_file_that_vanishes(store, path, number):
+    """A store whose file is gone says so, makes no new one, and goes on when it is put back."""
+    away = path.with_name("away")
+    path.rename(away)
+    assert "missing" == refusal(path, questions(store)[number])
+    assert not path.exists()
+    away.rename(path)
+    assert ["kept"] == titles(store.recent(looking(), limit=9))
+
+
+def test_a_file_that_vanishes_during_a_write(store, path):
+    """A write is not acknowledged when the file lost its name meanwhile."""
+    connector = store._connector
+
+    def write():
+        with connector.writing():
+            path.rename(path.with_name("away"))
+
+    assert "missing" == refusal(path, write)
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_a_file_that_is_replaced(store, path, number):
+    """A store in whose place another one is put says so, and does not touch that one."""
+    other = path.with_name("other.db")
+    with contextlib.closing(SqliteStore.open(other)) as opened:
+        opened.add([new("of the other one")], now=NOW)
+    other.replace(path)
+    assert "replaced" == refusal(path, questions(store)[number])
+    store.close()
+    assert ["of the other one"] == kept(path)
+
+
+def test_an_older_copy_of_itself(store, path):
+    """A copy of the same store that is put back is read, owners and all."""
+    copy = path.with_name("copy.db")
+    store._connector.empty_log()
+    copy.write_bytes(path.read_bytes())
+    store.add([new("later", owner=Owner(user="later"))], now=NOW)
+    copy.replace(path)
+    assert ["kept"] == titles(store.recent(looking(owners=(Owner(), Owner(user="later"))), limit=9))
+    store.add([new("again", owner=Owner(user="again"))], now=NOW)
+    assert [Owner(), Owner(user="again")] == store.owners()
+
+
+def garbage(path, content):
+    path.write_bytes(content)
+    category = refusal(path, lambda: SqliteStore.open(path))
+    assert content == path.read_bytes()
+    return category
+
+
+def test_a_file_that_is_something_else(path, tmp_path):
+    """Garbage, an empty file and another program's database are refused and left as they are."""
+    assert "corrupt" == garbage(path, os.urandom(10_000))
+    assert "corrupt" == garbage(path, b"# Memory\n" * 1000)
+    assert "emptied" == garbage(path, b"")
+    foreign = tmp_path / "foreign.db"
+    with contextlib.closing(apsw.Connection(str(foreign))) as other:
+        other.execute("CREATE TABLE notes (a); INSERT INTO notes VALUES (1)")
+    assert "not_ours" == garbage(path, foreign.read_bytes())
+    assert ["foreign.db", "memory.db"] == sorted(each.name for each in tmp_path.iterdir())
+
+
+def what_is_wrong(path):
+    """Return what a check finds, or why there can be none."""
+    try:
+        with contextlib.closing(SqliteStore.open(path)) as opened:
+            return opened.check()
+    except StoreError as error:
+        return [error.category] if error.category in {"corrupt", "io_error"} else []
+
+
+def test_a_file_that_was_cut(store, path):
+    """A file that lost its end is never read wrongly: opened, asked or checked, it says that it is damaged."""
+    store.add([new(f"number {number}", narrative="text " * 100) for number in range(200)], now=NOW)
+    store.close()
+    os.truncate(path, path.stat().st_size // 2)
+    assert what_is_wrong(path)
+    assert path.exists()
+
+
+def test_a_file_that_is_cut_while_it_is_open(store, path):
+    """An open store whose file becomes nothing says that it is damaged, and makes nothing of it."""
+    store._connector.empty_log()
+    os.truncate(path, 0)
+    with pytest.raises(StoreError) as caught:
+        store.recent(looking(), limit=1)
+    assert caught.value.category in {"corrupt", "emptied", "broken", "io_error"}
+    with pytest.raises(StoreError):
+        store.add([new("more")], now=NOW)
+    store.close()
+    assert "emptied" == refusal(path, lambda: SqliteStore.open(path))
+
+
+def test_a_page_that_is_damaged(store, path):
+    """A page of garbage in the middle is found by the check."""
+    store.add([new(f"number {number}", narrative="text " * 100) for number in range(200)], now=NOW)
+    store.close()
+    pages = path.stat().st_size // 4096
+    with path.open("r+b") as file:
+        for page in range(pages // 2, pages // 2 + 3):
+            file.seek(page * 4096)
+            file.write(os.urandom(4096))
+    assert what_is_wrong(path)
+
+
+def test_a_row_that_is_no_memory(store, path):
+    """What another program wrote into a row is reported as damage."""
+    with store._connector.writing() as connection:
+        connection.execute("UPDATE observations SET facts = '[1', tags = '[]'")
+    assert "corrupt" == refusal(path, lambda: store.recent(looking(), limit=1))
+    with store._connector.writing() as connection:
+        connection.execute("UPDATE observations SET facts = '[]', store = 'attic'")
+    assert [] == store.recent(looking(), limit=1)
+
+
+def test_a_table_that_is_gone(store, path):
+    """A store that another program took a table from says that it is not whole."""
+    with store._connector.writing() as connection:
+        connection.execute("DROP TABLE session_summaries")
+    assert "broken" == refusal(path, lambda: store.summaries(Owner(), limit=1))
+    assert ["kept"] == titles(store.recent(looking(), limit=9))
+
+
+def test_a_check_that_finds_something(store):
+    """What does not fit together is found: counts, versions, labels, embeddings, words."""
+    store.put_vectors(Owner(), "m", [(1, b"v")])
+    store.add([new("more", tags=("t",), related_people=("Ann",))], now=NOW)
+    assert store.fts(looking(), ["more"], 1)
+    with store._connector.writing() as connection:
+        connection.execute("UPDATE owners SET live = 7")
+        connection.execute("UPDATE observations SET version = 99, title = 'another'")
+        connection.execute("UPDATE observation_labels SET created_at = 1 WHERE label = 'tag:t'")
+        connection.execute("UPDATE observation_embeddings SET owner = 9")
+        connection.execute("DELETE FROM unembedded")
+        connection.execute("UPDATE people SET mention_count = 5")
+        connection.execute("UPDATE indexed_words SET last = 99")
+    assert [
+        "1 owners have wrong counts.",
+        "2 memories have versions that do not exist yet.",
+        "1 versions are used twice.",
+        "1 embeddings do not belong to their memories.",
+        "1 labels do not belong to their memories.",
+        "1 memories are neither embedded nor waiting to be embedded, or are both.",
+        "1 word indexes are ahead of the memories.",
+        "1 people have wrong counts.",
+        "The word index does not match the memories.",
+    ] == store.check()
+    with store._connector.alone() as connection:
+        connection.pragma("foreign_keys", 0)
+        connection.execute("DELETE FROM owners")
+    assert "3 rows refer to rows that do not exist." == store.check()[0]
+
+
+def test_a_newer_store(store, path):
+    """A store of a later version is refused and left as it is."""
+    with store._connector.writing() as connection:
+        connection.execute("INSERT INTO schema_version VALUES (99, 0)")
+    store.close()
+    before = path.read_bytes()
+    assert "newer" == refusal(path, lambda: SqliteStore.open(path))
+    assert before == path.read_bytes()
+
+
+DAC_OVERRIDE, DAC_READ_SEARCH = 1, 2
+"""The capabilities by which root passes over the modes of files."""
+
+VERSION_3 = 0x20080522
+
+
+@contextlib.contextmanager
+def without_override():
+    """Take from root, in this thread, what lets it pass over modes: it still owns its files, the project's too."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    header, data = struct.pack("Ii", VERSION_3, 0), ctypes.create_string_buffer(24)
+    assert 0 == libc.capget(header, data)
+    before = data.raw
+    effective, *rest = struct.unpack("6I", before)
+    dropped = effective & ~(1 << DAC_OVERRIDE | 1 << DAC_READ_SEARCH)
+    assert 0 == libc.capset(header, struct.pack("6I", dropped, *rest))
+    try:
+        yield
+    finally:
+        assert 0 == libc.capset(header, before)
+
+
+@pytest.fixture
+def unprivileged():
+    """Give a folder in which nothing is allowed by being root."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        if os.geteuid() != 0:
+            yield folder, contextlib.nullcontext
+            return
+
+        yield folder, without_override
+
+
+@pytest.mark.parametrize(("file_mode", "expected"), [(0o444, {"read_only"}), (0o000, {"cannot_open"})])
+def test_a_file_that_may_not_be_written(unprivileged, file_mode, expected):
+    """A store that may only be read, or not even that, says so."""
+    folder, nobody = unprivileged
+    path = folder / "memory.db"
+    SqliteStore.open(path).close()
+    path.chmod(file_mode)
+    with nobody():
+        category = refusal(path, lambda: SqliteStore.open(path))
+    assert category in expected
+
+
+def test_a_folder_that_may_not_be_written(unprivileged):
+    """Where no file can be made, none is, and the error says where."""
+    folder, nobody = unprivileged
+    folder.chmod(0o555)
+    path = folder / "memory.db"
+    with nobody():
+        assert "cannot_open" == refusal(path, lambda: SqliteStore.open(path))
+    assert [] == list(folder.iterdir())
+
+
+@pytest.mark.parametrize("made_before", [False, True])
+def test_a_home_directory_that_may_only_be_read(unprivileged, tmp_path, made_before):
+    """The project's memories go on beside a database of the person that can be neither made nor written."""
+    folder, nobody = unprivileged
+    path = folder / "memory.db"
+    if made_before:
+        with contextlib.closing(SqliteStore.open(path)) as store:
+            store.add([new("of the person")], now=NOW)
+        path.chmod(0o444)
+    folder.chmod(0o555)
+    personal = PersonalStore(path)
+    with nobody(), contextlib.closing(JointStore(SqliteStore.open(tmp_path / "project.db"), personal)) as store:
+        store.add([new("of the project", scope="project")], now=NOW)
+        with pytest.raises(PersonalStoreError, match="nothing was stored"):
+            store.add([new("refused"), new("with it", scope="project")], now=NOW)
+        assert ["of the project"] == titles(store.recent(looking(), limit=9))
+    assert (None if not made_before else "read_only") == (personal.trouble and personal.trouble.category)
+
+
+def test_a_disk_that_is_full(store, path):
+    """When the file cannot grow, the write fails as a whole, and what was there is whole and can be read."""
+    with store._connector.alone() as connection:
+        pages = connection.pragma("page_count")
+        connection.pragma("max_page_count", pages + 5)
+    many = [new(f"number {number}", narrative=os.urandom(500).hex()) for number in range(50)]
+    assert "disk_full" == refusal(path, lambda: store.add(many, now=NOW))
+    assert ["kept"] == titles(store.recent(looking(), limit=9))
+    assert [] == store.check()
+    with store._connector.alone() as connection:
+        connection.pragma("max_page_count", 2**30)
+    assert 50 == len(store.add(many, now=NOW))
+    assert [] == store.check()
+
+
+def test_a_store_that_is_locked(store, path):
+    """Whoever waits too long for another writer is told; reading goes on meanwhile."""
+    with contextlib.closing(apsw.Connection(str(path))) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with store._connector.alone() as connection:
+            connection.set_busy_timeout(1)
+        assert "locked" == refusal(path, lambda: store.add([new("more")], now=NOW))
+        assert ["kept"] == titles(store.recent(looking(), limit=9))
+        other.execute("ROLLBACK")
+    assert 1 == len(store.add([new("more")], now=NOW))
+
+
+def test_a_store_that_is_closed(store, path):
+    """After closing, every call says so; closing again does nothing."""
+    store.close()
+    store.close()
+    for question in questions(store):
+        assert "closed" == refusal(path, question)
+
+
+def test_a_store_in_a_child_after_a_fork(store, path):
+    """A child process may not use its parent's store, nor disturb it by closing it."""
+    child = os.fork()
+    if child == 0:
+        failed = 1
+        with contextlib.suppress(BaseException):
+            categories = [refusal(path, question) for question in questions(store)]
+            store.close()
+            failed = categories != ["forked"] * 5
+        os._exit(int(failed))
+    assert 0 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert ["kept"] == titles(store.recent(looking(), limit=9))
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from beaver_memory.store.cases.kit import NOW, new
+from beaver_memory.store.sqlite import SqliteStore
+
+store = SqliteStore.open(Path(sys.argv[1]))
+store.add([new("in the log")], now=NOW)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+NO_ROOM = """
+import resource, sys
+from pathlib import Path
+from beaver_memory.store.cases.kit import NOW, new
+from beaver_memory.store.sqlite import SqliteStore
+
+path = Path(sys.argv[1])
+store = SqliteStore.open(path)
+limits = path.stat().st_size, resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+store.add([new("in the log", narrative="long " * 10_000)], now=NOW)
+if sys.argv[2:]:
+    store.close()
+"""
+
+
+@pytest.mark.parametrize("end", [[], ["close"]])
+def test_a_process_ends_where_there_is_no_room(path, end):
+    """A log that the database has no room for stays, with nothing printed, whether the store is closed or not."""
+    SqliteStore.open(path).close()
+    result = subprocess.run(
+        [sys.executable, "-c", NO_ROOM, str(path), *end], check=False, capture_output=True, text=True
+    )
+
+    assert (0, "", "") == (result.returncode, result.stdout, result.stderr)
+    assert path.with_name("memory.db-wal").stat().st_size > 0
+    assert ["in the log"] == kept(path)
+
+
+def test_a_log_without_its_database(path):
+    """A log that a killed process left is taken up; alone, it is refused: it is no part of a new store."""
+    result = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    assert -signal.SIGKILL == result.returncode
+    content = path.read_bytes()
+    path.unlink()
+    assert "left_log" == refusal(path, lambda: SqliteStore.open(path))
+    assert ["memory.db-shm", "memory.db-wal"] == sorted(each.name for each in path.parent.iterdir())
+    path.write_bytes(content)
+    assert ["in the log"] == kept(path)
+
+
+def test_drafts_of_killed_processes(path):
+    """What a process left that was killed while it made the store is swept; a fresh draft is not."""
+    old, fresh = path.with_name(".memory.db.1.tmp"), path.with_name(".memory.db.2.tmp-wal")
+    for draft in (old, fresh):
+        draft.write_bytes(b"x")
+    os.utime(old, (0, 0))
+    SqliteStore.open(path).close()
+    assert [".memory.db.2.tmp-wal", "memory.db"] == sorted(each.name for each in path.parent.iterdir())
+
+
+def test_a_file_system_without_hard_links(path, monkeypatch):
+    """Where files cannot be linked the store is made all the same, and an existing one is left alone."""
+
+    def refuse(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", refuse)
+    with contextlib.closing(SqliteStore.open(path)) as opened:
+        opened.add([new("kept")], now=NOW)
+    make_unless_there_is_a_log(path, read_migrations(PACKAGE))
+    assert ["kept"] == kept(path)
+
+
+SECOND = "ALTER TABLE observations ADD COLUMN mood TEXT"
+
+
+def opened_with(path, scripts):
+    connector = Connector(path, scripts)
+    connector.open()
+    return SqliteStore(connector)
+
+
+def test_a_migration(store, path):
+    """An older store is copied, privately, and then brought forward; both hold what it held."""
+    store.close()
+    first = read_migrations(PACKAGE)
+    with contextlib.closing(opened_with(path, (*first, SECOND))) as opened:
+        opened.add([new("after")], now=NOW)
+        assert ["after", "kept"] == titles(opened.recent(looking(), limit=9))
+    backup = path.with_name(f"memory.db.v{len(first)}.bak")
+    assert ["memory.db", backup.name] == sorted(each.name for each in path.parent.iterdir())
+    assert "0o600" == oct(backup.stat().st_mode & 0o777)
+    assert "newer" == refusal(path, lambda: SqliteStore.open(path))
+    assert ["kept"] == kept(backup)
+
+
+def test_a_migration_by_another_process(store, path):
+    """What another process has brought forward meanwhile does not take the place of the copy of what was before."""
+    store.close()
+    first = read_migrations(PACKAGE)
+    with contextlib.closing(opened_with(path, (*first, SECOND))) as opened:
+        opened.add([new("after")], now=NOW)
+    with contextlib.closing(apsw.Connection(str(path))) as connection:
+        backup = back_up(connection, path, len(first))
+    assert ["kept"] == kept(backup)
+    assert ["memory.db", backup.name] == sorted(each.name for each in path.parent.iterdir())
+
+
+def test_a_migration_that_fails(store, path):
+    """A script that fails is undone as a whole; the store is as it was, and so is its copy."""
+    store.close()
+    scripts = (*read_migrations(PACKAGE), SECOND, "CREATE TABLE x (a); SELECT nonsense FROM nowhere")
+    assert "not_migrated" == refusal(path, lambda: opened_with(path, scripts))
+    assert ["kept"] == kept(path)
+    assert ["kept"] == kept(path.with_name(f"memory.db.v{len(read_migrations(PACKAGE))}.bak"))
+
+
+def test_readers_are_bounded_and_closed(store):
+    """However many threads read, a few connections serve them; closing closes those too."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(4 * MOST_READERS) as threads:
+        found = list(threads.map(lambda _: titles(store.recent(looking(), limit=1)), range(500)))
+    assert [["kept"]] * 500 == found
+    idle = store._connector._readers._idle
+    assert 1 <= len(idle) <= MOST_READERS
+    reader = idle[0]
+    store.close()
+    with pytest.raises(apsw.ConnectionClosedError):
+        reader.execute("SELECT 1")
+
+
+def test_closing_while_somebody_reads(store, path):
+    """A question that is under way is answered; its connection is closed afterwards."""
+    with store._connector.reading() as reader:
+        store.close()
+        assert 1 == reader.execute("SELECT count(*) FROM observations").get
+    with pytest.raises(apsw.ConnectionClosedError):
+        reader.execute("SELECT 1")
+    assert "closed" == refusal(path, lambda: store.recent(looking(), limit=1))

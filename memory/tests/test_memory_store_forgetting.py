@@ -1,0 +1,96 @@
+"""What is forgotten is gone from the files, byte by byte."""
+
+import contextlib
+import random
+import string
+
+import pytest
+
+from beaver_memory.records import Owner
+from beaver_memory.store.cases.kit import NOW, looking, new
+from beaver_memory.store.protocol import Analysed
+from beaver_memory.store.sqlite import SqliteStore
+
+
+def canary(chance):
+    return "".join(chance.choices(string.ascii_lowercase, k=16))
+
+
+def loaded(chance, words):
+    """Return a memory that says a secret in every field."""
+    filler = " ".join(chance.choices(words, k=chance.randrange(5, 300)))
+    secret = {name: canary(chance) for name in ("narrative", "summary", "project", "session", "agent", "speaker")}
+    secret |= {name: canary(chance) for name in ("source", "origin", "type")}
+    lists = {name: (canary(chance), canary(chance)) for name in ("facts", "tags", "keywords", "related_people")}
+    title, terms, path = f"{canary(chance)} {filler}", canary(chance), f"{canary(chance)}/{canary(chance)}"
+    memory = new(title, **(secret | {"narrative": f"{secret['narrative']} {filler}"}), **lists, related_files=(path,))
+    texts = [*secret.values(), *(text for each in lists.values() for text in each), *path.split("/"), terms]
+    texts.append(title.split(maxsplit=1)[0])
+    return Analysed(memory=memory.memory, terms=terms.encode(), length=1), texts
+
+
+def content(folder):
+    """Return all bytes of the store's files."""
+    return b"".join(path.read_bytes() for path in sorted(folder.iterdir()) if not path.name.endswith("-shm"))
+
+
+@pytest.mark.parametrize("indexed", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(("seed", "count"), [(1, 1), (2, 30), (3, 300)])
+def test_nothing_of_it_is_left(tmp_path, seed, count, indexed):
+    """However far the word index has come: texts, terms, tags, names, embeddings and earlier versions of what is forgotten are in no file any more."""
+    chance = random.Random(seed)
+    words = [canary(chance)[:8] for _ in range(2000)]
+    with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as store:
+        made = [loaded(chance, words) for _ in range(count)]
+        ids = []
+        for place, (item, _) in enumerate(made):
+            ids += store.add([item], now=NOW)
+            if place == round(indexed * count) - 1:
+                assert [] == store.fts(looking(), ["nothing"], 1)
+        secrets = dict(zip(ids, (texts for _, texts in made), strict=True))
+        for id_ in ids:
+            vector, title = canary(chance), canary(chance)
+            store.put_vectors(Owner(), "m", [(id_, vector.encode())])
+            changed = {"title": title, "terms": title.encode(), "length": 1}
+            store.change(id_, looking(), event="UPDATE", now=NOW, **changed)
+            store.put_vectors(Owner(), "m", [(id_, vector.encode() * 2)])
+            secrets[id_] += [vector, title]
+        before = content(tmp_path)
+        gone = chance.sample(ids, max(count // 3, 1))
+        for start in range(0, len(gone), 7):
+            store.forget(gone[start : start + 7], looking(), now=NOW)
+        after = content(tmp_path)
+        assert [] == store.check()
+        known = {memory.id: memory.facts for memory in store.get(ids, looking())}
+    # The bytes would have shown it.
+    assert all(any(secret.encode() in before for secret in secrets[id_]) for id_ in gone)
+    left = [secret for id_ in gone for secret in secrets[id_] if secret.encode() in after]
+    assert [] == left
+    stems = [secret for id_ in gone for secret in secrets[id_] if secret[:12].encode() in after]
+    assert [] == stems
+    assert {*ids} - {*gone} == known.keys()
+    assert all({*facts} <= {*secrets[id_]} for id_, facts in known.items())
+
+
+def test_that_it_was_forgotten_is_known(tmp_path):
+    """The file still tells that a memory was forgotten, when, and what happened to it, without content."""
+    with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as store:
+        (id_,) = store.add([new("secret", tags=("t",))], now=NOW)
+        store.change(id_, looking(), event="PIN", now=NOW, pinned=True)
+        store.forget([id_], looking(), now=NOW)
+        with store._connector.reading() as connection:
+            entries = connection.execute("SELECT event, old, new FROM observation_history ORDER BY id").fetchall()
+        assert [("PIN", "{}", "{}"), ("FORGET", "{}", "{}")] == entries
+        assert 1 == store.stats()["forgotten"]
+
+
+def test_a_log_that_somebody_reads(tmp_path):
+    """While another reader holds the log, forgetting succeeds; the next one to forget empties it."""
+    with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as store:
+        first, second = store.add([new("qqqqqqqqqqqq"), new("zzzzzzzzzzzz")], now=NOW)
+        with store._connector.reading() as reader:
+            assert 2 == reader.execute("SELECT count(*) FROM observations").get
+            assert [first] == store.forget([first], looking(), now=NOW)
+            assert [second] == [memory.id for memory in store.recent(looking(), limit=9)]
+        assert [second] == store.forget([second], looking(), now=NOW)
+        assert (False, False) == (b"qqqqqqq" in content(tmp_path), b"zzzzzzz" in content(tmp_path))

@@ -1,0 +1,54 @@
+"""The database of a project and that of the person as one store: what every store must do, and which one holds what."""
+
+import contextlib
+
+import attrs
+import pytest
+
+from beaver_memory.store.cases import indexing
+from beaver_memory.store.conformance import STORE_CASES
+from beaver_memory.store.joint import PERSONAL_IDS, JointStore
+from beaver_memory.store.personal import PersonalStore
+from beaver_memory.store.sqlite import SqliteStore
+
+OF_INDEXES = {check.__name__ for check in indexing.CASES}
+CASES = [case for case in STORE_CASES if case.name not in OF_INDEXES]
+
+
+class Asked(JointStore):
+    """Answers what an index asks as well: of the person's database, where the memories of the suite are."""
+
+    def __init__(self, folder):
+        self.person = PersonalStore(folder / "person.db")
+        super().__init__(SqliteStore.open(folder / "project.db"), self.person)
+
+    def last_version(self, owner):
+        return self.person.made().last_version(owner)
+
+    def last_vector(self, owner, model):
+        return self.person.made().last_vector(owner, model)
+
+    def changed(self, owner, after, *, limit):
+        return [shown(row) for row in self.person.made().changed(owner, after, limit=limit)]
+
+    def vectors(self, owner, model, after, *, limit):
+        return [shown(row) for row in self.person.made().vectors(owner, model, after, limit=limit)]
+
+    def unembedded(self, owner, model, *, limit):
+        return [(PERSONAL_IDS + id_, text) for id_, text in self.person.made().unembedded(owner, model, limit=limit)]
+
+    def put_vectors(self, owner, model, vectors):
+        self.person.made().put_vectors(owner, model, [(id_ - PERSONAL_IDS, data) for id_, data in vectors])
+
+
+def shown(row):
+    return attrs.evolve(row, id=PERSONAL_IDS + row.id)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_two_databases_conform(case, tmp_path):
+    """Each case of the suite that is not about indexes holds, and leaves two databases that are whole."""
+    case.run(lambda: Asked(tmp_path))
+
+    with contextlib.closing(Asked(tmp_path)) as store:
+        assert [] == store.check()

@@ -1,0 +1,169 @@
+"""A store whose terms another analyser has made: made anew, gone on with, or refused; never mixed."""
+
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+
+import apsw
+import pytest
+
+from beaver_memory.engine import DATABASE, MemoryEngine
+from beaver_memory.errors import StoreError
+from beaver_memory.filters import Filters
+from beaver_memory.query import Query
+from beaver_memory.records import NewMemory
+from beaver_memory.search.terms import ANALYSER
+from beaver_memory.store import rebuild_terms as reanalysing
+from beaver_memory.store.cases.analysers import analysed_by
+from beaver_memory.store.cases.kit import NOW, new
+from beaver_memory.store.connections import Connector
+from beaver_memory.store.preparation import PACKAGE
+from beaver_memory.store.sqlite import SqliteStore
+from beaver_toolkit.sqlite.migrations import read_migrations
+
+SEEN = Filters(now=datetime(2027, 1, 1, tzinfo=UTC))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "memories"
+
+
+def done_by_hand(folder, *statements):
+    """Do something to a database that no version of ours does."""
+    with contextlib.closing(apsw.Connection(str(folder / DATABASE))) as connection:
+        found = [connection.execute(each).get for each in statements]
+    return found[-1]
+
+
+def fact(folder):
+    return done_by_hand(folder, "SELECT value FROM store_facts WHERE name = 'analyser'")
+
+
+def found(folder, text):
+    """Return what the engine finds, opened anew."""
+    with MemoryEngine.open(folder) as engine:
+        return sorted(hit.memory.title for hit in engine.search(Query(text=text, filters=SEEN)).hits)
+
+
+def test_a_store_of_the_first_version(folder):
+    """A store from before the fact was kept, with terms that mean nothing today, is copied and is searched as any."""
+    folder.mkdir()
+    first = Connector(folder / DATABASE, read_migrations(PACKAGE)[:1])
+    first.open()
+    with contextlib.closing(SqliteStore(first)) as store:
+        store.add([new("Ann sold the piano."), new("Ben likes tea.")], now=NOW)
+    done_by_hand(
+        folder, "INSERT INTO session_summaries VALUES (1, 's', 'r', 'o', '[]', '[]', 3, 0)"
+    )  # fmt: skip
+    assert ["Ann sold the piano."] == found(folder, "who sells a piano?")
+    assert ANALYSER == fact(folder)
+    assert (folder / f"{DATABASE}.v1.bak").exists()
+    summary = "SELECT agent || '|' || session || '|' || outcome FROM session_summaries"
+    assert "|s|o" == done_by_hand(folder, summary)
+
+
+def test_a_saved_index_of_an_older_analyser(folder):
+    """What was saved of the older terms is not searched."""
+    with MemoryEngine.open(folder) as engine:
+        engine.add(NewMemory(title="Ann sold the piano."))
+        engine.search(Query(text="piano", filters=SEEN))
+        engine.reindex()
+    done_by_hand(
+        folder,
+        "UPDATE store_facts SET value = '2' WHERE name = 'analyser'",
+        "UPDATE observations SET terms = x'0000', length = 0",
+    )
+    with MemoryEngine.open(folder) as engine:
+        assert 1 == engine.reindex()
+    assert ["Ann sold the piano."] == found(folder, "piano")
+
+
+def test_it_goes_on_where_it_ended(folder, monkeypatch):
+    """Ended half-way, it is gone on with by the next one; nothing is searched before it is done."""
+    monkeypatch.setattr(reanalysing, "AT_ONCE", 2)
+    made = []
+
+    def analyse(memory):
+        if len(made) == 5:
+            raise KeyboardInterrupt
+        made.append(memory.id)
+        return analysed_by(7)
+
+    folder.mkdir()
+    with contextlib.closing(SqliteStore.open(folder / DATABASE)) as store:
+        store.add([new(f"m{number}") for number in range(8)], now=NOW)
+        with pytest.raises(KeyboardInterrupt):
+            store.settle(7, analyse)
+        assert "7:4" == fact(folder)
+        with pytest.raises(StoreError, match="restart the process"):
+            store.add([new("more")], now=NOW)
+    rest = []
+    with contextlib.closing(SqliteStore.open(folder / DATABASE)) as store:
+        store.settle(7, lambda memory: rest.append(memory.id) or analysed_by(7))
+        assert [b"by 7"] * 8 == [row.terms for row in store.changed(SEEN.owners[0], 0, limit=9)]
+    assert ([1, 2, 3, 4, 5], [5, 6, 7, 8], "7") == (made, rest, fact(folder))
+
+
+def test_an_even_newer_one_begins_anew(folder, monkeypatch):
+    """What an analyser has done half-way is done again by one that is newer still."""
+    monkeypatch.setattr(reanalysing, "AT_ONCE", 2)
+    folder.mkdir()
+    with contextlib.closing(SqliteStore.open(folder / DATABASE)) as store:
+        store.add([new(f"m{number}") for number in range(3)], now=NOW)
+        done_by_hand(folder, "UPDATE store_facts SET value = '7:2' WHERE name = 'analyser'")
+        store.settle(8, lambda _: analysed_by(8))
+        assert [b"by 8"] * 3 == [row.terms for row in store.changed(SEEN.owners[0], 0, limit=9)]
+
+
+def test_somebody_else_was_faster(folder):
+    """Where another process has finished meanwhile, nothing is done again."""
+    folder.mkdir()
+    connector = Connector(folder / DATABASE)
+    connector.open()
+    with contextlib.closing(SqliteStore(connector)) as store:
+        store.settle(7, lambda _: analysed_by(7))
+        store.add([new("kept")], now=NOW)
+        with connector.writing() as connection:
+            assert "" == reanalysing.step(connection, 7, lambda _: analysed_by(7))
+            assert "newer" == reanalysing.step(connection, 6, lambda _: analysed_by(6))
+        assert [b"kept"] == [row.terms for row in store.changed(SEEN.owners[0], 0, limit=9)]
+
+
+def test_a_newer_store_is_refused(folder):
+    """The engine says what to do with a store of a newer analyser, and leaves it as it is."""
+    with MemoryEngine.open(folder) as engine:
+        engine.add(NewMemory(title="tea"))
+    done_by_hand(folder, "UPDATE store_facts SET value = '99' WHERE name = 'analyser'")
+    with pytest.raises(StoreError, match=r"was written by a newer version of Beaver Hooks; update this one\.$"):
+        MemoryEngine.open(folder)
+    assert "99" == fact(folder)
+
+
+@pytest.mark.parametrize(
+    "change", ["DELETE FROM store_facts WHERE name = 'analyser'", "UPDATE store_facts SET value = 'x'"]
+)
+def test_a_fact_that_tells_nothing(folder, change):
+    """A store that does not say whose terms it has is damaged."""
+    MemoryEngine.open(folder).close()
+    done_by_hand(folder, change)
+    with pytest.raises(StoreError, match="is damaged"):
+        MemoryEngine.open(folder)
+
+
+def test_several_at_once(folder, monkeypatch):
+    """Whoever opens the store meanwhile helps; none of them goes on before all is done, and nothing is done twice."""
+    monkeypatch.setattr(reanalysing, "AT_ONCE", 3)
+    folder.mkdir()
+    with contextlib.closing(SqliteStore.open(folder / DATABASE)) as store:
+        ids = store.add([new(f"m{number}") for number in range(20)], now=NOW)
+    made = []
+
+    def settled(_):
+        with contextlib.closing(SqliteStore.open(folder / DATABASE)) as each:
+            each.settle(7, lambda memory: made.append(memory.id) or analysed_by(7))
+            return {row.terms for row in each.changed(SEEN.owners[0], 0, limit=99)}
+
+    with ThreadPoolExecutor(4) as threads:
+        assert [{b"by 7"}] * 4 == list(threads.map(settled, range(4)))
+    assert ids == sorted(made)

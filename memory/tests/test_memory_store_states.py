@@ -1,0 +1,153 @@
+"""The store against a dictionary: whatever is done in whatever order, both hold the same."""
+
+import contextlib
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+
+import attrs
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
+
+from beaver_memory.records import Owner
+from beaver_memory.store.cases.kit import NOW, as_stored, looking, new
+from beaver_memory.store.cases.reference import may_be_seen
+from beaver_memory.store.sqlite import SqliteStore
+
+OWNERS = (Owner(user="a"), Owner(user="b"))
+TITLES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=20).filter(
+    lambda text: text.strip()
+)
+TAGS = st.lists(st.sampled_from(["x", "y", "z"]), max_size=3).map(tuple)
+ITEMS = st.builds(
+    new,
+    TITLES,
+    at=st.integers(-50, 50),
+    owner=st.sampled_from(OWNERS),
+    store=st.sampled_from(["private", "shared", "social"]),
+    tags=TAGS,
+    related_people=st.lists(st.sampled_from(["Ann", "ANN", "Bob"]), max_size=2),
+    related_files=st.lists(st.sampled_from(["a/b", "a/c", "/a"]), max_size=2),
+    expires_at=st.none() | st.integers(1, 100).map(lambda hours: NOW + timedelta(hours=hours)),
+)
+VIEWS = st.builds(
+    looking,
+    owners=st.sampled_from([(), OWNERS[:1], OWNERS]),
+    stores=st.lists(st.sampled_from(["private", "shared", "social"])),
+    tags=TAGS,
+    people=st.sampled_from([(), ("ann",), ("bob", "ann")]),
+    file=st.sampled_from(["", "a", "a/b", "/"]),
+    now=st.integers(1, 60).map(lambda hours: NOW + timedelta(hours=hours)),
+)
+
+
+class Stores(RuleBasedStateMachine):
+    """Adds, changes, forgets and asks; reopens now and then; an index follows it all."""
+
+    ids = Bundle("ids")
+
+    def __init__(self):
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "memory.db"
+        self.store = SqliteStore.open(self.path)
+        self.model, self.vectors, self.version, self.index = {}, {}, dict.fromkeys(OWNERS, 0), {}
+
+    def teardown(self):
+        problems = self.store.check()
+        self.store.close()
+        self.folder.cleanup()
+        assert [] == problems
+
+    @rule(target=ids, items=st.lists(ITEMS, max_size=4))
+    def add(self, items):
+        ids = self.store.add(items, now=NOW)
+        assert not {*ids} & self.model.keys()
+        self.model |= {id_: as_stored(item.memory, id_) for id_, item in zip(ids, items, strict=True)}
+        return multiple(*ids)
+
+    @rule(id_=ids, view=VIEWS, tags=TAGS, pinned=st.booleans(), at=st.none() | st.integers(-50, 50))
+    def change(self, id_, view, tags, pinned, at):
+        old = self.model[id_]
+        fields = {"tags": tags, "pinned": pinned}
+        if at is not None:
+            fields["created_at"] = NOW + timedelta(minutes=at)
+        wanted = None
+        if may_be_seen(old, view):
+            wanted = attrs.evolve(old, **fields)
+            if wanted != old:
+                wanted = attrs.evolve(wanted, updated_at=view.now)
+            self.model[id_] = wanted
+        assert wanted == self.store.change(id_, view, event="UPDATE", now=view.now, **fields)
+
+    @rule(ids_=st.lists(ids, max_size=3), view=VIEWS)
+    def forget(self, ids_, view):
+        gone = [id_ for id_ in dict.fromkeys(ids_) if may_be_seen(self.model[id_], view)]
+        assert gone == self.store.forget(ids_, view, now=view.now)
+        for id_ in gone:
+            self.model[id_] = attrs.evolve(self.model[id_], deleted_at=view.now)
+            self.vectors.pop(id_, None)
+
+    @rule(id_=ids, owner=st.sampled_from(OWNERS), data=st.binary(min_size=1, max_size=4))
+    def embed(self, id_, owner, data):
+        self.store.put_vectors(owner, "m", [(id_, data)])
+        if self.model[id_].owner == owner and self.model[id_].deleted_at is None:
+            self.vectors[id_] = data
+
+    @rule(view=VIEWS)
+    def words(self, view):
+        self.store.fts(view, ["a"], 9)
+
+    @rule(view=VIEWS, limit=st.integers(0, 5))
+    def recent(self, view, limit):
+        wanted = [memory for memory in self.model.values() if may_be_seen(memory, view)]
+        wanted.sort(key=lambda memory: (memory.created_at, memory.id), reverse=True)
+        assert wanted[:limit] == self.store.recent(view, limit=limit)
+
+    @rule(view=VIEWS, ids_=st.lists(ids, max_size=5))
+    def get(self, view, ids_):
+        wanted = [self.model[id_] for id_ in dict.fromkeys(ids_) if may_be_seen(self.model[id_], view)]
+        assert wanted == self.store.get(ids_, view)
+
+    @rule()
+    def reopen(self):
+        self.store.close()
+        self.store = SqliteStore.open(self.path)
+
+    @rule(owner=st.sampled_from(OWNERS), limit=st.integers(1, 3))
+    def catch_up(self, owner, limit):
+        while rows := self.store.changed(owner, self.version[owner], limit=limit):
+            assert all(row.version > self.version[owner] for row in rows)
+            self.version[owner] = rows[-1].version
+            self.index |= {row.id: row for row in rows}
+        assert self.version[owner] == self.store.last_version(owner)
+        live = {id_ for id_, memory in self.model.items() if memory.owner == owner and memory.deleted_at is None}
+        known = {id_ for id_, row in self.index.items() if not row.gone and self.model[id_].owner == owner}
+        assert live == known
+        for id_ in live:
+            tags = {label for label in self.index[id_].labels if label.startswith("tag:")}
+            assert {f"tag:{tag}" for tag in self.model[id_].tags} == tags
+
+    @invariant()
+    def numbers(self):
+        live = [memory for memory in self.model.values() if memory.deleted_at is None]
+        counts = {owner: sum(memory.owner == owner for memory in live) for owner in OWNERS}
+        assert counts == {owner: self.store.count(owner) for owner in OWNERS}
+        vectors = {row.id: row.data for owner in OWNERS for row in self.store.vectors(owner, "m", 0, limit=999)}
+        assert self.vectors == vectors
+
+
+class TestStores(Stores.TestCase):
+    """Runs the machine."""
+
+    settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+
+
+def test_the_machine_asks_real_questions(tmp_path):
+    """The reference that the machine trusts hides what the store hides."""
+    with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as store:
+        item = new("x", store="social")
+        (id_,) = store.add([item], now=NOW)
+        (memory,) = store.get([id_], looking())
+        assert (True, False) == (may_be_seen(memory, looking()), may_be_seen(memory, looking(stores=("shared",))))

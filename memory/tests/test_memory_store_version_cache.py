@@ -1,0 +1,71 @@
+"""The versions that are remembered are those of the store."""
+
+import contextlib
+import itertools
+import subprocess
+import sys
+
+import pytest
+
+from beaver_memory.records import Owner
+from beaver_memory.store import version_cache as standing
+from beaver_memory.store.cases.kit import NOW, looking, new
+from beaver_memory.store.sqlite import SqliteStore
+
+OTHERS = [Owner(user=f"u{number}") for number in range(7)]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "memory.db"
+
+
+@pytest.fixture
+def store(path):
+    with contextlib.closing(SqliteStore.open(path)) as store:
+        yield store
+
+
+def test_each_change_is_seen(store):
+    """Whatever is written, by this process too, is seen by whoever asks next: an owner's first memory as well."""
+    seen = [store.versions([Owner()], "m")]
+    (id_,) = store.add([new("one")], now=NOW)
+    seen.append(store.versions([Owner()], "m"))
+    store.put_vectors(Owner(), "m", [(id_, b"vector")])
+    seen.append(store.versions([Owner()], "m"))
+    store.forget([id_], looking(), now=NOW)
+    seen.append(store.versions([Owner()], "m"))
+
+    assert [(0, 0)] == seen[0]
+    assert [True] * 3 == [after != before for before, after in itertools.pairwise(seen)]
+    assert seen[-1] == store.versions([Owner()], "m")
+
+
+def test_another_process_is_seen(store, path):
+    """What another process has written meanwhile is seen."""
+    before = store.versions([Owner()])
+    code = (
+        "import sys; from beaver_memory.engine import MemoryEngine;"
+        "from beaver_memory.records import NewMemory;"
+        "engine = MemoryEngine.open(sys.argv[1]); engine.add(NewMemory(title='of another process')); engine.close()"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path.parent)], check=True)
+
+    assert before != store.versions([Owner()])
+
+
+def test_it_is_asked_once(store, monkeypatch):
+    """While nobody writes the tables are read once for each that is asked for, and not more is remembered than that."""
+    asked = []
+    real = standing._versions
+    monkeypatch.setattr(standing, "_versions", lambda *args: (asked.append(args[2]), real(*args))[1])
+    monkeypatch.setattr(standing, "MOST_KNOWN", 3)
+    for _ in range(2):
+        for owner in OTHERS[:3]:
+            store.versions([owner])
+    assert [[owner] for owner in OTHERS[:3]] == asked
+    for owner in OTHERS:
+        store.versions([owner])
+
+    assert [[(0, 0)]] * 7 == [store.versions([owner]) for owner in OTHERS]
+    assert 3 >= max(len(known) for _, known in store._standing._known.values())

@@ -1,0 +1,178 @@
+"""The plain word search, and the ways that questions take through the file."""
+
+import contextlib
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from beaver_memory.records import Owner
+from beaver_memory.store import inserts as writing
+from beaver_memory.store import reads as reading
+from beaver_memory.store import sqlite
+from beaver_memory.store import upsert as remembering
+from beaver_memory.store.cases.filtering import FILTERS
+from beaver_memory.store.cases.kit import NOW, looking, new
+from beaver_memory.store.sql_filters import conditions
+from beaver_memory.store.sqlite import SqliteStore
+
+
+@pytest.fixture
+def store(tmp_path):
+    with contextlib.closing(SqliteStore.open(tmp_path / "memory.db")) as opened:
+        yield opened
+
+
+def found(store, *terms, limit=9, **filters):
+    return [id_ for id_, _ in store.fts(looking(**filters), terms, limit)]
+
+
+def test_words_of_every_field(store):
+    """Title, narrative, facts, tags, keywords and people are found, by stems and without accents."""
+    fields = {
+        "narrative": "running",
+        "facts": ("first\nsecond", r"C:\new"),
+        "tags": ("tagged",),
+        "keywords": ("keyword",),
+        "related_people": ("Zoë",),
+        "summary": "unseen",
+    }
+    (id_,) = store.add([new("Cafés", **fields)], now=NOW)
+    for word in ("cafe", "runs", "second", "new", "C", "tag", "keywords", "zoe", "ZOË"):
+        assert [id_] == found(store, word)
+    for word in ("unseen", "nsecond", "", "zo"):
+        assert [] == found(store, word)
+
+
+def test_best_first(store):
+    """A rare word outweighs a common one; scores are positive and fall; the limit holds."""
+    ids = store.add([new(f"common number{number}") for number in range(20)], now=NOW)
+    hits = store.fts(looking(), ["common", "number7"], 5)
+    assert ids[7] == hits[0][0]
+    scores = [score for _, score in hits]
+    assert sorted(scores, reverse=True) == scores
+    assert all(score > 0 for score in scores)
+    assert 5 == len(hits)
+    assert [] == store.fts(looking(), ["common"], 0)
+    assert [] == store.fts(looking(), [], 5)
+
+
+def test_the_index_follows(store):
+    """A change is found by its new words, what is forgotten by none."""
+    first, second = store.add([new("alpha", tags=("beta",)), new("alpha")], now=NOW)
+    store.change(first, looking(), event="UPDATE", now=NOW, title="gamma", terms=b"g", length=1)
+    store.change(first, looking(), event="UPDATE", now=NOW, tags=("delta",))
+    assert ([second], [first], [], [first]) == tuple(found(store, word) for word in ("alpha", "gamma", "beta", "delta"))
+    store.forget([first], looking(), now=NOW)
+    assert ([], []) == (found(store, "gamma"), found(store, "delta"))
+    assert [] == store.check()
+
+
+def test_the_index_catches_up_in_parts(store, monkeypatch):
+    """What was added since the index was last asked is found, changed and forgotten as it should be; a lag is whole."""
+    monkeypatch.setattr(writing, "WORDS_AT_ONCE", 2)
+    first, second, third = store.add([new("alpha one"), new("alpha two"), new("alpha three")], now=NOW)
+    store.change(first, looking(), event="UPDATE", now=NOW, title="beta", terms=b"b", length=1)
+    store.forget([second], looking(), now=NOW)
+    assert [] == store.check()
+    assert ([third], [first]) == (found(store, "alpha"), found(store, "beta"))
+    fourth, fifth = store.add([new("alpha four"), new("alpha five")], now=NOW)
+    store.change(third, looking(), event="UPDATE", now=NOW, title="gamma", terms=b"g", length=1)
+    store.forget([first, fourth], looking(), now=NOW)
+    assert [] == store.check()
+    assert ([fifth], [], [third]) == tuple(found(store, word) for word in ("alpha", "beta", "gamma"))
+    assert [] == store.check()
+
+
+def test_filters_hold_in_the_search(store):
+    """What may not be seen is not found, and takes no place from what may."""
+    hidden = [new("word word word", owner=Owner(user="x")) for _ in range(10)]
+    (*_, seen, social) = store.add([*hidden, new("word and more"), new("word", store="social", tags=("t",))], now=NOW)
+    assert {seen, social} == {*found(store, "word", limit=2)}
+    assert [social] == found(store, "word", stores=("social",))
+    assert [social] == found(store, "word", tags=("t",))
+    assert [] == found(store, "word", owners=())
+    assert [] == found(store, "word", stores=())
+
+
+OPERATORS = (
+    "NEAR",
+    "AND",
+    "OR",
+    "NOT",
+    '"',
+    "'",
+    "*",
+    "-",
+    "^",
+    "(",
+    ")",
+    "{",
+    "}",
+    ":",
+    "+",
+    "title:",
+    "\0",
+    "\ud800",
+)
+TERMS = st.lists(st.one_of(st.text(), st.sampled_from(OPERATORS), st.lists(st.sampled_from(OPERATORS)).map("".join)))
+
+
+@settings(max_examples=1000, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(terms=TERMS)
+def test_no_term_is_an_error(store, terms):
+    """Whatever is asked for, nothing raises."""
+    if not store.count(Owner()):
+        store.add([new("NEAR title OR and not é")], now=NOW)
+    assert store.fts(looking(), terms, 5) is not None
+
+
+def test_a_word_of_a_megabyte_and_a_thousand_words(store):
+    """Very long and very many terms cost little and raise nothing."""
+    (id_,) = store.add([new("word")], now=NOW)
+    assert [] == found(store, "x" * 1_000_000)
+    assert [] == found(store, '"' * 1_000_000)
+    assert [id_] == found(store, "word", *(f"w{number}" for number in range(1000)))
+
+
+@pytest.fixture
+def plan(store):
+    items = [new(f"m{number}", owner=Owner(user=f"u{number % 9}"), tags=("a",)) for number in range(900)]
+    store.add(items, now=NOW)
+
+    def explained(sql, params):
+        with store._connector.reading() as connection:
+            rows = connection.execute(f"EXPLAIN QUERY PLAN {sql}", params).fetchall()
+        return [row[3] for row in rows]
+
+    return explained
+
+
+def is_fast(steps):
+    """Return whether a plan looks at no whole table and sorts nothing."""
+    whole = [step for step in steps if step.startswith("SCAN") and "json_each" not in step and "VIRTUAL" not in step]
+    return not whole and not any("TEMP B-TREE" in step for step in steps)
+
+
+@pytest.mark.parametrize("fields", [fields for fields in FILTERS if fields != {"stores": ()}], ids=str)
+@pytest.mark.parametrize("bound", [None, ("<", 5, 5), (">", 5, 5)], ids=str)
+def test_recent_and_timeline_follow_an_index(plan, fields, bound):
+    """Whatever the filters, the newest memories and the neighbours in time are read in order, without sorting."""
+    which = conditions(looking(**({"now": NOW + timedelta(hours=1)} | fields)))
+    for sql, params in reading._walks([3], which, bound):
+        steps = plan(sql, (*params, 5))
+        assert is_fast(steps), steps
+        begin = "l USING PRIMARY KEY (owner=? AND label=?" if which.ways else "observations_by_time (owner=?"
+        assert begin in steps[0]
+        if bound:
+            assert "created_at" in steps[0]
+
+
+def test_the_other_questions_follow_an_index(plan):
+    """Memories by id, changes, the last version and the same memory are found by an index."""
+    among = reading._AMONG.format(columns="o.title", owners="?", conditions=conditions(looking()).sql)
+    assert "SEARCH o USING INTEGER PRIMARY KEY (rowid=?)" in plan(among, ("[1]", 3, *conditions(looking()).params))
+    same = remembering._SAME, remembering._key(new("m3").memory, 3, NOW)
+    for sql, params in ((sqlite._CHANGED, (3, 5, 5)), (sqlite._LAST, (3,)), same):
+        assert is_fast(plan(sql, params)), sql

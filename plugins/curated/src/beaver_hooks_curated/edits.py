@@ -1,0 +1,256 @@
+"""Edits entries: add, replace, remove, one or several at once, all or nothing. Pure."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+import attrs
+from attrs import field
+
+from beaver_hooks_curated.entries import DELIMITER, MOST_ENTRIES, Entries, Page, handle, holds_delimiter, size
+from beaver_hooks_curated.errors import EditRefused
+from beaver_hooks_curated.threat_scan import clean, scan
+
+T = TypeVar("T")
+
+ACTIONS = ("add", "replace", "remove")
+HEADROOM = 10
+"""A tenth of the limit is freed when the oldest entries make room, so that not every addition evicts."""
+
+
+@attrs.frozen(kw_only=True)
+class Operation:
+    """One step of an edit.
+
+    Attributes:
+        exact: `old_text` is a whole entry and fits nothing else.
+    """
+
+    action: str
+    content: str | None = field(default=None, repr=False)
+    old_text: str | None = field(default=None, repr=False)
+    exact: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class Edit:
+    """What an edit comes to.
+
+    Attributes:
+        entries: the final state.
+        replaced: what was replaced, with the number of the operation, from 1.
+        removed: what was removed, likewise.
+        added: how many entries are new.
+        duplicates: how many additions were there already.
+        evicted: what made room, the oldest first.
+    """
+
+    entries: Entries = field(repr=False)
+    replaced: tuple[tuple[int, str], ...] = field(default=(), repr=False)
+    removed: tuple[tuple[int, str], ...] = field(default=(), repr=False)
+    added: int = 0
+    duplicates: int = 0
+    evicted: Entries = field(default=(), repr=False)
+
+
+def prepare(operations: Sequence[Operation]) -> tuple[Operation, ...]:
+    """Return the operations with their contents cleaned, or raise what is wrong with them by themselves.
+
+    Raises:
+        EditRefused: something is missing, holds the delimiter, or looks like a threat.
+    """
+    return tuple(_named(number, len(operations), each, _prepared) for number, each in enumerate(operations, 1))
+
+
+def apply(page: Page, operations: Sequence[Operation], *, archive: bool = False, batch: bool | None = None) -> Edit:
+    """Return what the prepared operations make of the page. The limit is judged on the final state only.
+
+    Args:
+        page: what is there.
+        operations: what to do, in order.
+        archive: let the oldest entries make room instead of refusing.
+        batch: the operations came as a list; several always do.
+
+    Raises:
+        EditRefused: an operation fits nothing or too much, takes what only a person may, the result does not fit, or a
+            batch would leave nothing.
+    """
+    bench = _Bench(page)
+    for number, each in enumerate(operations, 1):
+        _named(number, len(operations), each, partial(bench.do, number))
+    if (batch or len(operations) > 1) and page.entries and not bench.entries:
+        raise EditRefused(
+            "This batch would remove all entries; remove the last entry in a call of its own.", kind="emptied"
+        )
+    evicted = _make_room(page, bench) if archive else ()
+    _check_size(page, bench.entries)
+    return bench.edit(evicted)
+
+
+def find(entries: Sequence[str], operation: Operation) -> int:
+    """Return where the one entry is that `old_text` means.
+
+    A whole entry comes before any part of one, and the handle of a blocked entry is as good as its text.
+
+    Raises:
+        EditRefused: there is none, or there are several.
+    """
+    wanted = (operation.old_text or "").strip()
+    if wanted in entries:
+        return entries.index(wanted)
+    hits = [] if operation.exact else [index for index, entry in enumerate(entries) if wanted in entry]
+    if not hits and not operation.exact:
+        hits = [index for index, entry in enumerate(entries) if handle(entry) == wanted and scan(entry)]
+    if not hits:
+        raise EditRefused("No entry matches old_text.", kind="no_match")
+    if len(hits) > 1:
+        matches = tuple(entries[index] for index in hits)
+        raise EditRefused("Several entries match old_text; quote a longer part of the entry.", kind="ambiguous",
+                          matches=matches)  # fmt: skip
+    return hits[0]
+
+
+class _Bench:
+    """The entries while they are worked on."""
+
+    def __init__(self, page: Page) -> None:
+        self.entries = list(page.entries)
+        self.limit = page.limit
+        self.fresh: set[str] = set()
+        self.replaced: list[tuple[int, str]] = []
+        self.removed: list[tuple[int, str]] = []
+        self.duplicates = 0
+
+    def do(self, number: int, operation: Operation) -> None:
+        if operation.action == "add":
+            self._add(operation.content or "")
+            return
+        index = find(self.entries, operation)
+        self._check_author(self.entries[index], operation)
+        if operation.action == "replace":
+            self._replace(number, index, operation.content or "")
+        else:
+            self.removed.append((number, self.entries.pop(index)))
+
+    def edit(self, evicted: Entries) -> Edit:
+        return Edit(
+            entries=tuple(self.entries),
+            replaced=tuple(self.replaced),
+            removed=tuple(self.removed),
+            added=len(self.fresh & set(self.entries)),
+            duplicates=self.duplicates,
+            evicted=evicted,
+        )
+
+    def _check_author(self, entry: str, operation: Operation) -> None:
+        """Leave alone what a person wrote beyond the limit; a hostile entry may go by its handle."""
+        if len(entry) > self.limit and (operation.old_text or "").strip() != handle(entry):
+            raise EditRefused(
+                f"This entry has {len(entry):,} characters, the limit is {self.limit:,}: the user wrote it, and only"
+                " the user can change it, in the file. Nothing was written.",
+                kind="hand_grown",
+            )
+
+    def _add(self, content: str) -> None:
+        if content in self.entries:
+            self.duplicates += 1
+            return
+        self.entries.append(content)
+        self.fresh.add(content)
+
+    def _replace(self, number: int, index: int, content: str) -> None:
+        self.replaced.append((number, self.entries[index]))
+        if content in self.entries and self.entries[index] != content:
+            # The new text is there already: one of the two goes.
+            del self.entries[index]
+            self.duplicates += 1
+            return
+        self.entries[index] = content
+        self.fresh.add(content)
+
+
+def _prepared(operation: Operation) -> Operation:
+    if operation.action not in ACTIONS:
+        raise EditRefused(f"Unknown action; use one of {', '.join(ACTIONS)}.", kind="invalid")
+    if operation.action != "add" and not (operation.old_text or "").strip():
+        raise EditRefused(
+            f"old_text is missing; quote a part of the entry to {operation.action} and try again.",
+            kind="missing_old_text",
+        )
+    if operation.action == "remove":
+        return operation
+    return attrs.evolve(operation, content=_content(operation.content))
+
+
+def _content(content: str | None) -> str:
+    cleaned = clean(content or "").strip()
+    if not cleaned:
+        raise EditRefused("content is empty; use remove to take an entry out.", kind="invalid")
+    if holds_delimiter(cleaned):
+        raise EditRefused(
+            "content holds a line with only a section sign, which separates entries; add two entries instead.",
+            kind="invalid",
+        )
+    # On what was given: cleaning takes away what makes some threats one.
+    if found := scan(content or ""):
+        raise EditRefused(
+            f"content looks like a threat ({', '.join(found)}) and would be in every system prompt; nothing was"
+            " written. State the fact in plain words.",
+            kind="threat",
+        )
+    return cleaned
+
+
+def _named(number: int, total: int, operation: Operation, step: Callable[[Operation], T]) -> T:
+    """Do one step, and say in a batch which one it was that failed."""
+    try:
+        return step(operation)
+    except EditRefused as error:
+        if total == 1:
+            raise
+        action = operation.action if operation.action in ACTIONS else "unknown action"
+        text = f"Operation {number} ({action}): {error}"
+        raise EditRefused(text, kind=error.kind, matches=error.matches) from None
+
+
+def _make_room(page: Page, bench: _Bench) -> Entries:
+    """Take the oldest entries out until what is new fits, with some headroom."""
+    total, count = size(bench.entries), len(bench.entries)
+    too_long, too_many = total > max(page.limit, page.size), count > max(MOST_ENTRIES, len(page.entries))
+    if not too_long and not too_many:
+        return ()
+    goal = page.limit - page.limit // HEADROOM if too_long else total
+    goal_count = MOST_ENTRIES - MOST_ENTRIES // HEADROOM if too_many else count
+    evicted = []
+    # What a person wrote beyond the limit stays: it would not come back from the archive.
+    for entry in [each for each in bench.entries if each not in bench.fresh and len(each) <= page.limit]:
+        if total <= goal and count <= goal_count:
+            break
+        total -= len(entry) + len(DELIMITER)
+        count -= 1
+        evicted.append(entry)
+    leaving = set(evicted)
+    bench.entries = [each for each in bench.entries if each not in leaving]
+    return tuple(evicted)
+
+
+def _check_size(page: Page, entries: Sequence[str]) -> None:
+    if len(entries) > max(MOST_ENTRIES, len(page.entries)):
+        raise EditRefused(
+            f"This would be {len(entries):,} entries of at most {MOST_ENTRIES:,}. Put several short ones into one, or "
+            "remove some, then add.",
+            kind="overflow",
+        )
+    # A file that somebody made too long may shrink step by step.
+    total = size(entries)
+    if total <= page.limit or total < page.size or tuple(entries) == page.entries:
+        return
+    longest = max((len(entry) for entry in entries if entry not in page.entries), default=0)
+    if longest > page.limit:
+        text = f"This entry alone has {longest:,} characters, the limit is {page.limit:,}; shorten it."
+    else:
+        text = (
+            f"This would be {total:,} of {page.limit:,} characters. Replace or remove entries first (one batch of "
+            "`operations` can do all of it), then add."
+        )
+    raise EditRefused(text, kind="overflow")

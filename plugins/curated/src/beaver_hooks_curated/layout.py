@@ -1,0 +1,153 @@
+"""Which folder holds which memory: notes belong to the project, profiles to the person, unless a project has its own.
+
+A project of which an earlier version kept `USER.md` goes on with that one, alone, until the user moves it. So at any
+time one file is the profile of a project: what is shown is also what is edited.
+"""
+
+import hashlib
+import os
+import re
+import stat
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+
+from beaver_hooks_curated.access import BOTH, Targets
+from beaver_hooks_curated.approvals import Queue
+from beaver_hooks_curated.entries import Target
+from beaver_hooks_curated.history import history_path
+from beaver_hooks_curated.settings import CuratedSettings
+from beaver_hooks_curated.store import MemoryStore
+from beaver_hostspecs import Clock, FileTrust
+
+USERS = "users"
+_MOST_OPEN = 256
+_SLUG, _HASH = 24, 16
+_UNSAFE = re.compile(r"[^A-Za-z0-9]+")
+
+Reached = Mapping[MemoryStore, Targets]
+
+
+class Places:
+    """Finds the store of a target for a user.
+
+    Args:
+        folder: the project's folder.
+        person: the folder that the person's projects share; may be the same. `folder` holds both where it is neither
+            there nor can be made: a service has perhaps no home directory.
+    """
+
+    def __init__(self, folder: Path, person: Path, settings: CuratedSettings, clock: Clock, trust: FileTrust) -> None:
+        self.folder = folder
+        # One folder under two names is one: a home directory may be reached through a link.
+        is_one = os.path.realpath(person) == os.path.realpath(folder) or not _can_be(person)
+        self.person = folder if is_one else person
+        self._trust = trust
+        self._settings = settings
+        self._clock = clock
+        self._stores: OrderedDict[Path, MemoryStore] = OrderedDict()
+
+    def store(self, target: Target, user: str | None) -> MemoryStore:
+        """Return the store that holds the target of `user`.
+
+        Notes are shared by all users. A profile is the user's own where `perUser` is on; turns without a user share one
+        that no user sees.
+        """
+        return self._store(self.folder_of(target, user))
+
+    def folder_of(self, target: Target, user: str | None) -> Path:
+        """Return the folder that holds the target of `user`."""
+        return self.folder if target is Target.MEMORY else self._profile(self._name(user))
+
+    def projects(self, user: str | None) -> MemoryStore:
+        """Return the store in which the project has, or would have, a profile of its own for `user`."""
+        return self._store(self.folder / self._name(user))
+
+    def persons(self, user: str | None) -> MemoryStore:
+        """Return the store of the profile of `user` that projects share."""
+        return self._store(self.person / self._name(user))
+
+    def own_profiles(self) -> tuple[Path, ...]:
+        """Return the folders of the project that hold a profile which is not shared, for no user and for each."""
+        if self.person == self.folder:
+            return ()
+        return tuple(folder for name in self._names() if holds_profile(folder := self.folder / name))
+
+    def reached(self, user: str | None, targets: Targets = BOTH) -> Reached:
+        """Return the stores of the targets of `user`, with what of each is theirs.
+
+        The project's folder is among them for the profile too: approvals and archived entries may have stayed there.
+        """
+        return self._grouped((self._name(user),), targets)
+
+    def all(self) -> Reached:
+        """Return every store that has a folder, of all users, with the targets that are held there."""
+        found = self._grouped(self._names(), BOTH)
+        return {store: targets for store, targets in found.items() if store.folder.is_dir()}
+
+    def queue(self, store: MemoryStore) -> Queue:
+        """Return what waits for approval beside the files of a store."""
+        return Queue(store.folder, self._trust)
+
+    def _grouped(self, names: tuple[Path, ...], targets: Targets) -> Reached:
+        found: dict[MemoryStore, Targets] = {}
+        if Target.MEMORY in targets:
+            found[self._store(self.folder)] = (Target.MEMORY,)
+        for name in names if Target.USER in targets else ():
+            for folder in dict.fromkeys((self.folder / name, self._profile(name))):
+                store = self._store(folder)
+                found[store] = (*found.get(store, ()), Target.USER)
+        return found
+
+    def _name(self, user: str | None) -> Path:
+        """Return where the profile of `user` is in a folder."""
+        return Path() if user is None or not self._settings.per_user else Path(USERS, user_folder(user))
+
+    def _names(self) -> tuple[Path, ...]:
+        users = {each.name for root in (self.folder, self.person) for each in (root / USERS).glob("*/")}
+        return (Path(), *(Path(USERS, name) for name in sorted(users)))
+
+    def _profile(self, name: Path) -> Path:
+        own = self.folder / name
+        return own if self.person == self.folder or holds_profile(own) else self.person / name
+
+    def _store(self, folder: Path) -> MemoryStore:
+        store = self._stores.pop(folder, None) or self._made(folder)
+        self._stores[folder] = store
+        if len(self._stores) > _MOST_OPEN:
+            self._stores.popitem(last=False)
+        return store
+
+    def _made(self, folder: Path) -> MemoryStore:
+        limits = {Target.MEMORY: self._settings.memory_char_limit, Target.USER: self._settings.user_char_limit}
+        seconds = self._settings.lock_seconds
+        return MemoryStore(folder, limits, lock_seconds=seconds, clock=self._clock, trust=self._trust)
+
+
+def holds_profile(folder: Path) -> bool:
+    """Whether a folder holds a profile, or the history of one that is empty now: `undo` may bring it back."""
+    return _holds(folder / Target.USER.file_name) or _holds(history_path(folder, Target.USER))
+
+
+def user_folder(user: str) -> str:
+    """Return a file name for a user id: readable where it can be, and never the same for two users."""
+    slug = _UNSAFE.sub("-", user).strip("-")[:_SLUG].lower()
+    digest = hashlib.sha256(user.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
+    return f"{slug}-{digest}" if slug else digest
+
+
+def _can_be(folder: Path) -> bool:
+    """Whether a folder is there, or can be made."""
+    there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    return there == folder or (there.is_dir() and os.access(there, os.W_OK | os.X_OK))
+
+
+def _holds(path: Path) -> bool:
+    """Whether there is anything but an empty file. What cannot be looked at counts: reading it says why."""
+    try:
+        found = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return not stat.S_ISREG(found.st_mode) or found.st_size > 0

@@ -1,0 +1,86 @@
+"""What is said of curated memory in the audit trail and to its health: ids and sizes, no text."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from beaver_hooks_curated.approvals import Staged
+from beaver_hooks_curated.entries import Target
+from beaver_hooks_curated.history import Change
+from beaver_hooks_curated.service import MemoryService, Taken
+from beaver_hooks_curated.store import Written
+from beaver_hostspecs import Report
+
+PLANE = "curated"
+"""What the outcomes of this plugin are about."""
+NOT_KEPT = "curated_history_not_written"
+EMPTIED = "curated_emptied_outside"
+DISPLACED = "curated_edit_displaced"
+UNCONFIRMED = "unconfirmed_file"
+UNREADABLE = "unreadable_file"
+
+
+def tell_written(written: Written, report: Report, *, well: bool = False) -> None:
+    """Say what a write changed, and what others had changed.
+
+    Args:
+        written: the write.
+        report: where to say it.
+        well: nothing is wrong with the memory any more.
+    """
+    tell_outside(written.outside, report)
+    for path in written.displaced:
+        report.event(DISPLACED, target=written.page.target.value, file=path.name)
+    if written.displaced:
+        report.degraded(DISPLACED)
+    if written.change is not None:
+        facts = {**written.change.facts(), "echoesReference": written.echoes, "evicted": len(written.edit.evicted)}
+        report.event("curated_changed", **facts)
+        if well:
+            report.recovered()
+
+
+def tell_outside(changes: Iterable[Change], report: Report) -> None:
+    """Say what somebody changed without the tool; loudest where nothing is left."""
+    for change in changes:
+        report.event("curated_edited_outside", **change.facts())
+        if change.empties:
+            lost = change.before_sketch.entries if change.before_sketch else len(change.before)
+            report.event(EMPTIED, change=change.id, target=change.target.value, entries_lost=lost)
+
+
+def tell_staged(staged: Staged, report: Report) -> None:
+    """Say what waits for approval."""
+    facts: dict[str, Any] = {"target": staged.target.value, "operations": len(staged.operations)}
+    facts |= {"echoesReference": staged.echoes, "evicted": len(staged.evicted)}
+    report.event("curated_staged", staged=staged.id, **facts)
+
+
+def tell_taken(taken: Taken, report: Report) -> None:
+    """Say what the snapshot could not show, and what was found on the way to it; and how the memory is."""
+    tell_outside(taken.outside, report)
+    for target, count in taken.snapshot.blocked:
+        report.decision("threat", "blocked", f"{count} of {Target(target).file_name}")
+    for target, shown, total in taken.snapshot.clipped:
+        report.clipped(target.file_name, shown, total)
+    for path in taken.unconfirmed:
+        report.decision("origin", "left_out", path.name)
+    troubles = {NOT_KEPT: taken.not_kept, EMPTIED: taken.emptied, DISPLACED: taken.displaced}
+    troubles[UNCONFIRMED] = taken.unconfirmed
+    for name, there in troubles.items():
+        if there:
+            report.degraded(name)
+    if not any(troubles.values()):
+        report.recovered()
+
+
+def own_profile(service: MemoryService, own: Sequence[Path]) -> str:
+    """Return what to tell the user of a project that keeps profiles of its own."""
+    whose = "" if service.folder in own else " --user ID"
+    file = own[0] / Target.USER.file_name
+    more = f" and {len(own) - 1:,} more" if len(own) > 1 else ""
+    return (
+        f"this project goes on with a USER.md of its own ({file}{more}) instead of the one that your projects share, "
+        f"in {service.person_folder}; `beaver memory curated move-user{whose}` merges it into that one, after showing "
+        "what would come of it"
+    )

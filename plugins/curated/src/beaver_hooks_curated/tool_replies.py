@@ -1,0 +1,117 @@
+"""What the tool answers the model. Pure.
+
+A success says what was done and never repeats the entries that remain: a model that sees them writes them again. A
+failure shows them where the model needs them to try again, and never the text of a blocked one.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from beaver_hooks_curated.approvals import Staged
+from beaver_hooks_curated.edits import Edit, Operation
+from beaver_hooks_curated.entries import Entries, Page, Target
+from beaver_hooks_curated.errors import EditRefused, MemoryUnconfirmed
+from beaver_hooks_curated.snapshot import Scan, shown_entries, shown_entry
+from beaver_hooks_curated.store import Written
+
+Answer = dict[str, Any]
+
+NOTE = "Done; do not repeat this call. The system prompt shows it from the next run on."
+GIVE_UP = (
+    "Stop retrying: this write has failed too often in this turn. Answer the user now, and mention that the memory "
+    "could not be updated."
+)
+_ECHOED = frozenset({"overflow", "no_match", "missing_old_text"})
+_PREVIEW = 80
+
+
+def success(written: Written, operations: Sequence[Operation], scan: Scan, *, batch: bool) -> Answer:
+    """Return the answer for an edit that was made; that of a list of operations names each by its number."""
+    edit, page = written.edit, written.page
+    answer: Answer = {
+        "success": True,
+        "done": True,
+        "target": page.target.value,
+        "usage": page.usage,
+        "entry_count": len(page.entries),
+        "message": _message(edit, operations, batch=batch),
+        "note": NOTE,
+    }
+    answer.update(_old(page, "replaced", edit.replaced, scan, single=not batch))
+    answer.update(_old(page, "removed", edit.removed, scan, single=not batch))
+    if edit.evicted:
+        answer["evicted"] = len(edit.evicted)
+        answer["evicted_entries"] = [_preview(page.target, page.entries, entry, scan) for entry in edit.evicted]
+        answer["archive"] = "ARCHIVE.jsonl"
+    return answer
+
+
+def staged(waiting: Staged, scan: Scan) -> Answer:
+    """Return the answer for an edit that waits for approval."""
+    answer: Answer = {
+        "success": True,
+        "staged": True,
+        "target": waiting.target.value,
+        "pending_id": waiting.id,
+        "message": "The write waits for the user's approval and is not in memory yet; do not repeat it.",
+    }
+    if waiting.evicted:
+        answer["would_evict"] = len(waiting.evicted)
+        answer["evicted_entries"] = [_preview(waiting.target, (), entry, scan) for entry in waiting.evicted]
+    return answer
+
+
+def failure(error: EditRefused, page: Page | None, scan: Scan, *, batch: bool) -> Answer:
+    """Return the answer for an edit that was refused; nothing was written.
+
+    Args:
+        error: why.
+        page: what is there, or `None` where it does not matter.
+        scan: names the threats in an entry.
+        batch: the edit was one of several operations: its answer does not show the entries.
+    """
+    answer: Answer = {"success": False, "error": str(error)}
+    if page is None:
+        return answer
+    answer["usage"] = page.usage
+    if error.matches:
+        answer["matches"] = [_preview(page.target, page.entries, entry, scan) for entry in error.matches]
+    if error.kind in _ECHOED and not batch:
+        answer["current_entries"] = shown_entries(page, scan)
+    return answer
+
+
+def unconfirmed(error: MemoryUnconfirmed) -> Answer:
+    """Return the answer for a memory that the user has to confirm first: nothing of it is shown or was written."""
+    return {"success": False, "done": True, "error": f"Nothing was written. {error}"}
+
+
+def terminal() -> Answer:
+    """Return the answer that ends a row of failures."""
+    return {"success": False, "done": True, "error": GIVE_UP}
+
+
+def _message(edit: Edit, operations: Sequence[Operation], *, batch: bool) -> str:
+    if batch:
+        return f"Applied {len(operations)} operation{'s' if len(operations) > 1 else ''}" + (
+            f"; {edit.duplicates} added nothing new." if edit.duplicates else "."
+        )
+    if edit.duplicates and operations[0].action == "add":
+        return "This entry exists already; nothing was added."
+    return {"add": "Entry added.", "replace": "Entry replaced.", "remove": "Entry removed."}[operations[0].action]
+
+
+def _old(page: Page, word: str, entries: Sequence[tuple[int, str]], scan: Scan, *, single: bool) -> Mapping[str, Any]:
+    """Return what was replaced or removed: the model sees what it has hit."""
+    if not entries:
+        return {}
+    if single:
+        return {f"{word}_entry": shown_entry(page.target, *entries[0], scan)}
+    return {f"{word}_entries": {str(number): shown_entry(page.target, number, each, scan) for number, each in entries}}
+
+
+def _preview(target: Target, entries: Entries, entry: str, scan: Scan) -> str:
+    if scan(entry):
+        return shown_entry(target, entries.index(entry) + 1 if entry in entries else 0, entry, scan)
+    shown = shown_entry(target, 0, entry, scan)
+    return shown if len(shown) <= _PREVIEW else shown[: _PREVIEW - 3] + "..."

@@ -1,0 +1,71 @@
+"""Takes a change back without taking anything else back. Pure."""
+
+from collections.abc import Sequence
+
+from beaver_hooks_curated.edits import Edit
+from beaver_hooks_curated.entries import Entries, Page, size, tidy
+from beaver_hooks_curated.errors import EditRefused, UnknownChange
+from beaver_hooks_curated.history import OUTSIDE, UNDO, Change
+from beaver_hooks_curated.threat_scan import clean
+
+_PREVIEW = 60
+
+
+def last_standing(changes: Sequence[Change], entries: Entries) -> Change | None:
+    """Return the last change that is in `entries` and was neither taken back nor passed over, or `None`."""
+    undone = {change.undoes for change in changes}
+    for number, change in reversed(list(enumerate(changes))):
+        # The first one only says what was there when the history began, if it was no change of ours.
+        beginning = number == 0 and change.action == OUTSIDE and not change.before
+        if change.action != UNDO and change.id not in undone and not beginning and _stands(change, entries):
+            return change
+    return None
+
+
+def nothing_to_undo() -> UnknownChange:
+    """Return the error of who asks for more than there is."""
+    return UnknownChange("There is no change to undo; `history` shows the changes.")
+
+
+def without(change: Change, page: Page) -> Edit:
+    """Return the page without the change: what it brought goes, what it took away comes back to its place.
+
+    Raises:
+        EditRefused: what it brought was changed again, the result does not fit, or too little is known of it.
+    """
+    if not change.whole:
+        raise _stuck(change, "it was too large for the history")
+    if gone := [entry for entry in change.added if entry not in page.entries]:
+        raise _stuck(change, f"its entry {_quoted(gone[0])} was changed again later; edit the file by hand")
+    entries = [entry for entry in page.entries if entry not in change.added]
+    for entry in change.removed:
+        entries.insert(change.before.index(entry), entry)
+    kept = tidy(entries)
+    # The limit is the tool's: what a person had made longer comes back as it was.
+    if size(kept) > max(page.limit, page.size, size(change.before)):
+        raise _stuck(
+            change,
+            f"with {_quoted(change.removed[0])} back it would be {size(kept):,} of {page.limit:,} characters",
+            kind="overflow",
+        )
+    return Edit(entries=kept)
+
+
+def _stuck(change: Change, why: str, *, kind: str = "stale") -> EditRefused:
+    return EditRefused(
+        f"Change {change.id} cannot be undone: {why}. It is skipped from now on: the next undo reverts the change"
+        " before it.",
+        kind=kind,
+    )
+
+
+def _quoted(entry: str) -> str:
+    line = " ".join(clean(entry).split())
+    return f'"{line if len(line) <= _PREVIEW else line[: _PREVIEW - 3] + "..."}"'
+
+
+def _stands(change: Change, entries: Entries) -> bool:
+    """Whether anything of it is to be seen: a crash, or a hand, may have kept it from the file."""
+    if not change.whole:
+        return not change.began_with(entries)
+    return any(entry in entries for entry in change.added) or any(entry not in entries for entry in change.removed)

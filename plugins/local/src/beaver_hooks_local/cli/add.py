@@ -1,0 +1,145 @@
+"""`add`: one memory from the command line or stdin, or many as JSON lines."""
+
+import sys
+from typing import Any
+
+import click
+
+from beaver_hooks_local.cli.json_lines import LONGEST_LINE, NotTaken, from_fields, read_lines
+from beaver_hooks_local.cli.options import MOMENT, STORES, WORD, Asked, debug_option, json_option
+from beaver_hooks_local.cli.output import counted, say, say_json
+from beaver_hooks_local.cli.pipe import lines
+from beaver_hooks_local.cli.plugin_calls import ask, ask_long
+from beaver_hooks_local.cli.progress import Bar
+from beaver_hooks_local.memory import LocalMemory
+from beaver_hostspecs import Shell
+from beaver_memory.store.protocol import Kept
+
+EMBEDS = "`beaver memory reindex` embeds them now."
+"""What a person is told who has added many: else they are embedded bit by bit beside turns."""
+
+SOURCE = "user"
+"""What says that a memory was written by hand."""
+
+
+@click.command()
+@click.argument("words", nargs=-1)
+@click.option("--narrative", help="Details and reasons, at any length.")
+@click.option("--fact", "facts", multiple=True, help="One statement of the memory; may be repeated.")
+@click.option(
+    "--type", "type_", type=WORD, help="Its type, for example decision, preference, fact, fix, rule or event."
+)
+@click.option("--tag", "tags", type=WORD, multiple=True, help="A label; may be repeated.")
+@click.option("--person", "people", type=WORD, multiple=True, help="A person that it is about; may be repeated.")
+@click.option(
+    "--file", "files", metavar="PATH", type=WORD, multiple=True, help="A file that it is about; may be repeated."
+)
+@click.option("--store", type=STORES, help="Who may see it; private by default.")
+@click.option("--user", metavar="ID", type=WORD, help="The user who owns it; without one, every user sees it.")
+@click.option("--project", metavar="NAME", type=WORD, help="The name of the project that it applies to.")
+@click.option(
+    "--scope",
+    type=click.Choice(["project", "global"]),
+    help="This project, or all of your projects; a preference applies to all by default, other types to this one.",
+)
+@click.option("--session", metavar="ID", type=WORD, help="The session that it comes from.")
+@click.option("--when", "created_at", type=MOMENT, help="When it was said; now by default.")
+@click.option("--expires", "expires_at", type=MOMENT, help="When it stops being shown.")
+@click.option("--pin", "pinned", is_flag=True, help="Pin it: it is kept and ranks higher.")
+@click.option("--json-lines", "many", is_flag=True, help="Read JSON lines from stdin, as `export` writes them.")
+@json_option
+@debug_option
+@click.pass_obj
+def add(
+    shell: Shell, /, words: tuple[str, ...], *, many: bool, as_json: bool, user: str | None, **options: Any
+) -> None:
+    """Add a memory; print its id.
+
+    Without WORDS the memory is read from stdin: the first line is its title, the other lines are its details. A memory
+    that is stored already is counted as mentioned once more.
+
+    With --json-lines stdin may hold any number of memories. Each line has the fields that `export` writes, of which
+    only `title` is required; the options fill in missing fields. A memory that is stored already is not counted again,
+    and keeps the later of both expiry dates. An id is printed for each line.
+    """
+    given = {name: value for name, value in _fields(**options).items() if value not in (None, (), False)}
+    if many and words:
+        raise click.UsageError("With --json-lines the memories are read from stdin; leave the words out.")
+    if many:
+        _add_many(shell, {"source": SOURCE} | given, user, as_json=as_json)
+    else:
+        _add_one(shell, {"source": SOURCE} | _said(words) | given, user, as_json=as_json)
+
+
+def _add_one(shell: Shell, fields: dict[str, Any], user: str | None, *, as_json: bool) -> None:
+    def work(memory: LocalMemory) -> Kept | NotTaken:
+        # Not before the memory is open are the credentials of its configuration known, which are refused.
+        try:
+            new = from_fields(fields, Asked(user=user).sight.owner, memory.default_scope)
+        except NotTaken as error:
+            return error
+        return memory.engine.remember(new)[0]
+
+    kept = ask(shell, work, wrote=True)
+    if isinstance(kept, NotTaken):
+        raise click.UsageError(f"{kept} Nothing was added.")
+    if kept.outcome == "duplicate":
+        say(f"This memory is stored already; it was mentioned {kept.mentions} times.", err=True)
+    _tell([kept], as_json=as_json)
+
+
+def _add_many(shell: Shell, given: dict[str, Any], user: str | None, *, as_json: bool) -> None:
+    owner = None if user is None else Asked(user=user).sight.owner
+    kept: list[Kept] = []
+
+    def work(memory: LocalMemory, bar: Bar) -> NotTaken | None:
+        try:
+            incoming = lines(sys.stdin.fileno(), LONGEST_LINE, lambda: bar(len(kept), None, "adding"))
+            for batch in read_lines(incoming, given, owner, memory.default_scope):
+                kept.extend(memory.engine.remember(batch, mention=False))
+        except NotTaken as error:
+            return error
+        return None
+
+    refused = ask_long(shell, work, wrote=True)
+    _tell(kept, as_json=as_json)
+    if sys.stderr.isatty() and (stored := sum(each.outcome == "stored" for each in kept)):
+        say(f"Added {counted(stored, 'memory')}; {EMBEDS}", err=True)
+    if refused is not None:
+        raise click.UsageError(f"{refused} The lines before it were added. Correct the line, and add the file again.")
+
+
+def _fields(
+    *, type_: str | None, people: tuple[str, ...], files: tuple[str, ...], project: str | None, **rest: Any
+) -> dict[str, Any]:
+    """Return the options by the names of a memory's fields."""
+    return {**rest, "type": type_, "related_people": people, "related_files": files, "project": project}
+
+
+def _said(words: tuple[str, ...]) -> dict[str, Any]:
+    """Return what is to be remembered, from the command line or from stdin."""
+    text = " ".join(words) if words else _typed()
+    first, _, rest = text.strip().partition("\n")
+    narrative = rest.strip()
+    return {"title": first.strip()} | ({"narrative": narrative} if narrative else {})
+
+
+def _typed() -> str:
+    if sys.stdin.isatty():
+        raise click.UsageError(
+            "There is no text to remember: write beaver memory add WORDS, or redirect a text to stdin."
+        )
+    content = sys.stdin.buffer.read(LONGEST_LINE + 1)
+    if len(content) > LONGEST_LINE:
+        raise click.UsageError("The text is too long for one memory; add it in parts.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise click.UsageError("The text on stdin is not UTF-8, so nothing was added; convert it to UTF-8.") from None
+
+
+def _tell(kept: list[Kept], *, as_json: bool) -> None:
+    if as_json:
+        say_json({"memories": [{"id": each.id, "outcome": each.outcome, "mentions": each.mentions} for each in kept]})
+    elif kept:
+        say("\n".join(str(each.id) for each in kept))

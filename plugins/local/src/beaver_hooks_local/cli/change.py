@@ -1,0 +1,181 @@
+"""`pin`, `unpin` and `forget`: what changes memories that are there."""
+
+import sys
+from datetime import UTC, datetime
+from functools import partial
+
+import click
+
+from beaver_hooks_local.cli.options import ID, WORD, Asked, debug_option, json_option
+from beaver_hooks_local.cli.output import HEADS, counted, record, row, say, say_json, table, title
+from beaver_hooks_local.cli.plugin_calls import ask, call
+from beaver_hooks_local.cli.progress import Bar
+from beaver_hooks_local.cli.search import ensure_all
+from beaver_hooks_local.memory import LocalMemory
+from beaver_hooks_local.plugin import Local
+from beaver_hostspecs import Shell
+from beaver_memory.records import Memory
+
+BATCH = 100
+"""Memories that are forgotten at once."""
+
+SHOWN = 50
+"""Memories that are listed before it is asked whether they are meant."""
+
+ids_argument = click.argument("ids", metavar="ID...", nargs=-1, required=True, type=ID)
+own_option = click.option(
+    "--user", metavar="ID", type=WORD, help="The user whose memories are changed; without it, those without a user."
+)
+
+
+@click.command()
+@ids_argument
+@own_option
+@json_option
+@debug_option
+@click.pass_obj
+def pin(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool) -> None:
+    """Pin memories: they are kept, and rank higher."""
+    _pinned(shell, ids, Asked(user=user), pinned=True, as_json=as_json)
+
+
+@click.command()
+@ids_argument
+@own_option
+@json_option
+@debug_option
+@click.pass_obj
+def unpin(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool) -> None:
+    """Unpin memories."""
+    _pinned(shell, ids, Asked(user=user), pinned=False, as_json=as_json)
+
+
+@click.command()
+@click.argument("ids", metavar="[ID]...", nargs=-1, type=ID)
+@own_option
+@click.option("--all", "everything", is_flag=True, help="Forget all memories of that user.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation; needed without a terminal.")
+@click.option("--dry-run", "dry", is_flag=True, help="Show what would be forgotten, and forget nothing.")
+@json_option
+@debug_option
+@click.pass_obj
+def forget(
+    shell: Shell, ids: tuple[int, ...], *, user: str | None, everything: bool, yes: bool, dry: bool, as_json: bool
+) -> None:
+    """Erase memories, also expired and superseded ones; this cannot be undone.
+
+    Their texts, their vectors and the texts in their history are erased from the database and its indexes. The backup
+    that was made when the database was migrated to a newer version is deleted. Only the fact that a memory existed, and
+    when it was forgotten, is kept.
+    """
+    if bool(ids) is everything:
+        raise click.UsageError("Name the memories (forget ID...), or forget all of them (forget --all).")
+    which = Asked(user=user)
+    found = _all(shell, which) if everything else _forgettable(shell, ids, which)
+    if not (found or as_json):
+        say("There are no memories to forget.")
+        return
+    if not dry:
+        _ensure_meant(found, yes=yes)
+        gone = _forgotten(shell, found, which)
+    if as_json:
+        shown = [record(each) for each in found] if dry else [{"id": id_} for id_ in gone]
+        say_json({"dry_run": dry, "forgotten": shown})
+    elif dry:
+        say(f"{_listed(found)}\nNothing was forgotten; without --dry-run, {counted(len(found), 'memory')} would be.")
+    else:
+        say(f"Forgot {counted(len(gone), 'memory')}: texts, vectors and the texts in the history are erased.")
+
+
+def _pinned(shell: Shell, ids: tuple[int, ...], which: Asked, *, pinned: bool, as_json: bool) -> None:
+    _own(shell, ids, which)
+    event = "PIN" if pinned else "UNPIN"
+
+    def work(memory: LocalMemory) -> list[Memory]:
+        filters = which.own(memory)
+        changed = [memory.engine.change(id_, filters, event=event, pinned=pinned) for id_ in dict.fromkeys(ids)]
+        return [each for each in changed if each is not None]
+
+    changed = ask(shell, work, wrote=True)
+    if as_json:
+        say_json({"memories": [record(each) for each in changed]})
+    else:
+        said = "pinned" if pinned else "no longer pinned"
+        say("\n".join(f"[{each.id}] is {said}: {title(each)}" for each in changed))
+
+
+def _own(shell: Shell, ids: tuple[int, ...], which: Asked) -> None:
+    """Refuse ids of memories that may not be changed.
+
+    Raises:
+        UsageError: there are such ids.
+    """
+    ensure_all(ids, ask(shell, lambda memory: memory.engine.get(list(ids), which.own(memory))))
+
+
+def _forgettable(shell: Shell, ids: tuple[int, ...], which: Asked) -> list[Memory]:
+    """Return memories that may be forgotten.
+
+    Raises:
+        UsageError: one of them is not there.
+    """
+    found = ask(shell, lambda memory: memory.engine.get(list(ids), which.own(memory, lapsed=True)))
+    ensure_all(ids, found)
+    return found
+
+
+def _all(shell: Shell, which: Asked) -> list[Memory]:
+    """Return all memories of an owner, the newest first."""
+
+    def work(memory: LocalMemory) -> list[Memory]:
+        store = memory.engine.store
+        return store.recent(which.own(memory, lapsed=True), limit=store.count(which.sight.owner))
+
+    return ask(shell, work)
+
+
+def _ensure_meant(found: list[Memory], *, yes: bool) -> None:
+    """Ask whether memories may be forgotten; where nobody can be asked, only --yes says so."""
+    if yes or not found:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.UsageError(
+            "Forgetting cannot be undone, and there is no terminal to ask for confirmation; add --yes, or --dry-run"
+            " to see the memories."
+        )
+    say(_listed(found), err=True)
+    click.confirm(f"Forget {counted(len(found), 'memory')} for good?", abort=True, err=True)
+
+
+def _listed(found: list[Memory]) -> str:
+    now = datetime.now(UTC)
+    lines = table([HEADS, *(row(each, now) for each in found[:SHOWN])])
+    return lines if len(found) <= SHOWN else f"{lines}\nand {len(found) - SHOWN:,} more"
+
+
+def _forgotten(shell: Shell, found: list[Memory], which: Asked) -> list[int]:
+    """Forget memories, and put each into the audit trail; return their ids."""
+    stores = {each.id: each.store.value for each in found}
+    bar = Bar()
+
+    def work(memory: LocalMemory, ids: list[int]) -> list[int]:
+        gone = memory.engine.forget(ids, which.own(memory, lapsed=True))
+        for id_ in gone:
+            memory.trace("memory_forgotten", memory=id_)
+        return gone
+
+    async def forgotten(plugin: Local) -> list[int]:
+        gone: list[int] = []
+        ids = list(stores)
+        try:
+            for begin in range(0, len(ids), BATCH):
+                done = await plugin.serve(partial(work, ids=ids[begin : begin + BATCH]), wrote=True)
+                for id_ in done:
+                    plugin.setup.report.event("memory_forgotten", memory=id_, store=stores[id_])
+                gone += done
+                bar(len(gone), len(ids), "forgetting")
+        finally:
+            bar.end()
+        return gone
+
+    return call(shell, forgotten)

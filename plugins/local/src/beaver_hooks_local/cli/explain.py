@@ -1,0 +1,182 @@
+"""`explain`: what a prompt would be given, what each signal has added, and what the recall gate would say."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+import click
+
+from beaver_hooks_local.cli.options import Asked, debug_option, json_option, limit_option, project_option, user_option
+from beaver_hooks_local.cli.output import counted, record, say, say_json, table, title
+from beaver_hooks_local.cli.plugin_calls import ask
+from beaver_hooks_local.cli.search import BY_WORDS
+from beaver_hooks_local.memory import LocalMemory
+from beaver_hooks_local.recall.gate import Decision, Policy, Window, decide
+from beaver_hooks_local.recall.prompt_features import Said, read
+from beaver_hooks_local.recall.recaller import CONFIDENT
+from beaver_hooks_local.recall.references import pick
+from beaver_hooks_local.settings import LocalSettings
+from beaver_hostspecs import Shell
+from beaver_memory.query import Answer, Query
+from beaver_memory.search.terms import Analyser
+
+REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        "off": "memory.local.recall.enabled is false",
+        "no_words": "the prompt has no word to search for",
+        "acknowledgement": "the prompt is only a yes, a no or thanks",
+        "session_start": "it is the first prompt of its session",
+        "same_query": "the previous prompt had the same words, and its recall is still fresh",
+        "prior_work": "the prompt refers to earlier work",
+        "low_confidence": "the previous recall found little",
+        "topic_change": "the prompt has a word that the previous prompt did not have",
+        "same_topic": "the prompt has no new word, so the memories of the previous prompt are used again",
+    }
+)
+"""What the gate's reasons mean, those that are possible here."""
+
+
+@attrs.frozen(kw_only=True)
+class Explained:
+    """What there is to say of a prompt.
+
+    Attributes:
+        answer: what is found.
+        given: the ids of what a turn would be given.
+        minimum: what a memory has to score for that.
+        gate: what the gate says.
+    """
+
+    answer: Answer
+    given: frozenset[int]
+    minimum: float
+    gate: Decision
+
+
+@click.command()
+@click.argument("words", metavar="QUERY...", nargs=-1, required=True)
+@user_option
+@project_option
+@click.option(
+    "--previous", metavar="PROMPT", help="The previous prompt of the session; without it, QUERY is the first prompt."
+)
+@limit_option(10, most=100)
+@json_option
+@debug_option
+@click.pass_obj
+def explain(
+    shell: Shell,
+    words: tuple[str, ...],
+    *,
+    user: str | None,
+    project: str | None,
+    previous: str | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Show what a prompt would recall, and why.
+
+    For each memory that is found it shows what each signal adds to its score, and whether a turn with this prompt would
+    be given it. Then it says what the recall gate would decide. In a conversation, `/memory local why` shows the same
+    of the last recall.
+    """
+    which = Asked(user=user, project=project)
+    found = ask(shell, lambda memory: _explained(memory, which, " ".join(words), previous, limit))
+    if as_json:
+        say_json(_json(found))
+        return
+    if found.answer.keyword_only is not None:
+        say(BY_WORDS.format(found.answer.keyword_only), err=True)
+    say(_table(found) if found.answer.hits else "No memory was found.")
+    say(_said(found))
+
+
+def _explained(memory: LocalMemory, which: Asked, text: str, previous: str | None, limit: int) -> Explained:
+    settings = memory.settings
+    answer = _looked(memory, which, text, limit)
+    good = [hit for hit in answer.hits if hit.score >= settings.recall.minimum_score]
+    gate = _decided(memory, which, text, previous)
+    picked = pick(good, limit=settings.recall.top_k, max_tokens=settings.recall.max_tokens)
+    given = frozenset(hit.memory.id for hit in picked.hits) if gate.verdict == "recall" else frozenset()
+    return Explained(answer=answer, given=given, minimum=settings.recall.minimum_score, gate=gate)
+
+
+def _looked(memory: LocalMemory, which: Asked, text: str, limit: int) -> Answer:
+    formula = memory.settings.ranking.formula
+    query = Query(text=text, filters=which.filters(memory), limit=limit, formula=formula, explain=True)
+    return memory.engine.search(query)
+
+
+def _decided(memory: LocalMemory, which: Asked, text: str, previous: str | None) -> Decision:
+    """Return what the gate says of a prompt, at the beginning of a session or directly behind another one."""
+    settings: LocalSettings = memory.settings
+    if not settings.recall.enabled:
+        return Decision(verdict="skip", reason="off")
+    window, fresh = None, frozenset[str]()
+    if previous is not None:
+        before = _read(previous)
+        hits = _looked(memory, which, previous, 1).hits
+        confident = bool(hits) and hits[0].score >= CONFIDENT
+        window = Window(fingerprint=before.fingerprint, terms=before.terms, confident=confident)
+        fresh = frozenset({before.fingerprint}) if confident else fresh
+    policy = Policy(topic_turns=settings.recall.topic_turns)
+    return decide(_read(text), window, version=(), fresh=fresh, policy=policy)
+
+
+def _read(text: str) -> Said:
+    return read(text, frozenset(Analyser().query(text)))
+
+
+def _signals(found: Explained) -> list[str]:
+    """Return the signals that have added anything to any score, in the order of the formula."""
+    names = dict.fromkeys(name for hit in found.answer.hits for name in hit.shares)
+    return [name for name in names if any(hit.shares.get(name) for hit in found.answer.hits)]
+
+
+def _table(found: Explained) -> str:
+    signals = _signals(found)
+    rows = [
+        [
+            f"{hit.score:.3f}",
+            *(f"{hit.shares.get(name, 0):.3f}" for name in signals),
+            "yes" if hit.memory.id in found.given else "no",
+            str(hit.memory.id),
+            title(hit.memory),
+        ]
+        for hit in found.answer.hits
+    ]
+    return table([["score", *signals, "given", "id", "memory"], *rows])
+
+
+def _said(found: Explained) -> str:
+    verdicts = {
+        "recall": "The prompt would start a recall",
+        "reuse": "The last recall would be used again",
+        "skip": "Nothing would be recalled",
+    }
+    gate = found.gate
+    lines = [f"\n{verdicts[gate.verdict]}: {REASONS.get(gate.reason, gate.reason)} ({gate.verdict}, {gate.reason})."]
+    if gate.verdict == "recall":
+        of = counted(found.answer.total, "candidate")
+        lines.append(f"The model would get {len(found.given)} of {of}; the lowest accepted score is {found.minimum:g}.")
+    return "\n".join(lines)
+
+
+def _json(found: Explained) -> dict[str, Any]:
+    hits = [
+        {
+            **record(hit.memory),
+            "score": round(hit.score, 6),
+            "shares": dict(hit.shares),
+            "given": hit.memory.id in found.given,
+        }
+        for hit in found.answer.hits
+    ]
+    return {
+        "hits": hits,
+        "candidates": found.answer.total,
+        "keyword_only": found.answer.keyword_only,
+        "minimum_score": found.minimum,
+        "gate": {"verdict": found.gate.verdict, "reason": found.gate.reason},
+    }

@@ -1,0 +1,133 @@
+"""`export`: memories as JSON lines, which `add --json-lines` takes."""
+
+import contextlib
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from beaver_hooks_local.cli.options import Asked, asked, debug_option, filtered
+from beaver_hooks_local.cli.output import counted, line_of, record, say, say_json
+from beaver_hooks_local.cli.plugin_calls import ask_long
+from beaver_hooks_local.cli.progress import Bar
+from beaver_hooks_local.memory import LocalMemory
+from beaver_hostspecs import PluginError, Shell
+from beaver_memory.filters import Filters
+from beaver_memory.records import Memory, Owner
+
+STANDARD = Path("-")
+"""Stands for stdout."""
+
+PAGE = 500
+
+Write = Callable[[str], object]
+
+
+@click.command()
+@click.option("-o", "--output", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), default=STANDARD,
+              help="The file to write, instead of stdout.")  # fmt: skip
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@filtered
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the result as JSON when writing to FILE; the lines are always JSON."
+)
+@debug_option
+@click.pass_obj
+def export(shell: Shell, /, *, output: Path, force: bool, as_json: bool, **options: Any) -> None:
+    """Export the memories of all users as JSON lines, or with --user those of one user.
+
+    Expired and superseded memories are left out, unless --all is given. The file is written completely or not at all,
+    and only you can read it.
+    """
+    which = asked(**options)
+    if output == STANDARD:
+        # A bar between the lines would be in the way where both are on one terminal.
+        ask_long(shell, lambda memory, bar: _lines(memory, which, _print, bar), shown=not sys.stdout.isatty())
+        return
+    _ensure_free(output, force=force)
+    with _private(output, force=force) as file:
+        count = ask_long(shell, lambda memory, bar: _lines(memory, which, file.write, bar))
+    if as_json:
+        say_json({"exported": count, "file": str(output)})
+    else:
+        say(f"Exported {counted(count, 'memory')} to {output}.")
+
+
+def _print(text: str) -> None:
+    click.echo(text, nl=False)
+
+
+def _lines(memory: LocalMemory, which: Asked, write: Write, bar: Bar) -> int:
+    """Write memories; return how many."""
+    store = memory.engine.store
+    filters = which.filters(memory)
+    owners = filters.owners if which.user else tuple(store.owners())
+    total, count, looked = sum(map(store.count, owners)), 0, 0
+    for owner in owners:
+        for page in _pages(memory, attrs.evolve(filters, owners=(owner,)), owner):
+            bar(min(looked, total), total, "exporting")
+            write("".join(f"{line_of(record(each))}\n" for each in page))
+            count += len(page)
+            looked += PAGE
+    return count
+
+
+def _pages(memory: LocalMemory, filters: Filters, owner: Owner) -> Iterator[list[Memory]]:
+    """Give the memories of an owner page by page, each once, though others write meanwhile."""
+    ids = memory.engine.store.ids(owner)
+    for begin in range(0, len(ids), PAGE):
+        yield memory.engine.get(ids[begin : begin + PAGE], filters)
+
+
+def _ensure_free(path: Path, *, force: bool) -> None:
+    if force and path.exists() and not path.is_file():
+        # It would be replaced, and whoever names a device or a pipe means to write to it.
+        raise click.UsageError(
+            f"{path} is not a file that can be replaced; name another one, or redirect stdout to it."
+        )
+    if not force and os.path.lexists(path):
+        raise click.UsageError(f"The file {path} exists; overwrite it with --force.")
+
+
+@contextlib.contextmanager
+def _private(path: Path, *, force: bool) -> Iterator[Any]:
+    """Give a file to write, which gets its name when all is written and on the disk.
+
+    Raises:
+        PluginError: it cannot be written.
+    """
+    new = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        _name(new, path, force=force)
+    except OSError as error:
+        raise PluginError(
+            f"The file {path} cannot be written ({error.strerror}); name another one.", plugin="local"
+        ) from error
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _name(new: Path, path: Path, *, force: bool) -> None:
+    if force:
+        new.replace(path)
+    else:
+        try:
+            os.link(new, path)
+        except FileExistsError:
+            # Somebody has made it since we looked.
+            _ensure_free(path, force=False)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

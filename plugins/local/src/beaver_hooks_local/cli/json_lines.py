@@ -1,0 +1,161 @@
+"""Makes memories of fields and of JSON lines. Pure.
+
+An error says which line and which field, and never what was sent.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
+
+from beaver_hostspecs import holds_secret, scrub
+from beaver_hostspecs.neutralising import neutralise
+from beaver_memory.records import Memory, NewMemory, Owner, Scope
+
+BATCH = 500
+"""Memories that are stored at once."""
+
+LONGEST_NAME, MOST_NAMED = 40, 3
+"""How much is shown of unknown fields."""
+
+LONGEST_LINE = 16 * 1024 * 1024
+
+_TRAILING_COMMA = re.compile(rb",\s*(?:[}\]]|$)")
+
+_FIELDS = frozenset(attrs.fields_dict(NewMemory)) - {"owner"}
+_GIVEN_BY_STORE = frozenset(attrs.fields_dict(Memory)) - _FIELDS - {"owner"}
+"""What a store says itself; an export has it too."""
+
+_TIMES = frozenset({"created_at", "expires_at", "valid_from", "valid_until"})
+
+
+class NotTaken(ValueError):
+    """What is given is no memory that can be kept."""
+
+
+DefaultScope = Callable[[str, str], Scope]
+"""Returns the scope of a memory by its type and its project."""
+
+
+def from_fields(fields: Mapping[str, Any], owner: Owner, default_scope: DefaultScope) -> NewMemory:
+    """Return a memory.
+
+    Args:
+        fields: its fields, by the names of `NewMemory`.
+        owner: whose memory it is.
+        default_scope: gives the scope where the fields do not.
+
+    Raises:
+        NotTaken: a field does not fit, or holds a credential.
+    """
+    if not isinstance(fields.get("title"), str) or not fields["title"].replace("\0", "").strip():
+        raise NotTaken("`title` is missing or empty; it holds the text to remember.")
+    try:
+        new = NewMemory(**fields, owner=owner)
+    except (TypeError, ValueError) as error:
+        raise NotTaken(f"`{_culprit(fields)}` has a wrong type or value.") from error
+    if "scope" not in fields:
+        new = attrs.evolve(new, scope=default_scope(new.type, new.project))
+    if any(map(holds_secret, _texts(new))):
+        raise NotTaken("It holds a credential, and credentials are never remembered; remove it.")
+    return new
+
+
+def read_lines(
+    lines: Iterable[bytes], given: Mapping[str, Any], owner: Owner | None, default_scope: DefaultScope
+) -> Iterator[list[NewMemory]]:
+    """Give the memories of JSON lines in batches; what is before a wrong line is given first.
+
+    Args:
+        lines: the lines; blank ones are passed over.
+        given: fields for what a line leaves out.
+        owner: whose they are; what a line says unless given.
+        default_scope: gives the scope of a memory whose line does not.
+
+    Raises:
+        NotTaken: a line is wrong; says which.
+    """
+    batch: list[NewMemory] = []
+    for number, content in enumerate(lines, 1):
+        try:
+            batch += _of_line(content, given, owner, default_scope)
+        except NotTaken as error:
+            yield batch
+            raise NotTaken(f"Line {number} is not a memory: {error}") from error
+        if len(batch) >= BATCH:
+            yield batch
+            batch = []
+    yield batch
+
+
+def _of_line(
+    content: bytes, given: Mapping[str, Any], owner: Owner | None, default_scope: DefaultScope
+) -> list[NewMemory]:
+    if not content.strip():
+        return []
+    fields = _parsed(content)
+    whose = _owner(fields.pop("owner", None)) if owner is None else owner
+    fields.pop("owner", None)
+    if unknown := fields.keys() - _FIELDS - _GIVEN_BY_STORE:
+        named = ", ".join(f"`{scrub(neutralise(name))[:LONGEST_NAME]}`" for name in sorted(unknown)[:MOST_NAMED])
+        fields_there = ", ".join(sorted({*_FIELDS, "owner"}))
+        raise NotTaken(f"unknown field{'s' * (len(unknown) > 1)} {named}. The fields are: {fields_there}.")
+    known = {name: _value(name, value) for name, value in fields.items() if name in _FIELDS and value is not None}
+    return [from_fields({**given, **known}, whose, default_scope)]
+
+
+def _parsed(content: bytes) -> dict[str, Any]:
+    if len(content) > LONGEST_LINE:
+        raise NotTaken("it is too long; split it into several memories.")
+    try:
+        parsed = json.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        comma = _TRAILING_COMMA.search(content) is not None
+        raise NotTaken(f"it is not JSON in UTF-8{'; there is a trailing comma' if comma else ''}.") from None
+    if not isinstance(parsed, dict):
+        raise NotTaken("it is not a JSON object.")
+    return parsed
+
+
+def _owner(value: object) -> Owner:
+    if value is None:
+        return Owner()
+    if not isinstance(value, dict) or value.keys() - {"tenant", "user"}:
+        raise NotTaken("`owner` must be an object with `tenant` and `user`.")
+    try:
+        return Owner(**value)
+    except (TypeError, ValueError):
+        raise NotTaken("`owner` must be an object with `tenant` and `user`.") from None
+
+
+def _value(name: str, value: object) -> object:
+    if name not in _TIMES:
+        return value
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        found = None
+    if found is None:
+        raise NotTaken(f"`{name}` must be an ISO date and time such as 2026-11-18T09:30:00+00:00.")
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+
+
+def _culprit(fields: Mapping[str, Any]) -> str:
+    """Return the first field that does not fit by itself."""
+    for name, value in fields.items():
+        try:
+            NewMemory(**{"title": "x", name: value})
+        except (TypeError, ValueError):
+            return name
+    return "title"
+
+
+def _texts(new: NewMemory) -> Iterable[str]:
+    for value in attrs.asdict(new, recurse=False).values():
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, tuple):
+            yield from value

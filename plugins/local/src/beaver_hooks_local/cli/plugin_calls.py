@@ -1,0 +1,80 @@
+"""Calls the plugin for a command, with errors that end in an exit code."""
+
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from beaver_hooks_local.cli.output import say
+from beaver_hooks_local.cli.progress import Bar
+from beaver_hooks_local.plugin import Local
+from beaver_hostspecs import PluginError, Shell
+from beaver_memory.embedding.errors import EmbeddingError
+from beaver_memory.errors import EngineError
+
+if TYPE_CHECKING:
+    from beaver_hooks_local.memory import LocalMemory
+
+T = TypeVar("T")
+
+NAME = "local"
+
+LEFT_OUT = "Until then, memories that hold in all of your projects are left out."
+"""What a person is told where the database of the person cannot be read."""
+
+
+def ask(shell: Shell, work: "Callable[[LocalMemory], T]", *, wrote: bool = False) -> T:
+    """Return what `work` returns, in a thread of the plugin; `wrote` says that it may have written."""
+    return call(shell, lambda plugin: plugin.serve(work, wrote=wrote))
+
+
+def ask_long(shell: Shell, work: "Callable[[LocalMemory, Bar], T]", *, wrote: bool = False, shown: bool = True) -> T:
+    """Return what `work` returns, which tells a bar how far it is; when it is interrupted, it ends there.
+
+    Args:
+        shell: of the plugin.
+        work: what is done.
+        wrote: it may have written.
+        shown: whether the bar is seen.
+    """
+    bar = Bar(shown=shown)
+
+    async def served(plugin: Local) -> T:
+        try:
+            return await plugin.serve(partial(_with, work, bar), wrote=wrote)
+        finally:
+            bar.end()
+
+    return call(shell, served)
+
+
+def call(shell: Shell, function: Callable[[Local], Awaitable[T]]) -> T:
+    """Return what `await function(plugin)` returns.
+
+    Raises:
+        UnknownPlugin: the plugin is not in service, for example because the memory is off; says why.
+        PluginError: the memory or the embedder fails.
+    """
+
+    async def called(plugin: Local) -> T:
+        try:
+            return await function(plugin)
+        finally:
+            if trouble := plugin.memory.engine.personal_trouble:
+                say(f"{trouble} {LEFT_OUT}", err=True)
+
+    with explained():
+        return shell.call(called)
+
+
+@contextlib.contextmanager
+def explained() -> Iterator[None]:
+    """Let errors of the memory out as what they are for the host: this plugin failed, and says why."""
+    try:
+        yield
+    except (EngineError, EmbeddingError) as error:
+        raise PluginError(str(error), plugin=NAME) from error
+
+
+def _with(work: "Callable[[LocalMemory, Bar], T]", bar: Bar, memory: "LocalMemory") -> T:
+    return work(memory, bar)

@@ -1,0 +1,146 @@
+"""`list`, `search` and `show`."""
+
+from datetime import datetime
+from typing import Any
+
+import attrs
+import click
+
+from beaver_hooks_local.cli.options import (
+    ID,
+    Asked,
+    asked,
+    debug_option,
+    filtered,
+    json_option,
+    limit_option,
+    user_option,
+)
+from beaver_hooks_local.cli.output import HEADS, counted, plain, record, row, say, say_json, table, whole
+from beaver_hooks_local.cli.plugin_calls import ask
+from beaver_hooks_local.memory import LocalMemory
+from beaver_hostspecs import Shell
+from beaver_memory.query import Answer
+from beaver_memory.records import Memory
+from beaver_memory.store.protocol import Change
+
+BY_WORDS = "Found by words only, because the embedder does not work now ({})."
+
+
+@click.command(name="list")
+@filtered
+@limit_option(20)
+@json_option
+@debug_option
+@click.pass_obj
+def list_(shell: Shell, /, *, limit: int, as_json: bool, **options: Any) -> None:
+    """List memories, the newest first."""
+    which = asked(**options)
+
+    def work(memory: LocalMemory) -> tuple[list[Memory], int, datetime]:
+        filters = which.filters(memory)
+        # One more than is shown tells whether there are more.
+        found = memory.engine.store.recent(filters, limit=limit + 1)
+        return found, _elsewhere(memory, which), filters.now
+
+    found, elsewhere, now = ask(shell, work)
+    shown, more = found[:limit], len(found) > limit
+    if as_json:
+        say_json({"memories": [record(each) for each in shown], "more": more})
+    elif shown:
+        say(table([HEADS, *(row(each, now) for each in shown)]))
+        if more:
+            say(f"There are more than {limit:,}; raise --limit to see them.")
+    else:
+        say(_nothing("There are no memories yet.", which, elsewhere))
+
+
+@click.command()
+@click.argument("words", nargs=-1, required=True)
+@filtered
+@limit_option(10)
+@json_option
+@debug_option
+@click.pass_obj
+def search(shell: Shell, /, words: tuple[str, ...], *, limit: int, as_json: bool, **options: Any) -> None:
+    """Search memories, the best match first.
+
+    Example: beaver memory search which branch --type decision --after 2026-01-01
+    """
+    which = asked(**options)
+    if not " ".join(words).strip():
+        raise click.UsageError("There are no words to search for; `beaver memory list` lists all memories.")
+
+    def work(memory: LocalMemory) -> tuple[Answer, int, datetime]:
+        filters = which.filters(memory)
+        return memory.search(" ".join(words), filters, limit=limit), _elsewhere(memory, which), filters.now
+
+    answer, elsewhere, now = ask(shell, work)
+    if as_json:
+        hits = [{**record(hit.memory), "score": round(hit.score, 6)} for hit in answer.hits]
+        say_json({"hits": hits, "candidates": answer.total, "keyword_only": answer.keyword_only})
+        return
+    if answer.keyword_only is not None:
+        say(BY_WORDS.format(answer.keyword_only), err=True)
+    rows = [[f"{hit.score:.3f}", *row(hit.memory, now)] for hit in answer.hits]
+    say(table([["score", *HEADS], *rows]) if rows else _nothing("No memory was found.", which, elsewhere))
+
+
+@click.command()
+@click.argument("ids", metavar="ID...", nargs=-1, required=True, type=ID)
+@user_option
+@json_option
+@debug_option
+@click.pass_obj
+def show(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool) -> None:
+    """Show whole memories with their history."""
+    which = Asked(user=user)
+
+    def work(memory: LocalMemory) -> list[tuple[Memory, list[Change]]]:
+        # Whoever names an id wants to see it, whatever has become of it.
+        filters = attrs.evolve(which.filters(memory), lapsed=True)
+        return [(each, memory.engine.history(each.id, filters)) for each in memory.engine.get(list(ids), filters)]
+
+    found = ask(shell, work)
+    ensure_all(ids, [each for each, _ in found])
+    if as_json:
+        say_json({"memories": [{**record(each), "history": _changes(changes)} for each, changes in found]})
+    else:
+        say("\n\n".join(f"{whole(each)}\n{_told(changes)}" for each, changes in found))
+
+
+def ensure_all(ids: tuple[int, ...], found: list[Memory]) -> None:
+    """Refuse ids that are not among what was found.
+
+    Raises:
+        UsageError: there are such ids.
+    """
+    missing = [str(each) for each in dict.fromkeys(ids) if each not in {memory.id for memory in found}]
+    if missing:
+        named = ", ".join(missing[:10])
+        raise click.UsageError(
+            f"There is no memory {named} here. `beaver memory list` shows the ids; --user ID selects the memories of"
+            " a user."
+        )
+
+
+def _elsewhere(memory: LocalMemory, which: Asked) -> int:
+    """Return how many others have memories, which this command does not look at."""
+    return len({*memory.engine.store.owners()} - {*which.sight.owners})
+
+
+def _nothing(text: str, which: Asked, elsewhere: int) -> str:
+    were = "was" if elsewhere == 1 else "were"
+    others = f" {counted(elsewhere, 'user')} with memories {were} left out: --user ID shows them." if elsewhere else ""
+    return ("No memory matches the options." if which.narrowed else text) + others
+
+
+def _changes(changes: list[Change]) -> list[dict[str, Any]]:
+    return [
+        {"event": each.event, "at": plain(each.at), "old": plain(each.old), "new": plain(each.new)} for each in changes
+    ]
+
+
+def _told(changes: list[Change]) -> str:
+    lines = (f"  {each.at:%Y-%m-%d %H:%M} {each.event} {', '.join(sorted(each.new))}" for each in changes)
+    return "\n".join(line.rstrip() for line in lines)

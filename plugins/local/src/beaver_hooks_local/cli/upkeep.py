@@ -1,0 +1,179 @@
+"""`reindex`, `stats` and `check`: what looks after the store and its indexes."""
+
+import asyncio
+import contextlib
+import os
+from functools import partial
+from typing import Any
+
+import click
+
+from beaver_hooks_local.cli.options import debug_option, json_option
+from beaver_hooks_local.cli.output import counted, plain, say, say_json
+from beaver_hooks_local.cli.plugin_calls import NAME, ask, call
+from beaver_hooks_local.cli.progress import Bar
+from beaver_hooks_local.maintenance import UPKEEP
+from beaver_hooks_local.memory import EMBEDDER, LocalMemory
+from beaver_hooks_local.plugin import Local
+from beaver_hooks_local.recall.recaller import EMBEDDING
+from beaver_hostspecs import PluginError, Shell
+from beaver_memory.embedding.errors import EmbedderMissing
+from beaver_memory.embedding.factory import make_embedder, model_folder
+from beaver_memory.embedding.protocol import Identity
+from beaver_memory.errors import StoreError
+
+PAUSE = 0.2
+"""Seconds between two looks at how much is embedded."""
+
+EMBEDDING_NOT = (EMBEDDER, EMBEDDING, UPKEEP)
+"""The troubles with which nothing is embedded."""
+
+PROBLEM = 1
+"""The exit code where something is wrong."""
+
+
+@click.command()
+@json_option
+@debug_option
+@click.pass_obj
+def reindex(shell: Shell, *, as_json: bool) -> None:
+    """Compute missing embeddings, and rebuild the indexes.
+
+    This is never required: missing and stale parts are found and rebuilt automatically. It saves the next conversations
+    the work of a long embedding.
+    """
+    bar = Bar()
+
+    async def work(plugin: Local) -> tuple[int, int]:
+        try:
+            embedded = await _embedded(plugin, bar)
+            return embedded, await plugin.serve(partial(_indexed, bar=bar))
+        finally:
+            bar.end()
+
+    embedded, indexed = call(shell, work)
+    if as_json:
+        say_json({"embedded": embedded, "indexed": indexed})
+    else:
+        say(f"Embedded {counted(embedded, 'memory')}, and indexed {counted(indexed, 'memory')}.")
+
+
+@click.command()
+@json_option
+@debug_option
+@click.pass_obj
+def stats(shell: Shell, *, as_json: bool) -> None:
+    """Show statistics of the memories and their embeddings."""
+
+    async def work(plugin: Local) -> dict[str, Any]:
+        identity = None
+        with contextlib.suppress(EmbedderMissing):  # it is among the troubles
+            identity = _identity(plugin)
+        return await plugin.serve(partial(_numbers, identity=identity))
+
+    numbers = call(shell, work)
+    if as_json:
+        say_json(numbers)
+    else:
+        say("\n".join(f"{name.replace('_', ' ')}: {_told(value)}" for name, value in numbers.items()))
+
+
+@click.command()
+@json_option
+@debug_option
+@click.pass_context
+def check(ctx: click.Context, *, as_json: bool) -> None:
+    """Examine the database; the exit code is 1 if there is a problem.
+
+    The whole database is read, which takes a while if it is large.
+    """
+    problems = ask(ctx.obj, _problems)
+    if as_json:
+        say_json({"ok": not problems, "problems": problems})
+    else:
+        say("\n".join(problems) or "The database is intact.")
+    if problems:
+        if not as_json:
+            say("Restore the database from a copy, or move it away to start with an empty one.", err=True)
+        ctx.exit(PROBLEM)
+
+
+def _problems(memory: LocalMemory) -> list[str]:
+    try:
+        return memory.engine.store.check()
+    except StoreError as error:
+        # So damaged that it cannot be read to its end, which is what was asked.
+        if error.category != "corrupt":
+            raise
+        return [str(error)]
+
+
+async def _embedded(plugin: Local, bar: Bar) -> int:
+    """Wait until the plugin has embedded everything; return how many memories that were.
+
+    Raises:
+        PluginError: the embedder fails.
+    """
+    identity = _identity(plugin)
+    if identity is None:
+        return 0
+    begun = left = await _pending(plugin, identity)
+    while left:
+        if troubles := [each for each in plugin.memory.troubles.now if each.startswith(EMBEDDING_NOT)]:
+            raise PluginError(
+                f"Some memories are not embedded ({', '.join(troubles)}); `beaver memory embedder check` and the"
+                " settings of"
+                " memory.local.embedding say more.",
+                plugin=NAME,
+            )
+        bar(max(0, begun - left), begun, "embedding")
+        await asyncio.sleep(PAUSE)
+        left = await _pending(plugin, identity)
+    return begun
+
+
+async def _pending(plugin: Local, identity: Identity) -> int:
+    # As if something was written: whoever embeds looks again, also for what other processes have added.
+    return await plugin.serve(lambda memory: memory.engine.store.pending(None, identity.key), wrote=True)
+
+
+def _identity(plugin: Local) -> Identity | None:
+    """Return whose vectors the settings ask for.
+
+    Raises:
+        EmbeddingError: they cannot be had.
+    """
+    settings, setup = plugin.settings.embedding, plugin.setup
+    folder = model_folder(settings, (setup.person_folder, setup.state_folder))
+    embedder = make_embedder(settings, state_folder=folder, environment=os.environ)
+    if embedder is None:
+        return None
+    embedder.close()
+    return embedder.identity
+
+
+def _indexed(memory: LocalMemory, bar: Bar) -> int:
+    owners = memory.engine.store.owners()
+    total, done = sum(map(memory.engine.store.count, owners)), 0
+    for owner in owners:
+        done += memory.engine.reindex(owners=[owner], progress=partial(_step, bar, done, total))
+    return done
+
+
+def _step(bar: Bar, before: int, total: int, here: int, _: int) -> None:
+    bar(before + here, total, "indexing")
+
+
+def _numbers(memory: LocalMemory, identity: Identity | None) -> dict[str, Any]:
+    waiting = 0 if identity is None else memory.engine.store.pending(None, identity.key)
+    embedder = None if identity is None else f"{identity.provider} {identity.model}, {identity.dimensions} dimensions"
+    found = {name: plain(value) for name, value in memory.engine.stats().items()}
+    return {**found, "embedder": embedder, "to_be_embedded": waiting, "troubles": list(memory.troubles.now)}
+
+
+def _told(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_told(each)}" for name, each in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return f"{value:,}" if isinstance(value, int) else str(value or "none")

@@ -1,0 +1,221 @@
+"""What the commands under `/memory local` do, and the texts that they show. Blocking.
+
+A memory is named by its id. What is shown is what whoever runs the command may see; only what is their own can be
+changed. Nothing is forgotten without a second word.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from beaver_hooks_local.commands import CommandRefused
+from beaver_hooks_local.memory import LocalMemory
+from beaver_hooks_local.recall.recaller import Recall
+from beaver_hooks_local.recall.references import heading
+from beaver_hooks_local.tools.definitions import PLANE
+from beaver_hooks_local.visibility import Sight
+from beaver_hostspecs import CommandContext, OutcomeKind, Report, Trust
+from beaver_hostspecs.neutralising import neutralise
+from beaver_memory.filters import Filters
+from beaver_memory.query import Hit
+from beaver_memory.records import Memory
+
+YES = "yes"
+RECENT = 20
+GLANCE = 5
+"""Memories of each kind that the overview of all plugins shows."""
+
+FOUND = 10
+_LONGEST_ID = 18
+_LONGEST_QUERY = 4_000
+
+Words = tuple[str, ...]
+Run = Callable[[LocalMemory, Words, CommandContext, Report], str]
+
+
+def status(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
+    """Show how many memories there are for whoever asks, and what is wrong."""
+    _alone("status", words)
+    sight = Sight.of_command(context)
+    # The numbers of the store are about all users and stores, and who may not see all of theirs gets none.
+    counts = map(memory.engine.store.count, sight.owners) if sight.trust is Trust.FULL else None
+    lines = [f"memories: {sum(counts):,}"] if counts is not None else []
+    return "\n".join([*lines, f"trouble: {', '.join(memory.troubles.now) or 'none'}"])
+
+
+def list_(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
+    """Show the memories active in this session, and the newest."""
+    _alone("list", words)
+    return _listed(memory, context, RECENT)
+
+
+def active(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
+    """Show what is active in this session."""
+    _alone("active", words)
+    rows = _active(memory, Sight.of_command(context), RECENT)
+    return "\n".join(map(_row, rows)) or f"This process has recalled nothing in this session. {_ELSEWHERE}"
+
+
+def recent(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
+    """Show what is recent."""
+    _alone("recent", words)
+    filters = _filters(memory, Sight.of_command(context))
+    return "\n".join(map(_row, memory.engine.store.recent(filters, limit=RECENT))) or _empty(filters)
+
+
+def overview(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
+    """Show the same in short: it stands among the overviews of others."""
+    _alone("overview", words)
+    return _listed(memory, context, GLANCE)
+
+
+def pin(memory: LocalMemory, words: Words, context: CommandContext, report: Report) -> str:
+    """Pin a memory."""
+    return _pinned(memory, "pin", words, context, report, pinned=True)
+
+
+def unpin(memory: LocalMemory, words: Words, context: CommandContext, report: Report) -> str:
+    """Unpin a memory."""
+    return _pinned(memory, "unpin", words, context, report, pinned=False)
+
+
+def forget(memory: LocalMemory, words: Words, context: CommandContext, report: Report) -> str:
+    """Show what would be forgotten; with the second word `yes`, forget it."""
+    if not words or len(words) > 2 or words[1:] not in ((), (YES,)):  # noqa: PLR2004 - an id and a word
+        raise CommandRefused("Name one memory: forget ID. `list` shows the ids; `forget ID yes` erases it.")
+    found = _own(memory, words[0], context, lapsed=True)
+    if len(words) == 1:
+        return f"This memory would be erased:\n{_row(found)}\nWrite `forget {found.id} {YES}` to erase it."
+    gone = memory.engine.forget([found.id], Sight.of_command(context).own(memory.clock.now(), lapsed=True))
+    if not gone:
+        raise CommandRefused(_no_such(words[0]))
+    report.event("memory_forgotten", memory=found.id, store=found.store.value)
+    memory.trace("memory_forgotten", memory=found.id)
+    return f"Memory {found.id} is forgotten: its text, its vectors and the texts in its history are erased."
+
+
+def why(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
+    """Show what the last recall of this session found, and what each signal added."""
+    _alone("why", words)
+    sight = Sight.of_command(context)
+    last = memory.recaller.last(sight)
+    if last is None:
+        return f"This process has recalled nothing in this session. {_ELSEWHERE}"
+    said = f"The recall gate decided `{last.decision.verdict}`: {last.decision.reason}."
+    if last.decision.verdict == "skip":
+        return said
+    if last.skipped is not None:
+        said = f"Nothing was recalled for the last prompt: {last.skipped.reason}. For the prompt before it:\n{said}"
+    seen = {each.id for each in memory.engine.get([hit.memory.id for hit in last.hits], _filters(memory, sight))}
+    lines = [_explained(hit, last) for hit in last.hits if hit.memory.id in seen]
+    return "\n".join([said, *(lines or ["No memory was found."])])
+
+
+def search(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
+    """Show what is found by words."""
+    text = " ".join(words)[:_LONGEST_QUERY]
+    if not text.strip():
+        raise CommandRefused("There are no words to search for: search WORDS.")
+    sight = Sight.of_command(context)
+    answer = memory.search(text, _filters(memory, sight), limit=FOUND)
+    rows = [f"{hit.score:.2f} {_row(hit.memory)}" for hit in answer.hits]
+    return "\n".join(rows) if rows else ("No memory was found." if sight.stores else _NOTHING)
+
+
+_ELSEWHERE = "`beaver why` explains turns of other processes."
+_NOTHING = "The trust of this user is too low to see memories."
+
+
+def _listed(memory: LocalMemory, context: CommandContext, most: int) -> str:
+    """Return what was given to the model in this session's last recall, and the newest memories."""
+    sight = Sight.of_command(context)
+    filters = _filters(memory, sight)
+    parts = {
+        "Active in this session:": _active(memory, sight, most),
+        "Recent:": memory.engine.store.recent(filters, limit=most),
+    }
+    lines = [line for title, rows in parts.items() if rows for line in (title, *map(_row, rows))]
+    return "\n".join(lines) or _empty(filters)
+
+
+def _active(memory: LocalMemory, sight: Sight, most: int) -> list[Memory]:
+    last = memory.recaller.last(sight)
+    return memory.engine.get(list(last.given[:most]), _filters(memory, sight)) if last else []
+
+
+def _empty(filters: Filters) -> str:
+    return "There are no memories yet." if filters.stores else _NOTHING
+
+
+def _pinned(
+    memory: LocalMemory, name: str, words: Words, context: CommandContext, report: Report, *, pinned: bool
+) -> str:
+    if len(words) != 1:
+        raise CommandRefused(f"Name one memory: {name} ID. `list` shows the ids.")
+    found = _own(memory, words[0], context)
+    own = Sight.of_command(context).own(memory.clock.now())
+    if memory.engine.change(found.id, own, event=name.upper(), pinned=pinned) is None:
+        raise CommandRefused(_no_such(words[0]))
+    report.outcome(PLANE, OutcomeKind.UPDATED, memory=found.id, pinned=pinned)
+    return f"{found.id} is {'pinned' if pinned else 'no longer pinned'}: {_title(found)}"
+
+
+def _own(memory: LocalMemory, word: str, context: CommandContext, *, lapsed: bool = False) -> Memory:
+    """Return a memory that whoever runs the command may change."""
+    plain = word.isascii() and word.isdigit() and len(word) <= _LONGEST_ID
+    own = Sight.of_command(context).own(memory.clock.now(), lapsed=lapsed)
+    found = memory.engine.get([int(word)], own) if plain else []
+    if not found:
+        raise CommandRefused(_no_such(word))
+    return found[0]
+
+
+def _no_such(word: str) -> str:
+    shown = word if word.isascii() and word.isdigit() and len(word) <= _LONGEST_ID else "that"
+    return f"There is no memory {shown} that you may change. `list` shows the ids."
+
+
+def _alone(name: str, words: Words) -> None:
+    if words:
+        raise CommandRefused(f"`{name}` takes no words; nothing was done. Write `{name}` alone.")
+
+
+def _filters(memory: LocalMemory, sight: Sight) -> Filters:
+    return sight.filters(memory.clock.now())
+
+
+def _row(memory: Memory) -> str:
+    pinned = " pinned" if memory.pinned else ""
+    when = f"{memory.created_at:%Y-%m-%d}" if memory.created_at else ""
+    return f"[{memory.id}] {when} {memory.store} {_plain(memory.type)}{pinned}: {_title(memory)}"
+
+
+def _title(memory: Memory) -> str:
+    return _plain(heading(memory, 100))
+
+
+def _plain(text: str) -> str:
+    return " ".join(neutralise(text).split())
+
+
+def _explained(hit: Hit, last: Recall) -> str:
+    given = "given" if hit.memory.id in last.given else "not given"
+    given += ", because the conversation already says it" if hit.memory.id in last.said else ""
+    shares = ", ".join(f"{name} {share:.3f}" for name, share in hit.shares.items() if share)
+    return f"{hit.score:.3f} {_row(hit.memory)}\n      {given}; {shares or 'by date only'}"
+
+
+RUNS: Mapping[str, Run] = MappingProxyType(
+    {
+        "list": list_,
+        "active": active,
+        "recent": recent,
+        "overview": overview,
+        "search": search,
+        "why": why,
+        "pin": pin,
+        "unpin": unpin,
+        "forget": forget,
+        "status": status,
+    }
+)
+"""What each command does."""

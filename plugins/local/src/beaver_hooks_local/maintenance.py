@@ -1,0 +1,91 @@
+"""What is done beside turns: memories are embedded, recalls are noted, and an embedder that failed is asked again."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import TypeVar
+
+from beaver_hooks_local.memory import LocalMemory
+from beaver_hooks_local.recall.recaller import EMBEDDING
+from beaver_hostspecs import Report
+from beaver_memory.embedding.errors import EmbeddingError
+from beaver_toolkit.workers import Workers
+
+T = TypeVar("T")
+
+LEAST_SECONDS = 1.0
+"""What is between a failure and the next try, though a probe of the embedder be due."""
+
+RETRY_SECONDS = 60.0
+"""How long an embedder that failed is left alone, unless something is written."""
+
+UPKEEP = "upkeep"
+"""The trouble of what cannot be written beside turns."""
+
+
+class Upkeep:
+    """Works in the background of one event loop.
+
+    Args:
+        memory: what is kept up.
+        workers: who does what blocks.
+        report: for what happens outside turns.
+    """
+
+    def __init__(self, memory: LocalMemory, workers: Workers, report: Report) -> None:
+        self._memory, self._workers, self._report = memory, workers, report
+        self._woken = asyncio.Event()
+        self._woken.set()
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Begin to work."""
+        self._task = asyncio.create_task(self._run(), name="beaver-local-upkeep")
+
+    def wake(self) -> None:
+        """Say that something was written or recalled. In the event loop only."""
+        self._woken.set()
+
+    async def end(self) -> None:
+        """Stop working; a batch that is being embedded is left to its thread."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        pause: float | None = None
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._woken.wait()
+            self._woken.clear()
+            pause = self._pause(await self._round())
+
+    def _pause(self, retry: float | None) -> float | None:
+        """Return after how many seconds to go on unless woken: sooner for a probe, not at once after a failure."""
+        probe = self._memory.engine.probe_in()
+        if probe is None or retry is None:
+            return retry if probe is None else probe
+        return min(retry, max(LEAST_SECONDS, probe))
+
+    async def _round(self) -> float | None:
+        """Do what there is to do; return after how many seconds to try again what failed."""
+        try:
+            await self._do(self._memory.write_touches)
+            if await self._do(self._memory.engine.probe):
+                self._memory.troubles.ended(EMBEDDING, self._report)
+            while await self._do(self._memory.embed_some):
+                self._memory.troubles.ended(EMBEDDING, self._report)
+        except EmbeddingError as error:
+            self._report.event("memory_embedding_failed", provider=error.provider, category=error.category)
+            self._memory.troubles.began(EMBEDDING, error.category, self._report)
+            return RETRY_SECONDS
+        except Exception as error:  # noqa: BLE001 - it is told, and what comes next may work
+            self._report.event("memory_upkeep_failed", error=type(error).__name__)
+            self._memory.troubles.began(UPKEEP, type(error).__name__, self._report)
+            return RETRY_SECONDS
+        self._memory.troubles.ended(UPKEEP, self._report)
+        return None
+
+    async def _do(self, work: Callable[[], T]) -> T:
+        return await self._workers.run(work)

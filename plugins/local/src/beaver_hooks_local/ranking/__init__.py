@@ -1,1 +1,0 @@
-"""What comes first: pure functions of signals."""

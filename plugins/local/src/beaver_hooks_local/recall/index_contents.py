@@ -1,0 +1,182 @@
+"""What the prompt index lists: for each session what is recent, kept until a write, and for each look what it found.
+
+Blocking.
+"""
+
+from collections.abc import Container, Iterable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+import attrs
+from attrs import field
+
+from beaver_hooks_local.recall.already_said import Conversation
+from beaver_hooks_local.recall.prompt_index import MOST_SESSIONS, PromptIndex, Row, merged, rendered, session_line
+from beaver_hooks_local.recall.recall_cache import Answers, Lately
+from beaver_hooks_local.settings import PromptIndexSettings
+from beaver_hooks_local.visibility import Sight
+from beaver_hostspecs import Clock, Reference, Report, Trust
+from beaver_memory.embedding.protocol import Trace
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.errors import EngineError
+from beaver_memory.query import Hit
+from beaver_memory.records import Memory
+
+SECONDS = 600.0
+"""How long what is recent is used again, unless something was written."""
+
+SHOWN = 4
+"""Forms of one list that are kept: those of turns that are given or have said other parts of it."""
+
+
+@attrs.frozen(kw_only=True)
+class Listing:
+    """What the prompt index may list.
+
+    Attributes:
+        rows: memories.
+        sessions: lines that show sessions.
+        shown: the list as turns were shown it, by what it left out and what it might cost.
+    """
+
+    rows: tuple[Row, ...] = ()
+    sessions: tuple[str, ...] = field(default=(), repr=False)
+    shown: Lately[PromptIndex] = field(init=False, factory=partial(Lately, SHOWN), repr=False, eq=False)
+
+
+@attrs.frozen(kw_only=True)
+class _Anywhere:
+    """What is recent in every session.
+
+    Attributes:
+        rows: of the newest memories.
+        differs: there are memories that hold in one session only, so that not every session sees the same.
+    """
+
+    rows: tuple[Row, ...] = ()
+    differs: bool = False
+
+
+class Listings:
+    """Makes lists, and keeps what does not depend on the prompt. Thread-safe.
+
+    Args:
+        engine: where recent memories and sessions come from.
+        settings: how much, and whether at all.
+        clock: where time comes from.
+        trace: is told of every step.
+    """
+
+    def __init__(self, engine: MemoryEngine, settings: PromptIndexSettings, *, clock: Clock, trace: Trace) -> None:
+        self._engine, self._settings, self._clock, self._trace = engine, settings, clock, trace
+        self._kept: Answers[Listing] = Answers(SECONDS)
+        self._anywhere: Answers[_Anywhere] = Answers(SECONDS)
+
+    def recent(self, sight: Sight, version: tuple[int, ...], report: Report) -> Listing | None:
+        """Return what a session lists whatever is asked; `None` where there is to be no list, or none can be made.
+
+        Its failure is told, and is no failure of the turn.
+        """
+        if not self._settings.enabled:
+            return None
+        moment, now = self._clock.now(), self._clock.monotonic()
+        kept = self._kept.get(sight, version=version, now=now)
+        if kept is not None:
+            return kept
+        try:
+            made = self._made(sight, version, moment, now)
+        except EngineError as error:
+            self.tell("memory_prompt_index_failed", report, error=type(error).__name__)
+            return None
+        self._kept.put(sight, made, version=version, now=now, lasts=_lasting(made.rows, moment))
+        return made
+
+    def lacking(self, recent: Listing | None) -> int:
+        """Return for how many rows there is room besides what is recent."""
+        return 0 if recent is None else self._settings.limit - len(recent.rows)
+
+    def filled(self, recent: Listing | None, hits: Sequence[Hit]) -> Listing:
+        """Return the list of a look: what is recent, and what was found."""
+        if recent is None:
+            return Listing()
+        return Listing(rows=tuple(merged(recent.rows, hits, limit=self._settings.limit)), sessions=recent.sessions)
+
+    def references(
+        self, listing: Listing, given: set[int], conversation: Conversation, room: int | None, report: Report
+    ) -> tuple[Reference, ...]:
+        """Return a list as references, without what a turn has already.
+
+        Args:
+            listing: what may be listed.
+            given: the ids of the memories that the turn is given.
+            conversation: what was said.
+            room: the tokens that are left, or `None`.
+            report: of the turn.
+        """
+        most = self._settings.max_tokens if room is None else min(self._settings.max_tokens, room)
+        left_out = frozenset(row.memory.id for row in listing.rows if row.memory.id in given or conversation.shows(row))
+        index = listing.shown.once((left_out, most), partial(_shown, listing, left_out, most))
+        if index.pages:
+            self._tell_index(index, report)
+        else:
+            some = "budget" if index.total or listing.sessions else "empty"
+            self.skipped(some if self._settings.enabled else "off", report)
+        return index.references
+
+    def skipped(self, reason: str, report: Report) -> None:
+        """Tell why a turn has no prompt index."""
+        self._trace("memory_prompt_index_skipped", reason=reason)
+        if reason not in {"gate", "off"}:
+            report.event("memory_prompt_index_skipped", reason=reason)
+
+    def tell(self, event: str, report: Report, **facts: str | int) -> None:
+        """Tell both the trace and the report."""
+        self._trace(event, **facts)
+        report.event(event, **facts)
+
+    def _made(self, sight: Sight, version: tuple[int, ...], moment: datetime, now: float) -> Listing:
+        anywhere = self._in_every_session(attrs.evolve(sight, session=""), version, moment, now)
+        rows = self._rows(sight, moment) if anywhere.differs else anywhere.rows
+        last = self._engine.store.summaries(sight.owner, limit=MOST_SESSIONS) if sight.trust is Trust.FULL else ()
+        return Listing(rows=rows, sessions=tuple(map(session_line, last)))
+
+    def _in_every_session(self, sight: Sight, version: tuple[int, ...], moment: datetime, now: float) -> _Anywhere:
+        """Return what is recent where nothing holds in one session only, and whether that is so."""
+        anywhere = self._anywhere.get(sight, version=version, now=now)
+        if anywhere is None:
+            rows = self._rows(sight, moment, scopes=("global", "project"))
+            differs = bool(self._recent(sight, moment, limit=1, scopes=("session",)))
+            anywhere = _Anywhere(rows=rows, differs=differs)
+            self._anywhere.put(sight, anywhere, version=version, now=now, lasts=_lasting(rows, moment))
+        return anywhere
+
+    def _rows(self, sight: Sight, moment: datetime, **more: Any) -> tuple[Row, ...]:
+        recent = self._recent(sight, moment, limit=self._settings.limit, **more)
+        return tuple(Row(memory=memory, recent=True) for memory in recent)
+
+    def _recent(self, sight: Sight, moment: datetime, *, limit: int, **more: Any) -> list[Memory]:
+        after = moment - timedelta(days=self._settings.recent_days)
+        return self._engine.store.recent(sight.filters(moment, after=after, **more), limit=limit)
+
+    def _tell_index(self, index: PromptIndex, report: Report) -> None:
+        facts = {"recent": index.recent, "relevant": index.relevant, "sessions": index.sessions}
+        self._trace("memory_prompt_index_built", **facts, total=index.total)
+        if index.rows < index.total:
+            report.clipped("index", index.rows, index.total)
+        self.tell("memory_prompt_index_injected", report, rows=index.rows, tokens=index.tokens)
+
+
+def _shown(listing: Listing, left_out: Container[int], max_tokens: int) -> PromptIndex:
+    rows = [row for row in listing.rows if row.memory.id not in left_out]
+    return rendered(rows, listing.sessions, max_tokens=max_tokens)
+
+
+def _lasting(rows: Iterable[Row], now: datetime) -> float | None:
+    return lasts((row.memory for row in rows), now)
+
+
+def lasts(memories: Iterable[Memory], now: datetime) -> float | None:
+    """Return after how many seconds the first of some memories ends, if one does."""
+    ends = [end for each in memories for end in (each.expires_at, each.valid_until) if end is not None]
+    return max(0.0, (min(ends) - now).total_seconds()) if ends else None

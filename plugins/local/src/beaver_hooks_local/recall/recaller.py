@@ -1,0 +1,240 @@
+"""Recall before a prompt: asks the gate, searches if it says so, and puts together what the turn is given. Blocking."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import partial
+
+import attrs
+from attrs import field
+
+from beaver_hooks_local.health import Troubles
+from beaver_hooks_local.recall.already_said import Conversation
+from beaver_hooks_local.recall.gate import Decision, Policy, Window, decide, served
+from beaver_hooks_local.recall.index_contents import SHOWN, Listing, Listings, lasts
+from beaver_hooks_local.recall.prompt_features import Said, read
+from beaver_hooks_local.recall.recall_cache import Answers, Lately
+from beaver_hooks_local.recall.references import FRAME, Picked, pick
+from beaver_hooks_local.settings import LocalSettings
+from beaver_hooks_local.trust import hidden_stores
+from beaver_hooks_local.visibility import Sight
+from beaver_hostspecs import Clock, Reference, Report, Turn
+from beaver_memory.embedding.protocol import Trace
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.query import Hit, Query
+from beaver_memory.records import Owner
+
+SPARE = 8
+"""Hits beyond those that are wanted, for those that were said already."""
+
+CONFIDENT = 0.25
+"""What the best hit scores at least where a look has found something; with less it is looked again soon."""
+
+_BY_TOOL = frozenset({"tool", "tool_result"})
+
+EMBEDDING = "embedding"
+"""The trouble of queries, and of memories, that cannot be embedded."""
+
+
+@attrs.frozen(kw_only=True)
+class Found:
+    """What one look into memory came to.
+
+    Attributes:
+        hits: the best first.
+        listing: what the prompt index may list.
+        confident: whether something good was found.
+        picked: what turns were given of the hits, by what was said already and what it might cost.
+    """
+
+    hits: tuple[Hit, ...] = ()
+    listing: Listing = field(factory=Listing)
+    confident: bool = False
+    picked: Lately[Picked] = field(init=False, factory=partial(Lately, SHOWN), repr=False, eq=False)
+
+
+@attrs.frozen(kw_only=True)
+class Recall:
+    """What was recalled for one turn.
+
+    Attributes:
+        decision: what the gate said.
+        references: what the turn is given.
+        hits: what could be given, with each signal's share.
+        given: the ids of those that the turn was given.
+        said: the ids of those that stand in the conversation.
+        skipped: what the gate said of the prompt after this one, if that was given nothing.
+    """
+
+    decision: Decision
+    references: tuple[Reference, ...] = field(default=(), repr=False)
+    hits: tuple[Hit, ...] = field(default=(), repr=False)
+    given: tuple[int, ...] = ()
+    said: frozenset[int] = frozenset()
+    skipped: Decision | None = None
+
+
+class Recaller:
+    """Recalls for turns. Thread-safe.
+
+    Args:
+        engine: what is searched.
+        settings: how much, and when.
+        clock: where time comes from.
+        trace: is told of every step.
+        troubles: what is wrong now.
+        most: the tokens that the host shows of all references of a turn, or `None`.
+    """
+
+    def __init__(
+        self,
+        engine: MemoryEngine,
+        settings: LocalSettings,
+        *,
+        clock: Clock,
+        trace: Trace,
+        troubles: Troubles,
+        most: int | None = None,
+    ) -> None:
+        self._engine = engine
+        self._settings = settings
+        self._clock = clock
+        self._trace = trace
+        self._troubles = troubles
+        self._most = None if most is None else max(0, most - FRAME)
+        self._policy = Policy(topic_turns=settings.recall.topic_turns)
+        self._windows: Lately[Window] = Lately()
+        self._answers: Answers[Found] = Answers(settings.recall.cache_seconds)
+        self._listings = Listings(engine, settings.prompt_index, clock=clock, trace=trace)
+        self._last: Lately[Recall] = Lately()
+
+    def recall(self, turn: Turn, report: Report) -> Recall:
+        """Return what a turn is given.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        sight = Sight.of_turn(turn)
+        if left_out := hidden_stores(sight.trust):
+            report.decision("trust", "left_out", f"stores: {', '.join(left_out)}")
+        decision, found = self._decided(turn, sight, report)
+        if found is None:
+            self._listings.skipped("gate" if sight.stores else "trust", report)
+            recall = Recall(decision=decision)
+            last = self.last(sight)
+            self._last.put(_place(sight), recall if last is None else attrs.evolve(last, skipped=decision))
+            return recall
+        recall = self._given(turn, decision, found, report)
+        self._last.put(_place(sight), recall)
+        return recall
+
+    def last(self, sight: Sight) -> Recall | None:
+        """Return the last recall of a session; it may hold what somebody else may see and this one may not."""
+        return self._last.get(_place(sight))
+
+    # --- The gate -----------------------------------------------------------------------------------------------
+
+    def _decided(self, turn: Turn, sight: Sight, report: Report) -> tuple[Decision, Found | None]:
+        """Return what the gate says, and what there is for the turn if it lets it have something."""
+        if reason := self._why_never(sight):
+            return self._said(Decision(verdict="skip", reason=reason), report), None
+        said, version, window = self._read(turn), self._version(sight), self._windows.get(sight)
+        fresh = self._fresh(sight, {said.fingerprint, *([window.fingerprint] if window else ())}, version)
+        decision = self._said(decide(said, window, version=version, fresh=fresh, policy=self._policy), report)
+        if decision.verdict == "skip":
+            return decision, None
+        if decision.verdict == "recall" or window is None:
+            return decision, self._look(turn, said, sight, version, report)
+        same = said.fingerprint if decision.reason == "same_query" else window.fingerprint
+        again = Window(fingerprint=same, terms=said.terms, version=version)
+        self._windows.put(sight, served(window) if same == window.fingerprint else again)
+        return decision, fresh[same]
+
+    def _why_never(self, sight: Sight) -> str:
+        if not self._settings.recall.enabled:
+            return "off"
+        return "" if sight.stores else "trust"
+
+    def _said(self, decision: Decision, report: Report) -> Decision:
+        report.decision("recall", decision.verdict, decision.reason)
+        self._trace("recall_gate", verdict=decision.verdict, reason=decision.reason)
+        return decision
+
+    def _fresh(self, sight: Sight, asked: Iterable[str], version: tuple[int, ...]) -> dict[str, Found]:
+        now = self._clock.monotonic()
+        kept = {each: self._answers.get((sight, each), version=version, now=now) for each in asked}
+        return {each: found for each, found in kept.items() if found is not None}
+
+    def _read(self, turn: Turn) -> Said:
+        by_tool = {turn.actors.speaker_kind, turn.actors.trigger} & _BY_TOOL
+        return read(turn.prompt, self._engine.terms(turn.prompt), by_tool=bool(by_tool))
+
+    def _version(self, sight: Sight) -> tuple[int, ...]:
+        return self._engine.versions(sight.owners)
+
+    # --- The look -----------------------------------------------------------------------------------------------
+
+    def _look(self, turn: Turn, said: Said, sight: Sight, version: tuple[int, ...], report: Report) -> Found:
+        """Search, and remember what was found."""
+        now, moment = self._clock.monotonic(), self._clock.now()
+        recent = self._listings.recent(sight, version, report)
+        lacking = self._listings.lacking(recent)
+        hits, trouble = self._search(turn.prompt, sight, moment, report, lacking=lacking)
+        confident = trouble is None and bool(hits) and hits[0].score >= CONFIDENT
+        listing = self._listings.filled(recent, hits)
+        found = Found(hits=hits[: self._settings.recall.top_k + SPARE], listing=listing, confident=confident)
+        if confident:
+            ends = lasts([*(hit.memory for hit in found.hits), *(row.memory for row in listing.rows)], moment)
+            self._answers.put((sight, said.fingerprint), found, version=version, now=now, lasts=ends)
+        window = Window(fingerprint=said.fingerprint, terms=said.terms, version=version, confident=confident)
+        self._windows.put(sight, window)
+        return found
+
+    def _search(
+        self, text: str, sight: Sight, moment: datetime, report: Report, *, lacking: int
+    ) -> tuple[tuple[Hit, ...], str | None]:
+        """Return what is found, and why it is by words alone; enough for what the list is lacking, too."""
+        recall = self._settings.recall
+        limit = max(recall.top_k + SPARE, lacking)
+        query = Query(
+            text=text,
+            filters=sight.filters(moment),
+            limit=limit,
+            minimum_score=recall.minimum_score,
+            formula=self._settings.ranking.formula,
+            explain=True,
+        )
+        answer = self._engine.search(query)
+        self._trace("recall_searched", hits=len(answer.hits), total=answer.total, keyword_only=answer.keyword_only)
+        if answer.keyword_only is None:
+            self._troubles.ended(EMBEDDING, report)
+        else:
+            report.event("memory_recall_keyword_only", category=answer.keyword_only)
+            self._troubles.began(EMBEDDING, answer.keyword_only, report)
+        return answer.hits, answer.keyword_only
+
+    # --- What the turn is given ---------------------------------------------------------------------------------
+
+    def _given(self, turn: Turn, decision: Decision, found: Found, report: Report) -> Recall:
+        conversation = Conversation.of(turn)
+        said = frozenset(hit.memory.id for hit in found.hits if conversation.holds(hit.memory))
+        settings = self._settings.recall
+        bounds = [bound for bound in (turn.budget, self._most) if bound is not None]
+        room = min([settings.max_tokens, *bounds])
+        hits = [hit for hit in found.hits if hit.memory.id not in said]
+        make = partial(pick, hits, limit=settings.top_k, max_tokens=room)
+        picked = found.picked.once((said, room), make)
+        report.candidates((str(hit.memory.id), round(hit.score, 4)) for hit in found.hits)
+        if picked.left_out:
+            report.clipped("memories", len(picked.hits), len(picked.hits) + picked.left_out)
+        facts = {"found": len(found.hits), "said_already": len(said), "given": len(picked.hits)}
+        self._trace("recalled", **facts, tokens=picked.tokens)
+        given = tuple(hit.memory.id for hit in picked.hits)
+        left = min(bounds) - picked.tokens if bounds else None
+        index = self._listings.references(found.listing, {*given}, conversation, left, report)
+        references = (*picked.references, *index)
+        return Recall(decision=decision, references=references, hits=found.hits, given=given, said=said)
+
+
+def _place(sight: Sight) -> tuple[Owner, str]:
+    """Return whose session it is."""
+    return sight.owner, sight.session

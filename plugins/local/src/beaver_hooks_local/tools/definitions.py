@@ -1,0 +1,67 @@
+"""The tools as the host offers them. What they do is imported when one is run: it takes a while, off the event loop."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+from beaver_hooks_local.tools.arguments import ArgumentError, checked
+from beaver_hooks_local.tools.schemas import DESCRIPTIONS, SCHEMAS
+from beaver_hooks_local.trust import sees_any
+from beaver_hostspecs import OutcomeKind, Report, Tool, Turn
+
+if TYPE_CHECKING:
+    from beaver_hooks_local.memory import LocalMemory
+
+T = TypeVar("T")
+Answer = dict[str, Any]
+
+PLANE = "local"
+"""What the outcomes of writing are about."""
+
+WRITES = "memory_write"
+
+
+class Serving(Protocol):
+    """Who does something with the open memory, off the event loop."""
+
+    def __call__(self, work: "Callable[[LocalMemory], T]", /, *, wrote: bool = False) -> Awaitable[T]:
+        """Return what `work` returns.
+
+        Args:
+            work: what to do.
+            wrote: it may have written something.
+
+        Raises:
+            LocalError: the memory is not open, or overloaded.
+        """
+
+
+def offered(serve: Serving) -> tuple[Tool, ...]:
+    """Return the tools."""
+    return tuple(
+        Tool(
+            name=name,
+            description=DESCRIPTIONS[name],
+            parameters=SCHEMAS[name],
+            run=partial(_run, serve, name),
+            allows=sees_any,
+        )
+        for name in SCHEMAS
+    )
+
+
+async def _run(serve: Serving, name: str, arguments: Mapping[str, Any], turn: Turn, report: Report) -> Answer:
+    """Run a tool; arguments that do not fit are told to the model, which can fix them."""
+    try:
+        given = checked(arguments, SCHEMAS[name])
+    except ArgumentError as error:
+        if name == WRITES:
+            report.outcome(PLANE, OutcomeKind.REJECTED, reason="arguments")
+        return {"error": str(error)}
+
+    def work(memory: "LocalMemory") -> Answer:
+        done = import_module("beaver_hooks_local.tools.dispatch").DONE
+        return cast("Answer", done[name](memory, given, turn, report))
+
+    return await serve(work, wrote=name == WRITES)

@@ -1,0 +1,77 @@
+"""What the reading tools do: each sees what the turn that it runs in may see. Blocking."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from beaver_hooks_local.memory import LocalMemory
+from beaver_hooks_local.tools import serialise as shown
+from beaver_hooks_local.visibility import Sight
+from beaver_hostspecs import Report, Trust, Turn
+
+Arguments = Mapping[str, Any]
+Answer = dict[str, Any]
+
+MOST_PEOPLE = 50
+
+
+def search(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -> Answer:
+    """Return rows of what says most about a query, or of the newest."""
+    sight = Sight.of_turn(turn)
+    more = {
+        name: arguments[name] for name in ("stores", "types", "people", "file", "after", "before") if name in arguments
+    }
+    text, filters = arguments.get("query", ""), sight.filters(memory.clock.now(), **more)
+    limits = {"limit": arguments.get("limit", 10), "max_tokens": arguments.get("max_tokens")}
+    answer = memory.search(text, filters, **limits)
+    report.candidates((str(hit.memory.id), round(hit.score, 4)) for hit in answer.hits)
+    asked = bool(text.strip())
+    results = [shown.row(hit.memory, hit.score if asked else None) for hit in answer.hits]
+    by_words = {} if answer.keyword_only is None else {"note": "found by words only: the embedder does not work now"}
+    return {"count": len(results), "results": results, **by_words}
+
+
+def timeline(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
+    """Return rows of what is before and after a memory."""
+    around = {"before": arguments.get("before", 3), "after": arguments.get("after", 3)}
+    filters = Sight.of_turn(turn).filters(memory.clock.now())
+    found = memory.engine.timeline(arguments["anchor"], filters, **around)
+    rows = [shown.row(each) | ({"anchor": True} if each.id == arguments["anchor"] else {}) for each in found]
+    return {"count": len(rows), "results": rows, **_none(rows)}
+
+
+def get(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -> Answer:
+    """Return memories whole."""
+    filters = Sight.of_turn(turn).filters(memory.clock.now())
+    found = memory.engine.get(list(dict.fromkeys(arguments["ids"])), filters)
+    memory.recalled(each.id for each in found)
+    observations = [shown.whole(each) for each in found]
+    cut = sum("cut" in each for each in observations)
+    if cut:
+        report.clipped("texts", len(observations) - cut, len(observations))
+    return {"count": len(observations), "observations": observations, **_none(observations)}
+
+
+def history(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
+    """Return what has happened to a memory."""
+    filters = Sight.of_turn(turn).filters(memory.clock.now())
+    entries = [shown.change(each) for each in memory.engine.history(arguments["observation_id"], filters)]
+    return {"count": len(entries), "history": entries, **_none(entries)}
+
+
+def people(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
+    """Return people."""
+    filters = Sight.of_turn(turn).filters(memory.clock.now())
+    found = memory.engine.store.people(filters, query=arguments.get("query", ""), limit=MOST_PEOPLE)
+    return {"count": len(found), "people": [shown.person(each) for each in found]}
+
+
+def sessions(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
+    """Return the last sessions, to the owner alone."""
+    sight = Sight.of_turn(turn)
+    full = sight.trust is Trust.FULL
+    found = memory.engine.store.summaries(sight.owner, limit=arguments.get("limit", 10)) if full else []
+    return {"count": len(found), "sessions": [shown.session(each) for each in found]}
+
+
+def _none(rows: list[Any]) -> Answer:
+    return {} if rows else {"note": "there is no memory with this id"}

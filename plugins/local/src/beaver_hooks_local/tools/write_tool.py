@@ -1,0 +1,121 @@
+"""The one way in which a model writes: `memory_write`. Every call ends in a named outcome. Blocking."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from beaver_hooks_local.memory import LocalMemory
+from beaver_hooks_local.tools.definitions import PLANE
+from beaver_hooks_local.trust import default_store
+from beaver_hooks_local.visibility import Sight
+from beaver_hostspecs import OutcomeKind, Report, Turn, holds_secret
+from beaver_memory.errors import PersonalStoreError
+from beaver_memory.records import NewMemory, Store
+from beaver_memory.store.protocol import Kept
+
+
+@attrs.frozen
+class Refusal(Exception):
+    """A write that is not done.
+
+    Attributes:
+        reason: in one word.
+        sentence: for the model.
+    """
+
+    reason: str
+    sentence: str
+
+
+Gate = Callable[[NewMemory, Turn], None]
+"""Looks at what is to be written, and raises `Refusal` where it must not be."""
+
+
+def holds_no_secret(new: NewMemory, _: Turn) -> None:
+    """Refuse what holds a credential that is known in this process."""
+    lists = (new.facts, new.tags, new.keywords, new.related_files, new.related_people)
+    texts = (
+        new.title,
+        new.narrative,
+        new.summary,
+        new.type,
+        new.source,
+        new.session,
+        *(t for each in lists for t in each),
+    )
+    if any(map(holds_secret, texts)):
+        raise Refusal("secret", "The text holds a credential; leave it out. Credentials are never remembered.")
+
+
+GATES: tuple[Gate, ...] = (holds_no_secret,)
+
+
+def write(memory: LocalMemory, arguments: Mapping[str, Any], turn: Turn, report: Report) -> dict[str, Any]:
+    """Store a memory, or count one more mention of the same."""
+    sight = Sight.of_turn(turn)
+    try:
+        new = _new(memory, arguments, sight)
+        for gate in GATES:
+            gate(new, turn)
+        (kept,) = _remembered(memory, new)
+    except Refusal as refusal:
+        report.outcome(PLANE, OutcomeKind.REJECTED, reason=refusal.reason)
+        memory.trace("memory_write", outcome="rejected", reason=refusal.reason)
+        return {"outcome": "rejected", "reason": refusal.sentence}
+    return _mentioned(memory, kept, report) if kept.outcome == "duplicate" else _stored(memory, kept, new, turn, report)
+
+
+def _remembered(memory: LocalMemory, new: NewMemory) -> list[Kept]:
+    try:
+        return memory.engine.remember(new)
+    except PersonalStoreError as error:
+        raise Refusal("personal_memory", str(error)) from error
+
+
+def _new(memory: LocalMemory, arguments: Mapping[str, Any], sight: Sight) -> NewMemory:
+    store = _store(arguments, sight)
+    type_ = arguments.get("type", "discovery")
+    expires = arguments.get("expires")
+    if expires is not None and expires <= memory.clock.now():
+        raise Refusal("expired", "`expires` is in the past; give a later time, or leave it out.")
+    same = ("title", "narrative", "facts", "tags", "related_files", "related_people")
+    try:
+        return NewMemory(
+            **{name: arguments[name] for name in same if name in arguments},
+            owner=sight.owner,
+            store=store,
+            type=type_,
+            scope=memory.default_scope(type_, sight.project),
+            project=sight.project,
+            session=arguments.get("session_key", sight.session),
+            agent=sight.agent,
+            source=arguments.get("source", "agent"),
+            origin="memory_write",
+            expires_at=expires,
+        )
+    except ValueError as error:
+        raise Refusal("invalid", "The title is empty; write the fact to remember in one line.") from error
+
+
+def _store(arguments: Mapping[str, Any], sight: Sight) -> Store:
+    store = Store(arguments["store"]) if "store" in arguments else default_store(sight.trust)
+    if store is None:
+        raise Refusal("trust", "Nothing was remembered: the user of this turn has the trust `public`.")
+    if store not in sight.stores:
+        allowed = ", ".join(sight.stores)
+        raise Refusal("trust", f"The user of this turn may write only to these stores: {allowed or 'none'}.")
+    return store
+
+
+def _mentioned(memory: LocalMemory, kept: Kept, report: Report) -> dict[str, Any]:
+    report.outcome(PLANE, OutcomeKind.DUPLICATE, memory=kept.id, mentions=kept.mentions)
+    memory.trace("memory_write", outcome="duplicate", memory=kept.id)
+    return {"outcome": "duplicate", "id": kept.id, "mentions": kept.mentions}
+
+
+def _stored(memory: LocalMemory, kept: Kept, new: NewMemory, turn: Turn, report: Report) -> dict[str, Any]:
+    echoes = any(map(turn.was_injected, (new.title, new.narrative, *new.facts)))
+    report.outcome(PLANE, OutcomeKind.STORED, memory=kept.id, store=new.store.value, echoes_reference=echoes)
+    memory.trace("memory_write", outcome="stored", memory=kept.id, store=new.store.value)
+    return {"outcome": "stored", "id": kept.id, "store": new.store.value}

@@ -1,0 +1,71 @@
+"""What somebody who searches is shown, with an embedder for which every memory is near something."""
+
+import numpy as np
+import pytest
+
+from beaver_hooks_local.command_handlers import RUNS
+from beaver_hooks_local.health import Troubles
+from beaver_hooks_local.memory import LocalMemory, Surroundings
+from beaver_hooks_local.settings import LocalSettings
+from beaver_hooks_local.tools import search_tools as reading
+from beaver_hostspecs import CommandContext
+from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_turn
+from beaver_memory.embedding import static
+from beaver_memory.embedding.protocol import Identity
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.records import NewMemory
+
+
+class Tea:
+    """An embedder: texts are about tea, or they are not."""
+
+    identity = Identity(provider=static.PROVIDER, model=static.MODEL, dimensions=2)
+
+    def embed_query(self, text):
+        return self.embed_passages([text])[0]
+
+    def embed_passages(self, texts):
+        return np.array([[1, 0] if "tea" in text or "drink" in text else [0, 1] for text in texts], "f4")
+
+    def close(self):
+        """Nothing is open."""
+
+
+@pytest.fixture
+def memory(tmp_path):
+    clock = FrozenClock()
+    engine = MemoryEngine.open(tmp_path, clock=clock, embedder=Tea())
+    engine.add([NewMemory(title="Ann likes tea."), NewMemory(title="She drinks it green, tea that is.")])
+    engine.embed()
+    here = Surroundings(
+        state_folder=tmp_path,
+        environment={},
+        clock=clock,
+        trace=lambda *_, **__: None,
+        troubles=Troubles(),
+        report=RecordingReport(),
+    )
+    made = LocalMemory(engine, LocalSettings(enabled=True), here)
+    yield made
+    made.close()
+
+
+def by_tool(memory, **arguments):
+    answer = reading.search(memory, arguments, make_turn(trust="full"), RecordingReport())
+    return [row["id"] for row in answer["results"]]
+
+
+def by_command(memory, *words):
+    return RUNS["search"](memory, words, CommandContext(trust="full"), RecordingReport())
+
+
+def test_what_fits_in_nothing_is_not_found(memory):
+    """Neither the tool nor the command shows what is merely there; what means the same is found."""
+    assert ([], "No memory was found.") == (by_tool(memory, query="zebra"), by_command(memory, "zebra"))
+    assert ([1, 2], 2) == (sorted(by_tool(memory, query="drink")), len(by_command(memory, "drink").splitlines()))
+
+
+@pytest.mark.parametrize("arguments", [{}, {"query": ""}, {"query": " "}])
+def test_the_newest_without_words(memory, arguments):
+    """A search for nothing shows the newest, which score nothing."""
+    assert [1, 2] == sorted(by_tool(memory, **arguments))

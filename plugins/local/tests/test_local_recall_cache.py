@@ -1,0 +1,47 @@
+"""What the gate remembers is bounded, and true for as long as it is used."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_hooks_local.recall.recall_cache import Answers, Lately
+
+
+def test_lately():
+    """The keys that were used last are kept."""
+    kept = Lately(2)
+    kept.put("a", 1)
+    kept.put("b", 2)
+    kept.get("a")
+    kept.put("c", 3)
+
+    assert [1, None, 3] == [kept.get(each) for each in "abc"]
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers())))
+def test_lately_is_bounded(puts):
+    """However much is put, at most so many are kept, and what was put last is among them."""
+    kept = Lately(3)
+    for key, value in puts:
+        kept.put(key, value)
+
+    assert sum(kept.get(each) is not None for each in "abcdef") <= 3
+    assert not puts or kept.get(puts[-1][0]) == puts[-1][1]
+
+
+def test_answers_last():
+    """An answer lasts its seconds, and less where something in it ends before."""
+    answers = Answers(120.0)
+    answers.put("a", "one", version=(1,), now=0.0)
+    answers.put("b", "two", version=(1,), now=0.0, lasts=5.0)
+    answers.put("c", "three", version=(1,), now=0.0, lasts=500.0)
+
+    assert ["one", None, "three"] == [answers.get(each, version=(1,), now=119.9) for each in "abc"]
+    assert [None, None, None] == [answers.get(each, version=(1,), now=120.0) for each in "abc"]
+
+
+def test_answers_end_with_a_write():
+    """An answer from before a write is none."""
+    answers = Answers(120.0)
+    answers.put("a", "one", version=(1, 4), now=0.0)
+
+    assert ("one", None) == tuple(answers.get("a", version=each, now=1.0) for each in ((1, 4), (1, 5)))

@@ -1,0 +1,132 @@
+"""The recall gate: its rules one by one, and what holds for any row of prompts."""
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_hooks_local.recall.gate import Decision, Policy, Window, decide, served
+from beaver_hooks_local.recall.prompt_features import Said
+
+SAID = Said(fingerprint="b", terms=frozenset({1, 2, 3}))
+WINDOW = Window(fingerprint="a", terms=frozenset({1, 2, 3, 5}), version=(7,))
+
+
+def judge(said=SAID, window=WINDOW, *, version=(7,), fresh=("a",), policy=None):
+    decision = decide(said, window, version=version, fresh=fresh, policy=policy or Policy())
+    return f"{decision.verdict}: {decision.reason}"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (attrs.evolve(SAID, by_tool=True), "skip: tool_turn"),
+        (attrs.evolve(SAID, wordless=True), "skip: no_words"),
+        (attrs.evolve(SAID, acknowledges=True), "skip: acknowledgement"),
+    ],
+)
+def test_skips(said, expected):
+    """Turns of tools, prompts without words and acknowledgements need no memory, at the start of a session too."""
+    assert [expected, expected] == [judge(said), judge(said, None)]
+
+
+def test_session_start():
+    """The first turn of a session looks, whatever is fresh."""
+    assert "recall: session_start" == judge(window=None, fresh=("a", "b"))
+
+
+def test_same_query():
+    """The same question uses its answer again while that is fresh, though the prompt refers to earlier work."""
+    assert "reuse: same_query" == judge(attrs.evolve(SAID, refers_back=True), fresh=("a", "b"))
+
+
+def test_prior_work():
+    """A prompt that speaks of earlier work looks."""
+    assert "recall: prior_work" == judge(attrs.evolve(SAID, refers_back=True))
+
+
+def test_memory_changed():
+    """After any write of the owner it looks again."""
+    assert "recall: memory_changed" == judge(version=(8,), fresh=())
+
+
+def test_low_confidence():
+    """Where the last look found little it looks again."""
+    assert "recall: low_confidence" == judge(window=attrs.evolve(WINDOW, confident=False))
+
+
+def test_stale():
+    """Where the last look is too old it looks again."""
+    assert "recall: stale" == judge(fresh=())
+
+
+@pytest.mark.parametrize("turns", [3, 4, 5])
+def test_window_over(turns):
+    """One look serves as many turns as the policy says, and not one more."""
+    window, verdicts = WINDOW, []
+    for _ in range(turns):
+        verdicts.append(judge(window=window, policy=Policy(topic_turns=turns)))
+        window = served(window)
+
+    assert [*["reuse: same_topic"] * (turns - 1), "recall: window_over"] == verdicts
+
+
+@pytest.mark.parametrize("terms", [frozenset({1, 8, 9}), frozenset({9}), frozenset({1, 2, 3, 5, 9})])
+def test_topic_change(terms):
+    """One term that the last look did not have is another topic, whatever else the two have in common."""
+    assert "recall: topic_change" == judge(attrs.evolve(SAID, terms=terms))
+
+
+@pytest.mark.parametrize("terms", [frozenset(), frozenset({1, 2, 3}), frozenset({1, 2, 3, 5})])
+def test_same_topic(terms):
+    """A prompt that brings nothing new uses what was found again."""
+    assert "reuse: same_topic" == judge(attrs.evolve(SAID, terms=terms))
+
+
+terms = st.frozensets(st.integers(0, 6), max_size=5)
+saids = st.builds(
+    Said,
+    fingerprint=st.sampled_from("abc"),
+    terms=terms,
+    wordless=st.booleans(),
+    acknowledges=st.booleans(),
+    refers_back=st.booleans(),
+    by_tool=st.booleans(),
+)
+windows = st.none() | st.builds(
+    Window,
+    fingerprint=st.sampled_from("abc"),
+    terms=terms,
+    version=st.tuples(st.integers(0, 2)),
+    turns=st.integers(1, 6),
+    confident=st.booleans(),
+)
+
+
+@given(saids, windows, st.tuples(st.integers(0, 2)), st.frozensets(st.sampled_from("abc")))
+def test_what_always_holds(said, window, version, fresh):
+    """It is decided the same way each time; only what is fresh is used again; nothing needs memory that needs none."""
+    decision = decide(said, window, version=version, fresh=fresh, policy=Policy())
+    used = said.fingerprint if decision.reason == "same_query" else window and window.fingerprint
+
+    assert decision == decide(said, window, version=version, fresh=fresh, policy=Policy())
+    assert (decision.verdict == "skip") == (said.by_tool or said.wordless or said.acknowledges)
+    assert decision.verdict != "reuse" or used in fresh
+    assert decision.reason != "same_topic" or (window.version == version and window.turns < 4)
+
+
+@given(st.lists(saids, min_size=1, max_size=12))
+def test_any_session(session):
+    """In any session the first prompt that needs memory looks, and no look serves more turns than it may."""
+    window, verdicts, served_turns = None, [], 0
+    for said in session:
+        fresh = set() if window is None else {window.fingerprint}
+        decision = decide(said, window, version=(0,), fresh=fresh, policy=Policy())
+        verdicts += [decision] if decision.verdict != "skip" else []
+        if decision.verdict == "recall":
+            window, served_turns = Window(fingerprint=said.fingerprint, terms=said.terms, version=(0,)), 1
+        elif decision.reason == "same_topic":
+            window, served_turns = served(window), served_turns + 1
+        assert served_turns <= 4
+
+    assert verdicts[:1] in ([], [Decision(verdict="recall", reason="session_start")])

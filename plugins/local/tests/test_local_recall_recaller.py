@@ -1,0 +1,424 @@
+"""Recall over a real engine: gate, search, references and index, with what is told of them."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import attrs
+import pytest
+
+from beaver_hooks_local.health import Troubles
+from beaver_hooks_local.recall.recaller import Recaller
+from beaver_hooks_local.settings import LocalSettings, PromptIndexSettings, RecallSettings
+from beaver_hooks_local.visibility import Sight
+from beaver_hostspecs import Actors, Message, Scope
+from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_turn
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.errors import StoreError
+from beaver_memory.records import NewMemory, Owner
+from beaver_memory.store.protocol import SessionSummary
+
+STABLE = "The billing service is deployed from the branch stable."
+QUESTION = "From which branch is the billing service deployed?"
+ANN = Owner(user="ann")
+
+
+class Place:
+    """An engine, a recaller, and what they told."""
+
+    def __init__(self, folder, **settings):
+        self.clock = FrozenClock()
+        self.engine = MemoryEngine.open(folder, clock=self.clock)
+        self.traced = []
+        self.recaller = Recaller(
+            self.engine,
+            LocalSettings(**{"enabled": True, **settings}),
+            clock=self.clock,
+            trace=lambda event, **facts: self.traced.append((event, facts)),
+            troubles=Troubles(),
+        )
+
+    def add(self, title, **fields):
+        fields = {"owner": ANN, "created_at": self.clock.now() - timedelta(days=30), **fields}
+        return self.engine.add(NewMemory(title=title, **fields))[0]
+
+    def ask(self, prompt=QUESTION, report=None, **fields):
+        turn = make_turn(**{"prompt": prompt, "user": "ann", "trust": "full", **fields})
+        return self.recaller.recall(turn, report or RecordingReport())
+
+    def reasons(self, *prompts, **fields):
+        return [
+            f"{each.verdict}: {each.reason}" for each in (self.ask(prompt, **fields).decision for prompt in prompts)
+        ]
+
+
+@pytest.fixture
+def place(tmp_path):
+    made = Place(tmp_path)
+    yield made
+    made.engine.close()
+
+
+@pytest.fixture
+def make_place(tmp_path):
+    made = []
+
+    def make(**settings):
+        made.append(Place(tmp_path / str(len(made)), **settings))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.engine.close()
+
+
+def kinds(recall):
+    return [reference.kind for reference in recall.references]
+
+
+def test_recalled(place):
+    """What is known comes as a reference with its score; candidates, decision and events are told."""
+    report = RecordingReport()
+    id_ = place.add(STABLE, type="decision")
+    recall = place.ask(report=report)
+
+    assert ([STABLE], (id_,)) == ([each.text for each in recall.references], recall.given)
+    assert [("recall", "recall", "session_start")] == report.decisions
+    assert [((str(id_), recall.references[0].score),)] == report.candidate_lists
+    assert [("memory_prompt_index_skipped", {"reason": "empty"})] == [
+        (name, dict(facts)) for name, facts in report.events
+    ]
+
+
+def test_a_session(place):
+    """A session goes by the gate: start, same topic, the same question, an acknowledgement, another topic."""
+    place.add(STABLE)
+
+    assert [
+        "recall: session_start",
+        "reuse: same_topic",
+        "reuse: same_query",
+        "skip: acknowledgement",
+        "recall: topic_change",
+    ] == place.reasons(QUESTION, "And why is it so?", QUESTION, "ok", "Who waters the plants in the office?")
+
+
+def test_what_is_used_again_is_given_again(place):
+    """References last for one turn, so what is used again is given again, without a search."""
+    place.add(STABLE)
+    first, again = place.ask(), place.ask("And why is it so?")
+
+    assert first.references == again.references
+    assert ["recall_gate", "recall_searched"] == [event for event, _ in place.traced][:2]
+    assert 1 == sum(event == "recall_searched" for event, _ in place.traced)
+
+
+def test_another_question_gets_its_own_answer(place):
+    """A prompt that differs from the one before in one word is looked for, and given what answers it."""
+    for week, what in enumerate(("monday", "spring", "audit", "review", "legal", "launch", "freeze"), 3):
+        place.add(f"The {what} deadline of the Atlas billing project moved to week {week}.")
+    budget = place.add("The Atlas billing budget is 40,000 euros.")
+    first, other = (place.ask(f"What is the {what} of the Atlas billing project?") for what in ("deadline", "budget"))
+
+    assert ("topic_change", False, True) == (other.decision.reason, budget in first.given, budget in other.given)
+
+
+def test_writes_are_seen_at_once(place):
+    """A write of the owner ends what could have been used again, and what was forgotten is not shown again."""
+    id_ = place.add(STABLE)
+    place.ask()
+    other = place.add("The branch stable of the billing service is protected.")
+    after = place.ask("And why is it so?")
+    place.engine.forget([id_, other], Sight.of_turn(make_turn(user="ann", trust="full")).own(place.clock.now()))
+
+    assert "memory_changed" == after.decision.reason
+    assert () == place.ask("And why is it so?").references
+
+
+def test_stale(place):
+    """After its seconds a recall is not used again."""
+    place.add(STABLE)
+    place.ask()
+    place.clock.advance(180.0)
+
+    assert ["recall: stale"] == place.reasons("And why is it so?")
+
+
+def test_what_expires_is_not_used_again(place):
+    """A recall lasts no longer than the first of its memories."""
+    place.add(STABLE, expires_at=place.clock.now() + timedelta(seconds=10))
+    place.ask()
+    place.clock.advance(11.0)
+    recall = place.ask("And why is it so?")
+
+    assert ("stale", ()) == (recall.decision.reason, recall.references)
+
+
+def test_what_found_nothing_looks_again(place):
+    """A look that found nothing is repeated in the next turn."""
+    assert ["recall: session_start", "recall: low_confidence"] == place.reasons(QUESTION, "And why is it so?")
+
+
+@pytest.mark.parametrize("actors", [Actors(speaker_kind="tool"), Actors(trigger="tool_result")])
+def test_turns_of_tools(place, actors):
+    """A turn that a tool has caused needs no memory."""
+    place.add(STABLE)
+
+    assert ["skip: tool_turn"] == place.reasons(QUESTION, actors=actors)
+
+
+def test_sessions_have_windows_of_their_own(place):
+    """Another session, and another trust in the same session, start anew."""
+    place.add(STABLE)
+    place.ask()
+
+    assert ["recall: session_start"] == place.reasons(QUESTION, session="other")
+    assert ["recall: session_start"] == place.reasons(QUESTION, trust="inner")
+
+
+@pytest.mark.parametrize(
+    ("trust", "expected"),
+    [
+        ("full", ["private", "shared", "social"]),
+        ("inner", ["shared", "social"]),
+        ("familiar", ["social"]),
+        ("public", []),
+    ],
+)
+def test_trust(place, trust, expected):
+    """Each trust is shown its stores and nothing else, in references and in the index; the rest is told as left out."""
+    for store in ("private", "shared", "social"):
+        place.add(f"The billing service is {store}.", store=store)
+        place.add(f"A new thing that is {store}.", store=store, created_at=place.clock.now())
+    report = RecordingReport()
+    shown = " ".join(reference.text for reference in place.ask(report=report, trust=trust).references)
+
+    assert expected == [store for store in ("private", "shared", "social") if store in shown]
+    left_out = ", ".join(store for store in ("private", "shared", "social") if store not in expected)
+    told = [(verdict, reason) for gate, verdict, reason in report.decisions if gate == "trust"]
+    assert ([("left_out", f"stores: {left_out}")] if left_out else []) == told
+
+
+def test_public_is_told(place):
+    """Where nothing may be seen trust and the gate say so, and nothing is searched."""
+    report = RecordingReport()
+    place.ask(report=report, trust="public")
+
+    left_out = ("trust", "left_out", "stores: private, shared, social")
+    assert [left_out, ("recall", "skip", "trust")] == report.decisions
+    assert [("memory_prompt_index_skipped", {"reason": "trust"})] == [
+        (name, dict(facts)) for name, facts in report.events
+    ]
+
+
+def test_owners(place):
+    """A user sees their own memories and those of everybody in the tenant; nobody sees another tenant's."""
+    place.add("The billing service of Ann.")
+    place.add("The billing service of Bob.", owner=Owner(user="bob"))
+    place.add("The billing service of everybody.", owner=Owner())
+    place.add("The billing service of another tenant.", owner=Owner(tenant="t2", user="ann"))
+
+    def shown(**fields):
+        texts = " ".join(each.text for each in place.ask(**fields).references)
+        return {name for name in ("Ann", "Bob", "everybody", "another") if f"of {name}" in texts}
+
+    assert [{"Ann", "everybody"}, {"Bob", "everybody"}, {"everybody"}, {"another"}] == [
+        shown(),
+        shown(user="bob"),
+        shown(user=None),
+        shown(scope=Scope(tenant="t2")),
+    ]
+
+
+def test_projects_agents_and_sessions(place):
+    """Memories of another project, agent or session are left out where they do not hold everywhere."""
+    place.add("The billing service in project one.", scope="project", project="one")
+    place.add("The billing service in project two.", scope="project", project="two")
+    place.add("The billing service for agent two.", agent="two")
+    place.add("The billing service in session two.", scope="session", session="two")
+    place.add("The billing service everywhere.")
+    texts = [each.text for each in place.ask(scope=Scope(project="one", agent="one")).references]
+
+    assert {"The billing service in project one.", "The billing service everywhere."} == set(texts)
+
+
+def test_no_project_is_any_project(place):
+    """A turn without a project or an agent sees its user's memories of every one."""
+    place.add("The billing service in project one.", scope="project", project="one", agent="a")
+    place.add("The billing service in project two.", scope="project", project="two", agent="b")
+    texts = [each.text for each in place.ask().references]
+
+    assert {"The billing service in project one.", "The billing service in project two."} == set(texts)
+
+
+def test_said_already(place):
+    """What stands in the history word for word is not recalled, in turns that use a recall again too."""
+    place.add(STABLE)
+    history = [Message(role="assistant", text=f"As I said: {STABLE}")]
+
+    assert ((), 1) == (place.ask(history=history).references, len(place.ask(history=history).hits))
+
+
+def test_top_k(make_place):
+    """No more than so many memories are given; what else is relevant is in the index."""
+    place = make_place(recall=RecallSettings(top_k=3))
+    for number in range(8):
+        place.add(f"Billing service fact {number}: {'abcdefgh'[number] * 9} {number * 7919}")
+    recall = place.ask("billing service")
+
+    assert ["discovery"] * 3 + ["index"] == kinds(recall)
+    assert 5 == recall.references[-1].text.count("Billing service fact")
+
+
+def test_minimum_score(make_place):
+    """What scores less than the minimum is not given."""
+    place = make_place(recall=RecallSettings(minimum_score=0.9))
+    place.add(STABLE)
+    place.add("The canteen closes at six.")
+
+    assert () == place.ask("Which canteen serves the billing department of Lisbon?").references
+
+
+def test_budget_of_the_turn(place):
+    """The turn's own budget is kept: nothing where it has none, and what did not fit is told."""
+    report = RecordingReport()
+    place.add(STABLE)
+
+    assert () == place.ask(report=report, budget=10).references
+    assert ("memories", 0, 1) in report.clippings
+
+
+def test_index(place):
+    """The index lists what is recent, whatever is asked, and the last sessions for full trust; its events are told."""
+    report = RecordingReport()
+    place.add(STABLE)
+    place.add("Ann likes tea.", created_at=place.clock.now() - timedelta(days=1))
+    place.engine.store.summarise(
+        ANN, SessionSummary(session="s0", outcome="Chose stable.", created_at=place.clock.now())
+    )
+    *_, index = place.ask(report=report).references
+
+    assert ("index", True, True) == (index.kind, "Ann likes tea." in index.text, "s0: Chose stable." in index.text)
+    assert STABLE not in index.text
+    assert ["memory_prompt_index_injected"] == [name for name, _ in report.events]
+    assert {"memory_prompt_index_built", "memory_prompt_index_injected"} <= {event for event, _ in place.traced}
+    assert "Chose" not in " ".join(each.text for each in place.ask(trust="inner").references)
+
+
+def test_the_list_is_made_once(place, monkeypatch):
+    """What the index lists is looked up once, whatever is asked in which session, until something is written."""
+    looked, recent = [], place.engine.store.recent
+    monkeypatch.setattr(place.engine.store, "recent", lambda *args, **more: looked.append(1) or recent(*args, **more))
+    place.add(STABLE)
+    place.add("Ann likes tea.", created_at=place.clock.now())
+    first = place.ask()
+    once = len(looked)
+    asked = (("s", "Is the branch stable protected?"), ("t", QUESTION), ("s", QUESTION))
+    shown = [first, *(place.ask(prompt, session=session) for session, prompt in asked)]
+    again = len(looked)
+    place.add("Ann likes coffee.", created_at=place.clock.now())
+
+    assert ([True] * 4, once) == (["Ann likes tea." in each.references[-1].text for each in shown], again)
+    assert "Ann likes coffee." in place.ask().references[-1].text
+
+
+def test_the_list_follows_the_topic(place):
+    """What is relevant in the list is relevant to the prompt, or to the one whose look is used again."""
+    for number, letter in enumerate("abcdefghij"):
+        place.add(f"The Atlas billing rollout step {letter * 7} is owned by team {number * 37}.")
+        place.add(f"The sailing boat item {letter * 7} needs repair number {number * 53}.")
+    prompts = ("Who owns the Atlas billing rollout?", "Which sailing boat item needs repair?", "And why is it so?")
+    texts = [place.ask(prompt).references[-1].text for prompt in prompts]
+
+    assert [(4, 0), (0, 4), (0, 4)] == [(text.count("Atlas"), text.count("sailing")) for text in texts]
+
+
+def test_what_was_made_for_a_look_is_kept_with_it(place):
+    """A turn that uses a look again is given the same objects, unless another part of them is in the conversation."""
+    place.add(STABLE)
+    place.add("The branch stable of the billing service is protected.")
+    place.add("Ann likes tea.", created_at=place.clock.now())
+    first, again = place.ask(), place.ask("And why is it so?")
+    other = place.ask("And why is it so?", history=[Message(role="user", text=f"{STABLE} Ann likes tea.")])
+
+    assert [True] * 3 == [one is two for one, two in zip(first.references, again.references, strict=True)]
+    assert ["The branch stable of the billing service is protected."] == [each.text for each in other.references]
+
+
+def test_what_holds_in_one_session_is_listed_there_only(place):
+    """Where something holds in one session only, each session lists what it sees; with summaries as new as they are."""
+    now = place.clock.now()
+    place.add(STABLE)
+    place.add("Ann likes tea.", created_at=now)
+    first = place.ask(session="other").references[-1].text
+    place.add("The tea is green today.", created_at=now, session="here", scope="session")
+    place.engine.store.summarise(ANN, SessionSummary(session="s0", outcome="Chose tea.", created_at=now))
+    texts = [place.ask(session=session).references[-1].text for session in ("here", "there", "here")]
+
+    assert "Chose tea." not in first
+    assert [True] * 3 == ["Chose tea." in text and "Ann likes tea." in text for text in texts]
+    assert [True, False, True] == ["green today" in text for text in texts]
+
+
+def test_what_a_turn_is_given_is_not_listed_beside_it(place):
+    """What one turn is given as a reference is in the list of another turn that is not given it."""
+    place.add(STABLE, created_at=place.clock.now())
+    place.add("Ann likes tea.", created_at=place.clock.now())
+    texts = [place.ask(prompt).references[-1].text for prompt in (QUESTION, "Does Ann like tea?")]
+
+    assert [(False, True), (True, False)] == [(STABLE in text, "Ann likes tea." in text) for text in texts]
+
+
+def test_index_off(make_place):
+    """The index can be turned off."""
+    place = make_place(prompt_index=PromptIndexSettings(enabled=False))
+    place.add("Ann likes tea.", created_at=place.clock.now())
+
+    assert ["discovery"] == kinds(place.ask("tea?"))
+    assert ("memory_prompt_index_skipped", {"reason": "off"}) in place.traced
+
+
+def test_recall_off(make_place):
+    """Recall can be turned off, and says so."""
+    place = make_place(recall=RecallSettings(enabled=False))
+    place.add(STABLE)
+
+    assert ["skip: off"] == place.reasons(QUESTION)
+
+
+def test_the_trace_holds_no_content(place):
+    """Neither prompts nor memories are in what is traced or reported."""
+    report = RecordingReport()
+    place.add(STABLE)
+    place.ask(report=report)
+    told = repr((place.traced, report.events, report.decisions, report.candidate_lists))
+
+    assert [] == [word for word in ("billing", "branch", "stable", "ann") if word in told]
+
+
+def test_last(place):
+    """The last recall of a session is kept, with what each signal added to each hit, and why none came after it."""
+    place.add(STABLE)
+    recall = place.ask()
+    skipped = place.ask("ok").decision
+
+    assert attrs.evolve(recall, skipped=skipped) == place.recaller.last(
+        Sight.of_turn(make_turn(user="ann", trust="full"))
+    )
+    assert abs(sum(recall.hits[0].shares.values()) - recall.hits[0].score) < 1e-4
+    assert None is place.recaller.last(Sight.of_turn(make_turn(user="bob", trust="full")))
+
+
+@pytest.mark.parametrize("what", ["summaries", "recent"])
+def test_an_index_that_fails(place, monkeypatch, what):
+    """Where the list cannot be made the memories are given without it, and that is told."""
+    report = RecordingReport()
+    place.add(STABLE)
+
+    def broken(*_, **__):
+        raise StoreError(Path("memory.db"), "locked")
+
+    monkeypatch.setattr(place.engine.store, what, broken)
+    recall = place.ask(report=report)
+
+    assert [STABLE] == [each.text for each in recall.references]
+    assert ("memory_prompt_index_failed", {"error": "StoreError"}) == (report.events[0][0], dict(report.events[0][1]))

@@ -1,0 +1,121 @@
+"""Which of the hits a turn is given, and how they look."""
+
+from datetime import UTC, datetime
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beaver_hooks_local.recall.already_said import Conversation
+from beaver_hooks_local.recall.references import PROVENANCE, pick, reference
+from beaver_hostspecs import Message, Reference
+from beaver_hostspecs.testing import make_turn
+from beaver_hostspecs.tokens import estimate_tokens
+from beaver_memory.query import Hit
+from beaver_memory.records import Memory
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def make_memory(id_=1, title="Billing is deployed from the branch stable.", **fields):
+    given = {"created_at": NOON, "updated_at": NOON, "hash": "", "type": "decision", **fields}
+    memory = Memory(id=id_, title=title, **given)
+    return attrs.evolve(memory, token_count=estimate_tokens(memory.text))
+
+
+def hit(id_=1, title="Billing is deployed from the branch stable.", score=0.5, passage=0, **fields):
+    return Hit(memory=make_memory(id_, title, **fields), score=score, passage=passage)
+
+
+def test_reference():
+    """A memory becomes a reference with its kind, id, score and where it comes from."""
+    made = reference(hit(7, session="s1", source="user", scope="project", project="p", speaker="Ann"))
+
+    assert (
+        Reference(
+            text="Ann: Billing is deployed from the branch stable.",
+            kind="decision",
+            id="7",
+            score=0.5,
+            source="user",
+            scope="project",
+            session="s1",
+            when=NOON,
+        )
+        == made
+    )
+
+
+def test_a_speaker_takes_one_line():
+    """Who said it stands before what was said, whatever the name is."""
+    made = reference(hit(speaker="Ann\n[99] private rule"))
+
+    assert "Ann [99] private rule: Billing is deployed from the branch stable." == made.text
+
+
+def test_long_memories_show_their_passage():
+    """Of a long memory the passage that was found is shown, under a line that says what it is about."""
+    sentences = [f"Sentence number {number} speaks of the weir and the heron there." for number in range(200)]
+    made = reference(hit(title=" ".join(sentences), passage=3))
+
+    assert made.text.startswith("Sentence number 0 speaks")
+    assert "\n[...] Sentence number" in made.text
+    assert len(made.text) < 1_100
+
+
+def test_limit():
+    """No more than so many are given, the best ones."""
+    picked = pick([hit(each) for each in range(1, 10)], limit=3, max_tokens=10_000)
+
+    assert ([1, 2, 3], 0) == ([each.memory.id for each in picked.hits], picked.left_out)
+
+
+def test_what_is_too_long_keeps_nothing_shorter_out():
+    """A memory for which there is no room is left out, and a shorter one behind it is given."""
+    long = hit(1, title="word " * 300)
+    picked = pick([long, hit(2)], limit=6, max_tokens=150)
+
+    assert ([2], 1) == ([each.memory.id for each in picked.hits], picked.left_out)
+
+
+@given(st.lists(st.integers(1, 400), max_size=12), st.integers(0, 1_000), st.integers(3, 8))
+def test_budget(words, max_tokens, limit):
+    """What is given never costs more than it may, in the order of the hits."""
+    hits = [hit(number, title="word " * count) for number, count in enumerate(words, 1)]
+    picked = pick(hits, limit=limit, max_tokens=max_tokens)
+    ids = [each.memory.id for each in picked.hits]
+
+    assert picked.tokens <= max_tokens
+    assert picked.tokens == sum(estimate_tokens(each.text) + PROVENANCE for each in picked.references)
+    assert ids == sorted(ids)
+    assert len(ids) <= limit
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("billing is deployed\nfrom the branch stable.", True),
+        ("He said: > Billing is deployed\n> from the branch stable. Yes.", True),
+        ("Billing is deployed from the branch main.", False),
+    ],
+)
+def test_said_already(said, expected):
+    """What stands in the history word for word was said already, however it is wrapped."""
+    turn = make_turn(history=[Message(role="assistant", text="Hello."), Message(role="user", text=said)])
+
+    assert expected == Conversation.of(turn).holds(make_memory())
+
+
+def test_short_texts_are_never_said_already():
+    """That a word occurs somewhere says nothing."""
+    assert not Conversation(["I like tea a lot"]).holds(make_memory(title="tea"))
+
+
+def test_a_long_history_is_read_from_its_end():
+    """Of a history without end the last messages count."""
+    memory = make_memory()
+    late = Conversation(["x" * 300_000, memory.text])
+    early = Conversation([memory.text, *["y" * 150_000] * 2])
+
+    assert (True, False) == (late.holds(memory), early.holds(memory))

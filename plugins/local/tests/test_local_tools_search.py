@@ -1,0 +1,252 @@
+"""The reading tools: from rows to the whole, each within what the turn may see."""
+
+from datetime import timedelta
+
+import pytest
+
+from beaver_hooks_local.health import Troubles
+from beaver_hooks_local.memory import LocalMemory, Surroundings
+from beaver_hooks_local.settings import LocalSettings
+from beaver_hooks_local.tools import search_tools as reading
+from beaver_hooks_local.tools.arguments import checked
+from beaver_hooks_local.tools.schemas import SCHEMAS
+from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_turn
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.records import NewMemory, Owner
+from beaver_memory.store.protocol import SessionSummary
+
+TOOLS = {
+    "memory_search": reading.search,
+    "memory_timeline": reading.timeline,
+    "memory_get": reading.get,
+    "memory_history": reading.history,
+    "memory_people": reading.people,
+    "memory_sessions": reading.sessions,
+}
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def memory(tmp_path):
+    clock = FrozenClock()
+    engine = MemoryEngine.open(tmp_path, clock=clock)
+    here = Surroundings(
+        state_folder=tmp_path,
+        environment={},
+        clock=clock,
+        trace=lambda *_, **__: None,
+        troubles=Troubles(),
+        report=RecordingReport(),
+    )
+    made = LocalMemory(engine, LocalSettings(enabled=True), here)
+    yield made
+    made.close()
+
+
+def add(memory, *titles, **fields):
+    fields = {"owner": Owner(user="ann"), **fields}
+    start = memory.clock.now() - timedelta(days=1)
+    new = [
+        NewMemory(**{"title": title, "created_at": start + HOUR * number, **fields})
+        for number, title in enumerate(titles)
+    ]
+    return memory.engine.add(new)
+
+
+def use(memory, tool, report=None, turn=None, **arguments):
+    turn = turn or make_turn(user="ann", trust="full")
+    return TOOLS[tool](memory, checked(arguments, SCHEMAS[tool]), turn, report or RecordingReport())
+
+
+def ids(answer):
+    return [row["id"] for row in answer["results"]]
+
+
+def test_search(memory):
+    """Search answers rows without the text, best first, and tells what was considered."""
+    report = RecordingReport()
+    (id_,) = add(memory, "Billing is deployed from stable.", narrative="Because main is moving.", type="decision")
+    add(memory, "Ann likes tea.")
+    answer = use(memory, "memory_search", report, query="billing branch")
+    (row,) = answer["results"]
+
+    assert 1 == answer["count"]
+    assert {"id": id_, "type": "decision", "store": "private", "title": "Billing is deployed from stable."} == {
+        name: row[name] for name in ("id", "type", "store", "title")
+    }
+    assert {"when", "score", "tokens"} == row.keys() - {"id", "type", "store", "title"}
+    assert "moving" not in str(answer)
+    assert [str(id_)] == [each for each, _ in report.candidate_lists[0]]
+
+
+def test_search_without_a_query(memory):
+    """Without a query the newest come first, without scores."""
+    _, two, three = add(memory, "one", "two", "three")
+    answer = use(memory, "memory_search", limit=2)
+
+    assert ([three, two], False) == (ids(answer), "score" in answer["results"][0])
+
+
+def test_search_filters(memory):
+    """Store, type, people, file and time narrow what is found."""
+    (fix,) = add(memory, "The build is mended.", type="fix", related_files=("src/a/b.py",), related_people=("Ann Lee",))
+    (fact,) = add(memory, "The build is slow.", type="fact", store="shared", created_at=memory.clock.now())
+    today = (memory.clock.now() - HOUR).isoformat()
+
+    def found(**more):
+        return ids(use(memory, "memory_search", query="build", **more))
+
+    assert [{fix, fact}, [fix], [fact], [fix], [fix], [fact], [fix], []] == [
+        set(found()),
+        found(types=["fix"]),
+        found(stores=["shared"]),
+        found(people=["ann lee"]),
+        found(file="src/a"),
+        found(after=today),
+        found(before=today),
+        found(types=["fix"], stores=["shared"]),
+    ]
+
+
+def test_a_store_cannot_be_asked_for_beyond_trust(memory):
+    """Naming a store does not open it."""
+    add(memory, "A private thing.")
+    turn = make_turn(user="ann", trust="inner")
+
+    assert {"count": 0, "results": []} == use(memory, "memory_search", turn=turn, query="thing", stores=["private"])
+
+
+def test_no_score_tells_of_what_is_private(memory):
+    """Whoever may see one store is told the same scores whatever the private memories say."""
+    familiar = make_turn(user="ann", trust="familiar")
+    add(memory, "Ann likes the green garden", "rain", store="social", session="s")
+    before = use(memory, "memory_search", turn=familiar, query="garden divorce")
+    add(memory, *(f"Ann plans her divorce {number}" for number in range(5)), session="s")
+    assert before == use(memory, "memory_search", turn=familiar, query="garden divorce")
+
+
+def test_timeline(memory):
+    """The timeline shows what was around a memory, oldest first, and marks it."""
+    given = add(memory, "one", "two", "three", "four", "five")
+    answer = use(memory, "memory_timeline", anchor=given[2], before=1, after=1)
+
+    assert given[1:4] == ids(answer)
+    assert [False, True, False] == ["anchor" in row for row in answer["results"]]
+    assert given == ids(use(memory, "memory_timeline", anchor=given[2]))
+
+
+def test_get(memory):
+    """Get shows memories whole, in the order asked for, without empty fields, and notes that they were read."""
+    (one,) = add(memory, "Billing", narrative="Long.", facts=("a", "b"), tags=("t",), related_people=("Ann",))
+    (two,) = add(memory, "Two\u202e")
+    first, second = use(memory, "memory_get", ids=[two, one, two, 999])["observations"]
+    memory.write_touches()
+
+    assert ([two, one], "Two") == ([first["id"], second["id"]], first["title"])
+    assert ("Long.", ["a", "b"], ["t"], ["Ann"]) == tuple(
+        second[name] for name in ("narrative", "facts", "tags", "related_people")
+    )
+    assert not {"expires", "speaker", "pinned", "cut"} & second.keys()
+    assert memory.clock.now() == memory.engine.get([one], filters(memory))[0].last_accessed_at
+
+
+def filters(memory):
+    return reading.Sight.of_turn(make_turn(user="ann", trust="full")).filters(memory.clock.now())
+
+
+def test_long_texts_are_cut(memory):
+    """A text without end is cut, which the answer and the report say."""
+    report = RecordingReport()
+    (id_,) = add(memory, "Long", narrative="x" * 100_000)
+    (shown,) = use(memory, "memory_get", report, ids=[id_])["observations"]
+
+    assert (20_000, True, [("texts", 0, 1)]) == (len(shown["narrative"]), shown["cut"], report.clippings)
+
+
+def test_history(memory):
+    """The history shows what changed, from what to what."""
+    (id_,) = add(memory, "Billing")
+    memory.engine.change(id_, filters(memory), event="PIN", pinned=True)
+    entries = use(memory, "memory_history", observation_id=id_)["history"]
+
+    assert {"event": "PIN", "changed": {"pinned": [False, True]}} == {k: entries[-1][k] for k in ("event", "changed")}
+
+
+def test_what_was_private_stays_so(memory):
+    """Who sees a memory since it is social is not shown what it said when it was private."""
+    (id_,) = add(memory, "Ann is ill")
+    for fields in ({"title": "Ann is well"}, {"title": "Ann is here", "store": "social"}, {"pinned": True}):
+        memory.engine.change(id_, filters(memory), event="UPDATE", **fields)
+    shown = {
+        trust: use(memory, "memory_history", turn=make_turn(user="ann", trust=trust), observation_id=id_)["history"]
+        for trust in ("full", "familiar")
+    }
+
+    assert [[], ["title"], ["store", "title"], ["pinned"]] == [[*each.get("changed", ())] for each in shown["full"]]
+    assert [shown["full"][0], shown["full"][3]] == shown["familiar"]
+
+
+def test_people(memory):
+    """People are listed with how often they are mentioned, all or by a part of the name."""
+    add(memory, "one", "two", related_people=("Ann Lee",))
+    add(memory, "three", related_people=("Bob",))
+
+    assert [("Ann Lee", 2), ("Bob", 1)] == [
+        (each["name"], each["mentions"]) for each in use(memory, "memory_people")["people"]
+    ]
+    assert ["Bob"] == [each["name"] for each in use(memory, "memory_people", query="bo")["people"]]
+
+
+def test_sessions(memory):
+    """Sessions are listed for full trust only."""
+    summary = SessionSummary(session="s0", outcome="Chose stable.", created_at=memory.clock.now())
+    memory.engine.store.summarise(Owner(user="ann"), summary)
+
+    assert ["s0"] == [each["session"] for each in use(memory, "memory_sessions")["sessions"]]
+    for trust in ("inner", "familiar", "public"):
+        assert {"count": 0, "sessions": []} == use(memory, "memory_sessions", turn=make_turn(user="ann", trust=trust))
+
+
+@pytest.mark.parametrize("trust", ["full", "inner", "familiar", "public"])
+@pytest.mark.parametrize("user", ["ann", "bob", None])
+def test_no_tool_shows_more_than_the_turn_may_see(memory, trust, user):
+    """Every tool shows the stores of the trust and the memories of the owner, and nothing else."""
+    stores = {"full": 3, "inner": 2, "familiar": 1, "public": 0}[trust]
+    given = []
+    for owner in ("ann", "bob", ""):
+        for store in ("private", "shared", "social"):
+            given += add(
+                memory,
+                f"Heron {owner}-{store}-",
+                owner=Owner(user=owner),
+                store=store,
+                related_people=(f"P{owner}-{store}-",),
+            )
+    turn = make_turn(user=user, trust=trust)
+    allowed = {
+        f"{owner}-{store}-" for owner in {user or "", ""} for store in ("private", "shared", "social")[3 - stores :]
+    }
+    answers = [
+        use(memory, "memory_search", turn=turn, query="heron", limit=50),
+        use(memory, "memory_search", turn=turn),
+        use(memory, "memory_get", turn=turn, ids=given),
+        use(memory, "memory_people", turn=turn),
+        *(use(memory, "memory_timeline", turn=turn, anchor=id_, before=20, after=20) for id_ in given),
+        *(use(memory, "memory_history", turn=turn, observation_id=id_) for id_ in given),
+    ]
+    shown = str(answers)
+    every = {f"{owner}-{store}-" for owner in ("ann", "bob", "") for store in ("private", "shared", "social")}
+
+    assert allowed == {each for each in every if f"Heron {each}" in shown}
+    assert allowed == {each for each in every if f"P{each}" in shown}
+    assert 3 * stores * len({user or "", ""}) // 3 == use(memory, "memory_get", turn=turn, ids=given)["count"]
+
+
+def test_shown_rows_are_neutral(memory):
+    """What is invisible in a memory does not reach the model."""
+    (id_,) = add(memory, "Heron\u2066\u202e at the weir", type="fact\u202e\nrule", speaker="Ann\nBob")
+    (row,) = use(memory, "memory_search", query="heron")["results"]
+    (whole,) = use(memory, "memory_get", ids=[id_])["observations"]
+
+    assert ("Heron at the weir", "fact rule") == (row["title"], row["type"])
+    assert ("fact rule", "Ann Bob") == (whole["type"], whole["speaker"])

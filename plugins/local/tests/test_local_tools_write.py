@@ -1,0 +1,229 @@
+"""`memory_write`: every call ends in a named outcome, and nothing is written that must not be."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from beaver_hooks_local.health import Troubles
+from beaver_hooks_local.memory import LocalMemory, Surroundings
+from beaver_hooks_local.settings import LocalSettings
+from beaver_hooks_local.tools.arguments import checked
+from beaver_hooks_local.tools.definitions import offered
+from beaver_hooks_local.tools.schemas import SCHEMAS
+from beaver_hooks_local.tools.write_tool import write
+from beaver_hooks_local.visibility import Sight
+from beaver_hostspecs import OutcomeKind, Scope
+from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_canary, make_turn
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.records import Owner, Store
+
+
+@pytest.fixture
+def memory(tmp_path):
+    clock = FrozenClock()
+    engine = MemoryEngine.open(tmp_path, clock=clock)
+    here = Surroundings(
+        state_folder=tmp_path,
+        environment={},
+        clock=clock,
+        trace=lambda *_, **__: None,
+        troubles=Troubles(),
+        report=RecordingReport(),
+    )
+    made = LocalMemory(engine, LocalSettings(enabled=True), here)
+    yield made
+    made.close()
+
+
+def turn(**fields):
+    return make_turn(**{"user": "ann", "trust": "full", **fields})
+
+
+def say(memory, report=None, at=None, **arguments):
+    return write(memory, checked(arguments, SCHEMAS["memory_write"]), at or turn(), report or RecordingReport())
+
+
+def stored(memory, id_, at=None):
+    (found,) = memory.engine.get([id_], Sight.of_turn(at or turn()).filters(memory.clock.now()))
+    return found
+
+
+def test_stored(memory):
+    """A write is stored with all that it says, for its user, session and project, and told."""
+    report = RecordingReport()
+    at = turn(scope=Scope(tenant="t", project="p", agent="a"), session="s1")
+    answer = say(
+        memory,
+        report,
+        at,
+        title="Billing is deployed from stable.",
+        type="decision",
+        narrative="Because main moves.",
+        facts=["stable is protected"],
+        tags=["deploy"],
+        related_files=["ci.yml"],
+        related_people=["Bob"],
+        store="shared",
+    )
+    kept = stored(memory, answer["id"], at)
+
+    assert {"outcome": "stored", "id": answer["id"], "store": "shared"} == answer
+    assert (Owner(tenant="t", user="ann"), Store.SHARED, "decision", "project", "p", "s1", "a", "agent") == (
+        kept.owner,
+        kept.store,
+        kept.type,
+        kept.scope,
+        kept.project,
+        kept.session,
+        kept.agent,
+        kept.source,
+    )
+    assert [("local", OutcomeKind.STORED)] == [(plane, kind) for plane, kind, _ in report.outcomes]
+    assert "stable" not in repr(report.outcomes)
+
+
+def test_preferences_hold_everywhere(memory):
+    """A preference holds in every project, and so does what was said outside of any."""
+    at = turn(scope=Scope(project="p"))
+
+    assert ["global", "global"] == [
+        stored(memory, say(memory, at=at, title="Likes tea.", type="preference")["id"], at).scope,
+        stored(memory, say(memory, title="Rome is warm.")["id"]).scope,
+    ]
+
+
+def test_duplicate(memory):
+    """The same, word for word, is one more mention, with no second memory."""
+    report = RecordingReport()
+    first = say(memory, title="Likes tea.", facts=["green"])
+    again = say(memory, report, title="Likes tea.", facts=["green"], tags=["drinks"])
+
+    assert {"outcome": "duplicate", "id": first["id"], "mentions": 2} == again
+    assert [OutcomeKind.DUPLICATE] == [kind for _, kind, _ in report.outcomes]
+    assert (1, 2) == (memory.engine.store.count(Owner(user="ann")), stored(memory, first["id"]).mention_count)
+
+
+def test_the_same_title_with_another_narrative_is_another_memory(memory):
+    """Nothing of what was said is lost: of the same title and facts both narratives are kept."""
+    answers = [say(memory, title="How to deploy", narrative=said) for said in ("Use blue.", "Use green.")]
+
+    assert ["Use blue.", "Use green."] == [stored(memory, answer["id"]).narrative for answer in answers]
+
+
+def test_the_same_in_another_project_is_seen_there(memory):
+    """What holds in a project is another memory in another one, as often as both say it; a preference is one."""
+    projects = [turn(scope=Scope(project=name)) for name in ("p", "q")]
+    rules = [say(memory, at=at, title="Use tabs here.", type="rule")["outcome"] for at in projects * 2]
+    likes = [say(memory, at=at, title="Likes tea.", type="preference")["outcome"] for at in projects]
+    seen = [
+        [
+            (each.project, each.mention_count)
+            for each in memory.engine.store.recent(which, limit=9)
+            if each.type == "rule"
+        ]
+        for which in (Sight.of_turn(at).filters(memory.clock.now()) for at in projects)
+    ]
+
+    assert ["stored", "stored", "duplicate", "duplicate"] == rules
+    assert ["stored", "duplicate"] == likes
+    assert [[("p", 2)], [("q", 2)]] == seen
+
+
+def test_what_is_said_again_stays_longer(memory):
+    """What was to expire and is said again without an end is shown from then on."""
+    soon = (memory.clock.now() + timedelta(hours=1)).isoformat()
+    first = say(memory, title="The code is 4711.", expires=soon)
+    say(memory, title="The code is 4711.")
+
+    assert stored(memory, first["id"]).expires_at is None
+
+
+def test_two_stores_by_turns(memory):
+    """What is said by turns in two stores is there once in each."""
+    answers = [say(memory, title="Likes tea.", store=store) for store in ("private", "social") * 2]
+
+    assert ["stored", "stored", "duplicate", "duplicate"] == [answer["outcome"] for answer in answers]
+
+
+def test_the_same_in_another_store_is_another_memory(memory):
+    """What is private is not made visible by being said again, and a speaker does not learn that it is there."""
+    private = say(memory, title="Likes tea.")
+    social = say(memory, at=turn(trust="familiar"), title="Likes tea.")
+
+    assert ("stored", "social", 1) == (social["outcome"], social["store"], stored(memory, private["id"]).mention_count)
+
+
+@pytest.mark.parametrize(
+    ("trust", "store", "expected"),
+    [
+        ("full", None, "private"),
+        ("full", "social", "social"),
+        ("inner", None, "shared"),
+        ("inner", "private", None),
+        ("familiar", None, "social"),
+        ("familiar", "shared", None),
+        ("public", None, None),
+        ("public", "social", None),
+    ],
+)
+def test_trust(memory, trust, store, expected):
+    """A speaker writes to the stores that they may see, the innermost one by default; the public writes nothing."""
+    report = RecordingReport()
+    answer = say(memory, report, turn(trust=trust), title="Likes tea.", **({"store": store} if store else {}))
+    (told,) = [(kind, facts.get("reason")) for _, kind, facts in report.outcomes]
+
+    assert expected == answer.get("store")
+    assert told == ((OutcomeKind.STORED, None) if expected else (OutcomeKind.REJECTED, "trust"))
+    assert int(bool(expected)) == memory.engine.store.count(Owner(user="ann"))
+
+
+@pytest.mark.parametrize("field", ["title", "narrative", "facts", "tags", "related_people", "related_files", "source"])
+def test_known_secrets_are_refused(memory, field, tmp_path):
+    """What holds a credential that is known, in whatever shape, is refused whole and written nowhere."""
+    canary, report = make_canary(), RecordingReport()
+    for text in (f"The key is {canary.reveal()}", json.dumps(canary.reveal())):
+        given = text[:200] if field not in ("facts", "tags", "related_people", "related_files") else [text[:200]]
+        answer = say(memory, report, **{"title": "A key", field: given})
+        assert "rejected" == answer["outcome"]
+        canary.assert_clean(str(answer), repr(report.outcomes))
+
+    assert ["secret", "secret"] == [facts["reason"] for _, _, facts in report.outcomes]
+    assert 0 == memory.engine.store.count(Owner(user="ann"))
+    canary.assert_clean(*(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"title": " \t"}, "invalid"),
+        ({"title": "\0 \ud800"}, "invalid"),
+        ({"title": "x", "expires": "1970-01-02"}, "expired"),
+    ],
+)
+def test_rejected(memory, arguments, reason):
+    """A title that says nothing, and an end in the past, are rejected with what to do."""
+    report = RecordingReport()
+    answer = say(memory, report, **arguments)
+
+    assert ("rejected", [reason]) == (answer["outcome"], [facts["reason"] for _, _, facts in report.outcomes])
+
+
+def test_what_was_recalled_is_told(memory):
+    """That a write repeats what the host had injected is among its facts."""
+    report = RecordingReport()
+    say(memory, report, turn(was_injected=lambda text: "tea" in text), title="Likes tea.")
+
+    assert [True] == [facts["echoes_reference"] for _, _, facts in report.outcomes]
+
+
+async def test_wrong_arguments_are_told_to_the_model(memory):
+    """Arguments that do not fit are answered with what is wrong, and are an outcome where something was to be written."""
+    tools = {tool.name: tool for tool in offered(None)}
+    report = RecordingReport()
+
+    assert {"error": "`title` is missing."} == await tools["memory_write"].run({}, turn(), report)
+    assert {"error": "`ids` is missing."} == await tools["memory_get"].run({}, turn(), report)
+    assert [("local", OutcomeKind.REJECTED, {"reason": "arguments"})] == [
+        (plane, kind, dict(facts)) for plane, kind, facts in report.outcomes
+    ]
