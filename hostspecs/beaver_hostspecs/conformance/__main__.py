@@ -63,7 +63,7 @@ def _chosen(cases: Sequence[Case[Any]], names: Sequence[str] | None) -> Sequence
 
 
 def _found(target: str, *, plugin: bool) -> tuple[Make, Card | PluginCard]:
-    """Return what makes a harness, and the card of what is examined."""
+    """Return the factory of a harness, and the card of the host or plugin under examination."""
     make = _named(target)
     if not callable(make):
         raise TargetError(f"`{target}` cannot be called; name a class or a function that makes a harness")
@@ -101,7 +101,7 @@ def _examined(cases: Sequence[Case[Any]], make: Make, card: Card | PluginCard) -
 
 
 def _print(text: str) -> None:
-    """Print a text that may hold what the terminal cannot show, lone surrogates for example."""
+    """Print a text that may hold characters that the terminal cannot show, for example lone surrogates."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
