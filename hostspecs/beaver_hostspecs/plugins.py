@@ -184,9 +184,9 @@ class Tool:
         parameters: the JSON Schema of its arguments.
         run: `async run(arguments, turn, report)`; the model gets its result.
         allows: whether a caller may use it, by the caller and the plugin's settings alone: a host may keep the answer
-            for its next start. The host neither offers it to other callers nor runs it for them. `allows` is called in each
-            turn, on the event loop, so it must answer at once: no file, no network. A slow answer counts as no, and
-            the host does not call it again.
+            for its next start. The host neither offers it to other callers nor runs it for them. `allows` is called in
+            each turn, on the event loop, so it must answer at once: no file, no network. A slow answer counts as no,
+            and the host does not call it again.
     """
 
     name: str = field(validator=instance_of(str))

@@ -36,7 +36,7 @@ class Database:
         with translated():
             sweep(path)
             if path.is_symlink():
-                raise DatabaseError("not_ours")  # our writes would go to the file that it names
+                raise DatabaseError("not_ours")  # writes would go to the file that the link names
             # Made here, so that it is private from its first moment; SQLite gives -wal and -shm its mode.
             if not path.exists():
                 create_once(path, b"")
