@@ -144,7 +144,7 @@ class HostError(BeaverError):
 
 
 class HostMisused(HostError):
-    """The host is made or used with arguments that cannot work; names the argument and what it takes."""
+    """The host is made or used with arguments that cannot work; names the argument and the accepted values."""
 
 
 class HostNotOpen(HostError):

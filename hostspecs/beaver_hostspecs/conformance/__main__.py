@@ -23,11 +23,11 @@ Make = Callable[[], Any]
 
 
 class TargetError(Exception):
-    """The target cannot be examined; the text says why, and what to do."""
+    """The target cannot be examined; the text names the reason and a remedy."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Examine what the arguments name; return 0 if nothing failed, and 1 if something did."""
+    """Examine the target of the arguments; return 0 if every case passed or was excused, else 1."""
     parser = _parser()
     given = parser.parse_args(arguments)
     cases: tuple[Case[Any], ...] = PLUGIN_CASES if given.plugin else HOST_CASES

@@ -54,7 +54,7 @@ class Ask:
     """One prompt to the agent.
 
     Attributes:
-        prompt: what the user says.
+        prompt: the user's text.
         steps: the model's replies, one for each call of the model.
         session: the session to go on with; the framework keeps its history from one prompt to the next.
         user: the id of the user.

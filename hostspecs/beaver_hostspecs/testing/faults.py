@@ -197,7 +197,7 @@ class FaultPlugin(HookedPlugin):
 
 
 class Release:
-    """What `FaultPlugin.release` returns: await it until the calls have ended, or leave it."""
+    """The result of `FaultPlugin.release`: await it until the calls have ended, or ignore it."""
 
     def __init__(self, plugin: FaultPlugin) -> None:
         self._plugin = plugin

@@ -18,7 +18,7 @@ class RecordingReport:
         decisions: gates, verdicts and reasons.
         outcomes: planes, kinds and facts.
         clippings: subject, shown amount and total of each cut.
-        notices: sentences for the person.
+        notices: sentences for the user.
         degradations: categories.
         recoveries: how often `recovered` was called.
     """
@@ -61,7 +61,7 @@ class RecordingReport:
         self.clippings.append((what, shown, total))
 
     def notice(self, text: str, /) -> None:
-        """Keep a sentence for the person."""
+        """Keep a sentence for the user."""
         self.notices.append(text)
 
     def degraded(self, category: str, /) -> None:

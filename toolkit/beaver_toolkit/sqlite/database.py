@@ -31,7 +31,7 @@ class Database:
         """Open a database for writing; make it, or migrate it, where that is needed.
 
         Raises:
-            DatabaseError: it cannot be opened or is not ours. It is never replaced by a new one.
+            DatabaseError: it cannot be opened, or is a symbolic link. It is never replaced by a new one.
         """
         with translated():
             sweep(path)

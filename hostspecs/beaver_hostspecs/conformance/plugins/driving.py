@@ -157,7 +157,7 @@ class Driven:
     async def run(
         self, prompt: str, *, answer: str = "Yes.", results: Iterable[ToolResult] = (), **fields: object
     ) -> Contribution | None:
-        """Run one turn to its answer; return what the plugin contributed."""
+        """Run one turn to its answer; return the contribution."""
         turn = self.turn_of(prompt, **fields)
         contribution = await self.before(turn)
         for result in results:

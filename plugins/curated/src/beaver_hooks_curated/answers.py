@@ -1,4 +1,4 @@
-"""What the tool answers the model. Pure.
+"""The answers of the tool to the model. Pure.
 
 A success names the changed entries and never repeats the others: a model that sees those writes them again. A
 failure shows them where the model needs them to try again, and never the text of a blocked one.

@@ -1,4 +1,4 @@
-"""What the user can do with curated memory: the commands under `/memory curated`, and the texts they show."""
+"""The user's commands for curated memory, under `/memory curated`, and the texts that they show."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

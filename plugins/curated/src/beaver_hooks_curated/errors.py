@@ -2,7 +2,7 @@ r"""Errors of curated memory.
 
     PluginError
     └── CuratedError
-        ├── MemoryUnreadable     a memory file is there and cannot be read; it is never taken for an empty one
+        ├── MemoryUnreadable     a memory file exists and cannot be read; it never counts as an empty one
         │   └── MemoryUnconfirmed    git may have brought its content, and the user has not confirmed that
         ├── MemoryUnwritable     a memory file, its history or its archive cannot be written
         ├── MemoryLocked         another process holds the lock; says which
@@ -23,7 +23,7 @@ class CuratedError(PluginError):
 
 
 class MemoryUnreadable(CuratedError):
-    """A memory file is there and cannot be read."""
+    """A memory file exists and cannot be read."""
 
 
 class MemoryUnconfirmed(MemoryUnreadable):

@@ -157,7 +157,7 @@ def mark(path: Path) -> tuple[int, int, int]:
 
 
 def append(path: Path, lines: list[str], trust: FileTrust | None = None) -> None:
-    """Append lines to `path`, durably: all of them or, as far as the disk lets us, none.
+    """Append lines to `path`, durably: all of them or, as far as the disk permits, none.
 
     Args:
         path: the file.

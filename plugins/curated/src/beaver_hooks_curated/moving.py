@@ -1,4 +1,4 @@
-"""Moves the profile of a project into the one that the person's projects share.
+"""Moves the profile of a project into the one that the user's projects share.
 
 The order: the entries are merged into the shared file, durably; then the history and the file of the project get other
 names. Until the last of these steps the project shows its own file, so a move that was interrupted is made again.

@@ -33,7 +33,7 @@ class Places:
 
     Args:
         folder: the project's folder.
-        person: the folder that the person's projects share; may be the same. `folder` holds both where `person`
+        person: the folder that the user's projects share; may be the same. `folder` holds both where `person`
             neither exists nor can be made: a service may have no home directory.
     """
 

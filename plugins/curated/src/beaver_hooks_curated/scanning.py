@@ -69,10 +69,10 @@ def _is_too_long(text: str) -> bool:
 
 
 class Scanner:
-    """Scans, and remembers what it found for the entries that stand in every prompt.
+    """Scans, and caches the results for the entries that stand in every prompt.
 
     Args:
-        most: how many it remembers.
+        most: how many results it caches.
     """
 
     def __init__(self, most: int = _MOST_KNOWN) -> None:

@@ -42,7 +42,7 @@ class Taken:
         not_kept: how many edits by others could not be recorded; the snapshot shows them nevertheless.
         emptied: targets that were emptied without the tool, and not written since.
         displaced: how many texts are kept aside because they were saved during a write and cannot be read.
-        unconfirmed: the files that are left out because the user has not confirmed what they hold.
+        unconfirmed: the files that are left out because the user has not confirmed their content.
     """
 
     snapshot: MemorySnapshot

@@ -70,7 +70,7 @@ class MemoryTool:
         return Tool(name=NAME, description=DESCRIPTION, parameters=PARAMETERS, run=self.run, allows=self._allows)
 
     async def run(self, arguments: Mapping[str, Any], turn: Turn, report: Report) -> answers.Answer:
-        """Do what the model asks, and answer it.
+        """Make the edit of a call, and return the answer to the model.
 
         Raises:
             CuratedError: a file cannot be read or written, or another process keeps the lock.

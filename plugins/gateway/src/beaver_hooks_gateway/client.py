@@ -75,7 +75,7 @@ class GatewayClient:
         self._clients: dict[Operation, BoundedClient] = {}
 
     async def search(self, *, session: str, query: str, seconds: float, top_k: int | None = None) -> Found:
-        """Return what the gateway recalls for `query`.
+        """Return the gateway's results for `query`.
 
         Raises:
             GatewayError: there is no answer that can be used.

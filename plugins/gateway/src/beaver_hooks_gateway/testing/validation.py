@@ -1,4 +1,4 @@
-"""Whether a request is exactly what a gateway takes: every field there, none beyond, each of its type. Pure."""
+"""Whether a request matches the wire format: every field there, none beyond, each of its type. Pure."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
