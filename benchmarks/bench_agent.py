@@ -1,9 +1,9 @@
-"""What a turn of the agent costs beside its model, and whether a long session makes it slower.
+"""The cost of an agent's turn beside its model, and whether a long session makes it slower.
 
 The whole loop: `AgentLoop.run` with three active plugins (curated, tally and one that recalls and keeps), the offline
-provider, audit, sessions on disk. The provider's own time is measured inside the same runs and taken off; what the
-background does afterwards runs outside the clock. Two sessions of 50 and 10,000 messages take turns in one process,
-and so do the parts that a turn is made of, each by itself, so that the output says what a turn spends its time on.
+provider, audit, sessions on disk. The provider's own time is measured inside the same runs and subtracted; the
+background work runs outside the clock. Two sessions of 50 and 10,000 messages alternate in one process, and so do the
+single parts of a turn, so that the output shows the time of each part.
 """
 
 import asyncio
@@ -59,8 +59,8 @@ class Timed:
     """A provider that counts the seconds that another one takes.
 
     Attributes:
-        spent: the seconds since it was last looked at.
-        asked: how many messages it was last asked with.
+        spent: the seconds since the last reading.
+        asked: the number of messages of the last request.
     """
 
     def __init__(self, provider: Provider) -> None:
@@ -75,7 +75,7 @@ class Timed:
         tools: Sequence[Mapping[str, Any]] = (),
         on_delta: OnDelta | None = None,
     ) -> Completion:
-        """Ask the other one."""
+        """Call the other provider."""
         started = time.perf_counter()
         answer = await self._provider.complete(messages, tools=tools, on_delta=on_delta)
         self.spent += time.perf_counter() - started
@@ -95,8 +95,8 @@ class Bench:
         self.provider = engine.provider = Timed(engine.provider)
 
     async def fill(self) -> None:
-        """Store the sessions, each in one transaction, and something curated."""
-        # By the agent itself: the offline provider uses the tool `memory` for it.
+        """Store the sessions, each in one transaction, and a curated entry."""
+        # By the agent itself: the offline provider calls the tool `memory`.
         await self._loop.run("Remember that we decided to keep the database.", "first", trust="full")
         for session, count in SESSIONS.items():
             await self._engine.sessions.ensure(session)
@@ -133,7 +133,7 @@ class Bench:
         return time.perf_counter() - started
 
     async def settle(self) -> None:
-        """Let the background end: it belongs to the side that made it."""
+        """Wait for the background work, which belongs to the side that caused it."""
         await self._engine.host.drain()
         await self._engine.events.flush()
         await asyncio.to_thread(self._engine.host.trail.flush)
@@ -196,7 +196,7 @@ async def main() -> int:
 
 
 def report(medians: Mapping[str, float]) -> int:
-    """Print what was measured, and return the exit code."""
+    """Print the medians, and return the exit code."""
     short, long = medians["turn, 50 messages"], medians["turn, 10000 messages"]
     print(f"{ROUNDS} rounds, Python {sys.version.split()[0]}, medians, the provider's time taken off:")
     for name, milliseconds in medians.items():

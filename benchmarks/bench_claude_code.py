@@ -1,4 +1,4 @@
-"""What one event of Claude Code costs, against starting an interpreter that imports the host.
+"""The cost of one event of Claude Code, against starting an interpreter that imports the host.
 
 An event is the client process from start to exit, with a resident that has a host open: the shell line that is in the
 settings, without the shell. The sides alternate; medians count. The resident runs for the benchmark alone.

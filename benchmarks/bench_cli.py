@@ -1,7 +1,7 @@
-"""What starting `beaver` costs, against importing click alone; and a whole `beaver run` with the offline provider.
+"""The cost of starting `beaver`, against importing click alone; and a whole `beaver run` with the offline provider.
 
-Measured where wheels are installed, as users have them: wheels are built, installed into an environment of their own,
-and what they depend on is copied there from this one. The sides alternate, and the fastest of many runs counts, since
+Measured with installed wheels, as users have them: wheels are built and installed into an environment of their own,
+and their dependencies are copied there from this one. The sides alternate, and the fastest of many runs counts, since
 everything that disturbs a run makes it slower; of `beaver run` the median is shown too.
 """
 
@@ -49,7 +49,7 @@ def install(folder: Path) -> Installed:
 
 
 def _ours(_: str, names: list[str]) -> list[str]:
-    """Return what is not to be copied: what is installed editable, and its traces."""
+    """Return the files that must not be copied: the editable installations."""
     return [name for name in names if "beaver" in name.lower() or name.endswith(".pth")]
 
 
@@ -89,7 +89,7 @@ def running(installed: Installed, folder: Path) -> bool:
     return met
 
 
-def _word(met: bool) -> str:  # noqa: FBT001 - what is printed of a comparison
+def _word(met: bool) -> str:  # noqa: FBT001 - the result of a comparison
     return "met" if met else "MISSED"
 
 

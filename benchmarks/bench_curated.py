@@ -1,11 +1,11 @@
-"""What curated memory costs (a snapshot, a write through the tool, the scan of hostile text), and what the scan finds.
+"""The cost of curated memory (a snapshot, a write through the tool, the scan of hostile text), and the scan's recall.
 
 Floor of the write: the same bytes into a temporary file, fsync, rename, fsync of the folder, in the same run and the
 same folder, alternating. The write is the whole call in a host, through `host.run_tool`: lock, merge, history, file,
-audit event, receipt. What was written is asserted to be in the file, in the history and in the audit trail.
+audit event, receipt. Each write is asserted to be in the file, in the history and in the audit trail.
 
-The rules of the scan were written on half A of the corpus `wider` and on the corpus `tuning`; half B was kept from
-them. A text is in half A if the first byte of its SHA-256 is even.
+The rules of the scan were written with half A of the corpus `wider` and with the corpus `tuning`, without half B. A
+text is in half A if the first byte of its SHA-256 is even.
 """
 
 import asyncio
@@ -121,13 +121,13 @@ async def compare(folder: Path) -> tuple[float, float, float]:
 
 
 def many_words() -> str:
-    """Return words that are each there once."""
+    """Return many words, each once."""
     dice = random.Random(1)
     return " ".join("".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(LONGEST // 7))
 
 
 def vocabulary() -> str:
-    """Return the scan's own words in no order: more than a text that is not made for it can cost."""
+    """Return the scan's own words in no order, which cost more than any ordinary text."""
     classes = json.loads(files("beaver_hooks_curated").joinpath("threats.json").read_text("utf-8"))["classes"]
     dice, stems = random.Random(1), [stem.removeprefix("=") for stem in " ".join(classes.values()).split()]
     text = " ".join(dice.choice(stems) + dice.choice(("", ".", "")) for _ in range(LONGEST // 4))
@@ -141,7 +141,7 @@ def corpus(name: str, half: str) -> list[str]:
 
 
 def recall() -> bool:
-    """Print what the scan finds, and return whether the half that was kept from it falls short."""
+    """Print the recall of the scan, and return whether it misses the target on half B."""
     short = False
     for prefix, half in (("", ""), ("tuning_", ""), ("wider_", "A"), ("wider_", "B")):
         hostile, legitimate = (corpus(prefix + name, half) for name in ("hostile", "legitimate"))

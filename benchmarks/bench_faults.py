@@ -1,6 +1,6 @@
 """How much longer than its deadline a misbehaving plugin keeps the host waiting: every fault at every coroutine hook.
 
-The plugin has 0.2 s per hook. Measured is what the host waits for: `open_turn` for `before_prompt`, draining for the
+The plugin has 0.2 s per hook. Measured is the host's wait: `open_turn` for `before_prompt`, draining for the
 background hooks, registering and unregistering for `start` and `stop`. A fault that does not hang costs less than its
 deadline and overruns by nothing. The largest of several rounds is shown. Left out is `block`: code that does not yield
 cannot be interrupted in one process; the host names it instead.

@@ -1,11 +1,11 @@
-"""What the Memory Gateway costs beyond its own requests, against bare httpx in the same run.
+"""The cost of the Memory Gateway beyond its own requests, against bare httpx in the same run.
 
 Floor: the same bodies, posted by a plain `httpx.AsyncClient` to the same loopback server, status checked and JSON
-parsed; an add on a connection of its own, as a client must have it that never sends a turn twice. Ours: the plugin's
+parsed; an add on a connection of its own, which a client needs that never sends a turn twice. Ours: the plugin's
 hooks, with breaker, reduction and report. Both sides alternate in one process; medians are compared.
 
-Then, in a host: the 95th percentile of opening a turn while the gateway takes 200 ms, what a gateway that hangs or
-drips costs beyond the timeout, and a thousand turns at once.
+Then, in a host: the 95th percentile of opening a turn while the gateway takes 200 ms, the overrun of the timeout by a
+gateway that hangs or drips, and a thousand turns at once.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ RESULTS = [
 
 
 async def post(client: httpx.AsyncClient, url: str, body: Body) -> None:
-    """Post a body as anybody would."""
+    """Post a body with plain httpx."""
     response = await client.post(url, content=encode(body), headers={"Content-Type": "application/json"})
     response.raise_for_status()
     assert isinstance(response.json(), dict)
@@ -122,7 +122,7 @@ async def overrun(gateway: FakeGateway, folder: Path) -> float:
 
 
 async def crowd(gateway: FakeGateway, folder: Path) -> float:
-    """Return the seconds of many turns at once, with everything that they leave to the background."""
+    """Return the seconds of many turns at once, with all of their background work."""
     config = config_for(gateway, 60)
     async with Host(entry_points=["gateway"], config=config, state_folder=folder) as host:
 

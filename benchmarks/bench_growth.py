@@ -1,8 +1,8 @@
-"""Whether 10,000 turns that are opened and abandoned leave anything behind: looked at after 2,000, and after all.
+"""Whether 10,000 turns that are opened and abandoned leak: memory is compared after 2,000 turns and after all.
 
 Every turn has a session of its own, its references are rendered and asked about (so that fingerprints exist), and one
 tool result is handed over. A frozen clock moves ten seconds per turn, so that an hour's worth of turns is open at any
-time. Every bound of the host is reached by turn 2,000: what it holds at turn 10,000 must be the same.
+time. Every bound of the host is reached by turn 2,000, so it must hold the same number of objects at turn 10,000.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ TURNS = 10_000
 BETWEEN = 10.0
 KINDS = (OpenTurn, Account, Turn, Call, Job)
 TOLERANCE_KIB = 64.0
-"""Memory that may differ between two looks though nothing grows: caches of the interpreter, and where a dict stands."""
+"""Memory that may differ between two measurements without growth: caches of the interpreter, and sizes of dicts."""
 
 
 class Generous:
@@ -32,7 +32,7 @@ class Generous:
 
     @hookimpl
     async def before_prompt(self, turn: Turn) -> Contribution:
-        """Recall something that is different in every turn."""
+        """Recall a text that differs in every turn."""
         turn.was_injected("The map of Ulm hangs in the hall, between the two windows of the north wall.")
         text = f"In turn {turn.id} the map of Ulm hung in the hall, between the two windows of the north wall."
         return Contribution(blocks=("Be brief.",), references=(Reference(text=text, id="r1"),))
@@ -62,8 +62,8 @@ async def abandon(host: Host, clock: FrozenClock, first: int, last: int) -> None
 
 
 def held(host: Host) -> dict[str, int]:
-    """Return how many things of each sort there are."""
-    engine = host._running()  # noqa: SLF001 - what is held inside is the question
+    """Return the number of objects of each type."""
+    engine = host._running()  # noqa: SLF001 - the benchmark counts internal objects
     gc.collect()
     kinds = Counter(type(each) for each in gc.get_objects())
     return {
@@ -79,7 +79,7 @@ def held(host: Host) -> dict[str, int]:
 
 
 async def look(host: Host) -> tuple[dict[str, int], float]:
-    """Return what is held, and the KiB that Python has allocated."""
+    """Return the counts of `held`, and the KiB that Python has allocated."""
     counts = held(host)
     return counts, tracemalloc.get_traced_memory()[0] / 1024
 
@@ -102,7 +102,7 @@ async def main() -> int:
     for name, count in early.items():
         print(f"  {name:26}{count:14}{late[name]:14}")
     print(f"  {'KiB since turn 200':26}{early_kib:14.1f}{late_kib:14.1f}")
-    # Objects of any type move a little with the caches of the interpreter; the named ones may not move at all.
+    # Counts of all objects vary a little with the caches of the interpreter; the named ones must not vary.
     loose = "objects of any type"
     grown = [name for name, count in late.items() if name != loose and count > early[name]]
     met = not grown and late_kib - early_kib <= TOLERANCE_KIB

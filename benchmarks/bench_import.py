@@ -1,8 +1,8 @@
-"""What importing the host and the contract costs, against importing their dependencies alone.
+"""The cost of importing the host and the contract, against importing their dependencies alone.
 
 Every import runs in a fresh interpreter; the sides alternate, and the fastest of many runs counts, since everything
-that disturbs a run makes it slower. The ratio that the target is about compares whole processes. The stricter one,
-printed beside it, has the start of the bare interpreter taken off both sides.
+that disturbs a run makes it slower. The ratio of the target compares whole processes. The stricter one, printed
+beside it, subtracts the start of the bare interpreter on both sides.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ BARE = "pass"
 
 @attrs.frozen(kw_only=True)
 class Comparison:
-    """Two imports, and how many times the second the first may cost."""
+    """Two imports, and the allowed ratio of the first to the second."""
 
     ours: str
     floor: str

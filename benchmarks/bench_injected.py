@@ -1,4 +1,4 @@
-"""How often `was_injected` is right: copies that it finds, and unrelated texts that it takes for copies.
+"""The accuracy of `was_injected`: found copies, and unrelated texts that it takes for copies.
 
 The synthetic corpus is made here: sentences from templates with a shared vocabulary, so that unrelated
 texts have many words in common. With `BEAVER_BENCH_DATA` naming a folder that holds `locomo-dev.json`,
@@ -26,7 +26,7 @@ ROUNDS = 200
 INJECTED = 8
 
 Case = tuple[list[str], list[str]]
-"""What is injected, and what is not."""
+"""Injected texts, and others."""
 Template = Sequence[Sequence[str]]
 
 PHRASES = (

@@ -1,12 +1,12 @@
 """How long a client waits for the first answers of `beaver mcp`, from the start of its process.
 
-A client starts the server, says `initialize`, and asks for `tools/list` when that is answered. `first` is a start of
-which nothing is recorded, `later` one whose answers the start before it has recorded; curated and local memory are
-loaded, as far as they are installed. The floor is `python -c "import mcp"`, which a server on the SDK cannot go below
-unless it answers before. The sides alternate, and medians are compared. `call` is how long after the start a tool's
-answer is there, which waits for the host in both.
+A client starts the server, says `initialize`, and asks for `tools/list` when that is answered. `first` is a start
+without recorded answers, `later` one whose answers an earlier start has recorded; curated and local memory are loaded,
+as far as they are installed. The floor is `python -c "import mcp"`, which a server on the SDK cannot go below unless it
+answers before. The sides alternate, and medians are compared. `call` is the time from the start to a tool's answer,
+which waits for the host in both.
 
-It needs the package `mcp`, and is skipped without it. `BEAVER_MCP_ROUNDS` says how many rounds are run.
+It needs the package `mcp`, and is skipped without it. `BEAVER_MCP_ROUNDS` sets the number of rounds.
 """
 
 import json
@@ -43,7 +43,7 @@ def importing() -> float:
 
 
 def serving(folder: Path, environment: Mapping[str, str]) -> Times:
-    """Start a server; return when each of its answers was there."""
+    """Start a server; return the time of each of its answers."""
     started = time.perf_counter()
     process = subprocess.Popen(
         COMMAND, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -77,7 +77,7 @@ def _ask(process: "subprocess.Popen[bytes]", method: str, parameters: Mapping[st
 
 
 def measure(folder: Path) -> tuple[list[float], dict[str, list[Times]]]:
-    """Return the seconds of the floor, and those of servers by what was recorded before."""
+    """Return the seconds of the floor, and those of servers without and with recorded answers."""
     sections = {"memory": {"mode": "curated", "local": {"enabled": True}}}
     (folder / "config.json").write_text(json.dumps(sections if find_spec("beaver_hooks_local") else {}))
     home = folder / "home"

@@ -1,8 +1,8 @@
-"""What searching, reading and appending cost in a store with 100,000 messages.
+"""The cost of searching, reading and appending in a store with 100,000 messages.
 
 The words of the messages are drawn by Zipf's law from a seeded vocabulary whose commonest words are stop-words, as in
 any language; one message in ten is Chinese. Questions draw their words the way messages do, so common words are in
-most of them. Every question is asked once: nothing is cached but what SQLite caches.
+most of them. Every question is asked once, so only SQLite's own cache helps.
 """
 
 import asyncio

@@ -2,11 +2,11 @@
 
 One plugin awaits forever in `before_prompt`, the other one calls `time.sleep` for more than twice its deadline, as
 12 s are to 5 s. Turns come at once after one another, or a minute apart by the host's clock. Measured is how long
-`open_turn` takes: that is what the user waits for before the model is asked. Shown too is what the work in the
-background takes, of which a suspended plugin's probe is a part: a probe that hangs is waited for by no turn, and one
-that blocks stops every turn of the process.
+`open_turn` takes, because the user waits for it before the request to the model. The time of the background work is
+shown too. A suspended plugin's probe is a part of it: no turn waits for a probe that hangs, but one that blocks stops
+every turn of the process.
 
-Each is compared with the same plugin that is never suspended, as it is registered anew before each turn (which is not
+Each is compared with the same plugin without suspension, because it is registered anew before each turn (which is not
 measured), and with no plugin at all, the floor.
 """
 
@@ -35,7 +35,7 @@ PACES = (0.0, 60.0)
 
 
 class Clock:
-    """The machine's clock, which can be put forward."""
+    """The machine's clock, which the benchmark can advance."""
 
     def __init__(self) -> None:
         self.ahead = 0.0
@@ -54,7 +54,7 @@ class Hanging:
 
     @hookimpl
     def describe(self) -> PluginInfo:
-        """Say which deadline the recall has."""
+        """Declare the deadline of the recall."""
         return PluginInfo(version="1", contract="1.0", deadlines=Deadlines(before_prompt=DEADLINE))
 
     @hookimpl
@@ -81,7 +81,7 @@ class Waited:
 
 
 async def run(kind: Callable[[], object] | None, folder: str, *, pace: float, anew: bool) -> Waited:
-    """Return what 50 turns wait for."""
+    """Return how long 50 turns wait."""
     clock, plugins = Clock(), {} if kind is None else {"faulty": kind()}
     config = Config(host=HostSettings(blocked_after_seconds=BLOCKED_AFTER))
     opening = background = 0.0
@@ -102,7 +102,7 @@ async def run(kind: Callable[[], object] | None, folder: str, *, pace: float, an
 
 
 async def measure(kind: Callable[[], object] | None, *, pace: float = 0.0, anew: bool = False) -> Waited:
-    """Return what 50 turns wait for, in a state folder of their own."""
+    """Return how long 50 turns wait, in a state folder of their own."""
     with tempfile.TemporaryDirectory() as folder:
         return await run(kind, f"{folder}/state", pace=pace, anew=anew)
 

@@ -1,8 +1,8 @@
-"""What a whole turn costs the caller, against the bare floor in the same run.
+"""The cost of a whole turn for the caller, against the bare floor in the same run.
 
 Floor: the same three trivial coroutines under `asyncio.gather` inside one `asyncio.timeout`, once per hook (before the
 prompt, one tool result, after the prompt). Ours: open the turn, hand over one tool result, commit; three plugins, audit
-on. The caller pays for what it awaits; what the background does afterwards is measured too, as `drained`.
+on. The caller pays for the calls that it awaits; the background work is measured too, as `drained`.
 
 The audit trail is flushed between the samples, outside the clock, and must hold every turn at the end. Both sides
 alternate in one process, many rounds; the medians are compared.
@@ -92,7 +92,7 @@ async def main() -> int:
             for _ in range(ROUNDS):
                 for name, measure in sides.items():
                     samples[name].append(await measure())
-                    # Thousands of turns a second outrun the disk; what piles up belongs to the side that made it.
+                    # Thousands of turns a second outrun the disk; the backlog belongs to the side that caused it.
                     await asyncio.to_thread(host.trail.flush)
             written = len(host.trail.tail(ROUNDS * TURNS * 4))
             assert written == (ROUNDS + 1) * TURNS * 2, f"the audit trail lost turns: {written}"

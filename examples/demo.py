@@ -1,7 +1,7 @@
-"""The first minute with `beaver`: tell it a fact, ask in another process, forget it, and watch a plugin fail.
+"""The first minute with `beaver`: store a fact, ask in another process, forget it, and watch a plugin fail.
 
 Run it with `make demo`. Every line that begins with `$` is a process of its own. There is no network and no language
-model: the provider `offline` answers from what memory gives it.
+model: the provider `offline` answers from the recalled memory.
 """
 
 import os
@@ -23,11 +23,11 @@ class Broken:
     async def before_prompt(self):
         raise ConnectionError("its server is down")
 """
-"""A plugin that fails whenever it is asked."""
+"""A plugin that fails at every call."""
 
 
 class Demo:
-    """Runs `beaver` in a folder that is its home, and prints what it says.
+    """Runs `beaver` in a folder that is its home, and prints its output.
 
     Args:
         home: the folder; nothing outside of it is read or written.
@@ -44,13 +44,13 @@ class Demo:
         print(f"\n{title}")
 
     def beaver(self, arguments: str, *, part: str = "") -> None:
-        """Run a command and print what it says, or the part of it that is about one plugin."""
+        """Run a command and print its output, or the part about one plugin."""
         print(f"  $ beaver {arguments}")
         said = self.run(arguments)
         print(textwrap.indent((_part(said, part) if part else said).rstrip(), "    "))
 
     def run(self, arguments: str) -> str:
-        """Run a command; return what it says."""
+        """Run a command; return its output."""
         command = [sys.executable, "-m", "beaver_hooks.cli", *shlex.split(arguments)]
         done = subprocess.run(
             command, cwd=self.home, env=self.environment, capture_output=True, text=True, check=True
@@ -74,7 +74,7 @@ class Demo:
 
 
 def _part(said: str, plugin: str) -> str:
-    """Return the lines of a report that are about one plugin."""
+    """Return the lines of a report about one plugin."""
     lines = said.splitlines()
     begin = next(at for at, line in enumerate(lines) if line.split() and line.split()[0] == plugin)
     end = next((at for at in range(begin + 1, len(lines)) if not lines[at].startswith(" ")), len(lines))
@@ -82,7 +82,7 @@ def _part(said: str, plugin: str) -> str:
 
 
 def main() -> None:
-    """Tell the story."""
+    """Run the demo."""
     with tempfile.TemporaryDirectory() as folder:
         demo = Demo(Path(folder).resolve())
         demo.run("init --local --provider offline")

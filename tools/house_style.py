@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 SOURCES = ("beaver_hooks", "hostspecs", "toolkit", "memory", "plugins", "examples", "tools", "benchmarks", "tests")
 
 SKIPPED = ("docs/explanation/decisions/", "CHANGELOG.md", "docs/requirements.md")
-"""Prose that records the past, or quotes what others demand."""
+"""Prose that records the past, or quotes the demands of others."""
 
 DIALECT = re.compile(
     r"\b(nobody|somebody|whoever|whomever|anybody|everybody|what (?:is|was)(?! the matter)|is told|are told"
@@ -70,7 +70,7 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
     for node in ast.walk(ast.parse(text)):
-        # A docstring, or a text after an attribute that says what it is.
+        # A docstring, or a text after an attribute that describes it.
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value
 
@@ -93,7 +93,7 @@ def is_test(path: Path) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the findings below the named folders, all of them unless given; return the exit code."""
+    """Print the findings below the named folders, or all findings without names; return the exit code."""
     parser = argparse.ArgumentParser(description="Check module names and prose.")
     parser.add_argument("paths", nargs="*", type=Path, default=[ROOT])
     parser.add_argument("--count", action="store_true", help="print the numbers only")

@@ -1,13 +1,13 @@
-"""What an adapter adds to a turn of its framework, against what that turn costs without us, in one run.
+"""The cost that an adapter adds to a turn of its framework, against the same turn without the host, in one run.
 
-For each framework the same turn (one tool call, a scripted model that costs nothing) runs without us, with a `Host` of
-its own event loop, and with a `SyncHost`; three trivial plugins, audit on. Overhead is the difference, and is compared
-with the framework's own turn. `bare` is the same turn of our host without any framework: open, one tool result, commit.
-All of them alternate, each turn in a session of its own; the medians are compared. Background work is drained outside
-the clock.
+For each framework the same turn (one tool call, a scripted model that costs nothing) runs without a host, with a `Host`
+of its own event loop, and with a `SyncHost`; three trivial plugins, audit on. Overhead is the difference, and is
+compared with the framework's own turn. `bare` is the same turn of the host without any framework: open, one tool
+result, commit. All of them alternate, each turn in a session of its own; the medians are compared. Background work is
+drained outside the clock.
 
-`BEAVER_ADAPTER_ROUNDS` says how many rounds are run. Then the figures are printed and not judged: a short run on a busy
-machine shows that the benchmark works, and no more.
+`BEAVER_ADAPTER_ROUNDS` sets the number of rounds. Then the figures are printed and not judged: a short run on a busy
+machine only shows that the benchmark works.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ async def own_turns(host: Host, sessions: list[str]) -> float:
 
 
 async def measure(in_loop: Make, in_thread: Make, rounds: int) -> dict[str, float]:
-    """Return the median seconds of a turn with a `Host`, with a `SyncHost`, without us, and of the host alone."""
+    """Return the median seconds of a turn with a `Host`, with a `SyncHost`, without a host, and of the host alone."""
     harnesses = {"plain": in_loop(), "host": in_loop(), "sync": in_thread()}
     with tempfile.TemporaryDirectory() as folder:
         async with AsyncExitStack() as stack:
@@ -89,7 +89,7 @@ async def measure(in_loop: Make, in_thread: Make, rounds: int) -> dict[str, floa
 
 
 def plugins() -> dict[str, object]:
-    """Return three plugins that do next to nothing."""
+    """Return three trivial plugins."""
     return {name: Trivial() for name in "abc"}
 
 

@@ -1,7 +1,7 @@
 """The contract between an agent host and its memory plugins.
 
-Knows nobody: it depends on pluggy, attrs and the standard library. `hooks` is the plugin author's guide, `errors`
-draws the tree of errors, `testing` is the kit for plugin tests (imported by those who test only).
+It depends on pluggy, attrs and the standard library, and imports neither a host nor a plugin. `hooks` is the plugin
+author's guide, `errors` draws the tree of errors, `testing` is the kit for plugin tests, which only tests import.
 """
 
 from beaver_hostspecs.clock import Clock, SystemClock

@@ -1,4 +1,4 @@
-"""Where time comes from, so that a test can hold it still."""
+"""The source of time, which a test can replace."""
 
 import time
 from datetime import UTC, datetime

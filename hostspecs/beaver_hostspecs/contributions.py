@@ -1,4 +1,4 @@
-"""What a plugin gives a turn."""
+"""The records that a plugin contributes to a turn."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -15,15 +15,15 @@ class Reference:
     """One recalled item: untrusted text that never reaches the system prompt.
 
     Attributes:
-        text: what is recalled.
-        kind: what sort of thing it is, for example `conversation`, `resource`, `decision`.
-        id: the plugin's own id of it; it appears in receipts, so it must not name a person.
+        text: the recalled text.
+        kind: its sort, for example `conversation`, `resource`, `decision`.
+        id: the plugin's own id of the item; it appears in receipts, so it must not name a person.
         score: the plugin's own score; scores of two plugins cannot be compared.
         source: where it comes from, for the reader.
         scope: the scope in which it was found.
         session: the session it stems from.
-        uri: where the whole of it can be had.
-        when: when it was said or written.
+        uri: the address of the whole item.
+        when: when the user or the source wrote it.
     """
 
     text: str = field(validator=instance_of(str), repr=False)
@@ -39,14 +39,14 @@ class Reference:
 
 @attrs.frozen(kw_only=True)
 class Hint:
-    """Structured experience with one of the host's own tools; the host stays the one who offers and runs tools.
+    """Structured experience with one of the host's own tools; the host alone offers and runs tools.
 
     Attributes:
         tool: the id of the tool in the host's registry.
         registry: the id of that registry.
         fingerprint: the tool's schema fingerprint when the experience was made.
-        guidance: what was learned, in a sentence.
-        reason: why it is offered now.
+        guidance: the experience, in a sentence.
+        reason: why the plugin offers it now.
         tags: permission and risk tags.
         confidence: how sure the plugin is, 0 to 1, or `None`.
     """

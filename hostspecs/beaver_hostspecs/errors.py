@@ -2,13 +2,13 @@ r"""Every error that Beaver Hooks raises.
 
     BeaverError
     ├── ConfigurationError            a setting is wrong; names its path, never its value
-    │   └── ConfigurationNotTrusted   a configuration was merely found and nobody has confirmed it
+    │   └── ConfigurationNotTrusted   a configuration was found and the user has not confirmed it
     ├── PluginError                   something about one plugin
-    │   ├── PluginRefused             it breaks the contract; it was not registered
-    │   ├── PluginMissing             the mode or the caller needs it, and it cannot be had
+    │   ├── PluginRefused             the plugin breaks the contract; it was not registered
+    │   ├── PluginMissing             the mode or the caller needs it, and it is not available
     │   ├── PluginUnavailable         raised by a plugin's `configure`: leave me out, and say why
     │   │   └── PluginTurnedOff           the same, because my own settings turn me off: no warning
-    │   ├── PluginFailed              it did not start or answer as it must, where that cannot be passed over
+    │   ├── PluginFailed              a needed plugin or call did not start or answer as it must
     │   ├── UnknownPlugin             no plugin of that name is registered (also a LookupError)
     │   ├── NotOffered                no plugin offers that tool or command (also a LookupError)
     │   └── NotAllowed                it is not for this caller: trust is not enough, or memory is off
@@ -25,11 +25,10 @@ r"""Every error that Beaver Hooks raises.
     └── AuditError                    the audit trail
         └── AuditUnavailable          it cannot be opened, read or written
 
-Four things pass through unchanged: what a fail-closed plugin raised in `before_prompt`; what a plugin's tool or command
-raised; a plugin's own `ConfigurationError`; and `KeyboardInterrupt` and cancellation, which are nobody's to keep.
-Whatever else a plugin object raises while it is registered comes out as `PluginFailed`, chained from it; an installed
-plugin is left out, or fails loading with `PluginMissing` where it is required. The text of every error here has passed
-the scrubber.
+Four errors pass through unchanged: that of a fail-closed plugin in `before_prompt`; that of a plugin's tool or command;
+a plugin's own `ConfigurationError`; and `KeyboardInterrupt` and cancellation, which pass every layer. Any other error
+of a plugin object while it is registered comes out as `PluginFailed`, chained from it; an installed plugin is left out,
+or fails loading with `PluginMissing` where it is required. The text of every error here has passed the scrubber.
 """
 
 from beaver_hostspecs.scrubbing import scrub
@@ -46,7 +45,7 @@ class BeaverError(Exception):
         super().__init__(scrub(message))
 
     def __reduce__(self) -> tuple[object, ...]:
-        # As it stands: the constructors take other arguments than `args` holds.
+        # Without a call of the constructor, whose arguments differ from `args`.
         return _revived, (type(self), self.args), vars(self)
 
 
@@ -54,8 +53,8 @@ class ConfigurationError(BeaverError):
     """A setting is wrong. Names the path of the field and never shows its value.
 
     Attributes:
-        path: where the field is, for example `memory.gateway.topK`; empty for the file as a whole.
-        problem: what is wrong with it, in words that hold no value.
+        path: the path of the field, for example `memory.gateway.topK`; empty for the file as a whole.
+        problem: the fault of the setting, in words without its value.
     """
 
     def __init__(self, path: str, problem: str) -> None:
@@ -113,7 +112,7 @@ class UnknownPlugin(PluginError, LookupError):
 
 
 class NotOffered(PluginError, LookupError):
-    """No plugin offers a tool or a command of that name; the message lists those that there are."""
+    """No plugin offers a tool or a command of that name; the message lists the offered names."""
 
 
 class NotAllowed(PluginError):
@@ -145,7 +144,7 @@ class HostError(BeaverError):
 
 
 class HostMisused(HostError):
-    """The host is made or used with arguments that cannot work; names the argument and what it takes."""
+    """The host is made or used with arguments that cannot work; names the argument and the accepted values."""
 
 
 class HostNotOpen(HostError):

@@ -1,4 +1,4 @@
-"""Read-only copies of plain data, so that no plugin changes what another one holds."""
+"""Read-only copies of plain data, so that no plugin changes the data of another one."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -19,7 +19,7 @@ def freeze(value: Any) -> Any:
 
 
 def thaw(value: Any) -> Any:
-    """Return plain dicts and lists for what `freeze` made, for example to write it as JSON."""
+    """Return plain dicts and lists for frozen data, for example to write it as JSON."""
     if isinstance(value, Mapping):
         return {key: thaw(item) for key, item in value.items()}
     if isinstance(value, tuple | frozenset):
@@ -31,7 +31,7 @@ def members(values: Iterable[T], kind: type[T]) -> tuple[T, ...]:
     """Return `values` as a tuple.
 
     Raises:
-        TypeError: one of them is no `kind`, or `values` is one str, whose letters nobody means. Shows no value.
+        TypeError: one of them is no `kind`, or `values` is one str. Shows no value.
     """
     if isinstance(values, str):
         raise TypeError(f"expected several {kind.__name__}, not one str")

@@ -5,9 +5,9 @@ group `beaver_hooks`. Take only the arguments you need, by these names. The four
 coroutine functions; the others are plain functions. A wrapper, a synchronous turn hook or a misspelt hook is refused
 with a sentence when the plugin is registered.
 
-Turn hooks of several plugins run side by side, each in a task of its own behind its own deadline; where order shows
+Turn hooks of several plugins run side by side, each in a task of its own with its own deadline; where order shows
 (the order of contributions) it is the order of registration, with `tryfirst` and `trylast` honoured. No plugin sees
-what another one answered.
+the answer of another one.
 
 A turn hook that raises, exceeds its deadline or answers the wrong type costs its plugin that one contribution: an audit
 event, health `degraded since ...`, and the turn goes on as if the hook had answered `None`. Only a plugin that the
@@ -16,9 +16,9 @@ say something better about them; if you handle one, report it (`report.degraded`
 cancellation, and never block the event loop: the host names the plugin that does.
 
 A plugin whose `before_prompt` fails three turns in a row, or blocks the event loop once beyond its deadline, is
-suspended: turns go on without that hook, its other hooks are called as ever, and health says until when. Then one turn
-after the other probes it, rarely and in the background: the hook is called with that turn, whose other hooks do not
-wait for it, and the answer is used for nothing but to end the suspension. A fail-closed plugin is never suspended.
+suspended: turns go on without that hook, its other hooks are called as before, and health says until when. Then single
+turns probe it, rarely and in the background: the hook is called with that turn, whose other hooks do not wait for it,
+and the answer serves only to end the suspension. A fail-closed plugin is never suspended.
 """
 
 from collections.abc import Iterable
@@ -34,9 +34,9 @@ from beaver_hostspecs.turns import Answer, DropReason, ToolResult, Turn
 
 @hookspec
 def describe() -> PluginInfo:  # type: ignore[empty-body]
-    """Say who you are: version, settings class, rules, deadlines.
+    """Describe the plugin: version, settings class, rules, deadlines.
 
-    Called once per host, before `configure`, and before anything else is known. A plugin without it has no settings,
+    Called once per host, before `configure` and every other hook. A plugin without it has no settings,
     no rules and the default deadlines.
 
     Ordering: plugins are described in the order in which they are registered.
@@ -50,19 +50,19 @@ def describe() -> PluginInfo:  # type: ignore[empty-body]
 
 @hookspec
 def configure(setup: Setup) -> Deadlines | None:
-    """Take your settings and your state folder, and build what you need, without waiting for anything.
+    """Take your settings and your state folder, and build your objects, without waiting for anything.
 
     Called once per host, after `describe` and before `start`. No network here, and nothing that takes long.
 
     Args:
         setup: the settings as an instance of the class you declared (or `None`), the mode, your state folder, whether
-            files in it may be believed, the services of the host, and a report for what happens outside turns.
+            files in it may be believed, the services of the host, and a report for events outside turns.
 
     Ordering: registration order.
 
     On failure: `ConfigurationError` fails loading with its sanitised message. `PluginUnavailable` leaves the plugin
-    out with one warning, `PluginTurnedOff` without one. Anything else makes it `unavailable`, or fails loading if it is
-    required.
+    out with one warning, `PluginTurnedOff` without one. Any other error makes it `unavailable`, or fails loading if it
+    is required.
 
     Returns:
         The deadlines that follow from the settings, in place of those of `describe`; `None` to leave those.
@@ -108,14 +108,14 @@ async def start() -> None:
 
     Ordering: one plugin after the other, in registration order: each is configured and started before the next.
 
-    On failure, the deadline included: a required plugin fails loading; another one becomes `unavailable`. The reason
-    of a `PluginUnavailable` is shown in its own words, of all others the kind.
+    On failure, the deadline included: a required plugin fails loading; another one becomes `unavailable`. Of a
+    `PluginUnavailable` the reason is shown, of any other error its class.
     """
 
 
 @hookspec
 async def stop() -> None:
-    """Close what `start` opened.
+    """Close the connections and workers that `start` opened.
 
     Called once, when the host closes or the plugin is unregistered, after its queued work was drained or discarded.
     No other hook is called afterwards. Called too when a later plugin kept the host from opening.
@@ -131,14 +131,14 @@ async def stop() -> None:
 
 @hookspec
 async def before_prompt(turn: Turn, report: Report) -> Contribution | None:
-    """Recall: say what the model should know before it sees the prompt.
+    """Recall: contribute what the model should know before it sees the prompt.
 
     Called once per user prompt, before the model sees anything. The user waits for it, so keep to your deadline: it
     is the only hook on the path to the answer.
 
     Args:
         turn: the turn that begins.
-        report: say what you considered (`candidates`), what your gates decided (`decision`) and what failed.
+        report: reports the candidates (`candidates`), the decisions of your gates (`decision`) and failures.
 
     Ordering: all plugins side by side; contributions are put together in registration order.
 
@@ -147,8 +147,8 @@ async def before_prompt(turn: Turn, report: Report) -> Contribution | None:
     Three failures in a row suspend the hook of a plugin that is not fail-closed.
 
     Returns:
-        A `Contribution`: trusted blocks for the system prompt, untrusted references, hints. `None` means that there
-        is nothing to say, and leaves the prompt exactly as it would be without the plugin.
+        A `Contribution`: trusted blocks for the system prompt, untrusted references, hints. `None` leaves
+        the prompt exactly as it would be without the plugin.
     """
 
 
@@ -160,12 +160,12 @@ async def on_tool_result(turn: Turn, result: ToolResult, report: Report) -> None
 
     Args:
         turn: the open turn.
-        result: the call and what it came to. Heed `result.private` and `result.external`.
-        report: say how each write ended.
+        result: the call and its outcome. Heed `result.private` and `result.external`.
+        report: reports how each write ended.
 
     Ordering: in the order of the tool calls within one session and plugin; other plugins are independent.
 
-    On failure: audited, health degraded; nobody else is affected.
+    On failure: audited, health degraded; other plugins are not affected.
 
     Returns:
         Nothing; any other answer is a failure of the plugin.
@@ -174,15 +174,15 @@ async def on_tool_result(turn: Turn, result: ToolResult, report: Report) -> None
 
 @hookspec
 async def after_prompt(turn: Turn, answer: Answer, report: Report) -> None:
-    """Keep what is worth keeping of a turn that completed normally.
+    """Store the useful parts of a turn that completed normally.
 
     Called once per committed turn, in the background, after the user has the answer, in the context that was current
     at commit. Never called for a turn that failed, was cancelled, blocked or abandoned.
 
     Args:
         turn: the turn.
-        answer: the final answer and the turn's messages, without anything that the host recalled.
-        report: say how each write ended (`outcome`): a write ends in a named outcome.
+        answer: the final answer and the turn's messages, without recalled references.
+        report: reports how each write ended (`outcome`), as a named outcome.
 
     Ordering: after every `on_tool_result` of the same turn; within one session and plugin in order of commit.
 
@@ -195,7 +195,7 @@ async def after_prompt(turn: Turn, answer: Answer, report: Report) -> None:
 
 @hookspec
 async def on_turn_dropped(turn: Turn, reason: DropReason, report: Report) -> None:
-    """Forget what you held for a turn that came to no answer.
+    """Discard the data that you held for a turn without an answer.
 
     Called once per turn that was opened and then failed, was cancelled, blocked or abandoned, in the background;
     also for a turn whose `before_prompt` was cancelled before it answered.
@@ -203,7 +203,7 @@ async def on_turn_dropped(turn: Turn, reason: DropReason, report: Report) -> Non
     Args:
         turn: the turn.
         reason: why it was dropped.
-        report: say what you did about it.
+        report: reports your actions.
 
     Ordering: after every `on_tool_result` of the same turn, within one session and plugin.
 

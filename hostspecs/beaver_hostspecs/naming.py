@@ -1,11 +1,11 @@
-"""What a plugin may be called, and how things are named without running their code."""
+"""The names that a plugin may have, and names of types without running their code."""
 
 import re
 from collections.abc import Callable
 from typing import cast
 
 PLUGIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-"""What a plugin may be called: its name is a key in the configuration and a folder in the state folder."""
+"""The allowed names of plugins: a name is a key in the configuration and a folder in the state folder."""
 
 _name_of = cast("Callable[[type], str]", type.__dict__["__name__"].__get__)
 
@@ -14,7 +14,7 @@ _module_of = cast("Callable[[type], object]", type.__dict__["__module__"].__get_
 
 
 def module_name(value: object) -> str:
-    """Return the module of the type of `value`, or nothing where that is no text."""
+    """Return the module of the type of `value`, or an empty text where it is no text."""
     module = _module_of(type(value))
     return module if type(module) is str else ""
 

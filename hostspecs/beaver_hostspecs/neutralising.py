@@ -1,11 +1,11 @@
-"""Makes text harmless to read: what nobody can see is removed, what people write stays.
+"""Makes text harmless to read: removes invisible characters, keeps the characters that people write.
 
 Invisible characters carry payloads that a model reads and its user does not, and bidirectional controls
 show the user another text than the model gets. The rules, in the order in which they are applied:
 
 1. **Line ends.** CR LF, CR, VT, FF, NEL, U+2028 and U+2029 become LF. LF and TAB stay.
 2. **Removed everywhere**: every other control character (Cc); every format character (Cf) that no rule
-   below speaks of, all bidirectional controls among them; every variation selector but VS15 and VS16, the
+   below names, all bidirectional controls included; every variation selector but VS15 and VS16, the
    Mongolian and the ideographic ones too; the Hangul fillers, the Khmer inherent vowels, the combining
    grapheme joiner; every reserved code point that Unicode promises to be ignorable.
 3. **Replaced by U+FFFD**: lone surrogates and noncharacters.
@@ -17,16 +17,16 @@ show the user another text than the model gets. The rules, in the order in which
 7. **ZWJ** stays between two pictographs (the left one may carry VS16 or a skin tone), and directly after a
    letter or mark of a script that joins.
 8. **ZWNJ** stays between two letters or marks of scripts that join.
-9. **At most one** of what 7 and 8 let stay, in a row.
+9. **At most one** ZWJ or ZWNJ of rules 7 and 8 stays in a row.
 
-What is left to a patient writer: whether a pictograph carries VS15, VS16 or none, whether two letters of a
-joining script are held apart, and which of the visible blanks is used. That is a bit or two per visible
-character, and the reader sees the characters. `docs/explanation/decisions/0004-neutralising-recalled-text.md`
+A patient writer can still hide data in three choices: whether a pictograph carries VS15, VS16 or none, whether
+two letters of a joining script are held apart, and which of the visible blanks is used. That is a bit or two per
+visible character, and the reader sees the characters. `docs/explanation/decisions/0004-neutralising-recalled-text.md`
 has the reasons.
 
-`neutralise` is idempotent, takes time linear in the text, and returns the same object when there is nothing
-to do. The tables are part of the rules: they do not change with the Unicode version of the interpreter, but
-for which characters are letters and marks.
+`neutralise` is idempotent, takes time linear in the text, and returns the same object for an unchanged text.
+The tables are part of the rules: they do not change with the Unicode version of the interpreter, except for the
+sets of letters and marks.
 """
 
 import re
@@ -47,7 +47,7 @@ _TAGS = "\U000e0000-\U000e007f"
 
 # Rule 1.
 _LINE_ENDS = "\r\n?|[\x0b\x0c\x85\u2028\u2029]"
-# Rule 2; what other rules speak of is left out: VS15, VS16, ZWNJ, ZWJ, tags and prepended signs.
+# Rule 2, without the characters of other rules: VS15, VS16, ZWNJ, ZWJ, tags and prepended signs.
 _REMOVED = (
     "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"
@@ -69,7 +69,7 @@ _SIGNS = _ARABIC_SIGNS + _SYRIAC_SIGNS + _KAITHI_SIGNS
 _FLAGS = tuple(
     "".join(chr(0xE0000 + ord(letter)) for letter in region) + "\U000e007f" for region in ("gbeng", "gbsct", "gbwls")
 )
-# Rules 5 to 9 speak of these; they are judged a run at a time.
+# The characters of rules 5 to 9, which are judged a run at a time.
 _IN_CONTEXT = _ZWNJ + _ZWJ + _PRESENTATION + _TAGS
 # A text without any of these passes. Beyond the first plane only the usual emoji do: a class of many ranges
 # up there makes the search ten times as slow.
@@ -78,7 +78,7 @@ _WORTH_A_LOOK = (
     "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff"
     "\uffa0\ufff0-\ufffb\ufffe\uffff\U00010000-\U0001efff\U0001fffe-\U0010ffff"
 )
-# Rules 6 and 7: what Unicode calls extended pictographs, the reserved ones included.
+# Rules 6 and 7: the extended pictographs of Unicode, the reserved ones included.
 _PICTOGRAPHS = (
     (0xA9, 0xA9), (0xAE, 0xAE), (0x203C, 0x203C), (0x2049, 0x2049), (0x2122, 0x2122), (0x2139, 0x2139),
     (0x2194, 0x2199), (0x21A9, 0x21AA), (0x231A, 0x231B), (0x2328, 0x2328), (0x2388, 0x2388),
@@ -114,7 +114,7 @@ _JOINING = (
 
 
 def neutralise(text: str) -> str:
-    """Return `text` by the rules above: nothing invisible in it but what emoji and joining scripts need.
+    """Return `text` by the rules above, without invisible characters but those of emoji and joining scripts.
 
     Idempotent, and linear in the length of `text`. Any `str` is taken, lone surrogates included.
     """
@@ -125,7 +125,7 @@ def neutralise(text: str) -> str:
     text = rules.removed.sub("", text)
     text = rules.replaced.sub(REPLACEMENT, text)
     text = rules.stray_signs.sub("", text)
-    # Only now are the neighbours of a run characters that stay, so that a second pass decides the same.
+    # The neighbours of a run are final only now, so a second pass decides the same.
     return rules.runs.sub(rules.judge, text)
 
 
@@ -143,7 +143,7 @@ class _Rules:
     joining: frozenset[str]
 
     def judge(self, match: re.Match[str]) -> str:
-        """Return what stays of one run of characters that are legal in some contexts."""
+        """Return the allowed part of one run of characters that are legal in some contexts."""
         run, text = match[0], match.string
         before = text[max(0, match.start() - 2) : match.start()]
         after = text[match.end() : match.end() + 1]

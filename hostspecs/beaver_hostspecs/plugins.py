@@ -1,4 +1,4 @@
-"""What a plugin tells the host about itself, and what the host hands to a plugin."""
+"""The description that a plugin gives the host, and the objects that the host gives a plugin."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -30,14 +30,14 @@ class Deadlines:
 
 
 def _text_or_number(_: object, __: object, value: Any) -> None:
-    # A number is left to the host, which says what to write: of what `describe` raises it shows the type alone.
+    # A number passes here: the host refuses it with a remedy, and of an error in `describe` it shows the type alone.
     if not isinstance(value, str | int | float):
         raise TypeError("`contract` must be a text")
 
 
 @attrs.frozen(kw_only=True)
 class PluginInfo:
-    """What `describe` returns.
+    """A plugin's description, returned by `describe`.
 
     Attributes:
         version: the plugin's own version.
@@ -45,7 +45,7 @@ class PluginInfo:
             version would always agree with itself.
         summary: one line for people.
         settings: the attrs class of its settings, or `None` when it has none.
-        settings_path: where they are in the configuration file, for example `memory.gateway`; the default is
+        settings_path: their path in the configuration file, for example `memory.gateway`; the default is
             `plugins.<name>`.
         rules: short constant texts for the system prompt, at most 10 of 4,000 characters each, read once. They are
             present exactly while the plugin is registered and are the same bytes every turn.
@@ -70,7 +70,7 @@ class SmallModel(Protocol):
 
 @attrs.frozen(kw_only=True)
 class Services:
-    """What the host offers; `None` where it does not."""
+    """The services of the host; `None` for each that it lacks."""
 
     small_model: SmallModel | None = None
 
@@ -83,15 +83,15 @@ class FileTrust(Protocol):
     """
 
     def doubts(self, path: Path) -> bool:
-        """Whether it depends on its content that a file is believed. Where not, nothing is recorded of it either."""
+        """Whether trust in a file depends on its content. Where it does not, `record` records nothing either."""
 
     def believes(self, path: Path, content: bytes) -> bool:
         """Whether this content of the file was written here or confirmed by the user."""
 
     def record(self, path: Path, content: bytes) -> None:
-        """Record that the plugin is about to write this content. What it replaces stays believed, if it was.
+        """Record that the plugin is about to write this content. The replaced content stays believed, if it was.
 
-        So neither is lost where the process ends in between.
+        So a file stays believed where the process ends before the write.
 
         Raises:
             ConfigurationError: it cannot be recorded; then do not write it.
@@ -100,7 +100,7 @@ class FileTrust(Protocol):
 
 @attrs.frozen
 class BelieveAll:
-    """The `FileTrust` of a plugin that runs without a host: all that lies there is the user's own."""
+    """The `FileTrust` of a plugin that runs without a host, where all files are the user's own."""
 
     def doubts(self, path: Path) -> bool:  # noqa: ARG002 - as the protocol has it
         """Doubt nothing."""
@@ -116,18 +116,18 @@ class BelieveAll:
 
 @attrs.frozen(kw_only=True)
 class Setup:
-    """What `configure` gets.
+    """The argument of `configure`.
 
     Attributes:
         settings: an instance of the plugin's settings class, already checked; `None` when it declared none.
         mode: the memory mode, or `None` for a host that has none.
         explicit: whether the configuration names the mode.
         state_folder: the plugin's own folder for the project, which exists; only this plugin writes to it.
-        person_folder: the plugin's own folder for what belongs to the person and is shared by that person's projects.
-            Where projects are not told apart it is `state_folder`, which it is unless given.
-        services: what the host offers.
-        report: for what happens outside turns.
-        files: whether what lies in a file may be believed.
+        person_folder: the plugin's own folder for data of the user that the user's projects share. It is `state_folder`
+            where the host does not separate projects, and by default.
+        services: the services of the host.
+        report: the report for events outside turns.
+        files: says whether the content of a file may be believed.
         reference_tokens: how many tokens of references the host shows of this plugin in a turn, provenance and fence
             included, or `None` where it does not say. A turn's own `budget` may be less.
     """
@@ -158,11 +158,11 @@ class Caller(Protocol):
 
     @property
     def scope(self) -> Scope:
-        """What the session belongs to."""
+        """The scope of the session."""
 
     @property
     def trust(self) -> Trust:
-        """How far the user is trusted with what memory holds."""
+        """How far the user is trusted with the content of memory."""
 
 
 def any_caller(_: Caller) -> bool:
@@ -180,13 +180,13 @@ class Tool:
 
     Attributes:
         name: unique among all tools of the host.
-        description: what it does, for the model.
+        description: its purpose, for the model.
         parameters: the JSON Schema of its arguments.
-        run: `async run(arguments, turn, report)`; what it returns goes to the model.
+        run: `async run(arguments, turn, report)`; the model gets its result.
         allows: whether a caller may use it, by the caller and the plugin's settings alone: a host may keep the answer
-            for its next start. The host neither offers it to other callers nor runs it for them. It is asked in each
-            turn, on the event loop, and must answer at once: no file, no network. A slow answer counts as no, and the
-            host does not ask again.
+            for its next start. The host neither offers it to other callers nor runs it for them. `allows` is called in
+            each turn, on the event loop, so it must answer at once: no file, no network. A slow answer counts as no,
+            and the host does not call it again.
     """
 
     name: str = field(validator=instance_of(str))
@@ -203,7 +203,7 @@ class Tool:
 
 @attrs.frozen(kw_only=True)
 class CommandContext:
-    """Who runs a command, and where. A blank session or user is refused."""
+    """The caller of a command. A blank session or user is refused."""
 
     session: str | None = field(default=None, validator=named_or_none)
     user: str | None = field(default=None, validator=named_or_none)
@@ -212,28 +212,28 @@ class CommandContext:
 
 
 class Shell(Protocol):
-    """What the command group of a plugin gets from `click.pass_obj`, when `beaver` runs it.
+    """The object that the command group of a plugin gets from `click.pass_obj`, when `beaver` runs it.
 
     Such a group is an entry point of the group `beaver_hooks.cli` and has the plugin's name. Its module is imported
     when it is called, and may import click, which `beaver` brings along.
     """
 
     def call(self, function: "Callable[[Any], Awaitable[T]]") -> T:
-        """Return what `await function(plugin)` returns: the plugin, in service in an open host.
+        """Return the result of `await function(plugin)`, with the plugin in service in an open host.
 
         Raises:
             UnknownPlugin: the plugin is not in service; says why.
         """
 
     def folder(self) -> Path:
-        """Return the plugin's own state folder, which is there; the plugin need not be in service, or turned on.
+        """Return the plugin's own state folder, which exists; the plugin need not be in service, or turned on.
 
         Raises:
             AuditUnavailable: it cannot be made.
         """
 
     def person_folder(self) -> Path:
-        """Return the plugin's own folder for what belongs to the person, likewise; see `Setup.person_folder`.
+        """Return the plugin's own folder for data of the user, likewise; see `Setup.person_folder`.
 
         Raises:
             AuditUnavailable: it cannot be made.
@@ -250,7 +250,7 @@ class Command:
     Attributes:
         name: the word the user types.
         summary: one line of help.
-        run: `async run(words, context, report)`; what it returns is shown to the user.
+        run: `async run(words, context, report)`; the user sees its result.
         allows: whether a caller may use it. The host neither offers it to other callers nor runs it for them. Like that
             of a tool, it must answer at once.
     """

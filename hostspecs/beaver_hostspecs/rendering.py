@@ -1,22 +1,22 @@
 r"""Renders one plugin's references as the text of one message: the same way for every plugin.
 
-    header         who recalled this, how much of it is shown, and that it is data and no instruction
+    header         the plugin, how much of its recall is shown, and that it is data and no instruction
     <<<beaver-reference BOUNDARY begin>>>
     [1] kind="..." id="..." ...        provenance: one line per item
     | text                             every line of an item's text starts with the bar
     <<<beaver-reference BOUNDARY end>>>
 
-1. Nothing that a plugin hands over starts a line: texts are behind the bar, provenance behind the number,
-   values in quotes, on one line, at most 200 characters long.
-2. All of it is neutralised.
+1. No text of a plugin starts a line: texts are behind the bar, provenance behind the number, values in quotes,
+   on one line, at most 200 characters long.
+2. All texts and values are neutralised.
 3. A line or value that imitates a boundary, whichever token it names, or that holds the token of this turn,
    is replaced by a fixed marker. Case, blanks, punctuation, accents and compatibility forms (full-width
    letters) do not hide an imitation; letters of other scripts that look alike do, and get no further than
    rule 1.
 4. Items are taken in the plugin's own order until one does not fit the budget; the header counts. Only the
    first is cut to fit, with a mark that no text can imitate, if at least 20 tokens of it can be shown.
-5. Of a text at most 100,000 characters are read, and of a budget of n tokens at most 16 n: what cannot be
-   shown costs nothing. At most 1,000 items are shown. An item is usable if its first 4,096 characters show
+5. Of a text at most 100,000 characters are read, and for a budget of n tokens at most 16 n, so that text beyond
+   the budget costs no time. At most 1,000 items are shown. An item is usable if its first 4,096 characters show
    anything.
 """
 
@@ -33,19 +33,19 @@ from beaver_hostspecs.neutralising import neutralise
 from beaver_hostspecs.tokens import estimate_tokens
 
 IMITATION = "[removed: imitates a boundary]"
-"""What stands in the place of a line or value that imitates a boundary."""
+"""The marker that replaces a line or value that imitates a boundary."""
 
 _FENCE = "<<<beaver-reference"
 _ITEMS = 1_000
 _TEXT = 100_000
 _CHARACTERS_PER_TOKEN = 16
-"""More than any estimate allows for, since invisible characters are read and not shown."""
+"""More than any estimate assumes, since invisible characters are read and not shown."""
 _PROBE = 4_096
 _VALUE = 200
 _FIRST = 20
 """Fewer tokens of the first item are not worth a message."""
 
-# What is left of a line to compare: letters, digits and what looks like the fence's brackets.
+# Of a line only letters, digits and lookalikes of the fence's brackets are compared.
 _BRACKETS = "<\u00ab\u02c2\u1438\u2039\u226a\u276c\u276e\u27e8\u27ea\u2991\u3008\u300a"
 _NOISE = f"[^\\w{_BRACKETS}]+|_+"
 _IMITATED_FENCE = f"[{_BRACKETS}]{{2}}beaverreference"
@@ -66,7 +66,7 @@ class RenderedReferences:
         shown: the ids of the items in it, in order.
         texts: the texts of the items in it, as the plugin gave them and as far as they were read.
         total: how many usable items there were.
-        tokens: what `text` costs by the estimate that was asked for.
+        tokens: the estimated tokens of `text`.
         cut: whether an item's text was cut.
     """
 
@@ -80,7 +80,7 @@ class RenderedReferences:
 
     @property
     def clipped(self) -> bool:
-        """Whether anything usable is missing, a part of an item included."""
+        """Whether a usable item, or a part of one, is missing."""
         return self.cut or len(self.shown) < self.total
 
 
@@ -92,17 +92,17 @@ def render_references(
     budget: int | None = None,
     estimate: Callable[[str], int] = estimate_tokens,
 ) -> RenderedReferences | None:
-    """Return the message that shows `references`, or `None` when there is nothing to show or no room for it.
+    """Return the message that shows `references`, or `None` without a usable item or without room.
 
     The same arguments give the same bytes.
 
     Args:
         plugin: the plugin's name, for the header.
-        references: what it recalled, best first.
-        boundary: a token that nobody could foresee, new for every turn: 8 to 128 ASCII letters and digits,
+        references: its recalled items, best first.
+        boundary: an unpredictable token, new for every turn: 8 to 128 ASCII letters and digits,
             `-` and `_` between them.
         budget: how many tokens the whole message may cost, or `None`.
-        estimate: what a text costs; a longer text must not cost less than its beginning.
+        estimate: returns the tokens of a text; a longer text must not cost less than its beginning.
 
     Raises:
         ValueError: `boundary` is not such a token.
@@ -154,7 +154,7 @@ class _Page:
     def fill(self, usable: Sequence[Reference]) -> list[_Item]:
         """Return the items that fit."""
         items: list[_Item] = []
-        # What the parts cost is at least what the whole costs, and needs no second look at what is taken.
+        # The sum of the parts is at least the cost of the whole, so items that fit need no second estimate.
         spent = self.estimate(self.text([])) + self.estimate(str(self.total))
         for number, reference in enumerate(islice(usable, _ITEMS), 1):
             item = self._item(number, reference, self._read(reference.text))
@@ -162,7 +162,7 @@ class _Page:
             if self.budget is not None and spent > self.budget and not self._fits([*items, item]):
                 break
             items.append(item)
-        # A foreign estimate may find the whole dearer than its parts.
+        # With a foreign estimate the whole may cost more than its parts.
         while items and not self._fits(items):
             items.pop()
         return items or self._first(usable)
@@ -171,7 +171,7 @@ class _Page:
         return self.budget is None or self.estimate(self.text(items)) <= self.budget
 
     def _first(self, usable: Sequence[Reference]) -> list[_Item]:
-        """Return the first item, cut to the longest beginning that fits, or nothing if that is too little."""
+        """Return the first item, cut to the longest beginning that fits, or an empty list if that is too little."""
         if not usable:
             return []
         text = self._read(usable[0].text)
@@ -187,7 +187,7 @@ class _Page:
 
     def _item(self, number: int, reference: Reference, text: str, *, cut_at: int | None = None) -> _Item:
         """Return the item with `text`, which is neutralised, or with its beginning."""
-        # A cut may part a sequence, and what is left of it is neutralised once more.
+        # A cut may split a sequence, so the shown part is neutralised once more.
         shown = text if cut_at is None else neutralise(text[:cut_at])
         return _Item(
             number=number,
@@ -207,7 +207,7 @@ class _Page:
 
     def _lines(self, text: str) -> list[str]:
         lines = text.split("\n")
-        # One look at the whole: a text that imitates nothing anywhere has no line that does.
+        # One check of the whole text: without an imitation in it, no line imitates a boundary.
         if not self._imitates(text):
             return lines
         return [IMITATION if self._imitates(line) else line for line in lines]
@@ -241,7 +241,7 @@ class _Page:
 
 
 def check_boundary(boundary: str) -> str:
-    """Return `boundary`, or raise `ValueError` where it is no token that can fence a message."""
+    """Return `boundary`, or raise `ValueError` where it cannot fence a message."""
     if re.fullmatch("([-_]*[A-Za-z0-9]){8,128}", boundary) is None:
         raise ValueError("boundary must be 8 to 128 ASCII letters and digits, with '-' and '_' between them")
     return boundary

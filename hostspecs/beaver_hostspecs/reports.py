@@ -1,4 +1,4 @@
-"""How a plugin says what it did: content-free facts that end in the audit trail, the receipt and its health."""
+"""Reports of a plugin: facts without content for the audit trail, the receipt and the plugin's health."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -9,7 +9,7 @@ from attrs import field
 from attrs.validators import instance_of
 
 Fact = str | int | float | bool | None
-"""What a fact may be; a list or tuple of these too."""
+"""The types of a fact; a list or tuple of them too."""
 
 
 class OutcomeKind(StrEnum):
@@ -25,13 +25,13 @@ class OutcomeKind(StrEnum):
     QUEUED = "queued"
     SKIPPED = "skipped"
     UNKNOWN = "unknown"
-    """It was sent and nobody can say whether it arrived."""
+    """It was sent, and it is unknown whether it arrived."""
     FAILED = "failed"
 
 
 @attrs.frozen(kw_only=True)
 class Personal:
-    """A fact that could identify a person, an id of theirs for example: sinks keep a keyed hash and its length."""
+    """A fact that could identify a person, for example a user id: sinks keep a keyed hash and its length."""
 
     value: str = field(validator=instance_of(str), repr=False)
 
@@ -39,8 +39,8 @@ class Personal:
 class Report(Protocol):
     """One hook call's account of itself. Safe to call from any thread, and after the call's deadline.
 
-    Facts hold no content: no prompt, no memory, no credential. The host masks what it knows to be secret or
-    personal all the same. None of these methods raises because the audit trail cannot be written; wrong arguments
+    Facts hold no content: no prompt, no memory, no credential. The host masks known secret
+    and personal values nevertheless. No method raises because the audit trail cannot be written; wrong arguments
     raise, and are the plugin's own failure.
     """
 
@@ -51,28 +51,28 @@ class Report(Protocol):
         """Append an audit event: a `snake_case` name and flat facts (`Fact`, `Personal` or lists of facts)."""
 
     def candidates(self, scored: Iterable[tuple[str, float | None]], /) -> None:
-        """Say what was considered for recall: ids with their scores, best first, injected or not."""
+        """Report the candidates for recall: ids with their scores, best first, injected or not."""
 
     def decision(self, gate: str, verdict: str, reason: str, /) -> None:
-        """Say what a gate decided (`recall`, `write`, `privacy`, `budget`, `breaker` ...) and why."""
+        """Report the decision of a gate (`recall`, `write`, `privacy`, `budget`, `breaker` ...) and its reason."""
 
     def outcome(self, plane: str, kind: OutcomeKind | str, /, **facts: object) -> None:
-        """Say how one write ended: which plane of memory it was for, and one of the named kinds.
+        """Report how one write ended: its plane of memory, and one of the named kinds.
 
         `failed` and `unknown` degrade the plugin's health until the same plane reports a write that arrived.
         """
 
     def clipped(self, what: str, shown: int, total: int, /) -> None:
-        """Say that something was cut: what, how much of it is shown and how much there was."""
+        """Report a cut: its subject, the shown amount and the total."""
 
     def notice(self, text: str, /) -> None:
-        """Tell the person at the terminal something that is no fault, in a sentence that says what they can do.
+        """Show the user at the terminal a sentence that reports no fault and names what the user can do.
 
         It holds no content of memory. A command line shows each sentence once per state folder; other hosts log it.
         """
 
     def degraded(self, category: str, /) -> None:
-        """Say that the plugin works only in part from now on; stays so until `recovered`."""
+        """Report that the plugin works only in part until it calls `recovered`."""
 
     def recovered(self) -> None:
-        """Say that it works again."""
+        """Report that the plugin works again."""

@@ -1,9 +1,9 @@
 """Removes known secrets from text, in every shape in which they usually escape.
 
-Only an exact list of known secrets can promise that none of them gets out, so every `Secret` reports itself
-here when it is made. That list is the one piece of state in this package that belongs to the process: a secret
-must be masked in the log of a host that has never heard of the plugin it belongs to. The page
-`docs/explanation/decisions/0003-scrubber.md` says why.
+Only an exact list of known secrets can promise that none of them gets out, so every `Secret` registers itself
+here when it is made. That list is the only state of the process in this package: a secret must be masked in the
+log of a host that does not know the plugin of the secret. The page `docs/explanation/decisions/0003-scrubber.md`
+says why.
 
 Shapes: as it is, reversed, percent-encoded (both cases of the hex digits, and with `+` for blanks), escaped as in
 JSON or in a Python literal (the `repr` of a str, of an exception, of bytes), in hex digits, and base64 (both
@@ -18,10 +18,10 @@ MINIMUM_LENGTH = 8
 """Shorter secrets are not looked for: they would mask half of every text."""
 
 FEW = 256
-"""Needles up to which looking for one after the other costs least."""
+"""Needles up to which a search for each in turn costs least."""
 
 _SAFE = ("", "/", "!'()*", "!$&'()*+,;=:@/", "!$&'()*+,;=:@/?")
-"""What percent-encoders leave as it is: nothing, slashes, and what RFC 3986 and browsers allow in their places."""
+"""Characters that percent-encoders leave: none, slashes, and those that RFC 3986 and browsers allow in their places."""
 
 
 class Scrubber:
@@ -38,14 +38,14 @@ class Scrubber:
         if len(secret) < MINIMUM_LENGTH or secret in self._known:
             return
         with self._lock:
-            # The mask itself may stay; without that, scrubbing would not come to an end.
+            # The mask itself is no needle, or scrubbing would not end.
             needles = {*shapes(secret)} - {MASK}
             for needle in needles:
                 self._index(needle)
             if self._few is not None:
                 few = tuple({*self._few, *needles})
                 self._few = few if len(few) <= FEW else None
-            # Known only now: another thread that makes the same secret must find it masked.
+            # Added last: another thread that makes the same secret must find it masked.
             self._known.add(secret)
 
     def holds_secret(self, text: str) -> bool:
@@ -54,13 +54,13 @@ class Scrubber:
 
     def scrub(self, text: str) -> str:
         """Return `text` with every known secret masked; where secrets overlap, with all of them masked as one."""
-        # Again, as a mask and what stands beside it can come to look like a secret.
+        # Repeated, because a mask and the text beside it can form a secret.
         while found := self._found(text):
             text = _masked(text, _spans(text, found))
         return text
 
     def _index(self, needle: str) -> None:
-        # Keys of one kind begin alike, and are told apart by their ends.
+        # Keys of one kind have the same beginning and differ at their ends.
         piece = min(needle[:MINIMUM_LENGTH], needle[-MINIMUM_LENGTH:], key=lambda each: len(self._with(each)))
         self._by_piece[piece] = (*self._with(piece), needle)
 
@@ -93,12 +93,12 @@ class Scrubber:
 
 
 def shapes(secret: str) -> Iterator[str]:
-    """Yield every shape of `secret` that is looked for."""
-    # Imported late: who imports the contract need not hold a secret, and these cost more than the contract's hooks.
+    """Yield every shape in which `secret` is searched."""
+    # Imported late: a process without secrets does not need these, and they cost more than the contract's hooks.
     import json  # noqa: PLC0415
     from urllib.parse import quote, quote_plus  # noqa: PLC0415
 
-    # Lone surrogates are legal in a str and must not break the one thing that keeps it out of a log.
+    # Lone surrogates are legal in a str and must not break the scrubber.
     raw = secret.encode("utf-8", "surrogatepass")
     yield from (secret, secret[::-1], raw.hex(), raw.hex().upper())
     yield from (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
@@ -116,7 +116,7 @@ def _lower_hex(encoded: str) -> str:
 
 
 def _python_literals(secret: str, raw: bytes) -> Iterator[str]:
-    """Yield what stands in a `repr`: a longer text with both quotation marks in it has `'` escaped."""
+    """Yield the forms in a `repr`: a longer text with both quotation marks in it has `'` escaped."""
     for literal in (repr, ascii):
         yield literal(secret)[1:-1]
         yield literal('"' + secret)[2:-1]
@@ -125,7 +125,7 @@ def _python_literals(secret: str, raw: bytes) -> Iterator[str]:
 
 
 def _base64_cores(raw: bytes, offset: int) -> Iterator[str]:
-    """Yield the characters of the base64 text that depend on nothing but `raw`."""
+    """Yield the characters of the base64 text that depend on `raw` alone."""
     import base64  # noqa: PLC0415 - as above
 
     padded = bytes(offset) + raw

@@ -1,4 +1,4 @@
-"""`Secret`: a credential that shows itself to nobody who does not ask."""
+"""`Secret`: a credential that only `reveal` shows."""
 
 from typing import NoReturn, Self
 
@@ -8,7 +8,7 @@ from beaver_hostspecs.scrubbing import SCRUBBER
 class Secret:
     """Wraps a credential.
 
-    `str`, `repr`, formatting, pickling, copying and `attrs.asdict` never show it; `reveal()` is the one way out.
+    `str`, `repr`, formatting, pickling, copying and `attrs.asdict` never show it; only `reveal()` does.
     Every secret of at least eight characters is masked from then on in everything that Beaver Hooks writes.
     """
 
@@ -51,11 +51,11 @@ class Secret:
         return self
 
     def __deepcopy__(self, memo: object) -> Self:
-        # dataclasses.asdict and friends copy deeply; the copy is as closed as the original.
+        # `dataclasses.asdict` copies deeply; the copy hides its value as the original does.
         return self
 
     def __getstate__(self) -> NoReturn:
-        # Without it, `object` hands out the value of the slot.
+        # Without it, `object` returns the value of the slot.
         self.__reduce__()
 
     def __reduce__(self) -> NoReturn:

@@ -1,8 +1,8 @@
-"""Settings classes: how a plugin says what its section of the configuration may hold.
+"""Settings classes: the fields that a plugin's section of the configuration may hold.
 
 A settings class is a frozen, keyword-only attrs class. Each field is made by `setting`, which takes a help
-text and validators. The validators here say what they want and never what they got, so that no error shows a
-value. `None` passes all of them: whether a field may be `None` is what its type says.
+text and validators. The validators here name the accepted values and never the given one, so that no error shows a
+value. `None` passes all of them: the type of a field says whether it may be `None`.
 
     @attrs.frozen(kw_only=True)
     class MottosSettings:
@@ -35,7 +35,7 @@ Validator = Callable[[Any, Any, Any], object]
 
 
 class Unfit(ValueError):
-    """A setting is not acceptable. The text says what is wanted; it must never hold the value."""
+    """A setting is not acceptable. The text names the accepted values; it must never hold the given one."""
 
 
 @attrs.frozen(kw_only=True)
@@ -45,7 +45,7 @@ class Check:
     Attributes:
         wanted: the text of the refusal, for example `must be between 1 and 100`.
         fits: whether a value, never `None`, is acceptable.
-        keywords: the same in JSON Schema keywords, for editors.
+        keywords: the same check in JSON Schema keywords, for editors.
     """
 
     wanted: str
@@ -86,7 +86,7 @@ def positive() -> Check:
 
 
 def not_empty() -> Check:
-    """Return a validator for a string, list or mapping that holds something."""
+    """Return a validator for a string, list or mapping that is not empty."""
     return Check(
         wanted="must not be empty",
         fits=lambda value: isinstance(value, Collection) and len(value) > 0,
@@ -104,7 +104,7 @@ def one_of(*values: str | float) -> Check:
 
 
 def distinct() -> Check:
-    """Return a validator for a list that names nothing twice."""
+    """Return a validator for a list without repeated values."""
     return Check(
         wanted="must not name anything twice",
         fits=lambda value: isinstance(value, Collection) and _all_differ(list(value)),
@@ -128,7 +128,7 @@ def setting(
         help: one line for people; editors show it.
         validator: one or several validators, run in order.
         key: the name in the file, where the camelCase of the field's name is not it.
-        was: names that it had in the file before; they go on taking effect, and the user is told the new one.
+        was: earlier names in the file; they still take effect, with a notice that names the new one.
     """
     validators = list(validator) if isinstance(validator, Sequence) else [validator]
     keywords = {name: value for each in validators if isinstance(each, Check) for name, value in each.keywords.items()}
@@ -144,5 +144,5 @@ def _is_number(value: object) -> bool:
 
 
 def _all_differ(values: list[Any]) -> bool:
-    # Not through a set: what a list holds need not be hashable.
+    # Without a set: the items of a list need not be hashable.
     return all(value not in values[:index] for index, value in enumerate(values))

@@ -1,9 +1,9 @@
-"""How many tokens a text costs, near enough to keep a budget, without a tokenizer.
+"""An estimate of the tokens of a text, near enough to keep a budget, without a tokenizer.
 
 The estimate is four ASCII characters to a token; a character that UTF-8 writes in two bytes (Latin with
 accents, Greek, Cyrillic, Hebrew, Arabic) counts for 5/8 of one, one of three bytes (Chinese, Japanese,
 Korean, Thai, the Indic scripts) for one, and one of four bytes (emoji) for 11/8; the sum is rounded up. It
-is meant for prose. Base64, minified code and rows of punctuation cost a real tokenizer up to twice as much
+is meant for prose. For base64, minified code and rows of punctuation a real tokenizer counts twice as many
 and more.
 """
 
@@ -12,7 +12,7 @@ def estimate_tokens(text: str) -> int:
     """Return about how many tokens `text` costs.
 
     Monotone: a longer text never costs less than a part of it. Subadditive: a text costs at most what its
-    parts do. Plain ASCII takes no time at all; any `str` is taken, lone surrogates included.
+    parts do. Plain ASCII takes no time at all; any `str` is accepted, lone surrogates included.
     """
     if text.isascii():
         return (len(text) + 3) // 4

@@ -1,4 +1,4 @@
-"""What a host tells every plugin about a turn: the same frozen records for all of them."""
+"""The records of a turn that a host gives to every plugin, all of them frozen."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
@@ -15,26 +15,26 @@ Role = Literal["user", "assistant", "system", "tool"]
 
 
 class _Named(StrEnum):
-    """Says which values there are, and not which one it was given."""
+    """An enum whose error lists the known values and does not show the given one."""
 
     @classmethod
-    def _missing_(cls, value: object) -> NoReturn:  # noqa: ARG003 - it is not to be shown
+    def _missing_(cls, value: object) -> NoReturn:  # noqa: ARG003 - it must not be shown
         known = ", ".join(f"`{each}`" for each in cls)
         raise ValueError(f"not a valid {cls.__name__}; it is one of {known}")
 
 
 class Trust(_Named):
-    """How far the turn's speaker is trusted with what memory holds."""
+    """How far the user of a turn is trusted with the content of memory."""
 
     FULL = "full"
     """The owner, for example at the local terminal."""
     INNER = "inner"
     FAMILIAR = "familiar"
     PUBLIC = "public"
-    """Anybody; what a host says when it does not know."""
+    """Any other user; the value of a host that does not know the user."""
 
     def reaches(self, needed: "Trust") -> bool:
-        """Whether this is as much trust as is needed, or more."""
+        """Whether this is at least the needed trust."""
         order = list(Trust)
         return order.index(self) <= order.index(needed)
 
@@ -47,10 +47,10 @@ class DropReason(_Named):
     BLOCKED = "blocked"
     """A guardrail blocked the answer."""
     ABANDONED = "abandoned"
-    """Nobody closed it: it idled out, was superseded, or its host closed."""
+    """The agent did not close the turn: it idled out, was superseded, or its host closed."""
 
 
-# The validators say what they want and never what they were given: a value could be anybody's words.
+# The validators name the accepted values and never the given one, which could be the words of a user.
 Validator = Callable[[Any, "attrs.Attribute[Any]", Any], None]
 
 
@@ -90,7 +90,7 @@ def _tokens(_: object, attribute: "attrs.Attribute[int | None]", value: int | No
 
 
 def named_or_none(_: object, attribute: "attrs.Attribute[Any]", value: object) -> None:
-    """Refuse a blank id: it would be taken for none, and none stands for every user."""
+    """Refuse a blank id: it would count as `None`, which stands for every user."""
     if value is not None and not (isinstance(value, str) and value.strip()):
         raise ValueError(f"{attribute.name} must be a str that is not blank, or None")
 
@@ -117,9 +117,9 @@ class Message:
 
 @attrs.frozen(kw_only=True)
 class Scope:
-    """What the turn belongs to. Plugins keep what they store inside it.
+    """The scope of a turn. Plugins keep their stored data inside it.
 
-    A blank name is refused: it would be taken for none, which stands for every tenant or project.
+    A blank name is refused: it would count as `None`, which stands for every tenant or project.
     """
 
     tenant: str | None = field(default=None, validator=named_or_none)
@@ -130,7 +130,7 @@ class Scope:
 
 @attrs.frozen(kw_only=True)
 class Actors:
-    """Who takes part: not every turn is the user's own words to one agent."""
+    """The participants: not every turn is the user's own words to one agent."""
 
     speaker: str | None = field(default=None, validator=_text_or_none)
     speaker_kind: str | None = field(default=None, validator=_text_or_none)
@@ -179,7 +179,7 @@ def _refs(values: Iterable[HostRef]) -> tuple[HostRef, ...]:
 
 @attrs.frozen(kw_only=True)
 class ToolRegistry:
-    """A compact snapshot of the tools that the host offers: what experience with a tool can be bound to."""
+    """A compact snapshot of the tools that the host offers, to which experience with a tool can be bound."""
 
     id: str = field(validator=_named)
     fingerprint: str = field(validator=_text)
@@ -195,15 +195,15 @@ class Turn:
     Attributes:
         session: the host's id of the running session.
         id: the id of this turn, unique within the process.
-        prompt: what the user said, as it was said.
-        when: when the user said it, with a time zone.
+        prompt: the user's text, unchanged.
+        when: the time of the prompt, with a time zone.
         conversation: a stable id where the host has one that outlives the session; else the session.
         user: the host's id of the user, or `None` where it has none; a blank id is refused.
         history: the visible messages before this prompt, oldest first.
         refs: opaque objects of the host that this turn is about.
         registry: the host's own tools.
         budget: how many tokens of the context memory may spend, or `None`.
-        trust: how far the speaker is trusted; `public` where the host does not know.
+        trust: how far the user is trusted; `public` where the host does not know.
     """
 
     session: str = field(validator=_named)
@@ -222,10 +222,10 @@ class Turn:
     _was_injected: Callable[[str], bool] = field(default=_never, repr=False, eq=False)
 
     def was_injected(self, text: str) -> bool:
-        """Whether `text` is, in good part, what the host injected in the last turns of this session.
+        """Whether `text` consists, in good part, of text that the host injected in the last turns of this session.
 
-        Reflowed and quoted text is caught; nothing is promised about paraphrase. Ask it before learning from what
-        was said: a memory that learns its own recall repeats itself for ever.
+        Reflowed and quoted text is caught; paraphrase may not be. Call it before learning from a text: a memory
+        that learns its own recall repeats itself for ever.
         """
         return self._was_injected(text)
 
@@ -236,7 +236,7 @@ class Answer:
 
     Attributes:
         text: the final text.
-        when: when the turn was committed (not when the background got round to it).
+        when: when the turn was committed (not when its background hooks ran).
         messages: every message of the turn, the prompt and the answer among them, without recalled references.
         stored: whether the host has stored them, or `None` where it does not say.
     """
@@ -249,18 +249,18 @@ class Answer:
 
 @attrs.frozen(kw_only=True)
 class ToolResult:
-    """What one tool call came to.
+    """The result of one tool call.
 
     Attributes:
         call_id: the id of the call, as the model gave it.
         tool: the tool's name.
         registry: the id of the `ToolRegistry` that the tool is in, or `None`.
-        arguments: what it was called with: read-only, nested mappings and lists too (`thaw` gives plain ones).
+        arguments: its arguments: read-only, nested mappings and lists too (`thaw` gives plain ones).
         outcome: whether it succeeded.
-        output: what it returned, or `None`.
-        error: what went wrong, or `None`.
-        summary: the host's own one-line account of it.
-        external: the output comes from outside (a web page, a mail): data that somebody else wrote.
+        output: its output, or `None`.
+        error: its error, or `None`.
+        summary: the host's own one-line summary.
+        external: the output comes from outside (a web page, a mail), so neither the user nor the host wrote it.
         private: the output must not be stored or sent anywhere.
     """
 

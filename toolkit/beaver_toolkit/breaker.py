@@ -1,4 +1,4 @@
-"""When a server that fails is left alone for a while. Pure: no clock, no lock, no file.
+"""A circuit breaker: pauses calls to a server that fails. Pure: no clock, no lock, no file.
 
 1. Closed: every call is admitted. So many failures in a row open it.
 2. Open: no call is admitted until its time has passed.
@@ -17,7 +17,7 @@ _MOST_DOUBLINGS = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """How patient a breaker is.
+    """When a breaker opens, and for how long.
 
     Attributes:
         failures: how many failures in a row open it.
@@ -32,14 +32,14 @@ class Policy:
     lease: float | None = None
 
     def pause(self, failures: int) -> float:
-        """Return how long it is open after so many failures in a row."""
+        """Return the seconds that it is open after so many failures in a row."""
         longest = self.seconds if self.longest is None else self.longest
         return min(longest, self.seconds * 2.0 ** min(failures - self.failures, _MOST_DOUBLINGS))
 
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """What a breaker knows.
+    """The state of a breaker.
 
     Attributes:
         failures: failures in a row.
@@ -73,11 +73,11 @@ def admit(state: State, policy: Policy, *, now: float) -> tuple[bool, State]:
 def after_failure(state: State, policy: Policy, *, reason: str, now: float, probe: bool = False) -> State:
     """Return the state after a failure.
 
-    While it is open that changes nothing: the call began before it opened, or is a probe under a lease that goes on.
+    An open breaker keeps its state: the call began before it opened, or is a probe under a lease that goes on.
 
     Args:
         state: the state before.
-        policy: how patient it is.
+        policy: when it opens, and for how long.
         reason: why the call failed.
         now: the time.
         probe: whether the call is the probe and its lease ends with it.

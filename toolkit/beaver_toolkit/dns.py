@@ -12,7 +12,7 @@ from functools import partial
 from beaver_toolkit.workers import Workers
 
 THREADS = 4
-"""Lookups that run at once: other names wait only while as many hang."""
+"""Lookups that run at once; a further name waits only while all of them hang."""
 
 
 class Resolver:

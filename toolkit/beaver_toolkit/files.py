@@ -46,7 +46,7 @@ def sweep(path: Path, *, older_than: float = STRAY_AFTER) -> None:
     """Remove the temporary files that killed processes left beside `path`.
 
     Args:
-        path: the file that they were to become.
+        path: the file that they belong to.
         older_than: their least age in seconds; 0 where the caller holds the lock of all writers.
     """
     for stray in path.parent.glob(f".{path.name}.*.tmp"):

@@ -1,4 +1,4 @@
-"""HTTP requests that keep their bounds: one deadline, so many bytes, one address. Over httpx; needs the extra `http`.
+"""HTTP requests within bounds: one deadline, a limit of bytes, one address. Over httpx; needs the extra `http`.
 
 1. One deadline for each exchange: waiting for a place, looking up the name, connecting, and every byte of the answer,
    however slowly it drips.
@@ -6,7 +6,7 @@
 3. No redirects, no cookies, no retries, and no proxies, credentials or certificates from the environment.
 4. A failure is a category in the `Reply` and not an error: the errors of httpx hold the request, and the credential in
    it.
-5. httpx logs the address of each request. Requests that are made here are left out of that log, and only those.
+5. httpx logs the address of each request. Only the requests of this module are left out of that log.
 
 `beaver_toolkit.http_sync` does the same for callers without an event loop.
 """
@@ -80,7 +80,7 @@ class BoundedTransport(httpx.AsyncHTTPTransport):
     httpx has no parameter for that, so its pool is replaced here, and nowhere else.
 
     Args:
-        context: whom to trust, see `tls_context`.
+        context: the trusted certificates, see `tls_context`.
         resolver: looks up names; transports of one event loop may share it.
         proxy: the address of a proxy.
         idle: how many idle connections are kept for the next request.
@@ -122,10 +122,10 @@ class PlainClient(httpx.AsyncClient):
 
 
 class BoundedClient:
-    """Posts through an `httpx.AsyncClient`, and keeps rules 1, 2, 4 and 5 whatever the client does.
+    """Posts through an `httpx.AsyncClient`, and keeps rules 1, 2, 4 and 5 with any client.
 
     Args:
-        client: closed with this.
+        client: the client, closed with this object.
     """
 
     def __init__(self, client: httpx.AsyncClient) -> None:
@@ -183,7 +183,7 @@ def quiet() -> Iterator[None]:
 
 
 def tls_context(*urls: str, ca_bundle: str | PathLike[str] | None = None) -> ssl.SSLContext:
-    """Return whom to trust: the usual authorities, or those in the file `ca_bundle` alone.
+    """Return the context with the trusted authorities: the usual ones, or those in the file `ca_bundle` alone.
 
     Where none of the addresses is https no certificates are loaded, because that takes time.
 

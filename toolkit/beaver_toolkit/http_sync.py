@@ -43,7 +43,7 @@ class SyncBoundedTransport(httpx.HTTPTransport):
     The timeouts of httpx start again with every byte. Its pool is replaced here, and nowhere else.
 
     Args:
-        context: whom to trust, see `beaver_toolkit.http.tls_context`.
+        context: the trusted certificates, see `beaver_toolkit.http.tls_context`.
         deadline: asked before every step.
     """
 
@@ -73,9 +73,9 @@ class SyncBoundedClient:
     """Posts from threads, by the rules of `beaver_toolkit.http`.
 
     Args:
-        context: whom to trust, see `beaver_toolkit.http.tls_context`.
-        connect_seconds: the most seconds for a connection, which a machine that is not there does not answer at all.
-        monotonic: tells the seconds.
+        context: the trusted certificates, see `beaver_toolkit.http.tls_context`.
+        connect_seconds: the most seconds for a connection, because a missing machine never answers.
+        monotonic: the clock, in seconds.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class SyncBoundedClient:
         seconds: float,
         most_bytes: int,
     ) -> Reply:
-        """Post `content` once; return how that ended. `auth` adds the credential last of all."""
+        """Post `content` once; return how that ended. `auth` adds the credential last."""
         self._deadline.end = self._monotonic() + seconds
         status: int | None = None
         try:

@@ -1,4 +1,4 @@
-"""Whether and when a busy server is asked again. Pure: no clock, no network."""
+"""Whether and when a request to a busy server is repeated. Pure: no clock, no network."""
 
 import math
 import re
@@ -12,11 +12,11 @@ _SECONDS = re.compile(r"[0-9]{1,9}")
 
 @dataclass(frozen=True, kw_only=True)
 class Retry:
-    """How often and after which waits a server is asked again.
+    """How often and after which waits a request is repeated.
 
     Attributes:
-        statuses: the HTTP statuses that may pass by themselves.
-        most: how many times it is asked again.
+        statuses: the HTTP statuses of failures that may pass without a fix.
+        most: how many times it is repeated.
         first: the first wait in seconds; each further one is twice as long. The server's Retry-After has precedence.
         longest: the longest wait in seconds that a server may ask for.
     """

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import Any, NoReturn
 
 DEEPEST = 50
-"""Objects and lists within each other. The parser's own limit is the stack that happens to be left."""
+"""Objects and lists within each other. The parser's own limit is the free stack."""
 
 MOST_DIGITS = 100
 
@@ -28,7 +28,7 @@ class InvalidJson(ValueError):
     """A text is not strict JSON. The error holds nothing of the text.
 
     Attributes:
-        problem: what is wrong, as the end of a sentence: "is not valid JSON (line 1, column 5)".
+        problem: the fault, as the end of a sentence: "is not valid JSON (line 1, column 5)".
     """
 
     def __init__(self, problem: str) -> None:
@@ -108,13 +108,13 @@ def _decoded(text: bytes) -> str:
 
 
 def _check_structure(text: str, deepest: int, most_marks: int | None) -> None:
-    """Refuse what costs the parser too much time or stack, before anything is parsed."""
+    """Refuse a text that would cost the parser too much time or stack, before it is parsed."""
     marks = _marks(text)
     if marks <= deepest:
         return
     if most_marks is not None and marks > _MARKS_IN_TEXTS * most_marks:
         raise InvalidJson("has too many values")
-    # Two backslashes are one in a text, and what is left before a quote escapes it. Elsewhere they end the parsing.
+    # Two backslashes are one in a text, and a single one before a quote escapes it. Elsewhere they end the parsing.
     bare = _TEXT.sub("", text.replace("\\\\", "").replace('\\"', ""))
     if most_marks is not None and _marks(bare) > most_marks:
         raise InvalidJson("has too many values")
@@ -128,7 +128,7 @@ def _marks(text: str) -> int:
 
 
 def _depth(bare: str) -> int:
-    """Return how deep objects and lists are within each other, up to the first end of what never began."""
+    """Return how deep objects and lists are within each other, up to the first unmatched closing bracket."""
     depth = deepest = 0
     for bracket in _NOT_BRACKETS.sub("", bare):
         depth += 1 if bracket in "[{" else -1

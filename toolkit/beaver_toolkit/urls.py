@@ -1,4 +1,4 @@
-"""Which http addresses a configuration may hold, and which of them can be read on the way. Pure."""
+"""Which http addresses a configuration may hold, and which requests can be read on a network. Pure."""
 
 import ipaddress
 import re
@@ -6,7 +6,7 @@ from urllib.parse import SplitResult, urlsplit
 
 LONGEST = 2048
 
-# Printable ASCII without quotes, brackets, backslashes, and what starts a query or a fragment.
+# Printable ASCII without quotes, brackets, backslashes, and the signs that start a query or a fragment.
 _URL = re.compile(r"""[!$&'()*+,\-./0-9:;=@A-Z\[\]_a-z~%]+""")
 # A label is at most 63 characters long; other alphabets are written in punycode. Or an IPv6 address.
 _LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"

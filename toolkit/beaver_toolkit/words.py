@@ -1,7 +1,7 @@
 """Which characters make a word: the one place for it. The constants are parts of character classes, without brackets.
 
 A run of letters and digits is a word, with the signs that are written at a letter. Scripts without spaces between words
-are split into characters, or pairs of them, by those who use this. Hangul has spaces, and endings that make its
+are split into characters, or pairs of them, by the callers. Hangul has spaces, and endings that make its
 characters and pairs find more than its words.
 """
 
@@ -17,13 +17,13 @@ SIGNS = (
     "\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc"
     "\u0ec8-\u0ecd\u102b-\u103e\u1056-\u1059\u17b4-\u17d3"
 )
-"""Accents and vowel signs, which are no letters for regular expressions."""
+"""Accents and vowel signs, which regular expressions do not count as letters."""
 
 SYMBOLS = "\u2190-\u2bff\U0001f000-\U0001faff"
 """Arrows, shapes and emojis: each is a word by itself."""
 
 LONGEST = 64
-"""Characters of a word that count: what is longer is data and not language."""
+"""Characters of a word that count; a longer run is data and not language."""
 
 
 def pairs(run: str) -> list[str]:

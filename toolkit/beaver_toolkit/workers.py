@@ -20,7 +20,7 @@ IDLE_SECONDS = 30.0
 
 
 class Overloaded(Exception):
-    """Too many calls wait, or the workers are shut: this call was not begun."""
+    """Too many calls wait, or the workers are shut; the call did not begin."""
 
 
 class Workers:

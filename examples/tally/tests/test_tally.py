@@ -59,7 +59,7 @@ async def test_recall():
 
 
 async def test_sessions_are_apart():
-    """What was asked in one session is not recalled in another."""
+    """The prompts of one session are not recalled in another."""
     tally = make_tally()
     await run_turn(tally, "one", session="session-1")
 
@@ -79,7 +79,7 @@ async def test_no_recall():
 
 
 async def test_own_recall_is_not_learned():
-    """A prompt that repeats what was injected is counted and not kept, and the report says why."""
+    """A prompt that repeats injected text is counted and not kept, and the report says why."""
     _, report = await run_turn(make_tally(), "one", injected=True)
 
     assert report.decisions == [("write", "refused", "the prompt repeats a recalled text")]
@@ -152,7 +152,7 @@ def test_prompts_are_bounded():
 
 
 def test_sessions_are_bounded():
-    """The session that was idle longest makes room."""
+    """The session that was idle longest is dropped."""
     ledger = Ledger()
     for number in range(MOST_SESSIONS + 1):
         ledger.count(f"session-{number}")
@@ -162,7 +162,7 @@ def test_sessions_are_bounded():
 
 @given(st.lists(st.text(max_size=3), max_size=30))
 def test_ledger_keeps_each_text_once(texts):
-    """Whatever is asked, every turn is counted and every different prompt is there once, newest first."""
+    """With any prompts, every turn is counted and every different prompt is kept once, newest first."""
     ledger = Ledger()
     for text in texts:
         ledger.count("session")
@@ -176,7 +176,7 @@ def test_ledger_keeps_each_text_once(texts):
 
 @given(st.lists(st.sampled_from(["count", "forget"]), max_size=20))
 def test_forgetting_starts_anew(steps):
-    """After forgetting, a session counts from nothing."""
+    """After forgetting, a session counts from 0."""
     ledger, expected = Ledger(), 0
     for step in steps:
         expected = expected + 1 if step == "count" else 0
@@ -186,7 +186,7 @@ def test_forgetting_starts_anew(steps):
 
 
 def test_what_was_said_with_more_trust_is_not_shown():
-    """A user of less trust is neither shown what was said with more in the session, nor can they forget it."""
+    """A user of less trust can neither see nor forget the prompts of users of more trust in the session."""
     ledger = Ledger()
     for trust in Trust:
         ledger.count("session")

@@ -23,11 +23,11 @@ Make = Callable[[], Any]
 
 
 class TargetError(Exception):
-    """The target cannot be examined; the text says why, and what to do."""
+    """The target cannot be examined; the text names the reason and a remedy."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Examine what the arguments name; return 0 if nothing failed, and 1 if something did."""
+    """Examine the target of the arguments; return 0 if every case passed or was excused, else 1."""
     parser = _parser()
     given = parser.parse_args(arguments)
     cases: tuple[Case[Any], ...] = PLUGIN_CASES if given.plugin else HOST_CASES
@@ -63,7 +63,7 @@ def _chosen(cases: Sequence[Case[Any]], names: Sequence[str] | None) -> Sequence
 
 
 def _found(target: str, *, plugin: bool) -> tuple[Make, Card | PluginCard]:
-    """Return what makes a harness, and the card of what is examined."""
+    """Return the factory of a harness, and the card of the host or plugin under examination."""
     make = _named(target)
     if not callable(make):
         raise TargetError(f"`{target}` cannot be called; name a class or a function that makes a harness")
@@ -101,7 +101,7 @@ def _examined(cases: Sequence[Case[Any]], make: Make, card: Card | PluginCard) -
 
 
 def _print(text: str) -> None:
-    """Print a text that may hold what the terminal cannot show, lone surrogates for example."""
+    """Print a text that may hold characters that the terminal cannot show, for example lone surrogates."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
 

@@ -1,4 +1,4 @@
-"""What the suite asks a host to do: one prompt, and what the scripted model answers to it."""
+"""A request of the suite to a host: one prompt, and the steps of the scripted model."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
@@ -38,7 +38,7 @@ class Fail:
 
 @attrs.frozen(kw_only=True)
 class Hang:
-    """The model never answers: await for ever, until somebody cancels."""
+    """The model never answers: await until the call is cancelled."""
 
 
 Step = Say | CallTool | Fail | Hang
@@ -54,12 +54,12 @@ class Ask:
     """One prompt to the agent.
 
     Attributes:
-        prompt: what the user says.
-        steps: what the model does, one step for each time that it is asked.
+        prompt: the user's text.
+        steps: the model's replies, one for each call of the model.
         session: the session to go on with; the framework keeps its history from one prompt to the next.
-        user: who speaks.
+        user: the id of the user.
         way: `whole`, an awaited answer; `stream`, streamed and consumed to its end; `break_off`, streamed, and the
-            consumer stops after the first piece, as an application would (`break`, then closing what is to be closed);
+            consumer stops after the first piece, as an application would (`break`, then closing the stream);
             `sync`, by the framework's entry point for callers without an event loop.
         blocked: an output guardrail of the framework refuses the answer.
     """

@@ -1,4 +1,4 @@
-"""The capability card of a host: what it can do for memory, said by a machine to a machine."""
+"""The capability card of a host: its abilities for memory, in machine-readable form."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -24,20 +24,20 @@ def _notes_about_fields(card: "Card", attribute: "attrs.Attribute[Any]", notes: 
 
 @attrs.frozen(kw_only=True)
 class Card:
-    """What one host, or one adapter for a framework, can do. A field that is `False` excuses cases of the suite.
+    """The abilities of one host, or of one adapter for a framework. A field that is `False` excuses cases of the suite.
 
     Attributes:
         host: the host's name.
-        reference_placement: where reference messages stand: before the session's history, or directly before the
+        reference_placement: the place of reference messages: before the session's history, or directly before the
             user's text.
-        reference_persistence: what becomes of them: `ephemeral`, they are in this turn's requests only; `replayed`, the
+        reference_persistence: how long they last: `ephemeral`, they are in this turn's requests only; `replayed`, the
             host sends them again in later turns; `persisted`, it stores them too.
         reference_role: the role that the model sees them in.
         system_prompt: rules and trusted blocks stand in the system prompt.
         sees_errors: a model that fails ends the turn at once.
         sees_cancellation: a cancelled task, or a consumer that breaks off, ends the turn at once.
-        sees_blocks: the host has output guardrails, and what they block is committed nowhere.
-        sees_tools: it tells of the tools that run.
+        sees_blocks: the host has output guardrails, and a blocked answer is not committed.
+        sees_tools: it reports the tools that run.
         sees_tool_errors: it can tell a tool's failure from its success.
         offers_tools: the tools of plugins are offered to the model.
         has_user_id: it knows the user.
@@ -45,8 +45,8 @@ class Card:
         sync: there is an entry point for callers without an event loop.
         parallel: sessions can run side by side.
         unregister: plugins can come and go while a session lasts.
-        keeps_health: it says which plugins have failed.
-        plain: the framework runs without memory, to be compared with.
+        keeps_health: it reports which plugins have failed.
+        plain: the framework runs without memory too, for comparison.
         notes: a sentence about a field, by its name.
     """
 
@@ -73,7 +73,7 @@ class Card:
     notes: Mapping[str, str] = field(default=freeze({}), converter=freeze, validator=_notes_about_fields)
 
     def can(self, flag: str) -> bool:
-        """Whether the host can do it; of persistence, whether references are ephemeral.
+        """Whether the host has an ability; for persistence, whether references are ephemeral.
 
         Raises:
             AttributeError: the card has no such field.

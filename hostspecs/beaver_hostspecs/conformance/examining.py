@@ -1,4 +1,4 @@
-"""Cases, verdicts, and how a case is examined. For hosts and plugins alike."""
+"""Cases, verdicts, and the examination of a case, for hosts and plugins alike."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
@@ -15,11 +15,11 @@ SECONDS = 30.0
 """How long one case may take."""
 
 LONGEST_REASON = 2_000
-"""Characters of a reason: what was expected and what came may be of any length."""
+"""Characters of a reason; the expected and the actual value may be of any length."""
 
 
 class Closing(Protocol):
-    """What is examined: it can be closed."""
+    """The subject of an examination, which can be closed."""
 
     async def close(self) -> None:
         """Close it."""
@@ -33,7 +33,7 @@ class Outcome(StrEnum):
 
     PASSED = "passed"
     EXCUSED = "excused"
-    """The card says that the host cannot do it; what is demanded of every host has passed."""
+    """The card says that the host cannot do it; the demands on every host have passed."""
     FAILED = "failed"
 
 
@@ -47,10 +47,10 @@ class Excused(Exception):
 
 @attrs.frozen(kw_only=True)
 class Case(Generic[H]):
-    """One thing that is demanded.
+    """One demand.
 
     Attributes:
-        name: in words, short.
+        name: a few words.
         shows: one sentence.
         flags: the fields of the card that may excuse it, or the rest of it.
         run: raises `AssertionError` where the demand is not met, `Excused` where the card excuses it.
@@ -67,13 +67,13 @@ class Case(Generic[H]):
 
 @attrs.frozen(kw_only=True)
 class Verdict:
-    """What the examination of one case came to.
+    """The result of the examination of one case.
 
     Attributes:
         case: the name of the case.
         outcome: how it ended.
         flag: which field of the card excused it.
-        reason: what failed, or the card's note on the flag.
+        reason: the failure, or the card's note on the flag.
     """
 
     case: str
@@ -90,7 +90,7 @@ def require(card: Card, *flags: str) -> None:
 
 
 async def examine(case: Case[H], make: Callable[[], H], *, seconds: float = SECONDS) -> Verdict:
-    """Examine one case with a fresh harness; only cancellation and interruption get out."""
+    """Examine one case with a fresh harness; raise only cancellation and interruption."""
     try:
         async with asyncio.timeout(seconds) as limit:
             harness = make()
@@ -100,11 +100,11 @@ async def examine(case: Case[H], make: Callable[[], H], *, seconds: float = SECO
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        # A host that lets a plugin's `SystemExit` or `CancelledError` out must not end its examination with it.
+        # A `SystemExit` or `CancelledError` that a host lets out of a plugin must not end the examination.
         if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
             raise
         return Verdict(case=case.name, outcome=Outcome.FAILED, reason=_told(error, seconds))
-    if limit.expired():  # Something took the case's end for its own, and passed over it.
+    if limit.expired():  # The code under test caught the cancellation of the case, and went on.
         return Verdict(case=case.name, outcome=Outcome.FAILED, reason=_told(TimeoutError(), seconds))
     return Verdict(case=case.name, outcome=Outcome.PASSED)
 
@@ -132,7 +132,7 @@ def _excused(case: Case[Any], flag: str, harness: object) -> Verdict:
     if flag not in case.flags:
         reason = f"the case is excused by `{flag}`, which it does not name"
         return Verdict(case=case.name, outcome=Outcome.FAILED, reason=reason)
-    card: Card = harness.card  # type: ignore[attr-defined]  # only who has a card is excused
+    card: Card = harness.card  # type: ignore[attr-defined]  # only a harness with a card is excused
     return Verdict(case=case.name, outcome=Outcome.EXCUSED, flag=flag, reason=card.notes.get(flag, ""))
 
 
@@ -140,5 +140,5 @@ def _told(error: BaseException, seconds: float) -> str:
     if isinstance(error, TimeoutError):
         return f"it took longer than {seconds:g} seconds, or something in it timed out"
     told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    # Who examines a plugin that leaks its credential must not print it.
+    # A plugin may leak its credential, which the report must not print.
     return scrub(told)[:LONGEST_REASON]

@@ -1,4 +1,4 @@
-"""What a host brings to be examined: a harness around a real agent whose model is scripted."""
+"""The harness of a host: a real agent whose model is scripted."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
@@ -13,7 +13,7 @@ from beaver_hostspecs.turns import Message
 
 @attrs.frozen(kw_only=True)
 class ModelCall:
-    """What the model was asked, as near to the wire as the framework lets one look.
+    """A request to the model, as near to the wire as the framework shows it.
 
     Attributes:
         system: the system prompt.
@@ -34,8 +34,8 @@ class HostHarness(Protocol):
     memory, and offers the tools `echo` and `broken`.
 
     Attributes:
-        card: what the host says that it can do.
-        calls: what the model was asked so far, oldest first.
+        card: the abilities that the host declares.
+        calls: the requests to the model so far, oldest first.
     """
 
     card: Card
@@ -48,25 +48,25 @@ class HostHarness(Protocol):
         """Make the agent without any memory."""
 
     async def run(self, ask: Ask) -> str:
-        """Run one prompt; return what the user saw of the answer. What the framework raises comes out unchanged.
+        """Run one prompt; return the answer as far as the user saw it. Errors of the framework come out unchanged.
 
         It is called from within an event loop; for `sync` it brings the framework's entry point to a thread.
         """
 
     async def stored(self, session: str) -> Sequence[Message]:
-        """Return what the framework has stored of a session, as it would be loaded for the next prompt."""
+        """Return the stored messages of a session, as the framework would load them for the next prompt."""
 
     async def settle(self) -> None:
-        """Wait until what the host does in the background is done, at most a few seconds."""
+        """Wait until the background work of the host is done, at most a few seconds."""
 
     async def unregister(self, plugin: str) -> None:
-        """Take a plugin out of the open host."""
+        """Unregister a plugin from the open host."""
 
     async def unwell(self) -> Collection[str]:
         """Return the names of the plugins whose health is not `ok`; an empty collection where the host keeps none."""
 
     async def close(self) -> None:
-        """Close what is open, so that it can be opened again.
+        """Close the host and the agent, so that `open` can be called again.
 
-        Called between two openings, and at the end: also after a failure, and where nothing is open.
+        Called between two openings and at the end, also after a failure and without an open host.
         """

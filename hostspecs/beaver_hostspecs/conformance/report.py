@@ -1,4 +1,4 @@
-"""What examinations came to, as a table."""
+"""The results of examinations, as a table."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ _SHORT = {Outcome.PASSED: "yes", Outcome.EXCUSED: "excused", Outcome.FAILED: "**
 
 @attrs.frozen(kw_only=True)
 class Examined:
-    """One host or plugin, and what its examination came to."""
+    """One host or plugin, and the verdicts of its examination."""
 
     name: str
     verdicts: tuple[Verdict, ...]
@@ -38,7 +38,7 @@ class Examined:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Examined":
-        """Return what `as_dict` was made of."""
+        """Return the object whose `as_dict` is `data`."""
         verdicts = [Verdict(**{**each, "outcome": Outcome(each["outcome"])}) for each in data["verdicts"]]
         return cls(name=data["name"], verdicts=tuple(verdicts), card=_card(data["card"]))
 
@@ -49,7 +49,7 @@ def as_json(examined: Iterable[Examined]) -> str:
 
 
 def as_markdown(examined: Sequence[Examined]) -> str:
-    """Return a table with a row for each case and a column for each that was examined, and every excuse below it."""
+    """Return a table with a row for each case and a column for each subject, and every excuse below it."""
     cases = list(dict.fromkeys(verdict.case for each in examined for verdict in each.verdicts))
     rows = [[case, *(_cell(each, case) for each in examined)] for case in cases]
     table = _table(["case", *(each.name for each in examined)], rows)

@@ -1,10 +1,10 @@
-"""The kit for tests of plugins and of hosts. Needs no test framework, and nothing else imports it.
+"""The kit for tests of plugins and of hosts. Needs no test framework. Only tests import it.
 
-- `RecordingPlugin` answers every hook and remembers each call; `FaultPlugin` misbehaves in one hook.
-- `RecordingReport` keeps what a plugin reports; `FrozenClock` holds time still.
-- `RecordedFiles` is a `FileTrust` for which git lists every file: it believes what was recorded.
+- `RecordingPlugin` answers every hook and records each call; `FaultPlugin` misbehaves in one hook.
+- `RecordingReport` keeps the reports of a plugin; `FrozenClock` holds time still.
+- `RecordedFiles` is a `FileTrust` for which git lists every file: it believes recorded contents.
 - `make_turn`, `make_answer` and `make_tool_result` make records with harmless defaults.
-- `make_canary` makes a secret that is recognised in whatever shape it leaks.
+- `make_canary` makes a secret that is recognised in every shape in which it leaks.
 """
 
 from beaver_hostspecs.testing.canaries import Canary, make_canary, traces

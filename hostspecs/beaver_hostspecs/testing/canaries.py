@@ -1,7 +1,7 @@
-"""Secrets that are recognised in whatever shape they leak.
+"""Secrets that are recognised in every shape in which they leak.
 
 `traces` works the other way round from the scrubber, on purpose: it decodes the text and looks for the secret
-in what comes out, where the scrubber looks for encoded secrets in the text. So the one can prove the other.
+in the result, while the scrubber looks for encoded secrets in the text. So each can prove the other.
 """
 
 import base64
@@ -31,7 +31,7 @@ class Canary:
     """A secret that must not turn up anywhere.
 
     Attributes:
-        secret: what to configure where a credential is wanted.
+        secret: the credential to configure.
     """
 
     secret: Secret
@@ -45,7 +45,7 @@ class Canary:
         return traces(self.secret.reveal(), text)
 
     def assert_clean(self, *texts: str | bytes) -> None:
-        """Raise `AssertionError` if one of `texts` shows the secret; the message says how, not what."""
+        """Raise `AssertionError` if one of `texts` shows the secret; the message names the shapes, not the secret."""
         for number, text in enumerate(texts):
             if found := self.traces(text):
                 raise AssertionError(f"text {number} shows the canary: {', '.join(found)}")
@@ -57,7 +57,7 @@ def make_canary(length: int = 32) -> Canary:
     if count < _RANDOM_AT_LEAST:
         raise ValueError(f"a canary has at least {length - count + _RANDOM_AT_LEAST} characters")
     random = "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(count))
-    # In the middle, so that neither end of the secret gives them away by being cut off.
+    # In the middle, so that a cut at either end keeps them.
     half = count // 2
     return Canary(secret=Secret(_PREFIX + random[:half] + _TRICKY + random[half:]))
 
@@ -125,7 +125,7 @@ def _is_in_base64(secret: str, text: str) -> bool:
 
 
 def _decodings(run: str) -> Iterator[bytes]:
-    """Yield what `run` decodes to, wherever in it the encoded text begins."""
+    """Yield the decoded forms of `run`, for each place where the encoded text may begin."""
     standard = run.replace("-", "+").replace("_", "/")
     for start in range(_QUANTUM):
         part = standard[start:]

@@ -1,9 +1,9 @@
-"""A clock that stands still until it is told to move."""
+"""A clock that moves only when a test advances it."""
 
 from datetime import UTC, datetime, timedelta
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
-"""When it is, in tests that do not care."""
+"""The time in tests that need no particular one."""
 
 
 class FrozenClock:

@@ -1,4 +1,4 @@
-"""A plugin that misbehaves in exactly one hook, in the way it is told to."""
+"""A plugin that misbehaves in exactly one hook, in a chosen way."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ class Fault(StrEnum):
     """An exception that is a `BaseException` and nothing more."""
     GENERATOR_EXIT = "generator_exit"
     RAISE_CANCELLED = "raise_cancelled"
-    """Raises `CancelledError` though nobody cancelled it."""
+    """Raises `CancelledError` without a cancellation."""
     CANCEL_ITSELF = "cancel_itself"
     """Cancels the task it runs in."""
     AWAIT_FOREVER = "await_forever"
@@ -41,9 +41,9 @@ class Fault(StrEnum):
     GARBAGE = "garbage"
     """An answer of the wrong type."""
     SUBCLASS_GARBAGE = "subclass_garbage"
-    """A `Contribution` of the right type, whose reference raises when anybody looks at it."""
+    """A `Contribution` of the right type, whose reference raises on every access."""
     HUGE = "huge"
-    """A `Contribution` that comes to hundreds of megabytes once it is rendered."""
+    """A `Contribution` of hundreds of megabytes when it is rendered."""
 
 
 PLAIN_FAULTS = (Fault.RAISE, Fault.SYSTEM_EXIT, Fault.BASE_EXCEPTION, Fault.GARBAGE)
@@ -51,11 +51,11 @@ PLAIN_FAULTS = (Fault.RAISE, Fault.SYSTEM_EXIT, Fault.BASE_EXCEPTION, Fault.GARB
 
 
 class FaultError(Exception):
-    """What `Fault.RAISE` raises."""
+    """The error of `Fault.RAISE`."""
 
 
 class BareFault(BaseException):
-    """What `Fault.BASE_EXCEPTION` raises: no `Exception`, so that `except Exception` misses it."""
+    """The error of `Fault.BASE_EXCEPTION`: no `Exception`, so that `except Exception` misses it."""
 
 
 def fault_cases() -> tuple[tuple[Fault, str], ...]:
@@ -82,11 +82,11 @@ class FaultPlugin(HookedPlugin):
         """Make a plugin with one fault.
 
         Args:
-            fault: what it does.
-            hook: where it does so.
-            secret: what its exceptions and its garbage try to leak, besides the prompt.
+            fault: the kind of fault.
+            hook: the hook that has it.
+            secret: the secret that its exceptions and its garbage try to leak, besides the prompt.
             duration: seconds, for the faults that take their time.
-            info: what `describe` answers, for example to declare deadlines.
+            info: the answer of `describe`, for example to declare deadlines.
 
         Raises:
             ValueError: the hook cannot have that fault.
@@ -100,7 +100,7 @@ class FaultPlugin(HookedPlugin):
         self._secret = secret
         self._duration = duration
         self._running = 0
-        # A threading event, so that a loop which is blocked can be freed from another thread.
+        # A threading event, so that another thread can free a blocked loop.
         self._released = threading.Event()
 
     @property
@@ -109,10 +109,10 @@ class FaultPlugin(HookedPlugin):
         return self._running
 
     def release(self) -> "Release":
-        """Let every call that still runs come to its end; from any thread.
+        """End every call that still runs; from any thread.
 
         Returns:
-            Something to await, for those who want to be sure that all of them have ended.
+            An awaitable that returns when all of them have ended.
         """
         self._released.set()
         self._signal.notify()
@@ -138,7 +138,7 @@ class FaultPlugin(HookedPlugin):
     async def ended(self) -> None:
         """Return when no call is running any more."""
         await self._signal.wait_until(lambda: self._running == 0)
-        # The last one has only left its hook; its task ends when the loop comes round to it.
+        # The last call has only left its hook; its task ends at the next step of the loop.
         await asyncio.sleep(0)
 
     def _misbehave_at_once(self, call: Call) -> object:
@@ -178,7 +178,7 @@ class FaultPlugin(HookedPlugin):
             raise
 
     async def _hold_on(self) -> None:
-        """Stay for `duration` seconds, or until released, whoever cancels."""
+        """Stay for `duration` seconds or until released, whatever cancels the call."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self._duration
         while not self._released.is_set() and loop.time() < end:
@@ -197,7 +197,7 @@ class FaultPlugin(HookedPlugin):
 
 
 class Release:
-    """What `FaultPlugin.release` returns: await it until the calls have ended, or leave it."""
+    """The result of `FaultPlugin.release`: await it until the calls have ended, or ignore it."""
 
     def __init__(self, plugin: FaultPlugin) -> None:
         self._plugin = plugin
@@ -221,7 +221,7 @@ def _hostile(text: str) -> Contribution:
         def __getattribute__(self, name: str) -> object:
             raise FaultError(f"{name}: {text}")
 
-    # Not initialised: its own validators would be the first to look at it.
+    # Not initialised: its own validators would be the first to access it.
     return Contribution(references=(object.__new__(Hostile),))
 
 

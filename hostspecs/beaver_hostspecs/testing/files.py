@@ -1,4 +1,4 @@
-"""A `FileTrust` in memory, as a plugin gets it where git lists all of its files."""
+"""A `FileTrust` in memory, for a plugin all of whose files git lists."""
 
 from pathlib import Path
 
@@ -6,11 +6,11 @@ from beaver_hostspecs.errors import ConfigurationError
 
 
 class RecordedFiles:
-    """Believes of each file what was recorded of it, and nothing else.
+    """Believes of each file its recorded contents alone.
 
     Attributes:
-        recorded: the contents that are believed, by file.
-        broken: whether nothing can be recorded.
+        recorded: the believed contents, by file.
+        broken: whether recording fails.
     """
 
     def __init__(self) -> None:
@@ -22,11 +22,11 @@ class RecordedFiles:
         return True
 
     def believes(self, path: Path, content: bytes) -> bool:
-        """Whether this content was recorded; an empty file holds nothing that could be doubted."""
+        """Whether this content was recorded; an empty file is always believed."""
         return not content or content in self.recorded.get(path, ())
 
     def record(self, path: Path, content: bytes) -> None:
-        """Believe this content, and what it replaces if that was believed."""
+        """Believe this content; the replaced content stays believed, if it was."""
         if self.broken:
             raise ConfigurationError("", "nothing can be recorded")
         before = {path.read_bytes()} if path.is_file() else set()

@@ -1,4 +1,4 @@
-"""A plugin that implements every hook and remembers each call: the base of the plugins of this kit."""
+"""The base of the plugins of this kit: implements every hook and records each call."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -27,7 +27,7 @@ class Call:
 
     Attributes:
         hook: the name of the hook.
-        arguments: what it was called with, by name.
+        arguments: its arguments, by name.
     """
 
     hook: str
@@ -35,10 +35,10 @@ class Call:
 
 
 class HookedPlugin(ABC):
-    """Implements every hook. A subclass says what each call is answered with.
+    """Implements every hook. A subclass answers each call.
 
     Attributes:
-        calls: every call so far, oldest first. A call is remembered before it is answered.
+        calls: every call so far, oldest first. A call is recorded before it is answered.
     """
 
     def __init__(self) -> None:

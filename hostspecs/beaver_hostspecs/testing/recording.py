@@ -1,4 +1,4 @@
-"""A well-behaved plugin that remembers what it was asked."""
+"""A well-behaved plugin that records its calls."""
 
 from collections.abc import Iterable
 
@@ -8,13 +8,13 @@ from beaver_hostspecs.testing.hooked import Call, HookedPlugin
 
 
 class RecordingPlugin(HookedPlugin):
-    """Implements every hook, records each call and answers what it was given.
+    """Implements every hook, records each call and answers with its attributes.
 
     Attributes:
-        contribution: what `before_prompt` answers; may be changed between turns.
-        tools: what `provide_tools` answers.
-        commands: what `provide_commands` answers.
-        info: what `describe` answers.
+        contribution: the answer of `before_prompt`; may be changed between turns.
+        tools: the answer of `provide_tools`.
+        commands: the answer of `provide_commands`.
+        info: the answer of `describe`.
     """
 
     def __init__(
@@ -32,10 +32,10 @@ class RecordingPlugin(HookedPlugin):
         self.info = info or PluginInfo(version="0", contract="1.0")
 
     def answer_now(self, call: Call) -> object:
-        """Return what this plugin was given for the hook."""
+        """Return this plugin's answer of the hook."""
         answers = {"describe": self.info, "provide_tools": self.tools, "provide_commands": self.commands}
         return answers.get(call.hook)
 
     async def answer(self, call: Call) -> object:
-        """Return the contribution to `before_prompt`, and nothing to the other hooks."""
+        """Return the contribution to `before_prompt`, and `None` to the other hooks."""
         return self.contribution if call.hook == "before_prompt" else None

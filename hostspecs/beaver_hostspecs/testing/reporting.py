@@ -1,4 +1,4 @@
-"""A report that keeps everything it is told."""
+"""A report that keeps all of its calls."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,16 +9,16 @@ from beaver_hostspecs.reports import OutcomeKind, Personal
 
 
 class RecordingReport:
-    """A `Report` for tests of plugins. As strict about arguments as the contract is, and it writes nothing.
+    """A `Report` for tests of plugins. As strict about arguments as the contract, and writes nothing.
 
     Attributes:
-        seconds: what `remaining` answers.
+        seconds: the answer of `remaining`.
         events: names and facts.
-        candidate_lists: what was considered, one tuple per call.
+        candidate_lists: the candidates, one tuple per call.
         decisions: gates, verdicts and reasons.
         outcomes: planes, kinds and facts.
-        clippings: what was cut, how much is shown, how much there was.
-        notices: sentences for the person.
+        clippings: subject, shown amount and total of each cut.
+        notices: sentences for the user.
         degradations: categories.
         recoveries: how often `recovered` was called.
     """
@@ -35,7 +35,7 @@ class RecordingReport:
         self.recoveries = 0
 
     def remaining(self) -> float:
-        """Return the seconds that this report was made with, or set to since."""
+        """Return the attribute `seconds`."""
         return self.seconds
 
     def event(self, name: str, /, **facts: object) -> None:
@@ -45,11 +45,11 @@ class RecordingReport:
         self.events.append((name, _checked(facts)))
 
     def candidates(self, scored: Iterable[tuple[str, float | None]], /) -> None:
-        """Keep what was considered."""
+        """Keep the candidates."""
         self.candidate_lists.append(tuple((id_, score) for id_, score in scored))
 
     def decision(self, gate: str, verdict: str, reason: str, /) -> None:
-        """Keep what a gate decided."""
+        """Keep the decision of a gate."""
         self.decisions.append((gate, verdict, reason))
 
     def outcome(self, plane: str, kind: OutcomeKind | str, /, **facts: object) -> None:
@@ -57,11 +57,11 @@ class RecordingReport:
         self.outcomes.append((plane, OutcomeKind(kind), _checked(facts)))
 
     def clipped(self, what: str, shown: int, total: int, /) -> None:
-        """Keep what was cut."""
+        """Keep a cut."""
         self.clippings.append((what, shown, total))
 
     def notice(self, text: str, /) -> None:
-        """Keep a sentence for the person."""
+        """Keep a sentence for the user."""
         self.notices.append(text)
 
     def degraded(self, category: str, /) -> None:
@@ -69,7 +69,7 @@ class RecordingReport:
         self.degradations.append(category)
 
     def recovered(self) -> None:
-        """Count it."""
+        """Count the call."""
         self.recoveries += 1
 
 

@@ -1,4 +1,4 @@
-"""Waiting for something to become true, without polling."""
+"""Waiting for a condition, without polling."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from functools import partial
 
 
 class Signal:
-    """Wakes whoever waits for a condition: on any event loop, from any thread.
+    """Wakes the tasks that wait for a condition, on any event loop, from any thread.
 
     The host under test may run its hooks on a loop of its own, while the test waits on another one.
     """
@@ -15,12 +15,12 @@ class Signal:
         self._wakers: list[Callable[[], object]] = []
 
     def notify(self) -> None:
-        """Let everyone who waits look at their condition again."""
+        """Make every waiting task check its condition again."""
         for wake in tuple(self._wakers):
             wake()
 
     async def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Return as soon as `condition` is true; it is looked at now and after each `notify`."""
+        """Return as soon as `condition` is true; it is checked now and after each `notify`."""
         changed = asyncio.Event()
         wake = partial(asyncio.get_running_loop().call_soon_threadsafe, changed.set)
         self._wakers.append(wake)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import apsw
 
 BUSY_SECONDS = 5.0
-"""How long a statement waits for the locks of other processes, unless told otherwise."""
+"""How long a statement waits for the locks of other processes by default."""
 
 Inode = tuple[int, int]
 NO_INODE = (0, 0)
@@ -37,7 +37,7 @@ def make_durable(connection: "apsw.Connection", *, secure_delete: bool = False) 
 
     Args:
         connection: a connection that may write.
-        secure_delete: overwrite what is deleted.
+        secure_delete: overwrite deleted content.
     """
     _use_log(connection)
     connection.pragma("synchronous", "FULL")
@@ -60,7 +60,7 @@ def immediate(connection: "apsw.Connection") -> Iterator[None]:
 
 
 def inode_of(path: Path) -> Inode:
-    """Return what tells a file from another one of the same name; `NO_INODE` where there is none."""
+    """Return the identity of a file, which differs for another file of the same name; `NO_INODE` without a file."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         found = path.stat()
         return found.st_dev, found.st_ino
@@ -68,7 +68,7 @@ def inode_of(path: Path) -> Inode:
 
 
 def integrity_problems(connection: "apsw.Connection") -> list[str]:
-    """Return what SQLite finds wrong with the file; an empty list when it is sound."""
+    """Return the faults that SQLite finds in the file; an empty list when it is sound."""
     found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
     return [problem for problem in found if problem != "ok"]
 

@@ -31,12 +31,12 @@ class Database:
         """Open a database for writing; make it, or migrate it, where that is needed.
 
         Raises:
-            DatabaseError: it cannot be opened or is not ours. It is never replaced by a new one.
+            DatabaseError: it cannot be opened, or is a symbolic link. It is never replaced by a new one.
         """
         with translated():
             sweep(path)
             if path.is_symlink():
-                raise DatabaseError("not_ours")  # our writes would go to the file that it names
+                raise DatabaseError("not_ours")  # writes would go to the file that the link names
             # Made here, so that it is private from its first moment; SQLite gives -wal and -shm its mode.
             if not path.exists():
                 create_once(path, b"")

@@ -1,4 +1,4 @@
-"""What SQLite and the file system raise, as one error with a category in one word."""
+"""Errors of SQLite and the file system, as one error with a category in one word."""
 
 import contextlib
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _CATEGORIES = {
 
 
 class DatabaseError(Exception):
-    """The database cannot do what it was asked.
+    """An operation of the database failed.
 
     Attributes:
         category: why, in one word that may be shown anywhere.
@@ -62,7 +62,7 @@ def category_of(error: Exception) -> str:
 
 @contextlib.contextmanager
 def translated() -> Iterator[None]:
-    """Turn what the database or the file system raises in a block into `DatabaseError`."""
+    """Turn errors of the database or the file system in a block into `DatabaseError`."""
     try:
         yield
     except faults() as error:

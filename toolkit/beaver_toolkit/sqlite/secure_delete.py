@@ -1,6 +1,6 @@
 """Clears the gaps of database pages, where SQLite leaves copies of deleted content.
 
-The pragma `secure_delete` overwrites what is deleted, but not the copies between the cells of a page that are left when
+The pragma `secure_delete` overwrites deleted content, but not the copies between the cells of a page that are left when
 SQLite moves cells to another page. Each page is therefore cleared of them on its way from the log into the database.
 SQLite never reads that part of a page: the file format leaves it undefined.
 """
@@ -38,7 +38,7 @@ class ClearingFiles(apsw.VFS):
         super().__init__(self.name, "")
 
     def xFullPathname(self, name: str) -> str:  # noqa: N802 - SQLite's name
-        """Return the path without links: that of the system tells of them in a way that is taken for a failure."""
+        """Return the path without links, because the system's method reports links in a way that reads as a failure."""
         return os.path.realpath(name)
 
     def xOpen(  # noqa: N802 - SQLite's name

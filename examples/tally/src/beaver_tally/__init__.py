@@ -1,4 +1,4 @@
-"""An example plugin: counts the turns of a session and recalls what was asked before.
+"""An example plugin: counts the turns of a session and recalls its earlier prompts.
 
 It imports the contract and nothing of the host. The entry point `tally` names `Tally`, its zero-argument factory.
 """

@@ -1,4 +1,4 @@
-"""What the plugin remembers: pure, bounded, and gone with the process."""
+"""The plugin's memory of prompts: pure, bounded, and lost with the process."""
 
 from collections import OrderedDict, deque
 from datetime import datetime
@@ -8,10 +8,10 @@ import attrs
 from beaver_hostspecs import Trust
 
 MOST_PROMPTS = 100
-"""Prompts kept per session; the oldest make room."""
+"""Prompts kept per session; the oldest are dropped."""
 
 MOST_SESSIONS = 1_000
-"""Sessions kept; those that were idle longest make room."""
+"""Sessions kept; those that were idle longest are dropped."""
 
 
 @attrs.frozen(kw_only=True)
@@ -20,9 +20,9 @@ class Prompt:
 
     Attributes:
         number: the number of its turn in the session, from 1.
-        text: what the user said.
-        when: when it was said.
-        trust: how far the user was trusted who said it.
+        text: the prompt.
+        when: the time of the prompt.
+        trust: the trust of the turn.
     """
 
     number: int
@@ -70,7 +70,7 @@ class Ledger:
         return True
 
     def forget(self, session: str, trust: Trust) -> int:
-        """Forget what a user of this trust may see of a session; return how many prompts that were."""
+        """Forget what a user of this trust may see of a session; return the number of forgotten prompts."""
         page = self._pages.pop(session, _Page())
         kept = [each for each in page.prompts if not trust.reaches(each.trust)]
         if kept:

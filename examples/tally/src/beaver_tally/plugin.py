@@ -22,7 +22,7 @@ from beaver_tally.ledger import Ledger
 from beaver_tally.settings import TallySettings
 
 PLANE = "prompts"
-"""What the outcomes of this plugin are about."""
+"""The plane of the outcomes of this plugin."""
 
 RULE = (
     "The plugin `tally` recalls what the user asked earlier in this session. Its tool `tally_turns` counts the turns."
@@ -38,7 +38,7 @@ class Tally:
 
     @hookimpl
     def describe(self) -> PluginInfo:
-        """Say who this is. All of its work is in memory, so it asks for little time."""
+        """Describe the plugin. All of its work is in memory, so it declares short deadlines."""
         return PluginInfo(
             version="0.1.0",
             contract="1.0",
@@ -83,7 +83,7 @@ class Tally:
 
     @hookimpl
     async def after_prompt(self, turn: Turn, answer: Answer, report: Report) -> None:
-        """Count the turn, and keep its prompt unless it repeats what memory has just recalled."""
+        """Count the turn, and keep its prompt unless it repeats recalled text."""
         number = self._ledger.count(turn.session)
         if turn.was_injected(turn.prompt):
             report.decision("write", "refused", "the prompt repeats a recalled text")

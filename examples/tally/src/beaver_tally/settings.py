@@ -1,4 +1,4 @@
-"""What the section `plugins.tally` of the configuration may hold."""
+"""The settings in the section `plugins.tally` of the configuration."""
 
 import attrs
 

@@ -1,4 +1,4 @@
-"""The suite for hosts: every shape a turn can take, and every way in which it can go wrong."""
+"""The suite for hosts: turns of every shape, and every way in which a turn can fail."""
 
 from beaver_hostspecs.conformance.hosts import ending, faults, placing, turns
 

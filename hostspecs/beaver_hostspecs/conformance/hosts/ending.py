@@ -1,4 +1,4 @@
-"""Turns that are not answered: nothing is learned from them, and plugins are told that they ended."""
+"""Turns without an answer: plugins learn nothing from them, and get `on_turn_dropped`."""
 
 import asyncio
 from contextlib import suppress
@@ -11,7 +11,7 @@ from beaver_hostspecs.conformance.probes import Probe
 from beaver_hostspecs.turns import DropReason
 
 SOON = 10.0
-"""Seconds within which a cancelled turn is to be over."""
+"""Seconds within which a cancelled turn must end."""
 
 LONG = "One piece after the other, so that there is something to break off. " * 20
 
@@ -58,7 +58,7 @@ async def _cancelled(harness: HostHarness) -> None:
     task = asyncio.create_task(harness.run(Ask(prompt=PROMPT, steps=(Hang(),))))
     await _until_asked(harness, task)
     task.cancel()
-    # Not awaited: a host that goes on would wait for the case's own end, and take it for the one that it passed over.
+    # Not awaited: a host that ignores the cancellation would wait for the case's own, and take that for the first one.
     await asyncio.wait([task], timeout=SOON)
     demand(task.done(), f"the turn goes on {SOON:g} seconds after it was cancelled")
     demand(task.cancelled(), "the cancellation of the caller was swallowed")
@@ -88,9 +88,9 @@ async def _until_asked(harness: HostHarness, task: "asyncio.Task[str]") -> None:
 
 
 async def _goes_on(harness: HostHarness, probe: Probe, turns: int = 1) -> tuple[DropReason, ...]:
-    """Demand what is demanded after turns that were not answered: nothing learned, and the next one works.
+    """Demand that turns without an answer teach nothing, and that the next turn works.
 
-    Return why they were dropped, as far as plugins were told before the next one.
+    Return why they were dropped, as far as the host reported it before the next turn.
     """
     await harness.settle()
     same((), probe.answers, "what was learned of a turn without an answer")

@@ -1,4 +1,4 @@
-"""Plugins that fail: the user's answer is the same as without memory, and the failure is seen."""
+"""Plugins that fail: the user's answer is the same as without memory, and the host reports the failure."""
 
 from collections.abc import Awaitable, Callable
 from itertools import cycle
@@ -50,7 +50,7 @@ async def _without_memory(harness: HostHarness, way: Way) -> str:
 
 
 async def _costs_nothing(harness: HostHarness, faulty: FaultPlugin, ask: Ask, plain: str) -> bool:
-    """Demand that a fault costs nothing but the plugin's own; return whether the host's health names it."""
+    """Demand that a fault affects only its plugin; return whether the host's health names the plugin."""
     probe, fault, hook = Probe(), faulty.fault, faulty.hook
     await harness.open({"probe": probe, "faulty": faulty})
     try:
@@ -59,7 +59,7 @@ async def _costs_nothing(harness: HostHarness, faulty: FaultPlugin, ask: Ask, pl
         demand(recalled(harness.calls[-1]), f"the other plugin's references are lost {where}")
         await harness.settle()
         same([ANSWER], [each.text for each in probe.answers], f"what the other plugin learned {where}")
-        # What a hook answers that is to answer nothing, and what is too much to show, may pass without a word.
+        # The answer of a hook without one, and a contribution too large to show, may pass without a report.
         counts = fault is not Fault.HUGE and (hook == "before_prompt" or "garbage" not in fault)
         return not (counts and faulty.calls_of(hook)) or "faulty" in await harness.unwell()
     finally:
@@ -81,7 +81,7 @@ async def _fail_closed(harness: HostHarness) -> None:
 
 
 def _is_clear(error: BaseException | None) -> bool:
-    """Whether the plugin's error is this one, or what it was raised from."""
+    """Whether this is the error of the plugin, or was raised from it."""
     while error is not None:
         if isinstance(error, FaultError) or FaultError.__name__ in str(error):
             return True

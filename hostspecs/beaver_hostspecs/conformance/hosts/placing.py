@@ -1,4 +1,4 @@
-"""Where memory stands in what the model gets, and that it stays nowhere else."""
+"""The place of memory in the model's request, and its absence everywhere else."""
 
 import re
 

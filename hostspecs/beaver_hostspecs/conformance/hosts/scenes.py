@@ -1,4 +1,4 @@
-"""What the cases share: a host with a probe in it, and what to demand again and again."""
+"""Helpers of the cases: a host with a probe in it, and common demands."""
 
 from collections.abc import Mapping
 
@@ -46,25 +46,25 @@ def same(expected: object, actual: object, what: str) -> None:
 
 
 def demand(met: object, sentence: str) -> None:
-    """Demand that something is so."""
+    """Demand that a condition is met."""
     if not met:
         raise AssertionError(sentence)
 
 
 def recalled(call: ModelCall) -> tuple[str, ...]:
-    """Return the messages of a model call that hold something the probe recalled."""
+    """Return the messages of a model call that hold a text of the probe."""
     return tuple(message.text for message in call.messages if RECALLED in message.text)
 
 
 def apart(harness: HostHarness) -> None:
-    """Demand that nothing recalled stood in a system prompt, at any step."""
+    """Demand that no step's system prompt holds a recalled text."""
     demand(not any(RECALLED in call.system for call in harness.calls), "recalled text stands in the system prompt")
 
 
 async def fails(harness: HostHarness, ask: Ask) -> BaseException:
-    """Run a prompt that must not be answered; return what came out."""
+    """Run a prompt that must not be answered; return the error."""
     try:
         answer = await harness.run(ask)
-    except Exception as error:  # noqa: BLE001 - what a framework raises is its own affair
+    except Exception as error:  # noqa: BLE001 - the framework chooses the type
         return error
     raise AssertionError(f"the turn was to fail, and it answered {answer!r}")

@@ -1,4 +1,4 @@
-"""Turns that are answered: each is told of once, completely and in order."""
+"""Turns with an answer: the host reports each once, completely and in order."""
 
 import asyncio
 

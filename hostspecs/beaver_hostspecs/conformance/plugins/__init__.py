@@ -1,4 +1,4 @@
-"""The suite for plugins: every shape a turn can take, and everything that a plugin must not do."""
+"""The suite for plugins: turns of every shape, and everything that a plugin must not do."""
 
 from beaver_hostspecs.conformance.plugins import (
     describing,

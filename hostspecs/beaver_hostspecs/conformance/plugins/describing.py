@@ -1,4 +1,4 @@
-"""What a plugin is: its hooks, its description, and what it offers. The same in every instance, at any time."""
+"""Cases about the hooks, the description and the offers of a plugin: the same in every instance, at any time."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Drives one plugin by the contract: its life and its turns, each call in a task of its own behind its own deadline."""
+"""Drives one plugin by the contract: its life and its turns, each call in its own task with its own deadline."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterable
@@ -28,7 +28,7 @@ BOUNDARY = "conformance-boundary-1"
 
 @attrs.frozen(kw_only=True)
 class Ended(Exception):
-    """What a call of the plugin raised."""
+    """A call of the plugin raised."""
 
     what: str
     error: BaseException
@@ -39,9 +39,9 @@ class Driven:
 
     Attributes:
         plugin: the plugin.
-        info: what it says of itself.
-        tools: what it offers to the model.
-        commands: what it offers to the user.
+        info: its description.
+        tools: its tools for the model.
+        commands: its commands for the user.
         said: every contribution so far.
         reports: the report of every call so far.
         folder: its state folder.
@@ -60,7 +60,7 @@ class Driven:
         self._numbers = 0
 
     def configure(self) -> None:
-        """Let the plugin say who it is, and give it its settings."""
+        """Call `describe` and `configure`."""
         if "describe" in self._hooks:
             self.info = _a(PluginInfo, self.plain("describe"), "describe")
         setup = Setup(settings=self._settings, state_folder=self.folder, report=self.report())
@@ -83,7 +83,7 @@ class Driven:
         return self.reports[-1]
 
     def turn_of(self, prompt: str, **fields: object) -> Turn:
-        """Return a turn with an id of its own; its user is trusted with all that the plugin does."""
+        """Return a turn with an id of its own; its user has full trust."""
         self._numbers += 1
         return make_turn(**{"id": f"turn-{self._numbers}", "prompt": prompt, "trust": Trust.FULL, **fields})
 
@@ -95,7 +95,7 @@ class Driven:
         try:
             return method(**{name: given[name] for name in wanted_by(hook, method)})
         except BaseException as error:
-            # A bare `SystemExit` would end the examination.
+            # An uncaught `SystemExit` would end the examination.
             raise AssertionError(f"`{hook}` raised {type(error).__name__}: {error}") from error
 
     def coroutine(self, hook: str, **given: object) -> Coroutine[Any, Any, object] | None:
@@ -112,16 +112,16 @@ class Driven:
         return DEFAULT_SECONDS if seconds is None else seconds
 
     async def call(self, hook: str, **given: object) -> object:
-        """Call a coroutine hook behind its deadline.
+        """Call a coroutine hook within its deadline.
 
         Raises:
-            AssertionError: it raised, was cancelled by nobody, or took too long.
+            AssertionError: it raised, ended as cancelled without a cancellation, or took too long.
         """
         running = self.coroutine(hook, **given)
         return None if running is None else await within(self.deadline(hook), running, f"`{hook}`")
 
     def files(self) -> dict[str, bytes]:
-        """Return what is in its state folder, by the path in it."""
+        """Return the files in its state folder, by their relative paths."""
         found = [path for path in self.folder.rglob("*") if path.is_file()]
         return {str(path.relative_to(self.folder)): path.read_bytes() for path in found}
 
@@ -139,7 +139,7 @@ class Driven:
         return contribution
 
     async def result(self, turn: Turn, result: ToolResult, report: RecordingReport | None = None) -> None:
-        """Tell of a tool call."""
+        """Report a tool call."""
         report = report or self.report(self.deadline("on_tool_result"))
         _nothing("on_tool_result", await self.call("on_tool_result", turn=turn, result=result, report=report))
 
@@ -157,7 +157,7 @@ class Driven:
     async def run(
         self, prompt: str, *, answer: str = "Yes.", results: Iterable[ToolResult] = (), **fields: object
     ) -> Contribution | None:
-        """Run one turn to its answer; return what the plugin contributed."""
+        """Run one turn to its answer; return the contribution."""
         turn = self.turn_of(prompt, **fields)
         contribution = await self.before(turn)
         for result in results:
@@ -166,7 +166,7 @@ class Driven:
         return contribution
 
     async def ask(self, prompt: str, **fields: object) -> Contribution | None:
-        """Return what the plugin contributes to a turn that is dropped then, so that it learns nothing of it."""
+        """Return the contribution to a turn that is dropped afterwards, so that the plugin learns nothing from it."""
         turn = self.turn_of(prompt, **fields)
         contribution = await self.before(turn)
         await self.drop(turn, DropReason.CANCELLED)
@@ -175,7 +175,7 @@ class Driven:
 
 @asynccontextmanager
 async def made(harness: PluginHarness) -> AsyncIterator[Driven]:
-    """Give a new plugin that is configured and not started; nobody stops it."""
+    """Yield a new plugin that is configured and not started; do not stop it."""
     with TemporaryDirectory(prefix="beaver-conformance-", ignore_cleanup_errors=True) as folder:
         driven = Driven(harness.make(), harness.settings, Path(folder))
         driven.configure()
@@ -184,13 +184,13 @@ async def made(harness: PluginHarness) -> AsyncIterator[Driven]:
 
 @asynccontextmanager
 async def started(harness: PluginHarness) -> AsyncIterator[Driven]:
-    """Give a new plugin that is started; it is stopped at the end."""
+    """Yield a new plugin that is started; stop it at the end."""
     async with made(harness) as driven:
         await driven.start()
         try:
             yield driven
         except BaseException:
-            # What went wrong before is what the verdict is about.
+            # The verdict is about the first failure.
             with suppress(AssertionError):
                 await driven.stop()
             raise
@@ -230,7 +230,7 @@ async def outcome(seconds: float, awaitable: Awaitable[T], what: str) -> T:
 
 
 async def contained(awaitable: Awaitable[T], what: str) -> T:
-    """Await it; whatever it raises but cancellation comes out as `Ended`: a bare `SystemExit` would end the loop."""
+    """Await it; raise any error but cancellation as `Ended`, because an uncaught `SystemExit` would end the loop."""
     try:
         return await awaitable
     except asyncio.CancelledError:
@@ -240,7 +240,7 @@ async def contained(awaitable: Awaitable[T], what: str) -> T:
 
 
 def texts_of(contribution: Contribution | None) -> list[str]:
-    """Return what a contribution would show to the model."""
+    """Return the texts of a contribution that the model would see."""
     if contribution is None:
         return []
     hints = [hint.guidance for hint in contribution.hints]

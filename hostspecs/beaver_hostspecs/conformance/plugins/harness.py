@@ -1,4 +1,4 @@
-"""What a plugin brings to be examined: how it is made, and what it says of itself."""
+"""The harness of a plugin: its factory and its card."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -22,14 +22,14 @@ def _notes_about_fields(card: "PluginCard", attribute: "attrs.Attribute[Any]", n
 
 @attrs.frozen(kw_only=True)
 class PluginCard:
-    """What one plugin does. A field that is `False` excuses cases of the suite.
+    """The abilities of one plugin. A field that is `False` excuses cases of the suite.
 
     Attributes:
         plugin: the plugin's name.
-        recalls: it contributes something once a turn of the suite is over.
-        learns: it keeps what is said in turns, and recalls it in a later turn of the session.
-        refuses_injected: it asks `turn.was_injected` and does not learn what the host injected.
-        isolated: two of it, with state folders of their own, share nothing.
+        recalls: it contributes to turns that follow the first one of the suite.
+        learns: it keeps the texts of turns, and recalls them in a later turn of the session.
+        refuses_injected: it asks `turn.was_injected` and does not learn texts that the host injected.
+        isolated: two instances with state folders of their own share nothing.
         restarts: it can be started again after it was stopped.
         holds_secret: its settings hold a credential.
         offers_tools: it offers tools to the model.
@@ -49,7 +49,7 @@ class PluginCard:
     notes: Mapping[str, str] = field(default=freeze({}), converter=freeze, validator=_notes_about_fields)
 
     def can(self, flag: str) -> bool:
-        """Whether the plugin does it.
+        """Whether the plugin has an ability.
 
         Raises:
             AttributeError: the card has no such field.
@@ -67,9 +67,9 @@ class PluginHarness(Protocol):
     The suite makes a fresh harness for each case, opens it, makes one or more plugins, and closes it.
 
     Attributes:
-        card: what the plugin says that it does.
+        card: the abilities that the plugin declares.
         settings: an instance of the settings class that `describe` names, or `None`. Read after `open`.
-        secret: the credential in the settings, a canary say: `make_canary().secret`. `None` where there is none.
+        secret: the credential in the settings, for example `make_canary().secret`, or `None`.
     """
 
     card: PluginCard
@@ -77,7 +77,7 @@ class PluginHarness(Protocol):
     secret: Secret | None = None
 
     async def open(self) -> None:
-        """Start what the plugin needs, a server on the loopback interface say."""
+        """Start the services that the plugin needs, for example a server on the loopback interface."""
 
     def make(self) -> object:
         """Return a new plugin, as its entry point would."""
@@ -88,7 +88,7 @@ class PluginHarness(Protocol):
         return fact
 
     async def trouble(self) -> None:
-        """Let what the plugin depends on fail from now on, as loudly as it can."""
+        """Make the services that the plugin depends on fail from now on, as severely as they can."""
 
     async def close(self) -> None:
-        """Close what `open` started. Called once at the end, also after a failure, and where nothing was opened."""
+        """Close the services that `open` started. Called once at the end, also after a failure, or without `open`."""

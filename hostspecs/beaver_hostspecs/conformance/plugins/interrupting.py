@@ -1,4 +1,4 @@
-"""Steps through a call from one await to the next: to interrupt it exactly there, or to see how long a step takes."""
+"""Steps through a call from one await to the next, to interrupt it there or to measure each step."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from typing import Any
 from beaver_hostspecs.conformance.plugins.driving import Ended, contained
 
 PROMPT = 2.0
-"""Seconds within which a cancelled call is to be over."""
+"""Seconds within which a cancelled call must end."""
 
 
 class Stepped:
@@ -17,10 +17,10 @@ class Stepped:
 
     Args:
         running: the call; it has not begun.
-        suspended: called each time that it is about to wait, with how often that was.
+        suspended: called each time that it is about to wait, with the count so far.
 
     Attributes:
-        longest: the seconds of its longest step: for so long it held the event loop.
+        longest: the seconds of its longest step, during which it held the event loop.
     """
 
     def __init__(self, running: Coroutine[Any, Any, object], suspended: Callable[[int], object] = bool) -> None:
@@ -42,7 +42,7 @@ class Stepped:
             self._suspended(times)
             try:
                 resume = partial(self._running.send, (yield waited_for))
-            except BaseException as error:  # noqa: BLE001 - it is handed on to the coroutine
+            except BaseException as error:  # noqa: BLE001 - passed on to the coroutine
                 resume = partial(self._running.throw, error)
 
 
@@ -57,7 +57,7 @@ async def interrupt(running: Coroutine[Any, Any, object], at: int, what: str, *,
     def cancel(times: int) -> None:
         if times == at:
             reached.set()
-            # From within the task: what it is about to wait for is cancelled, as it would be from outside.
+            # From within the task: this cancels the awaited call, as a cancellation from outside does.
             task.cancel()
 
     task = asyncio.ensure_future(contained(Stepped(running, cancel), what))

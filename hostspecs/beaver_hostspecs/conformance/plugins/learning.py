@@ -1,4 +1,4 @@
-"""What a plugin keeps of what is said, and what it must not keep."""
+"""Cases about the texts that a plugin keeps, and those that it must not keep."""
 
 from collections.abc import Callable
 

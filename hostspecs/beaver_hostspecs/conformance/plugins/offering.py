@@ -1,4 +1,4 @@
-"""What it offers beside its hooks: tools for models that send anything, commands for people who type anything."""
+"""Cases about tools and commands: a model may send any arguments, a user may type any words."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from beaver_hostspecs.plugins import Caller, Command, CommandContext, Tool
 from beaver_hostspecs.turns import Trust
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What every provider takes as the name of a tool."""
+"""The names of tools that every provider accepts."""
 
 GARBAGE: tuple[Any, ...] = (None, "", "x" * 100_000, "\ud800 \x00", -1, 10**30, float("nan"), True, [], [[None]], {})
 WORDS: tuple[tuple[str, ...], ...] = (
@@ -30,11 +30,11 @@ WORDS: tuple[tuple[str, ...], ...] = (
 
 
 CALLERS = (CommandContext(), CommandContext(session="session-1", user="user-1", trust=Trust.FULL))
-"""A stranger, and a user whom the plugin's owner trusts with everything."""
+"""A caller with the least trust, and one with full trust."""
 
 
 def tool_tries(driven: Driven) -> Iterator[tuple[str, Awaitable[object]]]:
-    """Yield calls of every tool by those it allows, with arguments of any shape; each begins when it is awaited."""
+    """Yield calls of every tool by the callers that it allows, with any arguments; each begins when it is awaited."""
     for tool in driven.tools:
         for number, (arguments, caller) in enumerate(product(_arguments(tool), CALLERS)):
             turn = driven.turn_of(QUESTION, user=caller.user, trust=caller.trust)
@@ -44,7 +44,7 @@ def tool_tries(driven: Driven) -> Iterator[tuple[str, Awaitable[object]]]:
 
 
 def command_tries(driven: Driven) -> Iterator[tuple[str, Awaitable[object]]]:
-    """Yield calls of every command by those it allows, with words of any kind; each begins when it is awaited."""
+    """Yield calls of every command by the callers that it allows, with any words; each begins when it is awaited."""
     for command in driven.commands:
         for number, (words, caller) in enumerate(product(WORDS, CALLERS)):
             if _allows(command, caller):
@@ -52,11 +52,11 @@ def command_tries(driven: Driven) -> Iterator[tuple[str, Awaitable[object]]]:
 
 
 def _allows(offer: Tool | Command, caller: Caller) -> bool:
-    """Whether a caller may use a tool or a command: a host runs it for no other one."""
+    """Whether a caller may use a tool or a command; a host runs it for allowed callers only."""
     try:
         answer = offer.allows(caller)
     except BaseException as error:
-        # A bare `SystemExit` would end the examination.
+        # An uncaught `SystemExit` would end the examination.
         raise AssertionError(f"`allows` of `{offer.name}` raised {type(error).__name__}: {error}") from error
     demand(isinstance(answer, bool), f"`allows` of `{offer.name}` answered {type(answer).__name__}, not bool")
     return answer
@@ -116,7 +116,7 @@ async def _commands(harness: PluginHarness) -> None:
 
 
 async def _answers_or_raises(what: str, call: Awaitable[object]) -> object:
-    """Return what it answers, or the text of what it raises."""
+    """Return the answer of a call, or the text of its error."""
     try:
         return await outcome(DEFAULT_SECONDS, call, what)
     except Ended as ended:

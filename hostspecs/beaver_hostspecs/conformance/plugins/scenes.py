@@ -1,4 +1,4 @@
-"""What the cases share: facts to learn, questions, and what to demand again and again."""
+"""Helpers of the cases: facts to learn, questions, and common demands."""
 
 from collections.abc import Iterable
 
@@ -9,11 +9,11 @@ from beaver_hostspecs.contributions import Contribution
 
 QUESTION = "What do we know about the heron at the weir, and when does it come?"
 MOST_POINTS = 12
-"""At how many of its awaits a call is interrupted at most."""
+"""The most awaits at which a call is interrupted."""
 
 
 def fact(marker: str) -> str:
-    """Return a sentence to learn, which nothing else says."""
+    """Return a unique sentence to learn."""
     return f"The heron at the weir comes on Thursday at dawn, and the keeper calls it {marker}."
 
 
@@ -25,7 +25,7 @@ def need(harness: PluginHarness, *flags: str) -> None:
 
 
 def demand(met: object, sentence: str) -> None:
-    """Demand that something is so."""
+    """Demand that a condition is met."""
     if not met:
         raise AssertionError(sentence)
 

@@ -1,4 +1,4 @@
-"""No credential gets out: not in what the plugin says, not in what it reports, not in what it writes."""
+"""No credential gets out, in an answer, a report or a file of the plugin."""
 
 import contextlib
 import io
@@ -21,13 +21,13 @@ from beaver_hostspecs.testing import RecordingReport, traces
 
 @attrs.define(kw_only=True)
 class _Heard:
-    """What a plugin let out while it lived.
+    """All outputs of a plugin during its life.
 
     Attributes:
-        answers: what tools and commands answered.
+        answers: the answers of tools and commands.
         errors: every error that came out, with its chain.
         log: every line that was logged or printed.
-        files: what was in its state folder at the end.
+        files: the content of its state folder at the end.
         driven: the plugin.
     """
 
@@ -63,7 +63,7 @@ async def _writes(harness: PluginHarness) -> None:
 
 
 async def _life(harness: PluginHarness) -> _Heard:
-    """Let a plugin live through good and bad times, and keep all that it lets out."""
+    """Run a plugin with and without trouble, and keep all of its outputs."""
     need(harness, "holds_secret")
     await harness.open()
     with _listening() as log:
@@ -94,7 +94,7 @@ async def _good_times(harness: PluginHarness, heard: _Heard) -> None:
 
 
 async def _try(heard: _Heard, call: Awaitable[object]) -> None:
-    """Keep the answer, or the error: whether it may fail is another case's affair."""
+    """Keep the answer or the error; other cases judge whether the call may fail."""
     try:
         answer = await call
     except Ended as ended:
@@ -117,7 +117,7 @@ class _Keeping(logging.Handler):
 
 @contextlib.contextmanager
 def _listening() -> Iterator[list[str]]:
-    """Keep what is logged at any level, and what is printed."""
+    """Yield the lines that are logged at any level or printed."""
     lines: list[str] = []
     root, handler, printed = logging.getLogger(), _Keeping(lines), io.StringIO()
     level = root.level

@@ -1,4 +1,4 @@
-"""The end of a plugin: nothing of it is left."""
+"""The end of a plugin: no task, thread, file or socket of it is left."""
 
 import asyncio
 import gc
@@ -19,7 +19,7 @@ from beaver_hostspecs.turns import DropReason
 
 DESCRIPTORS = ("/proc/self/fd", "/dev/fd")
 OF_THE_LOOP = "asyncio_"
-"""Threads of this name belong to the event loop, which keeps them for everybody."""
+"""Threads of this name belong to the event loop, which shares them."""
 
 _LOOK_AGAIN = 0.02
 
@@ -73,7 +73,7 @@ async def _again(harness: PluginHarness) -> None:
 
 
 async def _stop_within(driven: Driven, hook: str) -> None:
-    """Stop the plugin while a hook waits; what becomes of the hook is its own affair, if it ends."""
+    """Stop the plugin while a hook waits; the hook may end in any way, but must end."""
     rest = {"result": RESULTS[0], "answer": make_answer(), "reason": DropReason.FAILED}
     running = driven.coroutine(hook, turn=driven.turn_of(QUESTION), report=driven.report(), **rest)
     task = None if running is None else asyncio.ensure_future(contained(running, hook))
@@ -84,7 +84,7 @@ async def _stop_within(driven: Driven, hook: str) -> None:
         await asyncio.wait([task], timeout=PROMPT)
         demand(task.done(), f"`{hook}` is not over {PROMPT:g} seconds after it was cancelled and the plugin stopped")
         if not task.cancelled():
-            task.exception()  # Looked at: asyncio would complain of it otherwise.
+            task.exception()  # Retrieved, or asyncio would log it.
 
 
 @asynccontextmanager
@@ -113,7 +113,7 @@ def _name(coroutine: object) -> str:
 
 
 def _descriptors() -> set[str]:
-    """Return the open files and sockets, where the system tells."""
+    """Return the open files and sockets, where the system lists them."""
     folder = next((each for each in map(Path, DESCRIPTORS) if each.is_dir()), None)
     if folder is None:
         return set()

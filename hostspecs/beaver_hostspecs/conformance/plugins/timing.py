@@ -1,4 +1,4 @@
-"""Deadlines and cancellation: the plugin ends when it is told to, and works for the next turn."""
+"""Deadlines and cancellation: the plugin ends when its call is cancelled, and works for the next turn."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any

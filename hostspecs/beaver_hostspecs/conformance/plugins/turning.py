@@ -1,4 +1,4 @@
-"""Turns of every shape: the plugin keeps the contract in all of them, and is there for the next one."""
+"""Turns of every shape: the plugin keeps the contract in all of them, and works for the next one."""
 
 import asyncio
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ STRANGE = (
     "%s {0} {} \\ ' \" ; -- <b> ${x} ../../etc",
     "\U0001f9a9 e\u0301\u200d\u200d " * 500,
 )
-"""Prompts, answers and outputs that somebody will send one day."""
+"""Unusual prompts, answers and outputs that users and tools will send."""
 
 RESULTS = (
     make_tool_result(),
@@ -139,7 +139,7 @@ async def _loose_ends(harness: PluginHarness) -> None:
 
 
 async def _late(driven: Driven) -> None:
-    """Tell of a tool, and of the end, once more after the end."""
+    """Report a tool call and the end once more after the end."""
     turn = driven.turn_of(QUESTION)
     await driven.before(turn)
     await driven.drop(turn, DropReason.ABANDONED)
@@ -148,7 +148,7 @@ async def _late(driven: Driven) -> None:
 
 
 async def _works(driven: Driven, sessions: Sequence[str] = ("session-1", "session-9")) -> None:
-    """Demand that the next turn is as if nothing had been."""
+    """Demand that the next turn works as in a fresh plugin."""
     for session in sessions:
         await driven.run(QUESTION, session=session)
 

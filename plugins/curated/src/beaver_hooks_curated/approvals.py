@@ -26,11 +26,11 @@ class Staged:
     """One write that waits.
 
     Attributes:
-        id: what the user names it by.
-        operations: what it does; each `old_text` is the exact entry that was meant when it was staged.
+        id: the name by which the user approves or rejects it.
+        operations: its steps; each `old_text` is the exact entry that it matched when it was staged.
         evicted: the entries that may make room for it, and no others.
-        echoes: the content repeats what was recalled for the turn that asked for it.
-        batch: the operations came as a list, which may not leave nothing.
+        echoes: the content repeats references recalled for the turn of the call.
+        batch: the operations came as a list, which must leave an entry.
     """
 
     id: str = field(factory=lambda: secrets.token_hex(3))
@@ -50,11 +50,11 @@ class Queue:
         self._trust = trust
 
     def all(self) -> tuple[Staged, ...]:
-        """Return what waits, the oldest first.
+        """Return the staged writes, the oldest first.
 
         Raises:
-            MemoryUnconfirmed: the file may not be believed: it could wait for an approval that its author wants.
-            MemoryUnreadable: the file is there and holds something else.
+            MemoryUnconfirmed: the file may not be believed: a repository could bring writes that its author wants.
+            MemoryUnreadable: the file exists and does not hold staged writes.
         """
         text = files.read(self._path, self._trust, largest=files.LARGEST_OF_OURS).text
         try:
@@ -65,7 +65,7 @@ class Queue:
             ) from None
 
     def put(self, staged: Staged) -> None:
-        """Let a write wait.
+        """Add a staged write.
 
         Raises:
             EditRefused: too many wait already.
@@ -78,7 +78,7 @@ class Queue:
         self._save((*waiting, staged))
 
     def drop(self, staged_id: str) -> None:
-        """Take a write out."""
+        """Remove a staged write."""
         self._save(tuple(each for each in self.all() if each.id != staged_id))
 
     def _save(self, waiting: tuple[Staged, ...]) -> None:

@@ -1,7 +1,7 @@
-"""Puts a new file in the place of an old one and, where the system can, keeps the old one in its hands.
+"""Replaces a file by a new one and, where the system can, keeps the old one.
 
-A plain rename destroys what somebody wrote a moment before. Linux can exchange two names in one step; then what
-was replaced can be looked at afterwards.
+A plain rename destroys an edit that the user saved a moment before. Linux can exchange two names in one step; then
+the replaced file can be read afterwards.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ Exchange = Callable[[int, bytes, int, bytes, int], int]
 
 
 def put(new: Path, place: Path) -> bool:
-    """Put `new` at `place`, atomically. `True`: what was at `place` is at `new` now; `False`: nobody knows.
+    """Put `new` at `place`, atomically. `True`: the old file is at `new` now; `False`: it is lost, if there was one.
 
     Raises:
         OSError: it could not be done.
@@ -25,7 +25,7 @@ def put(new: Path, place: Path) -> bool:
     exchange = _exchange()
     if exchange is not None and exchange(_HERE, os.fsencode(new), _HERE, os.fsencode(place), _EXCHANGE) == 0:
         return True
-    # Nothing is there yet, or this system or file system cannot exchange.
+    # The place is empty, or this system or file system cannot exchange.
     new.replace(place)
     return False
 

@@ -53,7 +53,7 @@ def edit(shell: Shell, target: str, user: str | None) -> None:
     except CuratedError as error:
         raise EditNotTaken(f"{error} {_kept(folder, chosen, content)}") from error
     except BaseException:
-        # Not ours to explain: the host, a setting, or somebody who does not want to wait any more.
+        # Not explained here: a fault of the host or of a setting, or an interrupt by the user.
         click.echo(_kept(folder, chosen, content), err=True)
         raise
     click.echo(said)
@@ -103,7 +103,7 @@ def _indented(entry: str) -> str:
 
 
 def _agreed(*, yes: bool) -> bool:
-    """Whether a person agrees, at a terminal or by `--yes`."""
+    """Whether the user agrees, at a terminal or by `--yes`."""
     if not yes and not _is_terminal():
         raise click.UsageError("Without a terminal there is no way to ask you; look at it, and repeat this with --yes.")
     return yes or click.confirm("Move it?", err=True)
@@ -114,7 +114,7 @@ def _is_terminal() -> bool:
 
 
 def _kept(folder: Path, target: Target, content: bytes) -> str:
-    """Keep what a person wrote, in the memory's folder or, where that is full or read-only, in the temporary one."""
+    """Keep the text of the user in the memory's folder or, where that is full or read-only, in the temporary one."""
     for place in (folder, Path(tempfile.gettempdir())):
         try:
             return f"Your text is kept in {aside.keep(place, target, content)}."

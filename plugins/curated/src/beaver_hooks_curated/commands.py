@@ -1,4 +1,4 @@
-"""What the user can do with curated memory: the commands under `/memory curated`, and the texts they show."""
+"""The user's commands for curated memory, under `/memory curated`, and the texts that they show."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -25,7 +25,7 @@ Run = Callable[[tuple[str, ...], CommandContext, Report], str]
 class CuratedCommands:
     """The commands. Each is a plain function that may wait for a disk; the host runs them through a thread.
 
-    What goes wrong is raised as a `CuratedError`, for the host to write down and for its front end to say.
+    A failure is raised as a `CuratedError`, for the host to record and for its front end to show.
     """
 
     def __init__(self, service: MemoryService) -> None:
@@ -57,7 +57,7 @@ class CuratedCommands:
         )
 
     def show(self, _words: tuple[str, ...], context: CommandContext, _report: Report) -> str:
-        """Show what the caller may read, entries that look like a threat among them."""
+        """Show the entries that the caller may read, including those that look like a threat."""
         return "\n\n".join(self._shown_or_why(target, context.user) for target in self._readable(context))
 
     def history(self, _words: tuple[str, ...], context: CommandContext, _report: Report) -> str:
@@ -68,8 +68,8 @@ class CuratedCommands:
         return "\n".join(_change(change) for change in reversed(changes[-_SHOWN:]))
 
     def undo(self, _words: tuple[str, ...], context: CommandContext, report: Report) -> str:
-        """Take back the last change that still stands."""
-        # Told before anything can be refused: it is written down by then.
+        """Undo the last change that still stands."""
+        # Reported before a refusal is possible: by then these edits are in the history.
         targets = self._writable(context)
         tell_outside(self._service.adopt(context.user, targets), report)
         written = self._service.undo(context.user, targets)
@@ -78,7 +78,7 @@ class CuratedCommands:
         return f"Change {undone} was undone. {written.page.target.file_name}: {written.page.usage}."
 
     def pending(self, _words: tuple[str, ...], context: CommandContext, _report: Report) -> str:
-        """Show what waits for approval."""
+        """Show the writes that wait for approval."""
         waiting = self._service.pending(context.user, self._readable(context))
         return "\n".join(_staged(each) for each in waiting) if waiting else "No write waits for approval."
 
@@ -98,7 +98,7 @@ class CuratedCommands:
         return "Rejected; nothing was written."
 
     def forget_history(self, _words: tuple[str, ...], context: CommandContext, report: Report) -> str:
-        """Drop what history and archive keep of entries that are gone."""
+        """Drop removed entries from history and archive."""
         forgotten = self._service.forget_history(context.user, self._writable(context))
         tell_outside(forgotten.outside, report)
         report.event("curated_history_forgotten", folders=forgotten.folders)
@@ -131,7 +131,7 @@ class CuratedCommands:
             return f"{target.file_name}{whose}: not shown. {error}"
 
     def _whose(self, target: Target, user: str | None) -> str:
-        """Return what tells a profile of the project from the shared one."""
+        """Return a phrase that tells a profile of the project from the shared one."""
         service = self._service
         if target is Target.MEMORY or service.folder_of(target, user) not in service.own_profiles:
             return ""
@@ -156,7 +156,7 @@ def _in_thread(run: Run) -> Callable[[tuple[str, ...], CommandContext, Report], 
 
 
 def _alone(name: str, run: Run) -> Run:
-    """Return a command that takes no words: what somebody meant by them would not be done."""
+    """Return a command that refuses words, because it would ignore what the user meant by them."""
 
     def checked(words: tuple[str, ...], context: CommandContext, report: Report) -> str:
         if words:

@@ -1,4 +1,4 @@
-"""What the service wants of the entries that the store finds: plans, as pure functions."""
+"""Plans, as pure functions: the edits that the service makes of the entries that the store finds."""
 
 from collections.abc import Sequence
 
@@ -13,12 +13,12 @@ from beaver_hooks_curated.threat_scan import clean
 
 
 def action(operations: Sequence[Operation]) -> str:
-    """Return what the history calls it."""
+    """Return the action of the operations in the history."""
     return operations[0].action if len(operations) == 1 else "batch"
 
 
 def undoable(page: Page, operations: Sequence[Operation], *, archive: bool, batch: bool | None) -> Edit:
-    """Return what the operations make of the page, or refuse to take away what undo could not bring back.
+    """Return the edit of the operations, or refuse one that undo could not revert.
 
     Raises:
         EditRefused: see `apply`; or the file is so large that the history cannot hold it.
@@ -34,7 +34,7 @@ def undoable(page: Page, operations: Sequence[Operation], *, archive: bool, batc
 
 
 def approved(page: Page, *, operations: Sequence[Operation], archive: bool, evicted: Entries, batch: bool) -> Edit:
-    """Return what was approved, or refuse to let other entries make room than those that were shown."""
+    """Return the approved edit, or refuse it where other entries would make room than those the user saw."""
     edit = undoable(page, operations, archive=archive, batch=batch)
     if not set(edit.evicted) <= set(evicted):
         raise EditRefused("The memory has changed, and other entries would have to make room now.", kind="stale")
@@ -42,7 +42,7 @@ def approved(page: Page, *, operations: Sequence[Operation], archive: bool, evic
 
 
 def pinned(edit: Edit, operations: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Return the operations with each `old_text` as the whole entry that it means now."""
+    """Return the operations with each `old_text` as the whole entry that it matches now."""
     meant = dict((*edit.replaced, *edit.removed))
     return tuple(
         attrs.evolve(operation, old_text=meant[number], exact=True) if number in meant else operation
@@ -51,13 +51,13 @@ def pinned(edit: Edit, operations: Sequence[Operation]) -> tuple[Operation, ...]
 
 
 def by_hand(page: Page, *, base: Entries, text: Entries) -> Edit:
-    """Return what a person made of `base`, put together with what is there now.
+    """Return the user's edit of `base`, merged with the entries that the file holds now.
 
     Raises:
         EditRefused: it is too long.
     """
     known = {*base, *page.entries}
-    # Cleaning may bring a dividing line to light.
+    # Cleaning may reveal a dividing line.
     cleaned = parse(join(entry if entry in known else clean(entry) for entry in text))
     merged = merge(base, page.entries, cleaned)
     if size(merged) > page.limit and size(merged) > page.size:

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 ACTIONS = ("add", "replace", "remove")
 HEADROOM = 10
-"""A tenth of the limit is freed when the oldest entries make room, so that not every addition evicts."""
+"""A tenth of the limit is freed when the oldest entries make room, so that not every addition evicts entries."""
 
 
 @attrs.frozen(kw_only=True)
@@ -34,15 +34,15 @@ class Operation:
 
 @attrs.frozen(kw_only=True)
 class Edit:
-    """What an edit comes to.
+    """The result of an edit.
 
     Attributes:
         entries: the final state.
-        replaced: what was replaced, with the number of the operation, from 1.
-        removed: what was removed, likewise.
+        replaced: replaced entries, with the number of the operation, from 1.
+        removed: removed entries, likewise.
         added: how many entries are new.
-        duplicates: how many additions were there already.
-        evicted: what made room, the oldest first.
+        duplicates: how many additions were in the file already.
+        evicted: entries that made room, the oldest first.
     """
 
     entries: Entries = field(repr=False)
@@ -54,7 +54,7 @@ class Edit:
 
 
 def prepare(operations: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Return the operations with their contents cleaned, or raise what is wrong with them by themselves.
+    """Return the operations with their contents cleaned, after the checks that need no page.
 
     Raises:
         EditRefused: something is missing, holds the delimiter, or looks like a threat.
@@ -63,17 +63,17 @@ def prepare(operations: Sequence[Operation]) -> tuple[Operation, ...]:
 
 
 def apply(page: Page, operations: Sequence[Operation], *, archive: bool = False, batch: bool | None = None) -> Edit:
-    """Return what the prepared operations make of the page. The limit is judged on the final state only.
+    """Return the result of the prepared operations on the page. Only the final state must keep the limit.
 
     Args:
-        page: what is there.
-        operations: what to do, in order.
+        page: the current entries.
+        operations: the steps, in order.
         archive: let the oldest entries make room instead of refusing.
         batch: the operations came as a list; several always do.
 
     Raises:
-        EditRefused: an operation fits nothing or too much, takes what only a person may, the result does not fit, or a
-            batch would leave nothing.
+        EditRefused: an operation matches no entry or several, changes an entry that only the user may change, the
+            result does not fit, or a batch would leave no entry.
     """
     bench = _Bench(page)
     for number, each in enumerate(operations, 1):
@@ -88,9 +88,9 @@ def apply(page: Page, operations: Sequence[Operation], *, archive: bool = False,
 
 
 def find(entries: Sequence[str], operation: Operation) -> int:
-    """Return where the one entry is that `old_text` means.
+    """Return the index of the one entry that `old_text` matches.
 
-    A whole entry comes before any part of one, and the handle of a blocked entry is as good as its text.
+    A whole entry comes before any part of one. The handle of a blocked entry counts as its text.
 
     Raises:
         EditRefused: there is none, or there are several.
@@ -143,7 +143,7 @@ class _Bench:
         )
 
     def _check_author(self, entry: str, operation: Operation) -> None:
-        """Leave alone what a person wrote beyond the limit; a hostile entry may go by its handle."""
+        """Refuse to change an entry beyond the limit, which the user wrote; a hostile one may go by its handle."""
         if len(entry) > self.limit and (operation.old_text or "").strip() != handle(entry):
             raise EditRefused(
                 f"This entry has {len(entry):,} characters, the limit is {self.limit:,}: the user wrote it, and only"
@@ -191,7 +191,7 @@ def _content(content: str | None) -> str:
             "content holds a line with only a section sign, which separates entries; add two entries instead.",
             kind="invalid",
         )
-    # On what was given: cleaning takes away what makes some threats one.
+    # On the original text: cleaning removes the signs of some threats.
     if found := scan(content or ""):
         raise EditRefused(
             f"content looks like a threat ({', '.join(found)}) and would be in every system prompt; nothing was"
@@ -202,7 +202,7 @@ def _content(content: str | None) -> str:
 
 
 def _named(number: int, total: int, operation: Operation, step: Callable[[Operation], T]) -> T:
-    """Do one step, and say in a batch which one it was that failed."""
+    """Do one step; in a batch, the error names the step that failed."""
     try:
         return step(operation)
     except EditRefused as error:
@@ -214,7 +214,7 @@ def _named(number: int, total: int, operation: Operation, step: Callable[[Operat
 
 
 def _make_room(page: Page, bench: _Bench) -> Entries:
-    """Take the oldest entries out until what is new fits, with some headroom."""
+    """Take the oldest entries out until the new ones fit, with some headroom."""
     total, count = size(bench.entries), len(bench.entries)
     too_long, too_many = total > max(page.limit, page.size), count > max(MOST_ENTRIES, len(page.entries))
     if not too_long and not too_many:
@@ -222,7 +222,7 @@ def _make_room(page: Page, bench: _Bench) -> Entries:
     goal = page.limit - page.limit // HEADROOM if too_long else total
     goal_count = MOST_ENTRIES - MOST_ENTRIES // HEADROOM if too_many else count
     evicted = []
-    # What a person wrote beyond the limit stays: it would not come back from the archive.
+    # An entry that the user wrote beyond the limit stays: it could not be restored from the archive.
     for entry in [each for each in bench.entries if each not in bench.fresh and len(each) <= page.limit]:
         if total <= goal and count <= goal_count:
             break
@@ -241,7 +241,7 @@ def _check_size(page: Page, entries: Sequence[str]) -> None:
             "remove some, then add.",
             kind="overflow",
         )
-    # A file that somebody made too long may shrink step by step.
+    # A file that the user made too long may shrink step by step.
     total = size(entries)
     if total <= page.limit or total < page.size or tuple(entries) == page.entries:
         return

@@ -1,8 +1,8 @@
-"""What is in a memory file: entries, and a line with a section sign between two of them. Pure.
+"""Entries of a memory file, with a line that holds a section sign between two of them. Pure.
 
 Entries are stripped, empty ones dropped, and of equal ones the first is kept. Every line that is a section sign and
 nothing else, blanks aside, divides; a section sign inside a line is text like any other. So no entry ever holds such
-a line, whatever a hand has made of the file, and what is joined falls apart into the same entries.
+a line, however the user edited the file, and joined entries are parsed into the same entries.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ import attrs
 
 DELIMITER = "\n§\n"
 MOST_ENTRIES = 1000
-"""Entries of one target that the tool may write, and that are shown of a file in which a person put more."""
+"""Entries of one target that the tool may write, and that are shown of a file to which the user added more."""
 _SIGN = "§"
 _HANDLE_LENGTH = 8
 
@@ -45,7 +45,7 @@ def parse(text: str) -> Entries:
 
 
 def join(entries: Iterable[str]) -> str:
-    """Return the text of a file; the other way round `parse` gives the same entries back."""
+    """Return the text of a file, from which `parse` returns the same entries."""
     return DELIMITER.join(entries)
 
 

@@ -1,16 +1,16 @@
-r"""What goes wrong in curated memory.
+r"""Errors of curated memory.
 
     PluginError
     └── CuratedError
-        ├── MemoryUnreadable     a memory file is there and cannot be read; it is never taken for an empty one
-        │   └── MemoryUnconfirmed    git may have brought what it holds, and the user has not confirmed that
+        ├── MemoryUnreadable     a memory file exists and cannot be read; it never counts as an empty one
+        │   └── MemoryUnconfirmed    git may have brought its content, and the user has not confirmed that
         ├── MemoryUnwritable     a memory file, its history or its archive cannot be written
-        ├── MemoryLocked         somebody else holds the lock; says who
+        ├── MemoryLocked         another process holds the lock; says which
         ├── UnknownChange        no such change or staged write (also a LookupError)
-        ├── EditNotTaken         a person's edit was refused or failed; says where their text is kept
+        ├── EditNotTaken         the user's edit was refused or failed; says where the text is kept
         └── EditRefused          the edit does not fit; nothing was written
 
-`EditRefused` is answered to the model by the tool; the others are the host's.
+The tool answers `EditRefused` to the model; the host handles the others.
 """
 
 from pathlib import Path
@@ -23,11 +23,11 @@ class CuratedError(PluginError):
 
 
 class MemoryUnreadable(CuratedError):
-    """A memory file is there and cannot be read."""
+    """A memory file exists and cannot be read."""
 
 
 class MemoryUnconfirmed(MemoryUnreadable):
-    """Git may have brought what a memory file holds, and the user has not confirmed it."""
+    """Git may have brought the content of a memory file, and the user has not confirmed it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -38,11 +38,11 @@ class MemoryUnconfirmed(MemoryUnreadable):
 
 
 class MemoryUnwritable(CuratedError):
-    """A memory file, its history or its archive cannot be written; what was there before is there still."""
+    """A memory file, its history or its archive cannot be written; its content is unchanged."""
 
 
 class MemoryLocked(CuratedError):
-    """Somebody else is writing and did not finish in time."""
+    """Another process is writing and did not finish in time."""
 
 
 class UnknownChange(CuratedError, LookupError):
@@ -50,7 +50,7 @@ class UnknownChange(CuratedError, LookupError):
 
 
 class EditNotTaken(CuratedError):
-    """What a person wrote in an editor was refused or could not be written; the message says where it is kept."""
+    """The user's text from an editor was refused or could not be written; the message says where it is kept."""
 
 
 class EditRefused(CuratedError):
@@ -59,7 +59,7 @@ class EditRefused(CuratedError):
     Attributes:
         kind: `invalid`, `trust`, `missing_old_text`, `no_match`, `ambiguous`, `overflow`, `threat`, `emptied`, `stale`,
             `hand_grown` or `queue_full`.
-        matches: the entries that an ambiguous `old_text` fits.
+        matches: the entries that an ambiguous `old_text` matches.
     """
 
     def __init__(self, message: str, *, kind: str, matches: tuple[str, ...] = ()) -> None:

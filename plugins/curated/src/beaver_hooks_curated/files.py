@@ -1,7 +1,7 @@
 """Reads and writes the files of curated memory: whole or not at all, private, never through a symbolic link.
 
-A write is a temporary file in the same folder, synced, put in place, and the folder synced. Whoever writes holds
-the folder's lock, so a temporary file that somebody finds under the lock is a stray one.
+A write is a temporary file in the same folder, synced, put in place, and the folder synced. A writer holds
+the folder's lock, so a temporary file that is found under the lock is a stray one.
 """
 
 import contextlib
@@ -22,13 +22,13 @@ from beaver_hostspecs import ConfigurationError, FileTrust
 
 PRIVATE = 0o600
 LARGEST = 4 * 1024 * 1024
-"""Bytes beyond which a memory file is not one: more than the largest limit there is can need."""
+"""Bytes beyond which a file is refused as a memory file: more than the largest limit can need."""
 LARGEST_OF_OURS = 8 * 1024 * 1024
-"""Bytes that a file of our own, the history for example, may have; it is kept far below."""
+"""Bytes that a file of the plugin's own, for example the history, may have; it is kept far below."""
 SETTLE = 0.2
-"""Seconds for which an empty file may be one that somebody is just about to fill."""
+"""Seconds to wait for an editor that has emptied the file and is about to fill it."""
 DISPLACED, REFUSED, MOVED = "displaced", "refused", "moved"
-"""Why a text is aside: it was replaced and cannot be read, a person wrote it and it was not taken, or it was merged."""
+"""Why a text is kept aside: it was replaced and cannot be read, it was refused, or it was merged."""
 # Not on Windows, where they are 0 and change nothing.
 _NO_LINKS: int = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
@@ -36,13 +36,13 @@ _NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
 
 @attrs.frozen(kw_only=True)
 class Found:
-    """What is in a file.
+    """The content of a file.
 
     Attributes:
         text: its text; empty where it is missing, too.
         written: when it was written.
         there: whether there is a file.
-        aside: where it was put, if it was replaced and is no text of ours.
+        aside: the path it was moved to, if it was replaced and cannot be read as a memory file.
     """
 
     text: str = attrs.field(default="", repr=False)
@@ -52,17 +52,17 @@ class Found:
 
 
 def read(path: Path, trust: FileTrust, *, name: Path | None = None, largest: int = LARGEST) -> Found:
-    """Return what is in `path`. A byte order mark is taken off.
+    """Return the content of `path`, without a byte order mark.
 
     Args:
         path: the file.
         trust: says whether it may be believed.
-        name: the file as which it is believed, if it is that of another one.
+        name: the file whose trust applies, if it is another one.
         largest: the bytes that it may have.
 
     Raises:
         MemoryUnconfirmed: it may not be believed.
-        MemoryUnreadable: it is there and is no regular file, too large, not UTF-8, holds NUL or cannot be read.
+        MemoryUnreadable: it exists and is no regular file, too large, not UTF-8, holds NUL or cannot be read.
     """
     content, status = _content(path, largest)
     if status is None:
@@ -72,7 +72,7 @@ def read(path: Path, trust: FileTrust, *, name: Path | None = None, largest: int
 
 
 def read_settled(path: Path, trust: FileTrust, *, name: Path | None = None) -> Found:
-    """Return what is in `path`; one that is empty or missing gets a moment to be filled.
+    """Return the content of `path`; wait a moment for one that is empty or missing.
 
     Editors empty a file and then fill it, or move it away and write a new one.
     """
@@ -85,12 +85,12 @@ def read_settled(path: Path, trust: FileTrust, *, name: Path | None = None) -> F
 
 
 def replace(path: Path, text: str, trust: FileTrust) -> Found | None:
-    """Put `text` in place of a memory file, durably, and return what it replaced; `None` where that cannot be told.
+    """Put `text` in place of a memory file, durably; return the replaced content, `None` where that is unknown.
 
-    What was replaced and cannot be read, or not be believed, is put aside, beside the file: it is somebody's.
+    Replaced content that cannot be read or believed is kept beside the file: it belongs to the user.
 
     Raises:
-        MemoryUnwritable: it could not be done; what was there is there still.
+        MemoryUnwritable: it could not be done; the file is unchanged.
     """
     content = encoded(path, text, LARGEST)
     with _temporary(path, content) as temporary:
@@ -101,10 +101,10 @@ def replace(path: Path, text: str, trust: FileTrust) -> Found | None:
 
 
 def overwrite(path: Path, text: str, trust: FileTrust) -> None:
-    """Put `text` in place of a file of our own, durably.
+    """Put `text` in place of a file of the plugin's own, durably.
 
     Raises:
-        MemoryUnwritable: it could not be done; what was there is there still.
+        MemoryUnwritable: it could not be done; the file is unchanged.
     """
     content = encoded(path, text, LARGEST_OF_OURS)
     with _temporary(path, content) as temporary:
@@ -120,7 +120,7 @@ def encoded(path: Path, text: str, largest: int) -> bytes:
         MemoryUnwritable: reading would refuse them.
     """
     try:
-        # What looks like a byte order mark would be taken for one.
+        # A first character U+FEFF would be read as a byte order mark.
         content = text.encode("utf-8-sig" if text.startswith("\ufeff") else "utf-8")
     except UnicodeEncodeError:
         raise MemoryUnwritable(_refusal(path, "a character that is none (a lone surrogate)")) from None
@@ -132,20 +132,20 @@ def encoded(path: Path, text: str, largest: int) -> bytes:
 
 
 def read_lines(path: Path, trust: FileTrust) -> list[str]:
-    """Return the lines of a file of ours; bytes that are no text become replacement characters.
+    """Return the lines of a file of the plugin's own; bytes that are not UTF-8 become replacement characters.
 
     Raises:
         MemoryUnconfirmed: it may not be believed.
-        MemoryUnreadable: it is there and cannot be read.
+        MemoryUnreadable: it exists and cannot be read.
     """
     return _believed(path, trust).decode("utf-8", "replace").split("\n")
 
 
 def mark(path: Path) -> tuple[int, int, int]:
-    """Return what tells one state of a file from another: it grows, or another file takes its place.
+    """Return a mark that changes when the file grows or another file takes its place.
 
     Raises:
-        MemoryUnreadable: nobody can tell.
+        MemoryUnreadable: the file cannot be examined.
     """
     try:
         status = path.lstat()
@@ -157,15 +157,15 @@ def mark(path: Path) -> tuple[int, int, int]:
 
 
 def append(path: Path, lines: list[str], trust: FileTrust | None = None) -> None:
-    """Append lines to `path`, durably: all of them or, as far as the disk lets us, none.
+    """Append lines to `path`, durably: all of them or, as far as the disk permits, none.
 
     Args:
         path: the file.
-        lines: what is appended.
+        lines: the lines to append.
         trust: says whether the file may be believed; `None` for one that is never read again.
 
     Raises:
-        MemoryUnconfirmed: what is there may not be believed.
+        MemoryUnconfirmed: the present content may not be believed.
         MemoryUnwritable: it could not be done.
     """
     content = encoded(path, "".join(f"{line}\n" for line in lines), LARGEST_OF_OURS)
@@ -188,7 +188,7 @@ def aside_path(path: Path, why: str) -> Path:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, durably; one that is not there is removed already.
+    """Remove a file, durably, if it exists.
 
     Raises:
         MemoryUnwritable: it could not be done.
@@ -242,7 +242,7 @@ def _content(path: Path, largest: int) -> tuple[bytes, os.stat_result | None]:
         raise MemoryUnreadable(_advice(path, _opening(error))) from error
     status = os.fstat(descriptor)
     try:
-        # Asked before anything is read: a pipe would wait, and a folder cannot be opened as a file.
+        # Checked before reading: a pipe would wait, and a folder cannot be opened as a file.
         if not stat.S_ISREG(status.st_mode):
             raise MemoryUnreadable(_advice(path, "is not a memory file"))
         if status.st_size > largest:
@@ -262,7 +262,7 @@ def _whole(descriptor: int) -> bytes:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """Write a file that is not there yet, private and synced; `OSError` says that it could not be done."""
+    """Write a new file, private and synced; raise `OSError` where that fails."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS, PRIVATE)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
@@ -283,7 +283,7 @@ def _write_all(descriptor: int, content: bytes, end: int) -> None:
 
 
 def _replaced(temporary: Path, path: Path, trust: FileTrust) -> Found:
-    """Return what was exchanged; what cannot be read is put aside under a name of its own."""
+    """Return the replaced content; a file that cannot be read is kept under a name of its own."""
     try:
         return read_settled(temporary, trust, name=path)
     except MemoryUnreadable:
@@ -295,7 +295,7 @@ def _replaced(temporary: Path, path: Path, trust: FileTrust) -> Found:
 
 @contextlib.contextmanager
 def _temporary(path: Path, content: bytes) -> Iterator[Path]:
-    """Hand out a synced file beside `path`; whatever is left of it goes."""
+    """Yield a synced file beside `path`, and remove it at the end if it is still there."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     with explained(path):
         try:
@@ -314,7 +314,7 @@ def _decoded(path: Path, content: bytes) -> str:
         raise MemoryUnreadable(
             _advice(path, f"is not UTF-8 (line {line})", "open it in an editor and save it as UTF-8")
         ) from None
-    # What a disk leaves of a file that was never written is zeros.
+    # A crash before the data reached the disk leaves zeros.
     if "\0" in text:
         raise MemoryUnreadable(_advice(path, "holds zero bytes"))
     return text

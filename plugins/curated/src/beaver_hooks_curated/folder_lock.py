@@ -20,10 +20,10 @@ _NO_LINKS: int = getattr(os, "O_NOFOLLOW", 0)
 
 @contextlib.contextmanager
 def locked(folder: Path, seconds: float) -> Iterator[None]:
-    """Hold the folder's lock. It ends with the process, however that ends.
+    """Hold the folder's lock. The lock ends with the process, however the process ends.
 
     Raises:
-        MemoryLocked: somebody else has held it for `seconds`; the message says who.
+        MemoryLocked: another process has held it for `seconds`; the message says which.
         MemoryUnwritable: the lock file cannot be made.
     """
     path = folder / LOCK_FILE
@@ -43,8 +43,8 @@ def locked(folder: Path, seconds: float) -> Iterator[None]:
 
 
 def _tighten(descriptor: int) -> None:
-    """Make a lock private that an older version, or another program, has made readable for others."""
-    # One that belongs to another user stays as it is: it holds a process id and a time.
+    """Make a lock file private that an older version, or another program, has made readable for others."""
+    # The file of another user stays as it is: it holds a process id and a time.
     if stat.S_IMODE(os.fstat(descriptor).st_mode) != _PRIVATE:
         with contextlib.suppress(PermissionError):
             os.fchmod(descriptor, _PRIVATE)
@@ -64,7 +64,7 @@ def _wait(descriptor: int, folder: Path, seconds: float) -> None:
 
 def _taken(descriptor: int) -> bool:
     try:
-        import fcntl  # noqa: PLC0415 - Windows lacks it, and is told so
+        import fcntl  # noqa: PLC0415 - Windows lacks it, see the error below
     except ImportError:
         raise MemoryLocked("This system has no file locks that curated memory can use; use a POSIX system.") from None
     try:
@@ -75,7 +75,7 @@ def _taken(descriptor: int) -> bool:
 
 
 def _sign(descriptor: int) -> None:
-    """Leave a note of who we are. Only for people: a full disk must not keep anybody from reading."""
+    """Write the id of this process into the lock file. Only for people: a full disk must not prevent reading."""
     note = json.dumps({"pid": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")})
     with contextlib.suppress(OSError):
         os.pwrite(descriptor, note.ljust(80).encode("ascii"), 0)

@@ -1,4 +1,4 @@
-"""Makes the folders of curated memory, private ones, and keeps what is in them durable and swept."""
+"""Makes the private folders of curated memory, syncs them, and sweeps temporary files."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ def make_folder(folder: Path) -> None:
         return
     missing = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
     with explained(folder):
-        # One by one: the mode that `parents=True` would be given is for the last one only.
+        # One by one: with `parents=True` the mode applies to the last one only.
         for each in reversed(missing):
             each.mkdir(mode=PRIVATE, exist_ok=True)
             sync_folder(each.parent)
@@ -31,7 +31,7 @@ def make_folder(folder: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make the names in `folder` durable, where the system can."""
-    # Windows cannot open a folder; there the rename itself is all there is.
+    # Windows cannot open a folder; there a rename is all that it offers.
     with contextlib.suppress(PermissionError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,9 +1,9 @@
-"""What was changed: one line of JSON per change, before the change itself is made.
+"""The history of changes: one line of JSON per change, written before the change is made.
 
 The history knows the last acknowledged state, so that edits by hand are recognised and a change can be undone.
-A line that a crash cut off is skipped. The last line may speak of a change that never came to be; then the file
-still shows what was before it. Of a state that is too large a sketch is kept, hash and size: it is recognised, and
-cannot come back. So the history always stays far below what is read of it.
+A line that a crash cut off is skipped. The last line may record a change that was never made; then the file still
+holds the state before it. Of a state that is too large only a sketch is kept, hash and size: it can be recognised, but
+not restored. So the history always stays far below the size that is read.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ UNDO = "undo"
 
 @attrs.frozen(kw_only=True)
 class Sketch:
-    """What is kept of a state that is too large: enough to know it again."""
+    """A hash and a size, to recognise a state that is too large to keep."""
 
     sha256: str
     entries: int
@@ -53,13 +53,13 @@ class Change:
     """One change of one target.
 
     Attributes:
-        id: names it; random, says nothing of the content.
+        id: a random name, which tells nothing about the content.
         action: `add`, `replace`, `remove`, `batch`, `edit`, `move`, `undo`, or `edited_outside` for one found in the
             file.
-        undoes: the id of the change that this one takes back, or that undo has passed over.
+        undoes: the id of the change that this one undoes, or that undo has skipped.
         before_sketch: stands for `before` where that was too large to be kept.
         after_sketch: stands for `after`, likewise.
-        slipped: a person wrote it while we did, so it was out of the file for a moment.
+        slipped: the user saved it during a write of the plugin, so it was missing in the file for a moment.
     """
 
     id: str = field(factory=lambda: secrets.token_hex(4))
@@ -75,34 +75,34 @@ class Change:
 
     @property
     def whole(self) -> bool:
-        """Whether all of it is known: else it cannot be taken back or merged."""
+        """Whether both states are kept in full: else the change cannot be undone or merged."""
         return self.before_sketch is None and self.after_sketch is None
 
     @property
     def empties(self) -> bool:
-        """Whether it leaves nothing of what was there."""
+        """Whether it removes all entries."""
         return bool(self.before or self.before_sketch) and not (self.after or self.after_sketch)
 
     def began_with(self, entries: Entries) -> bool:
-        """Whether it was made of this state."""
+        """Whether it began with this state."""
         return self.before_sketch == Sketch.of(entries) if self.before_sketch else self.before == entries
 
     def left(self, entries: Entries) -> bool:
-        """Whether it has led to this state."""
+        """Whether it left this state."""
         return self.after_sketch == Sketch.of(entries) if self.after_sketch else self.after == entries
 
     @property
     def added(self) -> Entries:
-        """What it brought."""
+        """The entries that it added."""
         return _missing(self.after, self.before)
 
     @property
     def removed(self) -> Entries:
-        """What it took away."""
+        """The entries that it removed."""
         return _missing(self.before, self.after)
 
     def facts(self) -> dict[str, Any]:
-        """Return what may be said of it in an audit event: ids and sizes, no text."""
+        """Return its facts for an audit event: ids and sizes, no text."""
         before, after = self.before_sketch, self.after_sketch
         return {
             "change": self.id,
@@ -117,7 +117,7 @@ class Change:
 
 
 def history_path(folder: Path, target: Target) -> Path:
-    """Return where the history of a target is."""
+    """Return the path of the history of a target."""
     return folder / f".{target.file_name}.history.jsonl"
 
 
@@ -139,7 +139,7 @@ class History:
         """Return every kept change, the oldest first.
 
         Raises:
-            MemoryUnreadable: the file is there and cannot be read.
+            MemoryUnreadable: the file exists and cannot be read.
         """
         mark, known = files.mark(self.path), self._known
         if known is None or known[0] != mark:
@@ -149,13 +149,13 @@ class History:
         return known[1]
 
     def append(self, changes: Sequence[Change]) -> None:
-        """Write changes down, durably, and drop the older half of a history that has grown too long.
+        """Append changes, durably, and drop the older half of a history that has grown too long.
 
         Raises:
             MemoryUnwritable: it could not be done.
         """
         if files.mark(self.path)[1] > LARGEST:
-            # Somebody was stopped before they could.
+            # An earlier writer was stopped before it could shorten the file.
             self._shorten()
         before, kept = self.changes(), tuple(map(_slim, changes))
         files.append(self.path, [_line(change) for change in kept], self._trust)
@@ -165,7 +165,7 @@ class History:
             self._shorten()
 
     def forget(self) -> None:
-        """Drop all changes but the last state, which tells edits by hand from ours."""
+        """Drop all changes but the last state, by which edits by hand are recognised."""
         self._keep(
             [
                 attrs.evolve(change, before=change.after, before_sketch=change.after_sketch)
@@ -204,7 +204,7 @@ def _slim(change: Change) -> Change:
 
 def is_large(entries: Entries) -> bool:
     """Whether a state is too large to be kept."""
-    # Escaped, a character takes six bytes at most: whoever is far below need not be measured.
+    # Escaped, a character takes six bytes at most, so a small state need not be encoded to be measured.
     if size(entries) * 6 + len(entries) * 4 <= LONGEST_STATE:
         return False
     return len(json.dumps(entries, ensure_ascii=False).encode("utf-8", "surrogatepass")) > LONGEST_STATE
@@ -255,7 +255,7 @@ def aware(text: str) -> datetime:
 
 
 def _state(value: object) -> tuple[Entries, Sketch | None]:
-    """Return entries, or what stands for them."""
+    """Return entries, or the sketch that stands for them."""
     if isinstance(value, dict):
         sketch = Sketch(sha256=str(value["sha256"]), entries=int(value["entries"]), characters=int(value["characters"]))
         return (), sketch

@@ -1,7 +1,7 @@
-"""Which folder holds which memory: notes belong to the project, profiles to the person, unless a project has its own.
+"""Which folder holds which memory: notes belong to the project, profiles to the user, unless a project has its own.
 
-A project of which an earlier version kept `USER.md` goes on with that one, alone, until the user moves it. So at any
-time one file is the profile of a project: what is shown is also what is edited.
+A project for which an earlier version kept a `USER.md` uses that file alone until the user moves it. So at any time
+a project has one profile, and the user edits the file that the model sees.
 """
 
 import hashlib
@@ -33,13 +33,13 @@ class Places:
 
     Args:
         folder: the project's folder.
-        person: the folder that the person's projects share; may be the same. `folder` holds both where it is neither
-            there nor can be made: a service has perhaps no home directory.
+        person: the folder that the user's projects share; may be the same. `folder` holds both where `person`
+            neither exists nor can be made: a service may have no home directory.
     """
 
     def __init__(self, folder: Path, person: Path, settings: CuratedSettings, clock: Clock, trust: FileTrust) -> None:
         self.folder = folder
-        # One folder under two names is one: a home directory may be reached through a link.
+        # Two names of one folder are one place: a home directory may be reached through a link.
         is_one = os.path.realpath(person) == os.path.realpath(folder) or not _can_be(person)
         self.person = folder if is_one else person
         self._trust = trust
@@ -74,9 +74,9 @@ class Places:
         return tuple(folder for name in self._names() if holds_profile(folder := self.folder / name))
 
     def reached(self, user: str | None, targets: Targets = BOTH) -> Reached:
-        """Return the stores of the targets of `user`, with what of each is theirs.
+        """Return the stores of the targets of `user`, each with its targets that belong to the user.
 
-        The project's folder is among them for the profile too: approvals and archived entries may have stayed there.
+        The project's folder is included for the profile too: approvals and archived entries may have stayed there.
         """
         return self._grouped((self._name(user),), targets)
 
@@ -86,7 +86,7 @@ class Places:
         return {store: targets for store, targets in found.items() if store.folder.is_dir()}
 
     def queue(self, store: MemoryStore) -> Queue:
-        """Return what waits for approval beside the files of a store."""
+        """Return the queue of writes that wait for approval beside the files of a store."""
         return Queue(store.folder, self._trust)
 
     def _grouped(self, names: tuple[Path, ...], targets: Targets) -> Reached:
@@ -100,7 +100,7 @@ class Places:
         return found
 
     def _name(self, user: str | None) -> Path:
-        """Return where the profile of `user` is in a folder."""
+        """Return the path of the profile of `user` in a folder."""
         return Path() if user is None or not self._settings.per_user else Path(USERS, user_folder(user))
 
     def _names(self) -> tuple[Path, ...]:
@@ -137,13 +137,13 @@ def user_folder(user: str) -> str:
 
 
 def _can_be(folder: Path) -> bool:
-    """Whether a folder is there, or can be made."""
+    """Whether a folder exists or can be made."""
     there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
     return there == folder or (there.is_dir() and os.access(there, os.W_OK | os.X_OK))
 
 
 def _holds(path: Path) -> bool:
-    """Whether there is anything but an empty file. What cannot be looked at counts: reading it says why."""
+    """Whether the path is anything but an empty file. A path that cannot be examined counts: reading it says why."""
     try:
         found = path.lstat()
     except (FileNotFoundError, NotADirectoryError):

@@ -44,7 +44,7 @@ class Shape:
     """A pattern over a text, searched only where one of its plain texts, the needles, is found.
 
     Attributes:
-        name: the threat, or the word that stands for what the pattern matches.
+        name: the threat, or the word that stands for a match of the pattern.
     """
 
     name: str
@@ -100,11 +100,11 @@ class Vocabulary:
 
 @attrs.frozen(kw_only=True)
 class Lexicon:
-    """What the scan knows.
+    """The knowledge of the scan.
 
     Attributes:
         shapes: threats as patterns over the text.
-        names: what is one word for the orders; of the name `harmless` what looks like an order and is none.
+        names: texts that are one word for the orders; of the name `harmless`, texts that only look like an order.
     """
 
     shapes: tuple[Shape, ...]
@@ -126,7 +126,7 @@ class Lexicon:
 
 @cache
 def lexicon() -> Lexicon:
-    """Return what `threats.json` says. Read at first use, so that importing costs nothing."""
+    """Return the lexicon of `threats.json`, read at first use, so that importing costs nothing."""
     data = json.loads(files(__package__).joinpath("threats.json").read_text("utf-8"))
     stems = _stems(data["classes"])
     signs = {classes: chr(_FIRST_SIGN + number) for number, classes in enumerate(sorted(set(stems.values())))}
@@ -166,7 +166,7 @@ def _shorter(word: str, found: Mapping[str, set[str]]) -> list[set[str]]:
 
 
 def _token_pattern(stems: Iterable[str]) -> re.Pattern[str]:
-    """Return what divides a text into words and ends of sentences."""
+    """Return the pattern that divides a text into words and ends of sentences."""
     terms = sorted((word for stem in stems if _HAN_WORD.match(word := stem.removeprefix("="))), key=len, reverse=True)
     firsts = "".join(sorted({term[0] for term in terms}))
     ends = r"[!?;\n|\u3002\uff01\uff1f]|\.(?=\s|$)"
@@ -218,7 +218,7 @@ def _part(part: str, of_class: Mapping[str, str]) -> str:
 
 
 def _plainly(of_class: Mapping[str, str]) -> str:
-    """Return what follows a word that must be neither denied nor reported; it looks at what is before that word."""
+    """Return the pattern of `plainly`; it looks at the signs before the word that must not be denied or reported."""
     report, to, no, rel = (of_class[name] for name in ("report", "to", "deny", "rel"))
     return f"(?<![{report}][{to}].)(?<![{report}]{_OTHER}[{to}].)(?<![{no}{rel}].)(?<![{no}][{to}].)"
 

@@ -1,7 +1,7 @@
-"""Puts together what two writers made of the same entries. Pure.
+"""Merges the changes of two writers to the same entries. Pure.
 
-Nobody who edits a file by hand takes our lock. So what is found may rest on an older state than the last one
-that was acknowledged. What came and went since then is known from the history.
+A user who edits a file by hand does not take the lock. So the file may rest on an older state than the last
+acknowledged one. The history holds the changes since then.
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from beaver_hooks_curated.history import OUTSIDE, Change
 
 
 def merge(base: Entries, ours: Entries, theirs: Entries) -> Entries:
-    """Return `theirs` with what we changed since `base`: our removals removed, our additions at the end.
+    """Return `theirs` with the changes from `base` to `ours`: removals removed, additions at the end.
 
-    What both changed stays as they have it, beside ours: nothing that anybody wrote is lost.
+    An entry that both changed stays in both forms, so no text of either writer is lost.
     """
     gone = set(base) - set(ours)
     kept = [entry for entry in theirs if entry not in gone]
@@ -21,12 +21,12 @@ def merge(base: Entries, ours: Entries, theirs: Entries) -> Entries:
 
 
 def restore(found: Entries, recent: Sequence[Change]) -> Entries:
-    """Return what a person wrote, with the changes of ours that the person cannot have seen.
+    """Return the entries that the user wrote, with the changes of the plugin that the user cannot have seen.
 
-    A change that a person made is never made again: what they replaced stays replaced.
+    A change by the user is never made again, so an entry that the user replaced stays replaced.
 
     Args:
-        found: the entries in the file, written by a person.
+        found: the entries in the file, written by the user.
         recent: the changes that were made moments before the file was written, the oldest first.
     """
     ours: dict[str, bool] = {}
@@ -41,10 +41,10 @@ def restore(found: Entries, recent: Sequence[Change]) -> Entries:
 
 
 def _seen(found: Entries, recent: Sequence[Change]) -> int:
-    """Return how many of the changes the writer has seen: the last of ours that is there, and all before it.
+    """Return how many of the changes the writer has seen: the last one of the plugin in `found`, and all before it.
 
-    Text that is put after the last entry, as a shell does, or that corrects an entry makes a longer one of it. What a
-    person wrote says nothing: they know their own text.
+    Text after the last entry, as a shell appends it, or a correction makes that entry longer. A change by the user
+    proves nothing: the user knows the text without reading the file.
     """
     for count in range(len(recent), 0, -1):
         change = recent[count - 1]

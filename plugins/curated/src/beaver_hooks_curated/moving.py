@@ -1,7 +1,7 @@
-"""Moves the profile of a project into the one that the person's projects share.
+"""Moves the profile of a project into the one that the user's projects share.
 
 The order: the entries are merged into the shared file, durably; then the history and the file of the project get other
-names. Until the last of these steps the project shows its own file, so a move that is cut off is simply made again.
+names. Until the last of these steps the project shows its own file, so a move that was interrupted is made again.
 """
 
 import os
@@ -18,19 +18,19 @@ from beaver_hooks_curated.history import history_path
 from beaver_hooks_curated.store import BELIEVE_ALL, MemoryStore, Written
 
 MOVE = "move"
-"""What the history calls it."""
+"""The action of a move in the history."""
 
 
 @attrs.frozen(kw_only=True)
 class Move:
-    """What a move comes to.
+    """The result that a move would have.
 
     Attributes:
         source: the file of the project.
         target: the file that projects share.
         added: the entries that the shared file gets.
-        present: the entries of the project that it holds already.
-        page: the shared profile as it is then.
+        present: the entries of the project that the shared file holds already.
+        page: the shared profile after the move.
     """
 
     source: Path
@@ -45,8 +45,8 @@ class Moved:
     """A move that was made.
 
     Attributes:
-        written: what was written into the shared file.
-        kept: where the file of the project and its history are now, as far as they were there.
+        written: the write into the shared file.
+        kept: the new paths of the project's file and its history, as far as they existed.
     """
 
     written: Written
@@ -54,7 +54,7 @@ class Moved:
 
 
 def preview(own: MemoryStore, shared: MemoryStore) -> Move:
-    """Return what moving the profile of `own` into that of `shared` comes to.
+    """Return the result of moving the profile of `own` into that of `shared`.
 
     Raises:
         EditRefused: it does not fit.
@@ -71,7 +71,7 @@ def preview(own: MemoryStore, shared: MemoryStore) -> Move:
 
 
 def move(own: MemoryStore, shared: MemoryStore, expected: Move) -> Moved:
-    """Make the move that the user was shown.
+    """Make the move that the user has seen.
 
     Raises:
         EditRefused: one of the files was changed in the meantime, or it does not fit.
@@ -100,7 +100,7 @@ def _merged(page: Page, *, entries: Entries) -> Edit:
 
 
 def _put_aside(own: MemoryStore, before: str) -> tuple[Path, ...]:
-    """Rename the files of the project's profile, of which `before` was merged; return where they are now."""
+    """Rename the files of the project's profile, of which `before` was merged; return their new paths."""
     path = own.path(Target.USER)
     aside = files.aside_path(path, files.MOVED)
     names = {history_path(own.folder, Target.USER): aside.with_suffix(".history.jsonl"), path: aside}
@@ -108,7 +108,7 @@ def _put_aside(own: MemoryStore, before: str) -> tuple[Path, ...]:
     for old, new in there.items():
         files.rename(old, new)
     if files.read(aside, BELIEVE_ALL).text != before:
-        # A person has saved another text since: that is not in the shared file.
+        # The user has saved another text since, which the shared file lacks.
         files.rename(aside, path)
         raise _stale()
     return tuple(there.values())

@@ -35,11 +35,11 @@ class Curated:
     """MEMORY.md and USER.md: frozen per run, edited only through the tool `memory`."""
 
     service: MemoryService
-    """What the plugin works with; there from `configure` on."""
+    """The service behind the hooks, set by `configure`."""
 
     @hookimpl
     def describe(self) -> PluginInfo:
-        """Say who this is. Reading two small files takes no time; a disk that hangs may not hold up a turn for long."""
+        """Describe the plugin. Two small files are read quickly; a disk that hangs must not delay a turn for long."""
         return PluginInfo(
             contract="1.0",
             version=VERSION,
@@ -62,7 +62,7 @@ class Curated:
 
     @hookimpl
     async def start(self) -> None:
-        """Sweep what killed processes left behind, and report what the user should know of the files."""
+        """Sweep temporary files of killed processes, and report problems of the files to the user."""
         await asyncio.to_thread(self.service.sweep)
         if await asyncio.to_thread(self.service.problems):
             self._report.degraded(UNREADABLE)
@@ -79,7 +79,7 @@ class Curated:
         return moved
 
     def take_edit(self, target: Target, base: str, text: str, user: str | None) -> Written:
-        """Take what a person made of `base` in an editor, and write down that they did; see `MemoryService.edited`."""
+        """Take the text that the user made of `base` in an editor, and report it; see `MemoryService.edited`."""
         written = self.service.edited(target, base, text, user)
         tell_written(written, self._report, well=self.service.is_well(user))
         return written
@@ -96,10 +96,10 @@ class Curated:
 
     @hookimpl
     async def before_prompt(self, turn: Turn, report: Report) -> Contribution | None:
-        """Give the run its snapshot of what the trust of the turn lets it read.
+        """Give the run its snapshot of the targets that the trust of the turn lets it read.
 
         Raises:
-            CuratedError: a file is there and cannot be read: the host's mode decides what that means.
+            CuratedError: a file exists and cannot be read; the host's mode decides whether that ends the turn.
         """
         targets = readable(turn, per_user=self.service.settings.per_user)
         if left_out := [each.file_name for each in BOTH if each not in targets]:

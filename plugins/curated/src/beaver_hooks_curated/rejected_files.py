@@ -1,7 +1,7 @@
-"""Keeps aside what a person wrote and the memory could not take: private files beside it, a few of them at most.
+"""Keeps texts of the user that the memory could not store, in a few private files beside it.
 
-`MEMORY.displaced-1a2b3c4d.md` was saved while we wrote, and is no text, not UTF-8 for example.
-`MEMORY.refused-1a2b3c4d.md` was written in `beaver memory curated edit`, and was not taken.
+`MEMORY.displaced-1a2b3c4d.md` was saved during a write of the plugin and is not text, for example not UTF-8.
+`MEMORY.refused-1a2b3c4d.md` was written in `beaver memory curated edit` and was refused.
 `USER.moved-1a2b3c4d.md` was the profile of a project until `beaver memory curated move-user`; its history is beside it.
 """
 
@@ -15,11 +15,11 @@ from beaver_hooks_curated.access import BOTH, Targets
 from beaver_hooks_curated.entries import Target
 
 MOST = 10
-"""Files of each target and kind; the oldest go."""
+"""Files of each target and kind; the oldest are deleted."""
 
 
 def keep(folder: Path, target: Target, content: bytes) -> Path:
-    """Keep what a person wrote and was not taken; return where.
+    """Keep a text of the user that was refused; return its path.
 
     Raises:
         CuratedError: the folder cannot be made.
@@ -34,7 +34,7 @@ def keep(folder: Path, target: Target, content: bytes) -> Path:
 
 
 def take_in(paths: Sequence[Path], target: Target) -> None:
-    """Make private what was displaced, and drop the oldest of too many."""
+    """Make displaced files private, and drop the oldest beyond `MOST`."""
     for path in paths:
         if stat.S_ISREG(path.lstat().st_mode):
             path.chmod(files.PRIVATE)
@@ -42,12 +42,12 @@ def take_in(paths: Sequence[Path], target: Target) -> None:
 
 
 def displaced(folder: Path, targets: Targets = BOTH) -> int:
-    """Return how many texts of the targets were displaced there and are kept still."""
+    """Return how many displaced texts of the targets are still kept in `folder`."""
     return sum(len(_kept(folder, target, files.DISPLACED)) for target in targets)
 
 
 def forget(folder: Path, targets: Targets) -> None:
-    """Drop all that is kept aside of the targets.
+    """Drop all texts of the targets that are kept aside.
 
     Raises:
         MemoryUnwritable: it could not be done.
@@ -61,7 +61,7 @@ def forget(folder: Path, targets: Targets) -> None:
 def _bound(folder: Path, target: Target, why: str) -> None:
     kept = sorted(_kept(folder, target, why), key=lambda path: path.lstat().st_mtime_ns)
     for path in kept[:-MOST]:
-        # Next time, then: what was just kept matters more.
+        # The next call tries again: the new text matters more than the old file.
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
 
@@ -71,5 +71,5 @@ def _kept(folder: Path, target: Target, why: str) -> list[Path]:
     try:
         return [path for path in folder.iterdir() if path.name.startswith(beginning)]
     except OSError:
-        # Whoever needs the folder says what is wrong with it.
+        # The caller that needs the folder reports its fault.
         return []

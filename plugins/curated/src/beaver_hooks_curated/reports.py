@@ -1,4 +1,4 @@
-"""What is said of curated memory in the audit trail and to its health: ids and sizes, no text."""
+"""Reports of curated memory to the audit trail and its health: ids and sizes, no text."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from beaver_hooks_curated.store import Written
 from beaver_hostspecs import Report
 
 PLANE = "curated"
-"""What the outcomes of this plugin are about."""
+"""The plane of the outcomes of this plugin."""
 NOT_KEPT = "curated_history_not_written"
 EMPTIED = "curated_emptied_outside"
 DISPLACED = "curated_edit_displaced"
@@ -21,12 +21,12 @@ UNREADABLE = "unreadable_file"
 
 
 def tell_written(written: Written, report: Report, *, well: bool = False) -> None:
-    """Say what a write changed, and what others had changed.
+    """Report the changes of a write, and the edits by others that it found.
 
     Args:
         written: the write.
-        report: where to say it.
-        well: nothing is wrong with the memory any more.
+        report: the report of the call.
+        well: the memory has no fault any more.
     """
     tell_outside(written.outside, report)
     for path in written.displaced:
@@ -41,7 +41,7 @@ def tell_written(written: Written, report: Report, *, well: bool = False) -> Non
 
 
 def tell_outside(changes: Iterable[Change], report: Report) -> None:
-    """Say what somebody changed without the tool; loudest where nothing is left."""
+    """Report edits that were made without the tool, with an event of its own for an emptied target."""
     for change in changes:
         report.event("curated_edited_outside", **change.facts())
         if change.empties:
@@ -50,14 +50,14 @@ def tell_outside(changes: Iterable[Change], report: Report) -> None:
 
 
 def tell_staged(staged: Staged, report: Report) -> None:
-    """Say what waits for approval."""
+    """Report a write that waits for approval."""
     facts: dict[str, Any] = {"target": staged.target.value, "operations": len(staged.operations)}
     facts |= {"echoesReference": staged.echoes, "evicted": len(staged.evicted)}
     report.event("curated_staged", staged=staged.id, **facts)
 
 
 def tell_taken(taken: Taken, report: Report) -> None:
-    """Say what the snapshot could not show, and what was found on the way to it; and how the memory is."""
+    """Report the entries that the snapshot left out, the edits that it found, and the health of the memory."""
     tell_outside(taken.outside, report)
     for target, count in taken.snapshot.blocked:
         report.decision("threat", "blocked", f"{count} of {Target(target).file_name}")
@@ -75,7 +75,7 @@ def tell_taken(taken: Taken, report: Report) -> None:
 
 
 def own_profile(service: MemoryService, own: Sequence[Path]) -> str:
-    """Return what to tell the user of a project that keeps profiles of its own."""
+    """Return the notice for the user of a project that keeps profiles of its own."""
     whose = "" if service.folder in own else " --user ID"
     file = own[0] / Target.USER.file_name
     more = f" and {len(own) - 1:,} more" if len(own) > 1 else ""

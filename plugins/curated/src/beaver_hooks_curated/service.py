@@ -35,14 +35,14 @@ from beaver_hostspecs import BelieveAll, Clock, FileTrust, SystemClock
 
 @attrs.frozen(kw_only=True)
 class Taken:
-    """A snapshot, and what was found on the way to it.
+    """A snapshot, and the edits by others that it found.
 
     Attributes:
-        outside: edits by others that were written down now.
-        not_kept: how many edits by others could not be written down; they are shown all the same.
-        emptied: what somebody else has emptied, and nobody has written since.
-        displaced: how many texts are kept aside because they came in between a write and cannot be read.
-        unconfirmed: the files that are left out because the user has not confirmed what they hold.
+        outside: edits by others that are now in the history.
+        not_kept: how many edits by others could not be recorded; the snapshot shows them nevertheless.
+        emptied: targets that were emptied without the tool, and not written since.
+        displaced: how many texts are kept aside because they were saved during a write and cannot be read.
+        unconfirmed: the files that are left out because the user has not confirmed their content.
     """
 
     snapshot: MemorySnapshot
@@ -55,7 +55,7 @@ class Taken:
 
 @attrs.frozen(kw_only=True)
 class Forgotten:
-    """What was forgotten: in how many folders, and the edits by others that were found on the way."""
+    """The result of `forget_history`: the number of folders, and the edits by others that it found."""
 
     folders: int
     outside: tuple[Change, ...] = field(default=(), repr=False)
@@ -67,10 +67,10 @@ class MemoryService:
     Every method may wait for a disk or a lock: call them off the event loop. None touches a network.
 
     Args:
-        folder: where the files of the project are.
+        folder: the folder of the project's files.
         settings: limits and policies.
-        person: where the profile is that the person's projects share; `folder` unless given.
-        clock: where time comes from.
+        person: the folder of the profile that the user's projects share; `folder` unless given.
+        clock: the source of time.
         trust: says which files may be believed; all, unless given.
     """
 
@@ -87,12 +87,12 @@ class MemoryService:
 
     @property
     def folder(self) -> Path:
-        """Where the files of the project are."""
+        """The folder of the project's files."""
         return self._places.folder
 
     @property
     def person_folder(self) -> Path:
-        """Where the profile is that the person's projects share."""
+        """The folder of the profile that the user's projects share."""
         return self._places.person
 
     @property
@@ -105,14 +105,14 @@ class MemoryService:
         return sum(store.sweep() for store in self._places.all())
 
     def page(self, target: Target, user: str | None = None) -> Page:
-        """Return what a target holds now."""
+        """Return the entries that a target holds now."""
         return self._places.store(target, user).read(target).page
 
     def snapshot(self, user: str | None = None, targets: Targets = BOTH) -> Taken:
-        """Return what a run of this user gets to see of the targets.
+        """Return the snapshot of the targets for a run of this user.
 
         Raises:
-            MemoryUnreadable: a file is there and cannot be read. One that is not confirmed is left out.
+            MemoryUnreadable: a file exists and cannot be read. One that is not confirmed is left out.
         """
         self._sweep_once()
         pages: list[Page] = []
@@ -139,7 +139,7 @@ class MemoryService:
         )
 
     def unconfirmed(self, user: str | None = None) -> tuple[Path, ...]:
-        """Return the files that are left out until the user confirms what they hold."""
+        """Return the files that are left out until the user confirms their content."""
         found: list[Path] = []
         for target, store in self._stores(user, BOTH):
             try:
@@ -147,7 +147,7 @@ class MemoryService:
             except MemoryUnconfirmed as error:
                 found.append(error.path)
             except MemoryUnreadable:
-                continue  # whoever shows it says so
+                continue  # `problems` and the reader report it
         return tuple(found)
 
     def problems(self, user: str | None = None) -> tuple[str, ...]:
@@ -160,8 +160,8 @@ class MemoryService:
         return (*said, *(each for store in stores if (each := problem(self._places.queue(store).all))))
 
     def is_well(self, user: str | None = None) -> bool:
-        """Whether all is confirmed, nothing was emptied by somebody else, and no text of theirs waits aside."""
-        # A write asks nothing more of a memory of which nothing was left out.
+        """Whether all files are confirmed, no target was emptied without the tool, and no displaced text is kept."""
+        # A memory of which no file was left out needs no second check after a write.
         confirmed = not (self._left_out and self.unconfirmed(user))
         return confirmed and not self._emptied(user, BOTH) and not self._displaced(user, BOTH)
 
@@ -174,7 +174,7 @@ class MemoryService:
             target: which memory.
             operations: the steps, in order.
             user: whose memory.
-            batch: the steps came as a list, which may not leave nothing; several always do.
+            batch: the steps came as a list, which must leave an entry; several always do.
 
         Raises:
             EditRefused: it does not fit, or undo could not take it back.
@@ -190,7 +190,7 @@ class MemoryService:
         self, target: Target, operations: Sequence[Operation], user: str | None = None, *, echoes: bool = False,
         batch: bool | None = None,
     ) -> Staged:  # fmt: skip
-        """Let an edit wait for approval. It is checked and scanned now, and pinned to the entries it means.
+        """Stage an edit for approval. It is checked and scanned now, and pinned to the entries that it matches.
 
         Raises:
             EditRefused: it does not fit, or too many wait.
@@ -212,15 +212,15 @@ class MemoryService:
         return staged
 
     def pending(self, user: str | None = None, targets: Targets = BOTH) -> tuple[Staged, ...]:
-        """Return what waits for this user's approval, the oldest first."""
+        """Return the writes that wait for this user's approval, the oldest first."""
         return tuple(staged for _, staged in self._all_waiting(user, targets))
 
     def approve(self, staged_id: str, user: str | None = None, targets: Targets = BOTH) -> Written:
         """Make a staged edit.
 
         Raises:
-            UnknownChange: nothing of that id waits.
-            EditRefused: what it means has changed since; it goes on waiting.
+            UnknownChange: no write of that id waits.
+            EditRefused: its entries have changed since; it goes on waiting.
         """
         queued_in, staged = self._waiting(staged_id, user, targets)
         try:
@@ -241,7 +241,7 @@ class MemoryService:
         self._drop(queued_in, staged)
         return staged
 
-    # --- For people ---------------------------------------------------------------------------------------------
+    # --- For users ----------------------------------------------------------------------------------------------
 
     def history(self, user: str | None = None, targets: Targets = BOTH) -> tuple[Change, ...]:
         """Return the kept changes of the targets, the oldest first."""
@@ -249,29 +249,29 @@ class MemoryService:
         return tuple(sorted(changes, key=lambda change: change.when))
 
     def undo(self, user: str | None = None, targets: Targets = BOTH) -> Written:
-        """Take back the newest change of the targets that still stands; an edit by hand is one, seen before or not.
+        """Undo the newest change of the targets that still stands; an edit by hand counts, seen before or not.
 
         Raises:
             UnknownChange: there is none.
-            EditRefused: it cannot be taken back, for example because it was changed again; says which entry that is.
-                The next call passes over it.
+            EditRefused: it cannot be undone, for example because an entry was changed again; names that entry.
+                The next call skips it.
         """
         outside = self.adopt(user, targets)
         standing = [change for target, store in self._stores(user, targets) if (change := store.standing(target))]
         if not standing:
             raise nothing_to_undo()
-        # Of the same moment, the last one listed.
+        # Of several changes with the same time, the last one listed.
         target = max(reversed(standing), key=lambda change: change.when).target
         written = self._places.store(target, user).undo(target)
         return attrs.evolve(written, outside=(*outside, *written.outside))
 
     def adopt(self, user: str | None = None, targets: Targets = BOTH) -> tuple[Change, ...]:
-        """Write down what others have edited and nobody has seen yet; return it."""
+        """Record edits by others that are not in the history yet; return them."""
         seen = [store.adopt(target) for target, store in self._stores(user, targets) if store.read(target).outside]
         return tuple(change for written in seen for change in written.outside)
 
     def folder_of(self, target: Target, user: str | None = None) -> Path:
-        """Return the folder that the target of a user is in."""
+        """Return the folder of a user's target."""
         return self._places.folder_of(target, user)
 
     def editable(self, target: Target, user: str | None = None) -> str:
@@ -279,9 +279,9 @@ class MemoryService:
         return join(self.page(target, user).entries)
 
     def edited(self, target: Target, base: str, text: str, user: str | None = None) -> Written:
-        """Take what a person made of `base` in an editor; what was written in the meantime stays.
+        """Save the text that the user made of `base` in an editor; entries written in the meantime stay.
 
-        New entries are cleaned like those of the tool; one that looks like a threat is taken, and not shown to models.
+        New entries are cleaned like those of the tool; one that looks like a threat is saved, and hidden from models.
 
         Raises:
             EditRefused: it is too long.
@@ -290,7 +290,7 @@ class MemoryService:
         return self._places.store(target, user).write(target, plan, action="edit")
 
     def preview_move(self, user: str | None = None) -> Move | None:
-        """Return what moving the project's own profile of a user into the shared one comes to; `None` without one.
+        """Return the result of moving a user's own profile of the project into the shared one; `None` without one.
 
         Raises:
             EditRefused: it does not fit.
@@ -300,7 +300,7 @@ class MemoryService:
         return preview(own, shared) if own.folder in self.own_profiles else None
 
     def move_profile(self, expected: Move, user: str | None = None) -> Moved:
-        """Make a move that the user was shown and has confirmed.
+        """Make a move that the user has seen and confirmed.
 
         Raises:
             EditRefused: a file was changed in the meantime, or it does not fit.
@@ -309,7 +309,7 @@ class MemoryService:
         return move(self._places.projects(user), self._places.persons(user), expected)
 
     def forget_history(self, user: str | None = None, targets: Targets = BOTH) -> Forgotten:
-        """Drop what histories, archives and texts kept aside hold of entries that are gone.
+        """Drop removed entries from histories, archives and texts kept aside.
 
         With `perUser` and a user: in the notes and in this user's profile, as far as they are among the targets.
         Without a user: everywhere.
@@ -341,7 +341,7 @@ class MemoryService:
         return [(target, self._places.store(target, user)) for target in targets]
 
     def _all_waiting(self, user: str | None, targets: Targets) -> list[tuple[MemoryStore, Staged]]:
-        """Return what waits, with the store beside which it does, the oldest first."""
+        """Return the waiting writes, each with its store, the oldest first."""
         found = [
             (store, staged)
             for store, there in self._places.reached(user, targets).items()
@@ -362,14 +362,14 @@ class MemoryService:
 
 
 def _seen(target: Target, store: MemoryStore) -> tuple[Page, tuple[Change, ...], tuple[Change, ...]]:
-    """Return what a target holds, the edits by others that were written down now, and those that could not be."""
+    """Return the page of a target, the edits by others that were recorded now, and those that could not be."""
     reading = store.read(target)
     if reading.outside is None:
         return reading.page, (), ()
     try:
         written = store.adopt(target)
     except (MemoryUnwritable, MemoryLocked):
-        # Reading needs no disk space: the caller says that it could not be kept.
+        # Reading needs no disk space; the caller reports that the edit could not be recorded.
         return reading.page, (), (reading.outside,)
     return written.page, written.outside, ()
 
@@ -378,4 +378,4 @@ def _is_emptied(target: Target, store: MemoryStore) -> bool:
     try:
         return store.emptied(target)
     except MemoryUnconfirmed:
-        return False  # that is said of it already
+        return False  # `unconfirmed` reports it already

@@ -1,4 +1,4 @@
-"""What the section `memory.curated` of the configuration may hold."""
+"""The settings in the section `memory.curated` of the configuration."""
 
 from pathlib import PurePath
 

@@ -1,4 +1,4 @@
-"""What the model sees of curated memory: a frozen block per target, the same bytes while nothing changes. Pure."""
+"""The snapshot that the model sees: a frozen block per target, the same bytes while nothing changes. Pure."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,7 +18,7 @@ Scan = Callable[[str], tuple[str, ...]]
 
 @attrs.frozen(kw_only=True)
 class MemorySnapshot:
-    """What one run gets to see.
+    """The curated memory of one run.
 
     Attributes:
         blocks: texts for the system prompt; a target without entries has none.
@@ -35,7 +35,7 @@ def take(pages: Sequence[Page], scan: Scan) -> MemorySnapshot:
     """Return the snapshot of the pages.
 
     Args:
-        pages: what is there.
+        pages: the entries of each target.
         scan: names the threats in an entry.
     """
     blocks, blocked, clipped = [], [], []
@@ -60,7 +60,7 @@ def shown_entry(target: Target, number: int, entry: str, scan: Scan) -> str:
 
 
 def shown_entries(page: Page, scan: Scan) -> list[str]:
-    """Return the entries of a page as a model may see them, without the middle where there are too many."""
+    """Return the entries of a page as a model may see them, without the middle ones where there are too many."""
     head, tail = _shown_numbers(page)
     shown = [shown_entry(page.target, number + 1, page.entries[number], scan) for number in (*head, *tail)]
     gap = [_gap(page, len(shown))] if len(shown) < len(page.entries) else []
@@ -68,7 +68,7 @@ def shown_entries(page: Page, scan: Scan) -> list[str]:
 
 
 def blocked_marker(target: Target, number: int, entry: str, found: Sequence[str]) -> str:
-    """Return what stands for an entry that looks like a threat, with the handle by which it can be removed."""
+    """Return the marker for an entry that looks like a threat, with the handle by which it can be removed."""
     return (
         f"[BLOCKED: {target.file_name} entry {number} looks like a threat ({', '.join(found)}) and is not shown. "
         f"The user can read it in the file; memory(action=remove, target={target.value}, "
@@ -86,7 +86,7 @@ def _as_shown(target: Target, number: int, entry: str, found: Sequence[str]) -> 
 
 
 def _shown_numbers(page: Page) -> tuple[range, range]:
-    """Return the entries of which something is shown: at the head and at the tail. No others are scanned."""
+    """Return the numbers of the entries that are shown, at the head and at the tail. No others are scanned."""
     total, room = len(page.entries), _room(page)
     if total <= MOST_ENTRIES and page.size <= room:
         return range(total), range(0)
@@ -96,7 +96,7 @@ def _shown_numbers(page: Page) -> tuple[range, range]:
 
 
 def _filling(entries: Entries, characters: float, most: float) -> int:
-    """Return how many entries, the last of them perhaps in part, fill that many characters."""
+    """Return how many entries fill that many characters; the last one may be cut."""
     used = count = 0
     for entry in entries:
         if used >= characters or count >= most:
@@ -107,7 +107,7 @@ def _filling(entries: Entries, characters: float, most: float) -> int:
 
 
 def _cut(page: Page, head: Sequence[str], tail: Sequence[str]) -> tuple[str, bool]:
-    """Return the text of a block, and whether something is missing of a file that a person has made far too long."""
+    """Return the text of a block, and whether it lacks a part of a file that the user made far too long."""
     room, shown = _room(page), len(head) + len(tail)
     text = DELIMITER.join((*head, *tail))
     front, back = int(room * _HEAD), int(room * _TAIL)

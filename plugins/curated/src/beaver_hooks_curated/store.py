@@ -1,7 +1,7 @@
-"""One folder of curated memory: reads without a lock, writes under one, and merges what others wrote.
+"""One folder of curated memory: reads without a lock, writes under one, and merges edits by others.
 
 The order of a write: archive, history, file. Each is durable before the next begins, and the answer comes after the
-last. A crash in between leaves the old file, and a history whose last line never came to be.
+last. A crash in between leaves the old file, and a history whose last change was never made.
 """
 
 import json
@@ -27,7 +27,7 @@ from beaver_hostspecs import BelieveAll, Clock, FileTrust
 ARCHIVE_FILE = "ARCHIVE.jsonl"
 BELIEVE_ALL = BelieveAll()
 UNSEEN = 5.0
-"""Seconds before somebody else's write in which a change of ours counts as not seen by them."""
+"""Seconds before an edit by hand in which a change of the plugin counts as unseen by its author."""
 _ATTEMPTS = 20
 
 Plan = Callable[[Page], Edit]
@@ -35,11 +35,11 @@ Plan = Callable[[Page], Edit]
 
 @attrs.frozen(kw_only=True)
 class Reading:
-    """What a target holds.
+    """The state of a target.
 
     Attributes:
-        page: the entries, with what their last writer cannot have seen.
-        outside: the edit by somebody else that is not in the history yet, or `None`.
+        page: the entries, with the changes that their last writer cannot have seen.
+        outside: the edit by hand that is not in the history yet, or `None`.
     """
 
     page: Page
@@ -48,15 +48,15 @@ class Reading:
 
 @attrs.frozen(kw_only=True)
 class Written:
-    """What a write came to.
+    """The result of a write.
 
     Attributes:
-        page: what is in the file now.
-        edit: what the plan made of the state it found.
-        change: what was written down; `None` if there was nothing to change.
-        outside: edits by others that were found on the way.
-        displaced: where texts of others are that came in between and cannot be read.
-        echoes: the content repeats what was recalled for the turn that asked for it.
+        page: the entries in the file now.
+        edit: the edit that the plan made of the state it found.
+        change: the line of the history; `None` for an edit without a change.
+        outside: edits by others that the write found.
+        displaced: the paths of texts that were saved during the write and cannot be read.
+        echoes: the content repeats references recalled for the turn of the call.
     """
 
     page: Page
@@ -71,10 +71,10 @@ class MemoryStore:
     """The two memories of one folder.
 
     Args:
-        folder: where the files are; made at the first write.
+        folder: the folder of the files; made at the first write.
         limits: the characters that each target may hold.
         lock_seconds: how long a write waits for another one.
-        clock: where time comes from.
+        clock: the source of time.
         trust: says which files may be believed; all, unless given.
     """
 
@@ -91,48 +91,48 @@ class MemoryStore:
         self._histories = {target: History(folder, target, trust) for target in Target}
 
     def path(self, target: Target) -> Path:
-        """Return where the target's file is."""
+        """Return the path of the target's file."""
         return self.folder / target.file_name
 
     def read(self, target: Target) -> Reading:
-        """Return what the target holds, without a lock and without writing.
+        """Return the state of the target, without a lock and without writing.
 
         Raises:
             MemoryUnconfirmed: the file or its history may not be believed.
-            MemoryUnreadable: the file is there and cannot be read.
+            MemoryUnreadable: the file exists and cannot be read.
         """
         _, entries, outside = self._found(target)
         return Reading(page=self._page(target, entries), outside=outside)
 
     def check(self, target: Target) -> None:
-        """Raise what keeps a target from being read.
+        """Raise the error that reading a target would raise.
 
         Raises:
             MemoryUnconfirmed: the file or its history may not be believed.
-            MemoryUnreadable: one of them is there and cannot be read.
+            MemoryUnreadable: one of them exists and cannot be read.
         """
         files.read(self.path(target), self._trust)
         self._histories[target].changes()
 
     def problems(self, target: Target) -> tuple[str, ...]:
-        """Return what is wrong with each file of a target that cannot be read, and the remedy."""
+        """Return, for each file of a target that cannot be read, the fault and the remedy."""
         reads = (partial(files.read, self.path(target), self._trust), self._histories[target].changes)
         return tuple(said for read in reads if (said := problem(read)))
 
     def write(self, target: Target, plan: Plan, *, action: str) -> Written:
-        """Make the edit that `plan` says for the state found under the lock, durably.
+        """Make the edit that `plan` returns for the state found under the lock, durably.
 
         Raises:
             EditRefused: raised by `plan`; nothing was written.
-            MemoryLocked: somebody else is writing and does not finish.
+            MemoryLocked: another process is writing and does not finish.
             MemoryUnreadable: the file cannot be read; it is left as it is.
-            MemoryUnwritable: it could not be written; what was there is there still.
+            MemoryUnwritable: it could not be written; the file is unchanged.
         """
         with self.locked():
             return self._write(target, plan, action)
 
     def adopt(self, target: Target) -> Written:
-        """Write down an edit by somebody else, and put back what they cannot have seen."""
+        """Record an edit by hand, and restore the changes that its author cannot have seen."""
         with self.locked():
             return self._adopt(target)
 
@@ -141,21 +141,21 @@ class MemoryStore:
         return self._histories[target].changes()
 
     def emptied(self, target: Target) -> bool:
-        """Whether the last thing that is written down is that somebody else has emptied the target."""
+        """Whether the last change in the history is an edit by hand that emptied the target."""
         last = self._histories[target].last
         return last is not None and last.action == OUTSIDE and last.empties
 
     def standing(self, target: Target) -> Change | None:
-        """Return what `undo` would take back of this target, or `None`. An edit by somebody else is first adopted."""
+        """Return the change of this target that `undo` would revert, or `None`. An edit by hand is adopted first."""
         return last_standing(self.changes(target), self.read(target).page.entries)
 
     def undo(self, target: Target) -> Written:
-        """Take back the target's last change that still stands, a hand's among them; edits made since stay.
+        """Undo the target's last change that still stands, also one by hand; edits made since stay.
 
         Raises:
             UnknownChange: there is none.
-            EditRefused: what it brought was changed again, or what it took away no longer fits. The next call passes
-                over it.
+            EditRefused: an entry that it added was changed again, or one that it removed no longer fits. The next
+                call skips it.
         """
         with self.locked():
             found = self._adopt(target)
@@ -171,9 +171,9 @@ class MemoryStore:
             return attrs.evolve(written, outside=(*found.outside, *written.outside))
 
     def forget_history(self, targets: Targets = BOTH) -> tuple[Change, ...]:
-        """Drop what history, archive and texts kept aside hold of entries of the targets that are gone.
+        """Drop removed entries of the targets from history, archive and texts kept aside.
 
-        Edits by others are written down first: what they have removed is gone, too. They are returned.
+        Edits by others are recorded first, because the entries that they removed are dropped too. They are returned.
         """
         with self.locked():
             outside = [change for target in targets for change in self._adopt(target).outside]
@@ -184,7 +184,7 @@ class MemoryStore:
         return tuple(outside)
 
     def sweep(self) -> int:
-        """Remove what killed processes left behind; return how many files that were."""
+        """Remove temporary files of killed processes; return how many."""
         if not any(self.folder.glob(".*.tmp")):
             return 0
         with locked(self.folder, self._lock_seconds):
@@ -192,7 +192,7 @@ class MemoryStore:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder's lock; the folder is made if need be, and the first time it is swept."""
+        """Hold the folder's lock. The folder is made if it is missing, and swept the first time."""
         folders.make_folder(self.folder)
         with locked(self.folder, self._lock_seconds):
             if not self._swept:
@@ -225,7 +225,7 @@ class MemoryStore:
         return Written(page=page, edit=edit, change=change, outside=others, displaced=displaced)
 
     def _found(self, target: Target) -> tuple[Entries, Entries, Change | None]:
-        """Return what is in the file, what it comes to with what its writer missed, and the edit that was made."""
+        """Return the entries in the file, the same with the changes that their writer missed, and the edit by hand."""
         last = self._histories[target].last
         found = files.read(self.path(target), self._trust)
         if not found.text and last and not last.left(()):
@@ -238,18 +238,18 @@ class MemoryStore:
         return entries, merged, attrs.evolve(change, before_sketch=last.after_sketch if last else None)
 
     def _restored(self, target: Target, found: files.Found) -> Entries:
-        """Return what a person has written, with the changes of ours that the person cannot have seen."""
+        """Return the entries that the user wrote, with the changes of the plugin that the user cannot have seen."""
         changes, entries = self._histories[target].changes(), parse(found.text)
         recent = [each for each in changes if each.when.timestamp() > found.written - UNSEEN]
-        # An empty text is meant: an editor does not save one over a memory that it had opened.
+        # An empty text is intended: an editor does not save one by accident over a memory that it had opened.
         if not entries or not all(each.whole for each in recent):
             return entries
         return restore(entries, recent)
 
     def _put(self, target: Target, on_disk: Entries, after: Entries) -> tuple[tuple[Change, ...], tuple[Path, ...]]:
-        """Put the entries into the file; what somebody wrote there in the meantime is merged and put again.
+        """Write the entries into the file; an edit saved in the meantime is merged, and the result is written again.
 
-        What of it is no text is kept aside.
+        An edit that cannot be read is kept aside.
         """
         slipped: list[Change] = []
         displaced: list[Path] = []
@@ -283,7 +283,7 @@ class MemoryStore:
     def _forget_archived(self, targets: Targets) -> None:
         """Drop the archived entries of the targets; those of the other target stay, if there are any."""
         path, kept = self.folder / ARCHIVE_FILE, set(Target) - set(targets)
-        # No model ever sees the archive, so there is nothing to believe.
+        # No model ever sees the archive, so it needs no trust.
         lines = files.read_lines(path, BELIEVE_ALL) if kept else []
         if others := [line for line in lines if _archived_target(line) in kept]:
             files.overwrite(path, "".join(f"{line}\n" for line in others), BELIEVE_ALL)
@@ -301,7 +301,7 @@ class MemoryStore:
 
 
 def problem(read: Callable[[], object]) -> str | None:
-    """Return why something cannot be read, or `None`. What waits to be confirmed can be read."""
+    """Return why reading fails, or `None`. A file that waits to be confirmed can be read."""
     try:
         read()
     except MemoryUnconfirmed:
@@ -312,7 +312,7 @@ def problem(read: Callable[[], object]) -> str | None:
 
 
 def _archived_target(line: str) -> str | None:
-    """Return which target an archived entry is of; `None` for a line that a crash cut off."""
+    """Return the target of an archived entry; `None` for a line that a crash cut off."""
     try:
         return str(json.loads(line)["target"])
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -1,4 +1,4 @@
-"""Looks for what must not stand in a system prompt: instructions that pose as memories.
+"""Finds texts that must not stand in a system prompt: instructions that pose as memories.
 
 A net for the common cases, not a proof: it knows words and shapes, no meanings. It is linear in the text: each word
 becomes the sign of its classes, and the orders of the `lexicon` run over the short string of signs, with bounded gaps.
@@ -15,7 +15,7 @@ from beaver_hostspecs import holds_secret
 from beaver_hostspecs.neutralising import neutralise
 
 LONGEST = 65_536
-"""Bytes beyond which an entry is not scanned but refused: nobody reads it either."""
+"""Bytes beyond which an entry is refused without a scan; a user would not read it either."""
 
 _PIECE = 1024
 
@@ -28,12 +28,12 @@ _ZERO_WIDTH = re.compile("[\u200b-\u200d\u2060-\u2064\u00ad\ufeff]")
 _SOUTH_EAST = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
 _WORD_SPACE = re.compile(f"(?<={_SOUTH_EAST})\u200b(?={_SOUTH_EAST})")
 _STRAY_SELECTORS, _STRAY_ZERO_WIDTH = 3, 7
-"""More than that is no leftover of a paste: it carries something."""
+"""More of them are no leftover of a paste, but carry a payload."""
 _MOST_KNOWN = 4000
 
 
 def clean(text: str) -> str:
-    """Return `text` as it may be stored: line ends as LF, nothing invisible but what scripts and emoji need."""
+    """Return `text` as it may be stored: line ends as LF, no invisible characters but those of scripts and emoji."""
     return neutralise(text)
 
 
@@ -59,7 +59,7 @@ def _is_too_long(text: str) -> bool:
     if text.isascii():
         return False
     total = 0
-    # A piece at a time: to fold it all may take longer than all the rest.
+    # A piece at a time: folding the whole text may take longer than the rest of the scan.
     for start in range(0, len(text), _PIECE):
         folded = unicodedata.normalize("NFKC", text[start : start + _PIECE]).casefold()
         total += len(folded.encode("utf-8", "surrogatepass"))
@@ -69,10 +69,10 @@ def _is_too_long(text: str) -> bool:
 
 
 class Scanner:
-    """Scans, and remembers what it found for the entries that stand in every prompt.
+    """Scans, and caches the results for the entries that stand in every prompt.
 
     Args:
-        most: how many it remembers.
+        most: how many results it caches.
     """
 
     def __init__(self, most: int = _MOST_KNOWN) -> None:
@@ -81,7 +81,7 @@ class Scanner:
 
     def __call__(self, text: str) -> tuple[str, ...]:
         """Return the names of the threats in `text`; see `scan`."""
-        # Secrets become known while the process runs, so that is asked every time.
+        # Secrets become known while the process runs, so this is checked every time.
         if holds_secret(text):
             return scan(text)
         found = self._known.get(text)
@@ -93,7 +93,7 @@ class Scanner:
 
 
 def _invisible(lines: str, kept: str) -> list[str]:
-    """Name what is hidden: judged on what neutralising takes away, so that emoji and Persian are let be."""
+    """Name the threats of the characters that neutralising removes, so that emoji and Persian pass."""
     if kept == lines:
         return []
     lost = {

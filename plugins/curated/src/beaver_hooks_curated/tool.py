@@ -1,4 +1,4 @@
-"""The tool `memory`: the one way in which a model edits curated memory."""
+"""The tool `memory`: the only way for a model to edit curated memory."""
 
 import asyncio
 from collections import OrderedDict
@@ -70,10 +70,10 @@ class MemoryTool:
         return Tool(name=NAME, description=DESCRIPTION, parameters=PARAMETERS, run=self.run, allows=self._allows)
 
     async def run(self, arguments: Mapping[str, Any], turn: Turn, report: Report) -> answers.Answer:
-        """Do what the model asks, and answer it.
+        """Make the edit of a call, and return the answer to the model.
 
         Raises:
-            CuratedError: a file cannot be read or written, or the lock is not to be had.
+            CuratedError: a file cannot be read or written, or another process keeps the lock.
         """
         target = Target.MEMORY
         try:
@@ -112,7 +112,7 @@ class MemoryTool:
         self, target: Target, operations: Sequence[Operation], user: str | None, report: Report, *, echoes: bool,
         batch: bool,
     ) -> answers.Answer:  # fmt: skip
-        """Do it and say so, in a thread: when the write is done, whoever waited may be gone."""
+        """Make the edit and report it, in a thread: the caller may be cancelled before the write is done."""
         service = self._service
         try:
             if service.settings.approval:
@@ -146,10 +146,10 @@ class MemoryTool:
 
 
 def read_arguments(arguments: Mapping[str, Any]) -> tuple[Target, tuple[Operation, ...]]:
-    """Return what a call asks for; several operations come before a single one.
+    """Return the target and the operations of a call; a list of operations comes before a single one.
 
     Raises:
-        EditRefused: it asks for nothing that there is.
+        EditRefused: the target is unknown, or the operations are malformed.
     """
     target = arguments.get("target") or Target.MEMORY.value
     if target not in list(Target):

@@ -1,6 +1,6 @@
-"""What the tool answers the model. Pure.
+"""The answers of the tool to the model. Pure.
 
-A success says what was done and never repeats the entries that remain: a model that sees them writes them again. A
+A success names the changed entries and never repeats the others: a model that sees those writes them again. A
 failure shows them where the model needs them to try again, and never the text of a blocked one.
 """
 
@@ -26,7 +26,7 @@ _PREVIEW = 80
 
 
 def success(written: Written, operations: Sequence[Operation], scan: Scan, *, batch: bool) -> Answer:
-    """Return the answer for an edit that was made; that of a list of operations names each by its number."""
+    """Return the answer for an edit that was made; in a list, each operation is named by its number."""
     edit, page = written.edit, written.page
     answer: Answer = {
         "success": True,
@@ -66,9 +66,9 @@ def failure(error: EditRefused, page: Page | None, scan: Scan, *, batch: bool) -
 
     Args:
         error: why.
-        page: what is there, or `None` where it does not matter.
+        page: the entries in the file, or `None` where they do not matter.
         scan: names the threats in an entry.
-        batch: the edit was one of several operations: its answer does not show the entries.
+        batch: the edit was one of several operations, so the answer does not show the entries.
     """
     answer: Answer = {"success": False, "error": str(error)}
     if page is None:
@@ -82,7 +82,7 @@ def failure(error: EditRefused, page: Page | None, scan: Scan, *, batch: bool) -
 
 
 def unconfirmed(error: MemoryUnconfirmed) -> Answer:
-    """Return the answer for a memory that the user has to confirm first: nothing of it is shown or was written."""
+    """Return the answer for a memory that the user has to confirm first; it is neither shown nor written."""
     return {"success": False, "done": True, "error": f"Nothing was written. {error}"}
 
 
@@ -102,7 +102,7 @@ def _message(edit: Edit, operations: Sequence[Operation], *, batch: bool) -> str
 
 
 def _old(page: Page, word: str, entries: Sequence[tuple[int, str]], scan: Scan, *, single: bool) -> Mapping[str, Any]:
-    """Return what was replaced or removed: the model sees what it has hit."""
+    """Return the entries that an edit replaced or removed, so that the model sees which ones it hit."""
     if not entries:
         return {}
     if single:

@@ -1,4 +1,4 @@
-"""Takes a change back without taking anything else back. Pure."""
+"""Undoes one change and leaves all others. Pure."""
 
 from collections.abc import Sequence
 
@@ -12,10 +12,10 @@ _PREVIEW = 60
 
 
 def last_standing(changes: Sequence[Change], entries: Entries) -> Change | None:
-    """Return the last change that is in `entries` and was neither taken back nor passed over, or `None`."""
+    """Return the last change that is in `entries` and was neither undone nor skipped, or `None`."""
     undone = {change.undoes for change in changes}
     for number, change in reversed(list(enumerate(changes))):
-        # The first one only says what was there when the history began, if it was no change of ours.
+        # The first line only records the state at the beginning of the history, if it is an edit by hand.
         beginning = number == 0 and change.action == OUTSIDE and not change.before
         if change.action != UNDO and change.id not in undone and not beginning and _stands(change, entries):
             return change
@@ -23,15 +23,15 @@ def last_standing(changes: Sequence[Change], entries: Entries) -> Change | None:
 
 
 def nothing_to_undo() -> UnknownChange:
-    """Return the error of who asks for more than there is."""
+    """Return the error for an undo without a change to undo."""
     return UnknownChange("There is no change to undo; `history` shows the changes.")
 
 
 def without(change: Change, page: Page) -> Edit:
-    """Return the page without the change: what it brought goes, what it took away comes back to its place.
+    """Return the page without the change: added entries go, removed ones come back to their places.
 
     Raises:
-        EditRefused: what it brought was changed again, the result does not fit, or too little is known of it.
+        EditRefused: an added entry was changed again, the result does not fit, or the change is not kept in full.
     """
     if not change.whole:
         raise _stuck(change, "it was too large for the history")
@@ -41,7 +41,7 @@ def without(change: Change, page: Page) -> Edit:
     for entry in change.removed:
         entries.insert(change.before.index(entry), entry)
     kept = tidy(entries)
-    # The limit is the tool's: what a person had made longer comes back as it was.
+    # The limit is the tool's: an entry that the user had made longer comes back unchanged.
     if size(kept) > max(page.limit, page.size, size(change.before)):
         raise _stuck(
             change,
@@ -65,7 +65,7 @@ def _quoted(entry: str) -> str:
 
 
 def _stands(change: Change, entries: Entries) -> bool:
-    """Whether anything of it is to be seen: a crash, or a hand, may have kept it from the file."""
+    """Whether the entries show any of the change: a crash, or an edit by hand, may have kept it from the file."""
     if not change.whole:
         return not change.began_with(entries)
     return any(entry in entries for entry in change.added) or any(entry not in entries for entry in change.removed)

@@ -1,4 +1,4 @@
-"""How a text looks to a reader: the views of an entry that the scan searches. Pure, and linear in the text."""
+"""Views of an entry, as a reader takes it, that the scan searches. Pure, and linear in the text."""
 
 import re
 import unicodedata

@@ -1,7 +1,7 @@
 """The Memory Gateway: a remote memory behind HTTP, searched before each prompt and added to after each completed turn.
 
 It imports the contract and httpx, and nothing of the host. The entry point `gateway` names `Gateway`, its zero-argument
-factory. `beaver_hooks_gateway.testing` is a fake gateway for tests, imported by those who test only.
+factory. `beaver_hooks_gateway.testing` is a fake gateway, which only tests import.
 """
 
 from beaver_hooks_gateway.client import GatewayClient

@@ -19,10 +19,10 @@ LOCK_FILE = ".breaker.lock"
 
 REFUSED = "credentials refused"
 REASONS = TRANSIENT | {REFUSED}
-"""Why a breaker can be open. Nothing else is shown of a file that any program may have written."""
+"""Why a breaker can be open. The rest of the file is never shown, because any program may have written it."""
 
 _MOST_BYTES = 4096
-# Windows has neither; nor does it have such links and pipes there.
+# Windows has neither flag, nor such links and pipes.
 _CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 

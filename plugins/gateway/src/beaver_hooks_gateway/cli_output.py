@@ -14,17 +14,17 @@ from beaver_hostspecs.rendering import render_references
 from beaver_toolkit.breaker import is_open
 
 SESSION = "beaver-gateway"
-"""The session that the command line searches; nothing is ever added to it."""
+"""The session that the command line searches; it never holds a turn."""
 
 TOKENS = 2000
-"""The room that a host gives the message."""
+"""The tokens that a host reserves for the message."""
 
 
 async def ping(settings: GatewaySettings, state_folder: Path) -> str:
     """Search once, and close the breaker; return a line that says that the gateway accepts the credentials.
 
     Raises:
-        GatewayError: it does not; the text says why and names a remedy.
+        GatewayError: the gateway does not accept them; the text says why and names a remedy.
         ConfigurationError: a required setting is missing.
     """
     started = time.perf_counter()

@@ -1,6 +1,6 @@
 """The three requests of a Memory Gateway, over httpx.
 
-1. One deadline and a number of bytes for each request, see `beaver_toolkit.http`. The answer is asked for uncompressed.
+1. One deadline and a limit of bytes for each request, see `beaver_toolkit.http`. Requests ask for no compression.
 2. No redirects, no retries, no cookies, and no proxies or credentials from the environment.
 3. Each operation has its own connections: a slow flush, or an answer with too many bytes, affects no other operation.
 4. An add is on the wire once at most, and never on a connection that has been idle: the server may be about to close
@@ -47,10 +47,10 @@ T = TypeVar("T")
 
 @attrs.define(kw_only=True)
 class Sending:
-    """How far a request has come, for a caller that is cancelled while it runs.
+    """The progress of a request, for a caller that is cancelled while it runs.
 
     Attributes:
-        begun: whether its body has begun to go out.
+        begun: whether a part of its body was sent.
     """
 
     begun: bool = False
@@ -62,7 +62,7 @@ class GatewayClient:
     Args:
         settings: of the gateway.
         factory: makes the `httpx.AsyncClient` of each operation, which is closed with this. With a factory of your own
-            rule 2 holds except for proxies and credentials: those are up to its clients.
+            rule 2 holds except for proxies and credentials, which its clients choose.
 
     Raises:
         ConfigurationError: the address or the file of certificates cannot be used.
@@ -75,7 +75,7 @@ class GatewayClient:
         self._clients: dict[Operation, BoundedClient] = {}
 
     async def search(self, *, session: str, query: str, seconds: float, top_k: int | None = None) -> Found:
-        """Return what the gateway recalls for `query`.
+        """Return the gateway's results for `query`.
 
         Raises:
             GatewayError: there is no answer that can be used.
@@ -85,7 +85,7 @@ class GatewayClient:
         return await self._request("search", body, partial(wire.parse_found, most=most), seconds)
 
     async def add(self, turn: Turn, answer: Answer, *, seconds: float, sending: Sending | None = None) -> int:
-        """Add a completed turn; return how many messages that were.
+        """Add a completed turn; return the number of messages.
 
         Raises:
             GatewayUnknown: it was sent, and the answer was lost, so the message may or may not be stored.
@@ -105,7 +105,7 @@ class GatewayClient:
         raise unknown if sending.begun and not refused else failure
 
     async def flush(self, *, session: str, seconds: float) -> None:
-        """Let the gateway make memory of the added turns.
+        """Ask the gateway to turn the added turns into memory.
 
         Raises:
             GatewayError: no answer confirms it.
@@ -174,10 +174,10 @@ def _make_client(
 
 
 def _url(base: str, path: str) -> httpx.URL:
-    """Return the address of an operation, without the dot that may end a name: HTTP and TLS do not know it.
+    """Return the address of an operation, without a dot at the end of the name, which HTTP and TLS do not allow.
 
     Raises:
-        ConfigurationError: the host is no name, for example punycode that stands for nothing.
+        ConfigurationError: the host is no name, for example invalid punycode.
     """
     try:
         url = httpx.URL(base.rstrip("/") + path)

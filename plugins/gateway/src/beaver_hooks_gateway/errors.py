@@ -1,14 +1,14 @@
-r"""Every error that talking to a gateway raises.
+r"""The errors of requests to a gateway.
 
     PluginError
-    └── GatewayError           one request came to nothing
+    └── GatewayError           one request failed
         ├── GatewayUnreachable     no connection: `connection`, `dns`, `tls`
         ├── GatewayTimedOut        the deadline passed: `timeout`
         ├── GatewayRefused         a status that is no success: `unauthorised`, `server_error` ...
         ├── GatewayMalformed       an answer that cannot be used: `invalid_json`, `invalid_shape`, `too_large` ...
         └── GatewayUnknown         sent, and it is unknown whether it arrived: `unknown`
 
-Beside the name of the plugin they hold operation, path, category and status, and nothing else: no body, no credential,
+They hold only the name of the plugin, operation, path, category and status: no body, no credential,
 no address. None is chained to an error of the HTTP library, because those hold the request.
 """
 
@@ -38,7 +38,7 @@ _STATUSES = MappingProxyType(
 _REDIRECTS, _SERVER = range(300, 400), range(500, 600)
 _CREDENTIALS = frozenset({"unauthorised", "forbidden"})
 TRANSIENT = frozenset({"connection", "dns", "tls", "timeout", "truncated", "rate_limited", "server_error"})
-"""Categories of what may well pass by itself."""
+"""Categories of failures that may pass without a fix."""
 
 _PROBLEMS = MappingProxyType(
     {
@@ -66,12 +66,12 @@ _PROBLEMS = MappingProxyType(
 
 
 class GatewayError(PluginError):
-    """A request came to nothing.
+    """A request failed.
 
     Attributes:
         operation: `search`, `add` or `flush`.
         path: the path of the operation.
-        category: what went wrong, in a word.
+        category: the kind of failure, in a word.
         status: the HTTP status, where there was one.
     """
 
@@ -86,7 +86,7 @@ class GatewayError(PluginError):
 
     @property
     def transient(self) -> bool:
-        """Whether it may well pass by itself."""
+        """Whether the failure may pass without a fix."""
         return self.category in TRANSIENT
 
     @property
@@ -112,7 +112,7 @@ class GatewayMalformed(GatewayError):
 
 
 class GatewayUnknown(GatewayError):
-    """The request was sent, and there is no answer that says whether it arrived."""
+    """The request was sent, and no answer says whether it arrived."""
 
 
 def from_status(operation: Operation, status: int) -> GatewayRefused:

@@ -35,7 +35,7 @@ class Gateway:
     """A remote memory behind HTTP: best effort, and never silent.
 
     Args:
-        clock: tells the breaker's time.
+        clock: the source of the breaker's time.
     """
 
     service: MemoryGatewayService

@@ -10,7 +10,7 @@ _OPAQUE = re.compile(r"[\w.:@/+-]{1,128}", re.ASCII)
 
 
 def reference(result: Result, user_id: str) -> Reference:
-    """Return the reference for a result. A key that the gateway repeats in it is masked."""
+    """Return the reference for a result. A user key that the gateway repeats in it is masked."""
     resource = result.resource_uri is not None or result.source_scope == "resources"
     return Reference(
         text=scrub(result.text),

@@ -15,25 +15,25 @@ from beaver_hooks_gateway.wire import Found, chat
 from beaver_hostspecs import Answer, OutcomeKind, Personal, Reference, Report, Trust, Turn
 
 MARGIN = 0.1
-"""Seconds of a hook's deadline that are kept back for reporting."""
+"""Seconds of a hook's deadline that are reserved for reporting."""
 
 NEEDED = Trust.INNER
-"""The least trust of a turn that is searched and added: the gateway has one identity, which is the owner's."""
+"""The least trust of a turn that is searched and added: the gateway's one identity is the owner's."""
 
 PLANE = "gateway"
 """The plane of the outcome of an add."""
 
 FLUSH_PLANE = "gateway_flush"
-"""The plane of the outcome of a flush: one that fails loses nothing that was added."""
+"""The plane of the outcome of a flush: a failed flush loses no added turn."""
 
 
 class MemoryGatewayService:
     """Recalls and persists through one gateway.
 
     Args:
-        client: the gateway.
-        settings: what to search and whether to add.
-        breaker: whether to search now.
+        client: the client of the gateway.
+        settings: which chats to search and whether to add.
+        breaker: decides whether to search now.
     """
 
     def __init__(self, client: GatewayClient, settings: GatewaySettings, breaker: SharedBreaker) -> None:
@@ -85,7 +85,7 @@ class MemoryGatewayService:
         return references
 
     async def _count(self, error: GatewayError, report: Report) -> None:
-        """Tell the breaker of a search that failed."""
+        """Report a failed search to the breaker."""
         if await self._breaker.failed(error, seconds=min(PATIENCE, report.remaining() / 2)):
             category = self._breaker.state.reason or error.category
             seconds = self._settings.breaker.seconds
@@ -161,5 +161,5 @@ def _facts(error: GatewayError) -> dict[str, str | int | None]:
 
 
 def _seconds(wanted: float, report: Report) -> float:
-    """Return how long a request may take: as configured, within what is left of the hook's deadline."""
+    """Return how long a request may take: as configured, within the rest of the hook's deadline."""
     return max(0.0, min(wanted, report.remaining() - MARGIN))

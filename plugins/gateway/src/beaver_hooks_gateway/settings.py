@@ -1,4 +1,4 @@
-"""What the section `memory.gateway` of the configuration may hold."""
+"""The settings in the section `memory.gateway` of the configuration."""
 
 from pathlib import Path
 from typing import Literal
@@ -31,7 +31,7 @@ _url = Check(
 
 @attrs.frozen(kw_only=True)
 class BreakerSettings:
-    """When a gateway that does not answer is left alone for a while."""
+    """When searches pause for a gateway that does not answer."""
 
     enabled: bool = setting(default=True, help="whether calls are paused for a while when the gateway does not answer")
     failures: int = setting(
@@ -85,7 +85,7 @@ class GatewaySettings:
     )
 
     def __attrs_post_init__(self) -> None:
-        """Refuse to send the key over a network in the clear, unless told to."""
+        """Refuse to send the key over a network unencrypted, unless a setting allows it."""
         if self.base_url is not None and not self.allow_insecure_http and is_exposed(self.base_url, self.proxy):
             where = "through a proxy on" if self.proxy else "to"
             raise Unfit(

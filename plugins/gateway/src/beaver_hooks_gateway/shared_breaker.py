@@ -1,11 +1,11 @@
 """The breaker of a gateway: its state in memory, and in a file that processes share.
 
-No file is touched while nothing is wrong. Every change is a read, a step and a write under a lock, in a thread of the
+No file is touched while searches succeed. Every change is a read, a step and a write under a lock, in a thread of the
 breaker's own. Changes that come meanwhile are made together after it, so many failures at once cost no more than a few.
-Where the lock or the file cannot be had soon, only the sharing is lost.
+Where the lock or the file is not available soon, only the sharing is lost.
 
-Only searches ask it. A search that fails in a way that may pass by itself counts; any answer closes the breaker, even a
-refusal; refused credentials open it at once.
+Only searches use it. A search that fails in a way that may pass without a fix counts; any answer closes the breaker,
+even a refusal; refused credentials open it at once.
 """
 
 import asyncio
@@ -43,10 +43,10 @@ class SharedBreaker:
     """Admits searches while the gateway answers.
 
     Args:
-        folder: where the state is.
-        policy: how patient it is; `None` admits everything.
-        clock: tells the time.
-        whose: which gateway the state is about, see `fingerprint`.
+        folder: the folder of the state.
+        policy: when it opens and for how long; `None` admits every search.
+        clock: the source of time.
+        whose: the gateway of the state, see `fingerprint`.
     """
 
     def __init__(self, folder: Path, policy: Policy | None, clock: Clock, *, whose: str = "") -> None:
@@ -110,7 +110,7 @@ class SharedBreaker:
         if call.answer.done():
             return call.answer.result()
         if call in self._waiting:
-            # An earlier change hangs over the file: this process decides alone.
+            # An earlier change still waits for the file, so this process decides alone.
             self._waiting.remove(call)
             answer, self.state = call.step(self.state)
             return answer
@@ -119,7 +119,7 @@ class SharedBreaker:
         return False
 
     def _opened_late(self, answer: asyncio.Future[bool]) -> None:
-        """Leave reporting an opening to the next search that fails: the one that caused it waits no longer."""
+        """Let the next failed search report an opening, because the search that caused it waits no longer."""
         self._unreported |= answer.result()
 
     def _begin(self) -> None:
@@ -146,7 +146,7 @@ def make_breaker(settings: GatewaySettings, folder: Path, clock: Clock) -> Share
 
 
 def fingerprint(settings: GatewaySettings) -> str:
-    """Return a hash of address, user and key: with another one of them the breaker starts anew."""
+    """Return a hash of address, user and key: with another one of them the breaker starts closed."""
     key = "" if settings.user_key is None else settings.user_key.reveal()
     whose = json.dumps([settings.base_url, settings.user_id, key])
     return hashlib.sha256(whose.encode("utf-8")).hexdigest()

@@ -3,10 +3,10 @@
 1. The three request bodies have exactly the fields that a gateway expects, in a fixed order.
 2. The credential stays a `Secret` until `encode` writes the bytes.
 3. Texts are sent as they are. Only half a surrogate pair, which no JSON in UTF-8 can hold, becomes U+FFFD.
-4. One session id serves for searching and adding: what is added under `chat:<id>` is what `current_chat` finds. An id
-   that a gateway's 128 characters do not hold is sent as a hash of it, always the same.
-5. Of a result six fields are read; whatever else a gateway sends is dropped. A field of another type counts as absent.
-6. A result without a text that says anything is no result. Whether that happened is counted.
+4. One session id serves for searching and adding: `current_chat` finds the turns that are added under `chat:<id>`. An
+   id that exceeds a gateway's 128 characters is sent as a hash of it, always the same.
+5. Of a result six fields are read; all others are dropped. A field of another type counts as absent.
+6. A result with a blank text is dropped. Dropped results count in the total.
 7. NaN, a field that is given twice and half a surrogate pair make the whole answer malformed.
 """
 
@@ -49,7 +49,7 @@ Body = Mapping[str, Any]
 
 
 class MalformedError(ValueError):
-    """An answer is not what a gateway sends.
+    """An answer does not match the wire format.
 
     Attributes:
         category: `invalid_json` or `invalid_shape`.
@@ -74,7 +74,7 @@ class Result:
 
 @attrs.frozen(kw_only=True)
 class Found:
-    """What a search found.
+    """The results of a search.
 
     Attributes:
         results: those that can be used, as many as were asked for, in the gateway's order.
@@ -95,7 +95,7 @@ def search_body(settings: GatewaySettings, *, session: str, query: str, top_k: i
 
 
 def add_body(settings: GatewaySettings, turn: Turn, answer: Answer) -> Body:
-    """Return the body that adds a completed turn: its prompt and its answer, and nothing else of it."""
+    """Return the body that adds the prompt and the answer of a completed turn."""
     asked = max(1, milliseconds(turn.when))
     answered = max(asked + 1, milliseconds(answer.when))
     messages = [
@@ -125,14 +125,14 @@ def encode(body: Body) -> bytes:
 
 
 def mapped(session: str) -> str:
-    """Return a host's session id as the gateway gets it."""
+    """Return the session id that the gateway gets for a host's session id."""
     if len(CHAT) + len(session) <= LONGEST_SESSION and is_utf8(session):
         return session
     return f"sha256-{hashlib.sha256(session.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def chat(session: str) -> str:
-    """Return the gateway's id of the chat that a host's session is."""
+    """Return the gateway's id of the chat of a host's session."""
     return CHAT + mapped(session)
 
 
@@ -151,10 +151,10 @@ def _revealed(value: object) -> str:
 
 
 def parse_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object of an answer, whatever is in it: it confirms an add or a flush.
+    """Return the JSON object of an answer, which confirms an add or a flush by any content.
 
     Raises:
-        MalformedError: it is something else.
+        MalformedError: it is no JSON object.
     """
     try:
         value = loads(body, deepest=DEEPEST, most_marks=MOST_MARKS, keep_repeated=True, keep_numbers=True)
@@ -166,7 +166,7 @@ def parse_object(body: bytes) -> dict[str, Any]:
 
 
 def parse_found(body: bytes, *, most: int) -> Found:
-    """Return what a search found, at most `most` results.
+    """Return the results of a search, at most `most`.
 
     Raises:
         MalformedError: it is not strict JSON, or holds no list `results` at its top.

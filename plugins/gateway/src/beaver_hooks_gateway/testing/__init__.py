@@ -6,8 +6,8 @@
         ...
     gateway.bodies("add")
 
-It refuses a request that is not exactly what the wire format says, keeps every request that it got, and fails in every
-way in which a server on a network can. It needs no test framework.
+It refuses a request that does not match the wire format exactly, keeps every request, and fails in every way in which
+a server on a network can. It needs no test framework.
 """
 
 from beaver_hooks_gateway.testing.faults import CONNECTION_FAULTS, Fault, Reply, reply_for

@@ -1,4 +1,4 @@
-"""The ways in which a gateway can fail, and what it sends then."""
+"""The faults of a gateway, and the bytes that it sends for each."""
 
 import gzip
 import json
@@ -19,10 +19,10 @@ DEPTH = 100_000
 
 
 class Fault(StrEnum):
-    """What can go wrong with a request."""
+    """A fault of a request."""
 
     REFUSED = "refused"
-    """Nobody listens."""
+    """No server listens at the address."""
     TLS = "tls"
     """Every TLS handshake is ended; only for a gateway that serves https."""
     CONNECT_TIMEOUT = "connect_timeout"
@@ -36,7 +36,7 @@ class Fault(StrEnum):
     WRONG_LENGTH = "wrong_length"
     HUGE_BODY = "huge_body"
     BOMB = "bomb"
-    """A small compressed body that is a big one."""
+    """A small compressed body that unpacks to a big one."""
     REDIRECT = "redirect"
     STATUS_204 = "204"
     STATUS_400 = "400"
@@ -68,7 +68,7 @@ CONNECTION_FAULTS = frozenset({Fault.REFUSED, Fault.TLS, Fault.CONNECT_TIMEOUT})
 
 @attrs.frozen(kw_only=True)
 class Reply:
-    """What a client gets.
+    """The bytes that a client gets.
 
     Attributes:
         parts: the pieces of the body, each sent on its own.
@@ -99,12 +99,12 @@ def jsonic(value: object, *, status: int = 200) -> Reply:
 
 
 def reply_for(fault: Fault, request: bytes, *, elsewhere: str) -> Reply:
-    """Return what is sent in the place of an answer.
+    """Return the reply that is sent instead of an answer.
 
     Args:
-        fault: what goes wrong.
+        fault: the fault.
         request: the body that was sent; refusals repeat it, as careless servers do.
-        elsewhere: where a redirect leads.
+        elsewhere: the target of a redirect.
     """
     if fault.value.isdigit():
         status = int(fault.value)
@@ -130,7 +130,7 @@ def _broken(fault: Fault, elsewhere: str) -> Reply:
 
 
 def _bomb() -> Reply:
-    # Many members in a row are one body: whoever serves it needs no room for what it unpacks to.
+    # Many gzip members in a row are one body, so the server needs no memory for the unpacked one.
     return whole(gzip.compress(b" " * 2**20) * HUGE, headers={"Content-Encoding": "gzip"})
 
 

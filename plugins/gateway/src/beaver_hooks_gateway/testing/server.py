@@ -27,9 +27,9 @@ class Received:
     """One request that the gateway got.
 
     Attributes:
-        operation: `search`, `add` or `flush`; the last part of whatever path was asked for.
-        path: the path as it was asked for, with a proxy's address before it where one was meant.
-        connection: the number of the connection that it came on.
+        operation: `search`, `add` or `flush`; the last part of the requested path.
+        path: the requested path, with the address before it in a request to a proxy.
+        connection: the number of its connection.
         body: the parsed body; `None` where it is no JSON.
     """
 
@@ -47,18 +47,18 @@ class FakeGateway:
     Args:
         user_id: the only user.
         user_key: the user's key.
-        results: what a search finds; may be changed at any time.
+        results: the results of a search; may be changed at any time.
         prefix: a path that the gateway is under.
         tls: to serve https; a context of its own.
         delay: seconds before an answer to a search.
         keep_alive: whether a connection may serve several requests.
-        elsewhere: where redirects lead.
+        elsewhere: the target of redirects.
 
     Attributes:
         received: every request, in order of arrival.
         connections: how many connections there were.
         open: how many there are now.
-        most_open: how many there were at once.
+        most_open: the most connections at once.
         answered: called with the operation just before its answer is sent.
     """
 
@@ -143,7 +143,7 @@ class FakeGateway:
         self._listening.close()
         for each in self._stalling:
             each.close()
-        # Not cancelled: asyncio logs cancelled connections as errors. To the one who serves it, the client has left.
+        # Not cancelled: asyncio logs cancelled connections as errors. For the server, the client has left.
         still = [*self._open]
         for writer in self._open.values():
             writer.transport.abort()

@@ -1,4 +1,4 @@
-"""Whether a request is exactly what a gateway takes: every field there, none beyond, each of its type. Pure."""
+"""Whether a request matches the wire format: every field there, none beyond, each of its type. Pure."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -62,7 +62,7 @@ _BODIES: Mapping[str, Mapping[str, Check]] = {
 
 
 def problem_of(operation: str, body: object) -> str | None:
-    """Return the name of what is wrong with a body, or `None`."""
+    """Return the first faulty field of a body, or another name of its fault, or `None`."""
     return _misfit(body, _BODIES[operation])
 
 
