@@ -14,8 +14,8 @@ from beaver_hooks_curated import (
     Operation,
     Target,
     UnknownChange,
-    aside,
     history,
+    rejected_files,
 )
 from beaver_hooks_curated.approvals import MOST
 from beaver_hooks_curated.errors import MemoryUnreadable
@@ -382,7 +382,7 @@ def test_forget_what_a_hand_has_removed(service, clock):
     add(service, "canary")
     clock.advance(60)
     by_hand(service, "keep", clock)
-    aside.keep(service.folder, USER, b"canary")
+    rejected_files.keep(service.folder, USER, b"canary")
     forgotten = service.forget_history()
 
     assert [("canary",)] == [change.removed for change in forgotten.outside]
@@ -391,9 +391,11 @@ def test_forget_what_a_hand_has_removed(service, clock):
 
 def test_kept_aside_is_bounded(service):
     """Of what is kept aside, the newest few stay."""
-    paths = [aside.keep(service.folder, USER, str(number).encode()) for number in range(aside.MOST + 3)]
+    paths = [
+        rejected_files.keep(service.folder, USER, str(number).encode()) for number in range(rejected_files.MOST + 3)
+    ]
 
-    assert (aside.MOST, True) == (sum(path.exists() for path in paths), paths[-1].exists())
+    assert (rejected_files.MOST, True) == (sum(path.exists() for path in paths), paths[-1].exists())
 
 
 def test_folder_that_is_a_file(tmp_path):
