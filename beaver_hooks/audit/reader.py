@@ -117,7 +117,7 @@ def missing_key(folder: Path) -> AuditUnavailable:
 
 
 def _mapping(text: str) -> dict[str, Any]:
-    # Another program may have written anything here; the reader gets an error that says so and does not crash.
+    # Another program may have written anything here; the result says that it is unreadable, instead of an error.
     try:
         value = json.loads(text)
     except ValueError:
