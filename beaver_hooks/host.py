@@ -254,7 +254,7 @@ class Host:
         return self._running().admission.is_off(checked(CommandContext, session=session, user=user))
 
     async def run_tool(self, turn_id: str, name: str, arguments: Mapping[str, Any]) -> object:
-        """Run a plugin's tool for the model, within an open turn; return what the tool returns.
+        """Run a plugin's tool for the model, within an open turn; return its result.
 
         Only plugins that were registered when the turn was opened, and still are, take part. The tool has the default
         deadline; an overdue tool is cancelled and abandoned.
@@ -272,7 +272,7 @@ class Host:
     async def use_tool(
         self, name: str, arguments: Mapping[str, Any], *, session: str, **fields: Unpack[TurnFields]
     ) -> object:
-        """Run a plugin's tool outside of any turn, for a host that only pulls; return what the tool returns.
+        """Run a plugin's tool outside of any turn, for a host that only pulls; return its result.
 
         The tool gets a turn with an empty prompt that is never opened: no hook of any plugin is called, the turn is not
         committed or dropped, and it has no receipt. The audit event `tool_used` holds the tool's reports. The deadline

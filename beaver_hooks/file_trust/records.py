@@ -64,7 +64,7 @@ class FileRecords:
             return b""
 
     def forget(self, path: Path) -> None:
-        """Forget everything about a file."""
+        """Remove the hashes and the copy of a file."""
         self._copy(path).unlink(missing_ok=True)
         change_record(self._path, lambda found: _drop(found, _key(path)))
 

@@ -105,7 +105,7 @@ class Recorder:
         account: Account | None = None,
         error: BaseException | None = None,
     ) -> None:
-        """Record that a hook of the plugin failed, in an audit event, the receipt and the health."""
+        """Record a failure that a hook did not report itself, in an audit event, the receipt and the health."""
         kind, at = (None, None) if error is None else self._kind(error, account)
         if account is not None:
             account.plugins[plugin].enter(Failure(hook=hook, category=category, error=kind, at=at))
