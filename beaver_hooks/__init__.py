@@ -1,7 +1,7 @@
 """The host of Beaver Hooks: memory for any Python agent, as plugins.
 
 `Host` loads plugins, runs turns, and keeps audit, receipts and health; `SyncHost` does so for callers without an event
-loop. Plugins know the contract alone: `beaver_hostspecs`.
+loop. Plugins depend on the contract only: `beaver_hostspecs`.
 """
 
 from importlib import import_module
@@ -29,7 +29,7 @@ _MODULES = {
     "SyncHost": "beaver_hooks.sync",
     "SyncTurn": "beaver_hooks.sync",
 }
-"""Where each name is. It is imported when it is asked for: `beaver --version` has no use for a host."""
+"""The module of each name. A name is imported at its first use: `beaver --version` needs no host."""
 
 
 def __getattr__(name: str) -> object:

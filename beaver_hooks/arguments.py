@@ -1,4 +1,4 @@
-"""Makes what a host is made from, or says which argument cannot work and what it takes."""
+"""Makes the options of a host from its arguments, or says which argument cannot work and what it takes."""
 
 import math
 import os
@@ -77,46 +77,46 @@ def _person_folder(given: object, named: Path | None) -> Path:
 
 
 def as_path(name: str, value: object) -> Path:
-    """Return a path that a host is given."""
+    """Return an argument of a host that must be a path."""
     if not isinstance(value, str | os.PathLike):
         raise _misused(name, value, "a path")
     return Path(value)
 
 
 def as_seconds(name: str, value: object) -> float:
-    """Return a number of seconds that a host is given."""
+    """Return an argument of a host that must be a number of seconds."""
     if not isinstance(value, int | float) or math.isnan(value):
         raise _misused(name, value, "a number of seconds")
     return value
 
 
 def as_mapping(name: str, value: object) -> Mapping[str, Any]:
-    """Return a mapping that a host is given."""
+    """Return an argument of a host that must be a mapping."""
     if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value):
         raise _misused(name, value, "a mapping whose keys are text")
     return value
 
 
 def as_text(name: str, value: object) -> str:
-    """Return a text that a host is given."""
+    """Return an argument of a host that must be a text."""
     if not isinstance(value, str):
         raise _misused(name, value, "a str")
     return value
 
 
 def as_texts(name: str, value: object) -> tuple[str, ...]:
-    """Return texts that a host is given."""
+    """Return an argument of a host that must be several texts."""
     items = _items(name, value, "texts, for example a list of them")
     return tuple(as_text(name, each) for each in items)
 
 
 def as_context(value: CommandContext) -> CommandContext:
-    """Return the context of a command that a host is given."""
+    """Return an argument of a host that must be the context of a command."""
     return _a(CommandContext, "context", value)
 
 
 def as_name(name: str, value: object) -> str:
-    """Return a name that is written down as it is: no content, no secret."""
+    """Return a name that is recorded unchanged: no content, no secret."""
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise _misused(name, value, "a short name of letters, digits, `_` and `-`")
     return value

@@ -44,24 +44,24 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 class Host:
     """Runs turns over plugins. Enter it with `async with`, in the event loop that will use it.
 
-    `Host(...)` registers what it is given. `Host.from_config()` loads every installed plugin as the configuration
-    file says.
+    `Host(...)` registers the given plugins. `Host.from_config()` loads every installed plugin that the configuration
+    file allows.
 
     Args:
         plugins: plugin objects to register, by name.
         entry_points: names of installed plugins, each of which must load; `None` for every installed plugin, as far as
-            the memory mode and `plugins.disabled` of the configuration let it be.
+            the memory mode and `plugins.disabled` of the configuration allow it.
         fail_closed: names of plugins whose failure in `before_prompt` stops the turn.
         config: settings; the defaults if `None`.
-        state_folder: where state is kept: the nearest `.beaver` at or above the working directory unless given, else
+        state_folder: the folder of the state; by default the nearest `.beaver` at or above the working directory, else
             the one in the home directory.
-        person_folder: where plugins keep what belongs to the person and not to the project: `.beaver` in the home
-            directory unless given, or `state_folder` where only that is given.
-        services: what the host lends to plugins.
-        sinks: further places for audit events.
-        clock: where time comes from.
+        person_folder: the folder of the plugins' data that belong to the person and not to the project; by default
+            `.beaver` in the home directory, or `state_folder` if only that is given.
+        services: the services that the host lends to plugins.
+        sinks: further destinations of audit events.
+        clock: the source of the time.
         boundary: returns the random boundary around a turn's references.
-        environment: where secrets given as `{"env": NAME}` are looked up.
+        environment: the variables in which secrets given as `{"env": NAME}` are looked up.
 
     Raises:
         HostMisused: an argument cannot work.
@@ -105,21 +105,21 @@ class Host:
     ) -> Self:
         """Return a host for the configuration file: `path`, else `BEAVER_CONFIG`, else `.beaver/config.json`.
 
-        Every installed plugin is loaded, as far as the memory mode and `plugins.disabled` let it be.
+        Every installed plugin is loaded, as far as the memory mode and `plugins.disabled` allow it.
 
         Args:
             path: the file, which is trusted because it is named.
-            confirm: asks a person about a file that was merely found.
+            confirm: asks a person about a file that was found and not named.
             plugins: further plugin objects to register, by name; this and the rest as for `Host`.
-            services: what the host lends to plugins.
-            sinks: further places for audit events.
-            clock: where time comes from.
+            services: the services that the host lends to plugins.
+            sinks: further destinations of audit events.
+            clock: the source of the time.
             boundary: returns the random boundary.
             environment: the process's environment unless given.
 
         Raises:
             HostMisused: an argument cannot work.
-            ConfigurationError: a setting is wrong, or nobody has confirmed the file.
+            ConfigurationError: a setting is wrong, or the user has not confirmed the file.
         """
         found = None if path is None else as_path("path", path)
         environment = None if environment is None else as_mapping("environment", environment)
@@ -142,7 +142,7 @@ class Host:
     # --- The host's own life ------------------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Load and start the plugins. Raises what keeps a required plugin from loading, and leaves nothing open."""
+        """Load and start the plugins; if a required plugin cannot be loaded, close everything and raise."""
         if self._home is not None:
             self._home.check_process()
             raise HostNotOpen("this host is open already; close it before you open it again")
@@ -176,7 +176,7 @@ class Host:
         """Register, configure and start a plugin; turns that are open already do not see it.
 
         Raises:
-            PluginRefused: it breaks the contract; the sentence says how.
+            PluginRefused: it breaks the contract; the message says how.
             PluginFailed: its `start` failed.
         """
         await self._running().register(name, plugin, fail_closed=fail_closed)
@@ -189,7 +189,7 @@ class Host:
             drain: run its queued work first, within its largest deadline.
 
         Raises:
-            UnknownPlugin: no plugin of that name is registered; the message lists those that are.
+            UnknownPlugin: no plugin of that name is registered; the message lists the registered plugins.
         """
         await self._running().unregister(name, drain=drain)
 
@@ -199,7 +199,7 @@ class Host:
 
     @property
     def plugins(self) -> dict[str, PluginInfo]:
-        """The registered plugins, in order, with what they say about themselves."""
+        """The registered plugins, in order, with their descriptions."""
         return {member.name: member.info for member in self._running().registry.members()}
 
     @property
@@ -232,7 +232,7 @@ class Host:
     async def switch_memory(self, *, on: bool, session: str | None = None, user: str | None = None) -> None:
         """Switch memory on or off in a session of a user, or in all sessions of the user.
 
-        It lasts, in every process that shares the state folder, until it is switched on again. While it is off no
+        Memory stays off, in every process that shares the state folder, until it is switched on again. Meanwhile no
         plugin takes part in turns, and no tool and no command of a plugin runs.
 
         Args:
@@ -254,16 +254,16 @@ class Host:
         return self._running().admission.is_off(checked(CommandContext, session=session, user=user))
 
     async def run_tool(self, turn_id: str, name: str, arguments: Mapping[str, Any]) -> object:
-        """Run a plugin's tool for the model, within an open turn; return what the tool returns.
+        """Run a plugin's tool for the model, within an open turn; return its result.
 
-        Only plugins that were there when the turn was opened, and still are, take part. The tool has the default
-        deadline; overdue, it is cancelled and abandoned.
+        Only plugins that were registered when the turn was opened, and still are, take part. The tool has the default
+        deadline; an overdue tool is cancelled and abandoned.
 
         Raises:
-            NotOffered: no plugin of that turn offers such a tool; the message lists those that there are.
-            NotAllowed: the turn's trust is not enough for it, or memory is off.
+            NotOffered: no plugin of that turn offers such a tool; the message lists the tools of the turn.
+            NotAllowed: the turn's trust is too low for it, or memory is off.
             TurnClosed: the turn is closed.
-            Exception: whatever the tool raised, unchanged, after it was audited.
+            Exception: the tool's own error, unchanged, after it was audited.
             PluginFailed: the tool exceeded its deadline, or ended itself.
         """
         given = as_mapping("arguments", arguments)
@@ -272,23 +272,23 @@ class Host:
     async def use_tool(
         self, name: str, arguments: Mapping[str, Any], *, session: str, **fields: Unpack[TurnFields]
     ) -> object:
-        """Run a plugin's tool outside of any turn, for a host that only pulls; return what the tool returns.
+        """Run a plugin's tool outside of any turn, for a host that only pulls; return its result.
 
-        The tool gets a turn with an empty prompt that nobody opens: no hook of any plugin is called, nothing is
-        committed or dropped, there is no receipt. What the tool reports is in the audit event `tool_used`. The
-        deadline is that of `run_tool`.
+        The tool gets a turn with an empty prompt that is never opened: no hook of any plugin is called, the turn is not
+        committed or dropped, and it has no receipt. The audit event `tool_used` holds the tool's reports. The deadline
+        is that of `run_tool`.
 
         Args:
             name: the tool.
-            arguments: what to call it with; check them against `tool.parameters` before.
-            session: the id of the session that it is called in.
-            **fields: what else the host knows, as for `open_turn`.
+            arguments: the tool's arguments; check them against `tool.parameters` before.
+            session: the id of the session of the call.
+            **fields: further fields of the turn, as for `open_turn`.
 
         Raises:
             InvalidTurn: a field does not fit.
-            NotOffered: no plugin offers such a tool; the message lists those that there are.
-            NotAllowed: the trust given is not enough for it, or memory is off.
-            Exception: whatever the tool raised, unchanged, after it was audited.
+            NotOffered: no plugin offers such a tool; the message lists the offered tools.
+            NotAllowed: the given trust is too low for it, or memory is off.
+            Exception: the tool's own error, unchanged, after it was audited.
             PluginFailed: the tool exceeded its deadline, or ended itself.
         """
         given, wanted = as_mapping("arguments", arguments), as_text("name", name)
@@ -303,11 +303,11 @@ class Host:
         """Run a plugin's command for the user; return the text to show.
 
         Raises:
-            UnknownPlugin: no plugin of that name is registered; the message lists those that are.
-            NotOffered: the plugin offers no such command; the message lists those that it does.
-            NotAllowed: the context's trust is not enough for it, or memory is off.
-            Exception: whatever the command raised, unchanged, after it was audited.
-            PluginFailed: the command exceeded its deadline or answered no text.
+            UnknownPlugin: no plugin of that name is registered; the message lists the registered plugins.
+            NotOffered: the plugin offers no such command; the message lists its commands.
+            NotAllowed: the context's trust is too low for it, or memory is off.
+            Exception: the command's own error, unchanged, after it was audited.
+            PluginFailed: the command exceeded its deadline or returned no text.
         """
         given = as_texts("words", words)
         return await self._offers().run_command(plugin, as_text("command", command), given, as_context(context))
@@ -322,22 +322,22 @@ class Host:
         supersedes: str | None = None,
         **fields: Unpack[TurnFields],
     ) -> OpenTurn:
-        """Open a turn: every plugin is asked for its contribution, side by side, each behind its own deadline.
+        """Open a turn: ask every plugin for its contribution, side by side, each within its own deadline.
 
         While memory is off for the user and session, no plugin takes part; the receipt says so.
 
         Args:
-            prompt: what the user said.
+            prompt: the user's prompt.
             session: the id of the running session.
             supersedes: the id of an earlier turn that this one replaces; it is dropped if it is still open.
-            **fields: what else the host knows about the turn.
+            **fields: further fields of the turn; see `Turn`.
 
         Raises:
             InvalidTurn: a field does not fit.
             TurnAlreadyOpen: a turn with that id is open.
             TurnClosed: a turn with that id was closed.
-            Exception: whatever a fail-closed plugin raised, unchanged.
-            PluginFailed: a fail-closed plugin timed out or answered the wrong type.
+            Exception: the error of a fail-closed plugin, unchanged.
+            PluginFailed: a fail-closed plugin timed out or returned the wrong type.
         """
         engine = self._running()
         turn = self._turn(engine, prompt, session, fields)
@@ -359,7 +359,7 @@ class Host:
         supersedes: str | None = None,
         **fields: Unpack[TurnFields],
     ) -> AsyncIterator[OpenTurn]:
-        """Open a turn that cannot be forgotten: it is dropped on any exception, and if nobody has committed it."""
+        """Open a turn for a `with` block: it is dropped on any exception, and if the block did not commit it."""
         opened = await self.open_turn(prompt, session=session, supersedes=supersedes, **fields)
         turns = self._running().turns
         turns.book.hold(opened)
@@ -399,18 +399,18 @@ class Host:
         except TurnClosed:
             return None
 
-    # --- What is written down -----------------------------------------------------------------------------------
+    # --- Health, receipts and the audit trail -------------------------------------------------------------------
 
     def health(self) -> dict[str, Health]:
-        """Return the health of every plugin that this host has heard of, and its own under the name `host`."""
+        """Return the health of every plugin that this host knows, and its own under the name `host`."""
         return self._running().recorder.health.all()
 
     def notices(self) -> dict[str, tuple[str, ...]]:
-        """Return what plugins tell the person who runs this host, by the plugin; none of it is a fault."""
+        """Return the plugins' notices for the person who runs this host, by plugin; a notice is no fault."""
         return dict(self._running().recorder.notices)
 
     async def receipt(self, turn_id: str) -> Mapping[str, Any] | None:
-        """Return the kept receipt of a closed turn, of an earlier process too, or `None`.
+        """Return the stored receipt of a closed turn, also of an earlier process, or `None`.
 
         Raises:
             AuditUnavailable: there is no audit trail, or it cannot be read.
@@ -435,13 +435,13 @@ class Host:
         return engine.record.trail
 
     def record(self, event: str, *, plugin: str | None = None, loudly: bool = False, **facts: object) -> None:
-        """Append an audit event of whoever runs this host: a `snake_case` name and flat, content-free facts.
+        """Append an audit event of the application: a `snake_case` name and flat, content-free facts.
 
         Args:
             event: the name.
             plugin: the plugin that it is about.
-            loudly: log it as a warning, and not only for those who debug.
-            **facts: what to keep of it.
+            loudly: log it as a warning, and not at debug level.
+            **facts: the facts of the event.
         """
         name = None if plugin is None else as_name("plugin", plugin)
         self._running().recorder.event(as_name("event", event), facts, plugin=name, loudly=bool(loudly))
@@ -455,13 +455,13 @@ class Host:
         )  # fmt: skip
 
     def _running(self) -> Engine:
-        """Return the engine, or say what is wrong with how the host is used."""
+        """Return the engine, or raise if the host may not be used here."""
         engine = self._opened()
         engine.home.check()
         return engine
 
     def _opened(self) -> Engine:
-        """Return the engine for what any thread may do with it."""
+        """Return the engine for methods that any thread may call."""
         if self._engine is None:
             raise not_open()
         self._engine.home.check_open()

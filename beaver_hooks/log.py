@@ -1,7 +1,7 @@
 """The host's log: structlog events with flat fields, over the standard logger `beaver_hooks`.
 
-Importing the package installs no handler and configures nothing: an application that has set up `logging` gets our
-lines in its own format, one that has not sees warnings on stderr, as with any library.
+Importing the package installs no handler and configures nothing: an application that has set up `logging` gets the
+host's lines in its own format, one that has not sees warnings on stderr, as with any library.
 """
 
 import logging
@@ -17,9 +17,9 @@ LOGGER_NAME = "beaver_hooks"
 
 
 class Log(structlog.stdlib.BoundLogger):
-    """Says events. A handler of the application's that raises harms nobody who says something.
+    """Logs events. An error in a handler of the application does not reach the code that logs.
 
-    Its methods return `None`, or the name of what a handler raised, for whoever keeps the host's health.
+    Its methods return `None`, or the type name of the handler's error, for the host's health.
     """
 
     def _proxy_to_logger(self, method_name: str, event: str | None = None, *event_args: str, **event_kw: Any) -> Any:
@@ -27,12 +27,12 @@ class Log(structlog.stdlib.BoundLogger):
             return super()._proxy_to_logger(method_name, event, *event_args, **event_kw)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # noqa: BLE001 - a handler may be anybody's code
+        except BaseException as error:  # noqa: BLE001 - a handler may be foreign code
             return type_name(error)
 
 
 def make_log(name: str = LOGGER_NAME) -> Log:
-    """Return a log that writes to the standard logger `name`; event names get the package's name in front."""
+    """Return a log that writes to the standard logger `name`; event names get the package's name as a prefix."""
     log: Log = structlog.wrap_logger(
         logging.getLogger(name),
         processors=[
@@ -46,14 +46,14 @@ def make_log(name: str = LOGGER_NAME) -> Log:
 
 
 def _scrubbed(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Mask secrets in every field, and say `beaver_hooks.thing_happened`."""
+    """Mask secrets in every field, and prefix the event's name: `beaver_hooks.thing_happened`."""
     fields = {key: _plain(value) for key, value in event.items() if value is not None}
     fields["event"] = f"{LOGGER_NAME}.{fields['event']}"
     return fields
 
 
 def _plain(value: object) -> object:
-    """Return a value as one field shows it: a flat list with commas between."""
+    """Return a value as the text of one field: a list becomes its items with commas between."""
     if isinstance(value, list | tuple):
         return ",".join(str(_plain_one(each)) for each in value)
     return _plain_one(value)

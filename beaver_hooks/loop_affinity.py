@@ -1,4 +1,4 @@
-"""Where an open host may be used: in the process and on the event loop that opened it."""
+"""Restricts the use of an open host to the process and the event loop that opened it."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ FORKED = (
 
 
 class Home:
-    """The place that a host was opened in, until it is left."""
+    """The process and event loop that opened a host, until the host is closed."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -19,11 +19,11 @@ class Home:
         self._left = False
 
     def leave(self) -> None:
-        """Let nobody use the host any more."""
+        """Refuse every later use of the host."""
         self._left = True
 
     def check(self) -> None:
-        """Raise unless this is the place, and the host is open."""
+        """Raise unless the host is open, and this is its process and event loop."""
         self.check_open()
         if self._loop is not _running_loop():
             raise WrongLoop(
@@ -32,7 +32,7 @@ class Home:
             )
 
     def check_open(self) -> None:
-        """Raise unless the host is open in this process, for what any thread may use."""
+        """Raise unless the host is open in this process; for methods that any thread may call."""
         if self._left:
             raise not_open()
         self.check_process()
@@ -44,7 +44,7 @@ class Home:
 
 
 def not_open() -> HostNotOpen:
-    """Return what a host says that is not open."""
+    """Return the error for a host that is not open."""
     return HostNotOpen("this host is not open; enter it with `async with host:` or `await host.open()`")
 
 

@@ -12,7 +12,7 @@ from beaver_hooks.loop_affinity import FORKED
 from beaver_hostspecs import ForkedHost, HostNotOpen, WrongLoop
 
 MOMENT = 0.1
-"""Seconds that what is left on the loop has to end, before it is abandoned with the loop."""
+"""Seconds that the remaining tasks have to end, before they are abandoned with the loop."""
 
 NOT_OPEN = "this host is not open; enter it with `with host:` or `host.open()`"
 
@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Runs coroutines for other threads, until one of them ends it.
+    """Runs coroutines for other threads, until one of them ends the loop.
 
-    Every call has an end: those that the loop has not answered when it ends get a `CancelledError`.
+    Every call ends: a call without a result when the loop ends gets a `CancelledError`.
     """
 
     def __init__(self) -> None:
@@ -44,15 +44,15 @@ class LoopThread:
             )
 
     def check_process(self) -> None:
-        """Raise in a forked child: the thread was not forked, and waiting for it would be waiting for ever."""
+        """Raise in a forked child, which does not have the thread and would wait for it for ever."""
         if os.getpid() != self._process:
             raise ForkedHost(FORKED)
 
     def call(self, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **keywords: Any) -> T:
-        """Run a coroutine function, in the caller's context; return what it returns. Interrupting it cancels it."""
+        """Run a coroutine function in the caller's context; return its result. Interrupting the caller cancels it."""
         future: Future[T] | None = None
         try:
-            # Under the lock, so that whoever ends the loop sees this call, or this call sees that it ends.
+            # Under the lock, so that `end` sees this call, or this call sees that the loop ends.
             with self._lock:
                 self._check_going()
                 future = self._begin(function(*arguments, **keywords))
@@ -65,7 +65,7 @@ class LoopThread:
     async def reach(self, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **keywords: Any) -> T:
         """Run a coroutine function as `call` does, while the caller's own event loop goes on.
 
-        Cancelling the caller cancels it. In this thread's own loop it just runs.
+        Cancelling the caller cancels the coroutine. In this thread's own loop the coroutine is awaited directly.
         """
         self.check_process()
         if self._thread.ident == threading.get_ident():
@@ -78,10 +78,10 @@ class LoopThread:
     def end(self, last: Callable[[], Coroutine[Any, Any, object]]) -> None:
         """Run `last`, then end the loop and the thread.
 
-        Interrupting the caller cuts `last` short: it is cancelled, and what it does about that is waited for.
+        An interrupt of the caller cancels `last`, and the thread waits until `last` has handled that.
 
         Raises:
-            HostNotOpen: somebody ends it already.
+            HostNotOpen: another call ends it already.
         """
         with self._lock:
             self._check_going()
@@ -91,7 +91,7 @@ class LoopThread:
         try:
             ended.result()
         except BaseException:
-            with contextlib.suppress(RuntimeError):  # the loop is closed, where it was `last` that failed
+            with contextlib.suppress(RuntimeError):  # the loop is closed already if `last` itself failed
                 self._loop.call_soon_threadsafe(hurry.set)
             raise
         finally:
@@ -120,7 +120,7 @@ class LoopThread:
             self._loop.stop()
 
     def _run(self) -> None:
-        # What a plugin's KeyboardInterrupt ends is its caller's waiting, and nobody's loop.
+        # A plugin's KeyboardInterrupt ends the wait of its caller, and not the loop.
         while not self._over:
             with contextlib.suppress(KeyboardInterrupt, SystemExit):
                 self._loop.run_forever()
@@ -131,7 +131,7 @@ class LoopThread:
         self._loop.close()
 
     async def _let_go(self) -> None:
-        """Give what is left one chance to end."""
+        """Cancel the remaining tasks, and wait `MOMENT` for them."""
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()

@@ -1,4 +1,4 @@
-"""What runs inside an open host: its parts, put together once per opening, so that two hosts share nothing."""
+"""The engine of an open host: its parts, built anew at each opening, so that two hosts share nothing."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
@@ -39,28 +39,28 @@ GRACE = 0.05
 """Seconds beyond the largest deadline that closing waits, so that a call that hangs is judged and not merely lost."""
 
 SWEEP_EVERY = 60.0
-"""Seconds between two looks for turns that nobody closed."""
+"""Seconds between two sweeps for turns that were not closed."""
 
 MOMENT = 0.05
 """Seconds that cancelled calls have to end when the host closes, before they are counted as still running."""
 
 NOT_TO_BLAME = frozenset({"__main__", "beaver_hooks", "beaver_hostspecs"})
-"""Packages that are on every stack, or that hold more than plugins."""
+"""Packages that are on every stack, or that contain more than plugins."""
 
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """Everything that a host is made from.
+    """The options of a host.
 
     Attributes:
         config: the configuration.
-        discover: which entry points to load: those named, or all of them (`None`).
-        preset: what the memory mode decides.
+        discover: the names of the entry points to load; `None` for all of them.
+        preset: the decisions of the memory mode.
         mode: the memory mode, or `None` for a host without one.
         plugins: plugin objects to register, by name.
         fail_closed: which of those are fail-closed.
-        state_folder: where state is kept.
-        person_folder: where plugins keep what belongs to the person.
+        state_folder: the folder of the state.
+        person_folder: the folder of the plugins' data that belong to the person.
         sinks: further audit sinks.
         boundary: returns a turn's random boundary.
     """
@@ -81,7 +81,7 @@ class Options:
 
 
 class Engine:
-    """The parts of an open host, on the event loop it was made in."""
+    """The parts of an open host, on the event loop in which they were made."""
 
     def __init__(self, options: Options, home: Home) -> None:
         self.home = home
@@ -139,7 +139,7 @@ class Engine:
             raise
 
     async def close(self) -> None:
-        """Drop the open turns, drain the background, stop the plugins, write down what is left."""
+        """Drop the open turns, drain the background, stop the plugins, store the health, close the trail."""
         self.turns.closing = True
         for opened in self.turns.book:
             self.turns.drop_now(opened, DropReason.ABANDONED)
@@ -170,7 +170,7 @@ class Engine:
             if drain:
                 await self.background.backlog.drain_plugin(member, self.patience(member) + GRACE)
         finally:
-            # Whoever is cancelled here has taken the plugin out all the same.
+            # The plugin is unregistered even if the caller is cancelled while it waits.
             lost = self.background.backlog.discard(member)
             self.recorder.event("plugin_unregistered", {"lost": lost}, plugin=name, loudly=lost > 0)
             await self.loader.stop(member)
@@ -207,7 +207,7 @@ class Engine:
             self.registry.member(name)
         for member in self.registry.members():
             self._review(member)
-            # An earlier process may have ended with a full queue; ours is empty.
+            # An earlier process may have ended with a full queue; the queue of this one is empty.
             if self.recorder.health.is_at_fault(member.name, QUEUE):
                 self.recorder.succeeded(member.name, source=QUEUE)
         self._check_sections(chosen, plan.disabled)
@@ -242,11 +242,11 @@ class Engine:
         if self.record.trail is not None:
             lost = await _aside(self.record.trail.close)
             if lost:
-                # There is no trail left to say it in.
+                # The trail is closed, so only the log can report it.
                 self._log.error("audit_lost", count=lost)
 
     async def _let_go(self) -> None:
-        """Give what was cancelled a moment to end, so that only what hangs on is counted."""
+        """Give cancelled calls `MOMENT` to end, so that only hanging ones are counted."""
         await asyncio.sleep(0)  # the background's workers abandon their calls
         if self.calls.running:
             await asyncio.wait(self.calls.running, timeout=MOMENT)
@@ -281,7 +281,7 @@ class Engine:
                 self.recorder.degraded(HOST, source=SWITCH, category="unreadable")
 
         switch = MemorySwitch(folder.absolute() / FILE, self.recorder.identify, readable)
-        # Asked once now, so that health says at once what an earlier host could not read, or that it can be read again.
+        # Read once now, so that the health is right at once, also if an earlier host left the fault in it.
         if switch.is_readable() and self.recorder.health.is_at_fault(HOST, SWITCH):
             self.recorder.succeeded(HOST, source=SWITCH)
         return switch
@@ -313,7 +313,7 @@ class Engine:
         return {package: name for package, name in owners.items() if package not in NOT_TO_BLAME}
 
     def _blocked(self, call: Call | None, plugin: str | None, seconds: float) -> None:
-        """Say who blocks the loop; called in the watchdog's thread while it is blocked."""
+        """Record which plugin blocks the loop; called in the watchdog's thread during the block."""
         account = call.report.account if call else None
         hook = call.hook if call else None
         if plugin is not None:
@@ -323,7 +323,7 @@ class Engine:
 
 
 async def _aside(function: Callable[[], T]) -> T:
-    """Run a function that waits off the loop, or on it where the interpreter ends and has no more threads to give."""
+    """Run a blocking function off the loop, or on the loop if the interpreter ends and starts no more threads."""
     try:
         return await asyncio.to_thread(function)
     except RuntimeError:

@@ -1,8 +1,7 @@
 """The folder in which a host and its plugins keep their state.
 
-A repository that somebody else wrote may bring a `.beaver` of its own. So the folder itself and the folders
-of the plugins are never symbolic links: they would lead our writes to wherever their author pleased. Parents
-of the folder may be links.
+A foreign repository may contain a `.beaver` of its own. So the folder itself and the folders of the plugins are never
+symbolic links, which could redirect the host's writes to any place. Parents of the folder may be links.
 """
 
 import contextlib
@@ -21,10 +20,10 @@ PRIVATE = 0o700
 def make_state_folder(path: Path) -> Path:
     """Make the state folder (0700, hidden from git) unless it exists, and return its absolute path.
 
-    A folder of our own with a looser mode is tightened.
+    A folder of this user with a looser mode is tightened.
 
     Raises:
-        AuditUnavailable: it cannot be made, is a symbolic link or no folder, or anybody may write to it.
+        AuditUnavailable: it cannot be made, is a symbolic link or no folder, or every user may write to it.
     """
     folder = path.absolute()
     with _explained(folder):
@@ -37,10 +36,10 @@ def make_state_folder(path: Path) -> Path:
 def plugin_folder(state: Path, name: str) -> Path:
     """Make the folder of one plugin (0700) unless it exists, and return its absolute path.
 
-    The state folder is made and checked, too: the trail need not have been opened before.
+    The state folder is made and checked, too, as the trail may not have been opened before.
 
     Raises:
-        PluginRefused: the name is not one that a plugin may have.
+        PluginRefused: the name is no valid name of a plugin.
         AuditUnavailable: the folder cannot be made or is a symbolic link.
     """
     if not isinstance(name, str) or not PLUGIN_NAME.fullmatch(name):
@@ -70,14 +69,14 @@ def _tighten(folder: Path, mode: int) -> None:
     try:
         folder.chmod(PRIVATE)
     except PermissionError:
-        # Somebody else's folder that only they can write to is theirs to arrange.
+        # The mode of another user's folder is that user's choice, unless every user may write to it.
         if mode & stat.S_IWOTH:
             raise AuditUnavailable(f"Every user can write to the state folder {folder}; use a private one.") from None
 
 
 def _hide_from_git(folder: Path) -> None:
     path = folder / ".gitignore"
-    # A symbolic link counts as there, wherever it leads: nothing is written through it.
+    # A symbolic link counts as present, wherever it leads: the host never writes through it.
     if not os.path.lexists(path):
         create_once(path, b"*\n")
 

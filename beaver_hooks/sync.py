@@ -41,8 +41,8 @@ class SyncHost:
     Enter it with `with`; leaving closes the host and its thread. It may be used from several threads. It takes the
     arguments of `Host`, or a host that is not open yet: `SyncHost(Host.from_config())`.
 
-    One that nobody closes is closed when the interpreter ends. By then no new thread can be had: a hook that asks for
-    one fails, and its health says so.
+    An open host is closed when the interpreter ends. By then no new thread can start: a hook that needs one fails,
+    and its health says so.
     """
 
     def __init__(self, host: Host | Mapping[str, object] | None = None, **options: Any) -> None:
@@ -74,28 +74,28 @@ class SyncHost:
         except BaseException:
             self._take().end(_nothing)
             raise
-        # Hosts that nobody closes, in a notebook or at the end of a script, have learned things that are not yet kept.
+        # A host left open, in a notebook or at the end of a script, has learned things that are not yet stored.
         atexit.register(self._close_at_exit)
 
     def close(self) -> None:
-        """Close the host, then its thread. Others that still wait for it get a `CancelledError`.
+        """Close the host, then its thread. Other threads that still wait for it get a `CancelledError`.
 
-        Of several who close it one does, and the others are told that it is not open. Interrupting it cuts the
-        draining short: what is left is counted and audited, the plugins are stopped, the trail is written.
+        If several threads close it, one does, and the others get `HostNotOpen`. An interrupt cuts the draining short:
+        the remaining calls are counted and audited, the plugins are stopped, the trail is written.
         """
         thread = self._take()
         atexit.unregister(self._close_at_exit)
         thread.end(self._host.close)
 
     def call(self, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **keywords: Any) -> T:
-        """Run a coroutine function of the host in its loop, in the caller's context; return what it returns.
+        """Run a coroutine function of the host in its loop, in the caller's context; return its result.
 
-        Interrupting the caller cancels it.
+        An interrupt of the caller cancels the coroutine.
         """
         return self._running().call(function, *arguments, **keywords)
 
     async def reach(self, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **keywords: Any) -> T:
-        """Do as `call` does, for a caller with an event loop of its own, which goes on meanwhile.
+        """Run a coroutine function as `call` does, while the caller's own event loop goes on.
 
         Unlike `call` it can be used from this host's own loop.
         """
@@ -106,7 +106,7 @@ class SyncHost:
 
     @property
     def within(self) -> Host:
-        """The host itself, for coroutine functions that are given to `call` and `reach`."""
+        """The host itself, for the coroutine functions passed to `call` and `reach`."""
         return self._host
 
     def open_turn(
@@ -130,13 +130,13 @@ class SyncHost:
         supersedes: str | None = None,
         **fields: Unpack[TurnFields],
     ) -> Iterator["SyncTurn"]:
-        """Open a turn that cannot be forgotten: it is dropped on any exception, and if nobody has committed it."""
+        """Open a turn for a `with` block: it is dropped on any exception, and if the block did not commit it."""
         opened = self.open_turn(prompt, session=session, supersedes=supersedes, **fields)
         try:
             yield opened
         except BaseException as error:
             reason = DropReason.CANCELLED if isinstance(error, GeneratorExit) else DropReason.FAILED
-            with contextlib.suppress(HostError):  # a host that was closed has dropped it
+            with contextlib.suppress(HostError):  # a closed host has dropped the turn already
                 opened.drop(reason)
             raise
         else:
@@ -167,7 +167,7 @@ class SyncHost:
         self.call(self._host.register, name, plugin, fail_closed=fail_closed)
 
     def unregister(self, name: str, *, drain: bool = False) -> None:
-        """Take a plugin out, effective at once."""
+        """Unregister a plugin, effective at once."""
         self.call(self._host.unregister, name, drain=drain)
 
     def plugin(self, name: str) -> object:
@@ -176,7 +176,7 @@ class SyncHost:
 
     @property
     def plugins(self) -> dict[str, PluginInfo]:
-        """The registered plugins, in order, with what they say about themselves."""
+        """The registered plugins, in order, with their descriptions."""
         return self._ask(lambda: self._host.plugins)
 
     @property
@@ -225,7 +225,7 @@ class SyncHost:
         return self.call(self._host.run_command, plugin, command, words, context)
 
     def record(self, event: str, *, plugin: str | None = None, loudly: bool = False, **facts: object) -> None:
-        """Append an audit event of whoever runs this host, as `Host.record` does."""
+        """Append an audit event of the application, as `Host.record` does."""
         self._ask(partial(self._host.record, event, plugin=plugin, loudly=loudly, **facts))
 
     def health(self) -> dict[str, Health]:
@@ -233,16 +233,16 @@ class SyncHost:
         return self._ask(self._host.health)
 
     def notices(self) -> dict[str, tuple[str, ...]]:
-        """Return what plugins tell the person who runs this host."""
+        """Return the plugins' notices for the person who runs this host."""
         return self._ask(self._host.notices)
 
     def receipt(self, turn_id: str) -> Mapping[str, Any] | None:
-        """Return the kept receipt of a closed turn, or `None`."""
+        """Return the stored receipt of a closed turn, or `None`."""
         return self.call(self._host.receipt, turn_id)
 
     @property
     def trail(self) -> Trail:
-        """The audit trail: `tail`, `verify`, `flush`. Raises `AuditUnavailable` where it could not be opened."""
+        """The audit trail: `tail`, `verify`, `flush`. Raises `AuditUnavailable` if it could not be opened."""
         self._running()
         return self._host.trail
 
@@ -260,7 +260,7 @@ class SyncHost:
         return thread
 
     def _take(self) -> LoopThread:
-        """Take the thread away from everybody else, to end it."""
+        """Remove the thread from this host and return it, so that only the caller ends it."""
         self._running()
         with self._lock:
             thread = self._running()
@@ -268,7 +268,7 @@ class SyncHost:
         return thread
 
     def _close_at_exit(self) -> None:
-        with contextlib.suppress(HostError):  # somebody is closing it, or this is a forked child
+        with contextlib.suppress(HostError):  # another thread closes it, or this is a forked child
             self.close()
 
 
@@ -291,12 +291,12 @@ class SyncTurn:
 
     @property
     def prompt(self) -> str:
-        """What the user said."""
+        """The user's prompt."""
         return self.opened.prompt
 
     @property
     def recall(self) -> Recall:
-        """What memory gives the turn."""
+        """The context that memory adds to the turn."""
         return self.opened.recall
 
     @property
@@ -311,7 +311,7 @@ class SyncTurn:
 
     @property
     def receipt(self) -> Receipt:
-        """The turn's receipt as it stands now."""
+        """The turn's current receipt."""
         return self.opened.receipt
 
     def system_prompt(self, base: str = "") -> str:
@@ -332,4 +332,4 @@ class SyncTurn:
 
 
 async def _nothing() -> None:
-    """There is no host to close."""
+    """Do nothing, as no host is open."""

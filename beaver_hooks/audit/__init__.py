@@ -1,6 +1,6 @@
-"""The audit trail: what happened, chained; the receipts of turns; the health of plugins.
+"""The audit trail: chained records of events, the receipts of turns and the health of plugins.
 
-Import what you need from the modules: `events` (the record and the sink), `memory` (a sink that keeps events
-in a list), `trail` (the default sink, one SQLite file), `reading` (the same file for those who only look),
-`chain` (how records are bound to each other).
+Import from the modules: `events` (the record and the sink), `memory_sink` (a sink that keeps events in a list),
+`trail` (the default sink, one SQLite file), `reader` (read access to the same file), `chain` (the codes that bind
+each record to the one before it).
 """

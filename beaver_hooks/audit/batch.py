@@ -1,4 +1,4 @@
-"""What the writer writes next: taken off the queue, made plain, and kept until it is committed."""
+"""The writer's next transaction: items from the queue, sanitised and kept until they are committed."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ Body = Mapping[str, object] | Callable[[], Mapping[str, object]]
 
 @attrs.frozen(kw_only=True)
 class ReceiptRow:
-    """The receipt of a turn on its way to the database, where it becomes a row."""
+    """The receipt of a turn, not yet written to the database."""
 
     turn: str
     at: datetime
@@ -26,7 +26,7 @@ class ReceiptRow:
 
 @attrs.frozen(kw_only=True)
 class HealthRow:
-    """The health of a plugin on its way to the database, where it becomes a row."""
+    """The health of a plugin, not yet written to the database."""
 
     plugin: str
     at: datetime
@@ -35,11 +35,11 @@ class HealthRow:
 
 @attrs.define(kw_only=True, eq=False)
 class Flush:
-    """Somebody waits until all that came before is durable.
+    """A caller's request to wait until every earlier item is durable.
 
     Attributes:
-        done: set when it is, or when it could not be made so.
-        failure: the category of what went wrong; read it once `done` is set.
+        done: set when the items are durable, or when the write failed.
+        failure: the category of the failure, or `None`; read it once `done` is set.
     """
 
     done: threading.Event = field(factory=threading.Event)
@@ -48,14 +48,14 @@ class Flush:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Stop:
-    """The writer writes what came before and ends."""
+    """The request that the writer write every earlier item and end."""
 
 
 Item = AuditEvent | ReceiptRow | HealthRow | Flush | Stop
 
 
 class Batch:
-    """Rows that wait for their commit, and those who wait for them; all of it can be written as text."""
+    """Rows that wait for their commit, and the flushes that wait for the rows; every row holds text only."""
 
     def __init__(self, identify: Callable[[str], str]) -> None:
         self._identify = identify
@@ -67,12 +67,12 @@ class Batch:
         self.stopped = False
 
     def __len__(self) -> int:
-        """How many entries would be lost with it; health is not counted: only the latest matters."""
+        """The number of entries lost if the batch is lost; health is not counted, as only the latest matters."""
         return len(self.events) + len(self._given) + len(self._receipts)
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to write."""
+        """Whether the batch has no rows to write."""
         return not (len(self) or self._health)
 
     @property
@@ -86,12 +86,12 @@ class Batch:
         return [*self._receipts.values()]
 
     def take(self, item: Item) -> None:
-        """Add one item. Never raises for what is in it."""
+        """Add one item. Never raises because of its content."""
         if isinstance(item, AuditEvent):
             row, failure = attempt(partial(self._event, item))
             self.events.append(row or host_event("audit_event_unwritable", item.at, error=failure))
         elif isinstance(item, ReceiptRow):
-            # Only the last one of a turn will be asked for its body.
+            # `evaluate` calls the body of a turn's last receipt only.
             self._given[item.turn] = item
         elif isinstance(item, HealthRow):
             plugin = column(item.plugin)
@@ -102,7 +102,7 @@ class Batch:
             self.stopped = True
 
     def evaluate(self) -> None:
-        """Turn the receipts taken so far into rows. Their bodies are asked for here, off everybody's path."""
+        """Turn the receipts taken so far into rows; calls their bodies here, so that no caller waits for that."""
         for given in self._given.values():
             turn, make = (
                 column(given.turn),
@@ -116,14 +116,14 @@ class Batch:
         self._given.clear()
 
     def release(self, failure: str | None) -> None:
-        """Tell everybody who waits that it is durable, or why it is not."""
+        """Set every waiting flush done, with the category of the failure if the rows are not durable."""
         for flush in self._waiting:
             flush.failure = failure
             flush.done.set()
         self._waiting.clear()
 
     def clear(self) -> None:
-        """Forget the rows: they are written."""
+        """Remove the rows after they are written."""
         self.events.clear()
         self._receipts.clear()
         self._health.clear()

@@ -1,10 +1,9 @@
-"""How audit records are bound to each other. Pure: no file, no clock.
+"""The chain that binds each audit record to the one before it. Pure: no file, no clock.
 
-Each record carries HMAC-SHA256 over the code of the record before it and its own canonical bytes, its number
-among them. Without the key a program cannot change, insert, drop or reorder records unnoticed, with one exception
-that is in the nature of a chain: cutting off its end leaves a shorter chain that is whole. Against that, keep
-a `Head` somewhere else and hand it to `verify`. Whoever has the key can forge everything; a head kept
-elsewhere shows that too.
+Each record carries HMAC-SHA256 over the code of the record before it and its own canonical bytes, which include its
+number. Without the key a program cannot change, insert, drop or reorder records undetected, with one exception:
+a chain that lost its last records is still valid. To detect that, keep a `Head` somewhere else and pass it to
+`verify`. A program with the key can forge everything; a head kept elsewhere detects that too.
 """
 
 import hmac
@@ -15,10 +14,10 @@ from itertools import chain as concatenate
 import attrs
 
 Fields = tuple[str, str, str | None, str | None, str | None, str | None, str]
-"""What a record says: at, name, plugin, hook, turn, session, and the facts as JSON text."""
+"""The fields of a record: at, name, plugin, hook, turn, session, and the facts as JSON text."""
 
 GENESIS = "0" * 64
-"""What stands for the code before the first record."""
+"""The previous code of the first record."""
 
 # Built once: json.dumps builds an encoder per call for anything but its defaults. Pure ASCII, so that lone
 # surrogates and NUL are plain escapes.
@@ -27,11 +26,11 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, allow_nan=F
 
 @attrs.frozen(kw_only=True)
 class ChainedEvent:
-    """One event as it is stored: a record of the chain.
+    """One stored event: a record of the chain.
 
     Attributes:
         seq: its number, from 1, without gaps.
-        fields: what it says.
+        fields: its fields.
         mac: its code, in hex.
     """
 
@@ -42,7 +41,7 @@ class ChainedEvent:
 
 @attrs.frozen(kw_only=True)
 class Head:
-    """The end of a chain at some moment. Content-free: it may be kept or published anywhere."""
+    """The end of a chain at one moment. Content-free: it may be kept or published anywhere."""
 
     seq: int
     mac: str
@@ -50,15 +49,15 @@ class Head:
 
 @attrs.frozen(kw_only=True)
 class Verdict:
-    """What `verify` found.
+    """The result of `verify`.
 
     Attributes:
-        ok: whether the chain is whole.
-        checked: how many records were found good.
+        ok: whether the chain is valid.
+        checked: the number of valid records.
         first_bad: the number of the first record that is wrong or missing, or `None`.
-        reason: what is wrong with it: `changed`, `forged` (the record after it does not vouch for its code
-            either), `missing`, `reordered`, or `not the expected head`; empty when all is well.
-        head: the last good record.
+        reason: its fault: `changed`, `forged` (the code of the next record does not match it either), `missing`,
+            `reordered`, or `not the expected head`; empty when `ok`.
+        head: the last valid record.
     """
 
     ok: bool
@@ -69,28 +68,28 @@ class Verdict:
 
 
 def subkey(key: bytes, purpose: str) -> bytes:
-    """Return the key for one purpose, so that no code made for one of them says anything about another."""
+    """Return the key for one purpose, so that a code made for one purpose reveals nothing about another."""
     return hmac.digest(key, b"beaver-hooks audit: " + purpose.encode("ascii"), "sha256")
 
 
 def chain_key(key: bytes) -> bytes:
-    """Return the key that `link` and `verify` want."""
+    """Return the key for `link` and `verify`."""
     return subkey(key, "chain")
 
 
 def identifier_key(key: bytes) -> bytes:
-    """Return the key that `identify` wants."""
+    """Return the key for `identify`."""
     return subkey(key, "identifiers")
 
 
 def identify(key: bytes, value: str) -> str:
-    """Return what stands for a value that could identify a person: always the same under one key."""
+    """Return the keyed hash of a value that could identify a person: the same value has the same hash per key."""
     digest = hmac.digest(key, value.encode("utf-8", "surrogatepass"), "sha256")
     return "h:" + digest.hex()[:24]
 
 
 def canonical(seq: int, fields: Fields) -> bytes:
-    """Return the bytes of a record that its code is about; two different records never share them."""
+    """Return the bytes of a record that its code covers; two different records never have the same bytes."""
     return _encode([seq, *fields]).encode("ascii")
 
 
@@ -106,7 +105,7 @@ def verify(records: Iterable[ChainedEvent], key: bytes, *, expected_head: Head |
     Args:
         records: all of them, in the order of their numbers.
         key: the chain key.
-        expected_head: a head that was seen before. Without it a chain that lost its last records looks whole.
+        expected_head: an earlier head. Without it a chain that lost its last records passes as valid.
     """
     head = Head(seq=0, mac=GENESIS)
     current: ChainedEvent | None = None
@@ -127,7 +126,7 @@ def _fault(head: Head, record: ChainedEvent, following: ChainedEvent | None, key
         return "missing" if record.seq > head.seq else "reordered"
     if _same(link(key, head.mac, record.seq, record.fields), record.mac):
         return ""
-    # The next record vouches for this one's code: then the code is genuine, and what it covers is not.
+    # If the next record's code matches this one's, this code is genuine and the fields were changed.
     if following is None or _same(link(key, record.mac, following.seq, following.fields), following.mac):
         return "changed"
     return "forged"

@@ -1,8 +1,7 @@
-"""The host's database: its statements, which are in `queries.sql`.
+"""The host's database; its statements are in `queries.sql`.
 
-One SQLite file in WAL mode. A commit is durable when it returns (`synchronous=FULL`), and every write
-transaction takes the write lock at its beginning, so that processes which append at the same time queue up
-instead of failing.
+One SQLite file in WAL mode. A commit is durable when it returns (`synchronous=FULL`). Every write transaction takes
+the write lock at its beginning, so that processes which append at the same time queue up instead of failing.
 """
 
 import contextlib
@@ -32,19 +31,19 @@ class Database:
 
     @classmethod
     def write(cls, folder: Path) -> "Database":
-        """Open the database for writing; make it, or migrate it, where that is needed.
+        """Open the database for writing; create or migrate it if needed.
 
         Raises:
-            DatabaseError: it cannot be opened or is not ours. It is never replaced by a new one.
+            DatabaseError: it cannot be opened or is not a host's database. It is never replaced by a new one.
         """
         return cls(SqliteDatabase.open(folder / DATABASE, read_migrations(PACKAGE)))
 
     @classmethod
     def read(cls, folder: Path, *, wait: float | None = None) -> "Database":
-        """Open the database for reading; it waits `wait` seconds at most for the locks of other processes.
+        """Open the database for reading; wait at most `wait` seconds for the locks of other processes.
 
         Raises:
-            DatabaseError: it is missing, cannot be opened or is not ours.
+            DatabaseError: it is missing, cannot be opened or is not a host's database.
         """
         return cls(SqliteDatabase.read(folder / DATABASE, read_migrations(PACKAGE), busy_seconds=wait))
 
@@ -77,9 +76,9 @@ class Database:
         self._connection.execute(_SQL["drop_old_receipts"], (RECEIPTS_KEPT,))
 
     def put_health(self, rows: Sequence[tuple[str, str, str]]) -> None:
-        """Store the health (plugin, body, updated) of plugins over what was known of them.
+        """Store the health (plugin, body, updated) of plugins over their earlier health.
 
-        A suspension that another host has moved later stays: who writes may not have heard of it.
+        A suspension that another host changed later stays: this host may not have read it yet.
         """
         self._connection.executemany(_SQL["put_health"], rows)
 
@@ -97,7 +96,7 @@ class Database:
         return self._pairs(_SQL["health"])
 
     def has_records(self) -> bool:
-        """Whether anything was ever appended."""
+        """Whether a record was ever appended."""
         with translated():
             return self.head().seq > 0
 
@@ -108,13 +107,13 @@ class Database:
         return [_record(*row) for row in reversed(rows)]
 
     def records(self) -> Iterator[ChainedEvent]:
-        """Yield all records by number, as they were at one moment."""
+        """Yield all records by number, in the state of one moment."""
         with translated():
             for row in self._connection.execute(_SQL["records"]):
                 yield _record(*row)
 
     def integrity(self) -> list[str]:
-        """Return what SQLite finds wrong with the file; nothing when it is sound."""
+        """Return the faults that SQLite finds in the file; none when it is sound."""
         with translated():
             return integrity_problems(self._connection)
 

@@ -1,4 +1,4 @@
-"""One content-free fact: what an audit trail is made of."""
+"""The audit event, one content-free fact, and the sink that takes such events."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -17,11 +17,11 @@ class AuditEvent:
     """One fact about a plugin, a turn or the host.
 
     Attributes:
-        name: what happened, in `snake_case`.
-        at: when, in UTC.
+        name: the kind of event, in `snake_case`.
+        at: its time, in UTC.
         plugin: the plugin it is about, if any.
         hook: the hook in which it happened, if any.
-        turn: the id of the turn; a keyed hash where the id is not one of ours.
+        turn: the id of the turn; a keyed hash if the host did not make the id.
         session: the keyed hash of the session.
         facts: flat and content-free, already scrubbed.
     """
@@ -36,10 +36,10 @@ class AuditEvent:
 
 
 class AuditSink(Protocol):
-    """Where audit events go. A host may have several."""
+    """A destination of audit events. A host may have several."""
 
     def append(self, event: AuditEvent) -> None:
         """Take an event and return at once; any thread may call it.
 
-        Never raises for what happens to the event later.
+        Never raises because a later step fails with the event.
         """

@@ -26,7 +26,7 @@ class Key:
 
     Attributes:
         secret: the key itself.
-        tightened: whether others could read the file until now. The host audits that.
+        tightened: whether other users could read the file until now. The host audits that.
     """
 
     secret: bytes = field(repr=False)
@@ -34,13 +34,13 @@ class Key:
 
 
 def read_key(folder: Path) -> Key | None:
-    """Return the key, or `None` where there is no key file.
+    """Return the key, or `None` without a key file.
 
-    A file that others may read is tightened to 0600, and the result says so.
+    A file that other users may read is tightened to 0600, and the result says so.
 
     Raises:
         AuditUnavailable: the file cannot be read, cannot be tightened, is a symbolic link or holds no key. It
-            is left as it is: records were made with what it once held.
+            is left unchanged, as existing records were made with its former key.
     """
     path = folder / KEY_FILE
     try:
@@ -58,10 +58,10 @@ def read_key(folder: Path) -> Key | None:
 
 
 def make_key(folder: Path) -> Key:
-    """Make the key unless another process was faster, and return the one that holds.
+    """Make the key unless another process made it first, and return the key in the file.
 
     Raises:
-        AuditUnavailable: it can be neither made nor read.
+        AuditUnavailable: the key can be neither made nor read.
     """
     path = folder / KEY_FILE
     try:

@@ -4,10 +4,10 @@ from beaver_hooks.audit.events import AuditEvent
 
 
 class MemorySink:
-    """Keeps every event, oldest first, for as long as it lives itself. Safe to use from several threads.
+    """Keeps every event for its own lifetime, oldest first. Safe to use from several threads.
 
     Attributes:
-        events: what was appended so far.
+        events: the events appended so far.
     """
 
     def __init__(self) -> None:

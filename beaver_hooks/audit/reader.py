@@ -1,4 +1,4 @@
-"""Reads a host's database: from the host itself or from any other process, while it is being written."""
+"""Reads a host's database, from the host or from any other process, also while the host writes it."""
 
 import contextlib
 import json
@@ -34,14 +34,14 @@ _REMEDIES = {
 
 
 def unavailable(folder: Path, category: str) -> AuditUnavailable:
-    """Return the error for a category: the file, what is wrong with it, and the remedy."""
+    """Return the error for a category: the file, its fault, and the remedy."""
     return AuditUnavailable(f"The audit trail {folder / DATABASE} {_REMEDIES.get(category, f'failed: {category}')}.")
 
 
 class TrailReader:
-    """Answers questions about a host's database. Every answer is what was committed at one moment.
+    """Reads a host's database. Every result is the committed state of one moment.
 
-    Every method opens a connection of its own, and raises `AuditUnavailable` where there is nothing to read.
+    Every method opens a connection of its own, and raises `AuditUnavailable` if the database cannot be read.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -49,7 +49,7 @@ class TrailReader:
         self._pid = os.getpid()
 
     def receipt(self, turn: str) -> Mapping[str, Any] | None:
-        """Return the receipt of a turn, or `None` where there is none (any more)."""
+        """Return the receipt of a turn, or `None` if it was never stored or has been dropped."""
         with self._reading() as database:
             body = database.receipt(turn)
         return None if body is None else _mapping(body)
@@ -60,7 +60,7 @@ class TrailReader:
             return {turn: _mapping(body) for turn, body in database.receipts(limit)}
 
     def health(self, *, wait: float | None = None) -> dict[str, Mapping[str, Any]]:
-        """Return the last known health by plugin; `wait` are the seconds that another process may lock it."""
+        """Return the last known health by plugin; wait at most `wait` seconds for another process's lock."""
         with self._reading(wait) as database:
             return {plugin: _mapping(body) for plugin, body in database.health()}
 
@@ -70,7 +70,7 @@ class TrailReader:
             return [_event(record) for record in database.tail(limit)]
 
     def head(self) -> Head:
-        """Return the end of the chain (seq 0: it is empty). Keep it where whoever writes here cannot."""
+        """Return the end of the chain (seq 0: it is empty). Keep it where writers of this folder cannot change it."""
         with self._reading() as database:
             records = database.tail(1)
         return Head(seq=records[0].seq, mac=records[0].mac) if records else Head(seq=0, mac=chain.GENESIS)
@@ -78,8 +78,8 @@ class TrailReader:
     def verify(self, *, expected_head: Head | None = None) -> Verdict:
         """Check the whole chain and name the first bad record.
 
-        A chain cannot show that its last records were cut off, nor that all of it was replaced together with
-        the key. A head that was kept elsewhere can: hand it over as `expected_head`.
+        The chain alone cannot show that its last records were cut off, nor that all of it was replaced together with
+        the key. A head that was kept elsewhere can: pass it as `expected_head`.
         """
         with self._reading() as database:
             key = read_key(self._folder)
@@ -88,7 +88,7 @@ class TrailReader:
             return chain.verify(database.records(), chain.chain_key(key.secret), expected_head=expected_head)
 
     def integrity(self) -> list[str]:
-        """Return what SQLite finds wrong with the file; nothing when it is sound."""
+        """Return the faults that SQLite finds in the file; none when it is sound."""
         with self._reading() as database:
             return database.integrity()
 
@@ -117,7 +117,7 @@ def missing_key(folder: Path) -> AuditUnavailable:
 
 
 def _mapping(text: str) -> dict[str, Any]:
-    # Whoever writes past us may have left anything; a reader is told so, and not broken by it.
+    # Another program may have written anything here; the result says that it is unreadable, instead of an error.
     try:
         value = json.loads(text)
     except ValueError:

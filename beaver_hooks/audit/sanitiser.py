@@ -1,4 +1,4 @@
-"""What may enter the audit database: plain, scrubbed, short, and never able to break its writer."""
+"""Makes values fit for the audit database: plain, scrubbed, short, and unable to break the writer."""
 
 import json
 import math
@@ -12,12 +12,12 @@ from beaver_hostspecs.naming import type_name
 LONGEST_TEXT = 500
 MOST_ITEMS = 1000
 DEEPEST = 8
-# Asked first, by exact type: nearly every value is one of these.
+# Checked first, by exact type: nearly every value is one of these.
 _FLAT = frozenset({str, int, float, bool, type(None)})
 _NESTED = (Mapping, list, tuple, set, frozenset)
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
-# Built once: json.dumps builds an encoder per call for anything but its defaults. Sorted keys and pure ASCII:
-# the same value is always the same bytes, and lone surrogates and NUL are plain escapes.
+# Built once: json.dumps builds an encoder per call for anything but its defaults. Sorted keys and pure ASCII
+# encode the same value to the same bytes, and make lone surrogates and NUL plain escapes.
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
 
 Plain = dict[str, "Plain"] | list["Plain"] | str | int | float | bool | None
@@ -25,16 +25,16 @@ Answer = TypeVar("Answer")
 
 
 def short(value: object) -> str:
-    """Return a text as it may be stored: scrubbed, then cut; any other value as the name of its type."""
+    """Return a text scrubbed, then cut; any other value as the name of its type."""
     if not isinstance(value, str):
         return type_name(value)
-    # str() of a subclass may be anything, an enum's member name for example; this is the text itself.
+    # str() of a subclass may return anything, an enum's member name for example; this returns the text itself.
     clean = scrub(str.__str__(value))
     return clean if len(clean) <= LONGEST_TEXT else clean[: LONGEST_TEXT - 3] + "..."
 
 
 def column(value: object) -> str:
-    """Return a text as a column of its own may hold it: `short`, without NUL and lone surrogates."""
+    """Return a text for a column of its own: `short`, without NUL and lone surrogates."""
     text = short(value)
     if text.isascii() and "\0" not in text:
         return text
@@ -47,20 +47,20 @@ def optional_column(value: object) -> str | None:
 
 
 def stamp(at: object) -> str:
-    """Return a time as text that sorts: UTC, microseconds; the name of its type for what is no time."""
+    """Return a time as text that sorts: UTC, microseconds; any other value as the name of its type."""
     if not isinstance(at, datetime):
         return type_name(at)
     try:
         return at.astimezone(UTC).isoformat(timespec="microseconds")
     except (OverflowError, ValueError):
-        # Within a day of the ends of the calendar there is no UTC; nobody's clock is there.
+        # Within a day of the ends of the calendar the conversion to UTC overflows; no real clock shows such a time.
         return at.replace(tzinfo=UTC).isoformat(timespec="microseconds")
 
 
 def facts_text(facts: Mapping[str, object], identify: Callable[[str], str]) -> str:
-    """Return facts as JSON: facts and lists of facts as they are, `Personal` as keyed hash and length.
+    """Return facts as JSON: facts and lists of facts unchanged, `Personal` as keyed hash and length.
 
-    Anything else becomes the name of its type.
+    Any other value becomes the name of its type.
     """
     if not facts:
         return "{}"
@@ -77,18 +77,18 @@ def facts_text(facts: Mapping[str, object], identify: Callable[[str], str]) -> s
 
 
 def body_text(body: object) -> str:
-    """Return a receipt or a health record as JSON: mappings, lists and facts all the way down, to a limit."""
+    """Return a receipt or a health record as JSON: nested mappings, lists and facts, to a limit of depth."""
     return _encode(_plain(body, DEEPEST))
 
 
 def attempt(call: Callable[[], Answer]) -> tuple[Answer | None, str | None]:
-    """Run somebody else's code; return what it answered, or the name (no more) of what it raised.
+    """Run foreign code; return its result, or only the type name of the error that it raised.
 
-    The one who calls it reports the second.
+    The caller reports the error.
     """
     try:
         return call(), None
-    # On the writer's thread anything at all would end the trail.
+    # Any exception on the writer's thread would end the trail.
     except BaseException as error:  # noqa: BLE001
         return None, type_name(error)
 
@@ -108,7 +108,7 @@ def _plain(value: object, depth: int) -> Plain:
 
 
 def _items(items: list[Plain], total: int) -> list[Plain]:
-    # What was cut is said, or a short list would look like a whole one.
+    # A cut list says so, or it would look like a whole one.
     return items if len(items) == total else [*items, f"and {total - len(items)} more"]
 
 
@@ -116,7 +116,7 @@ def _scalar(value: object) -> Plain:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
-        # Compared as plain integers: a range would be searched from end to end for a subclass of int.
+        # Compared as plain integers: `in range(...)` searches from end to end for a subclass of int.
         return int(value) if _SMALLEST <= int(value) <= _LARGEST else "int"
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else "float"

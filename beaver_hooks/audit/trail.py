@@ -20,12 +20,12 @@ from beaver_toolkit.sqlite.errors import DatabaseError
 class Trail(TrailReader):
     """A host's audit trail, receipts and health. Implements `AuditSink`.
 
-    What is given to it is taken at once, from any thread, and written soon; `flush` waits until it is
-    durable. Several processes may have a trail open in the same folder: their events share one chain.
+    It takes entries at once, from any thread, and writes them soon; `flush` waits until they are durable. Several
+    processes may have a trail open in the same folder: their events share one chain.
 
-    A trail belongs to the process that opened it. In a forked child, what is given is dropped, and everything
-    that answers raises `AuditUnavailable`. Open another one there only if none was open in the parent when it
-    forked: SQLite cannot tell the two apart.
+    A trail belongs to the process that opened it. In a forked child it drops entries, and every method that returns
+    data raises `AuditUnavailable`. Open another trail there only if none was open in the parent when it forked:
+    SQLite cannot tell the two apart.
     """
 
     def __init__(self, folder: Path, key: bytes, writer: Writer, clock: Clock) -> None:
@@ -37,16 +37,16 @@ class Trail(TrailReader):
 
     @classmethod
     def open(cls, folder: Path, *, on_state: Callable[[str | None], None], clock: Clock | None = None) -> Self:
-        """Open the trail in a state folder, and make what is missing there.
+        """Open the trail in a state folder, and make missing files there.
 
         Args:
             folder: the state folder.
             on_state: called in the writer's thread with a category when writing starts to fail, and with
                 `None` when it works again.
-            clock: where the trail's own events get their time from.
+            clock: the time of the trail's own events.
 
         Raises:
-            AuditUnavailable: it cannot be used; says why and what to do. Nothing that exists is replaced.
+            AuditUnavailable: it cannot be used; says why and what to do. No existing file is replaced.
         """
         folder = make_state_folder(folder)
         key, clock = _check(folder), clock or SystemClock()
@@ -62,26 +62,26 @@ class Trail(TrailReader):
         self._writer.offer(event)
 
     def put_receipt(self, turn: str, at: datetime, body: Body) -> None:
-        """Take the receipt of a turn and return at once; it replaces the one before.
+        """Take the receipt of a turn and return at once; it replaces the earlier receipt of that turn.
 
-        A callable is asked for the body later, in the writer's thread, and only if no newer receipt of the
-        same turn came in the meantime. It must not use what the event loop may still change.
+        A callable body is called later, in the writer's thread, and only if no newer receipt of the same turn came
+        in the meantime. It must not read objects that the event loop may still change.
         """
         self._writer.offer(ReceiptRow(turn=turn, at=at, body=body))
 
     def put_health(self, plugin: str, body: Mapping[str, object]) -> None:
-        """Take the health of a plugin and return at once; it replaces the one before."""
+        """Take the health of a plugin and return at once; it replaces the earlier health of that plugin."""
         self._writer.offer(HealthRow(plugin=plugin, at=self._clock.now(), body=dict(body)))
 
     def identify(self, value: str) -> str:
-        """Return what stands for an id or a prompt that could identify a person."""
+        """Return the keyed hash of an id or a prompt that could identify a person."""
         return identify(self._identifier_key, value)
 
     def flush(self) -> None:
-        """Wait until everything given so far is durable.
+        """Wait until every entry taken so far is durable.
 
         Raises:
-            AuditUnavailable: it is not. It is kept all the same, and tried again.
+            AuditUnavailable: some are not. They are kept, and written again later.
         """
         self._refuse_fork()
         failure = "closed" if self._closed is not None else self._writer.flush()
@@ -89,10 +89,10 @@ class Trail(TrailReader):
             raise unavailable(self._folder, failure)
 
     def close(self, timeout: float = 5.0) -> int:
-        """Write what was given, within `timeout` seconds; return how many entries the trail ever lost.
+        """Write the taken entries, within `timeout` seconds; return how many entries the trail ever lost.
 
-        Afterwards nothing is taken any more; reading still works. Closing again answers the same. In a forked
-        child it does nothing and answers 0: whatever was given before the fork is the parent's to write.
+        Afterwards the trail takes no entries; reading still works. Closing again returns the same. In a forked child
+        it does nothing and returns 0: the parent writes the entries from before the fork.
         """
         if self._writer.forked:
             return 0
@@ -102,7 +102,7 @@ class Trail(TrailReader):
 
 
 def _check(folder: Path) -> Key:
-    """Make sure that database and key can be used, with a connection that is closed again.
+    """Check that database and key can be used, with a connection that is closed again.
 
     Raises:
         AuditUnavailable: one of them cannot, or they do not belong together.
@@ -120,7 +120,7 @@ def _check(folder: Path) -> Key:
 def _key(folder: Path, database: Database) -> Key:
     key = read_key(folder)
     if key is None and database.has_records():
-        # Another process may have made the key and its first record since we looked.
+        # Another process may have made the key and its first record since the first read.
         key = read_key(folder)
         if key is None:
             raise missing_key(folder)

@@ -1,10 +1,9 @@
 """The one thread that writes a host's database.
 
-It sleeps on its queue. The first item wakes it, a short window lets more of them gather (nobody waits for
-them, and it shares the interpreter with the event loop), and all of them become one transaction. While
-writing fails, what it has is kept in memory, tried again after growing pauses, and never dropped; what comes
-on top of `MOST_WAITING` is refused and counted, and the count becomes an event as soon as there is a trail
-again.
+It sleeps on its queue. The first item wakes it, more items gather for a short time (no caller waits for them, and
+the thread shares the interpreter with the event loop), and all of them become one transaction. While writing fails,
+the thread keeps its items in memory, tries again after growing pauses, and drops none; items beyond `MOST_WAITING`
+are refused and counted, and the count becomes an event as soon as writing works again.
 """
 
 import os
@@ -22,7 +21,7 @@ from beaver_hostspecs import Clock
 from beaver_toolkit.sqlite.errors import DatabaseError
 
 GATHERING = 0.02
-"""Seconds between the first item and the commit, if nobody flushes."""
+"""Seconds between the first item and the commit, unless a caller flushes."""
 MOST_WAITING = 10_000
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 10.0
@@ -33,8 +32,8 @@ OnState = Callable[[str | None], None]
 class Connector:
     """Holds the writer's connection, and opens it again after a failure.
 
-    It lives in the frame of the writer's thread alone. A forked child has no such thread, so nothing there
-    ever closes the connection, which SQLite forbids.
+    Only the frame of the writer's thread holds it. A forked child has no such thread, so it never closes the
+    connection, which SQLite forbids.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -81,7 +80,7 @@ class Writer:
 
     @property
     def forked(self) -> bool:
-        """Whether this is a child process, in which there is no writer."""
+        """Whether this is a forked child, which has no writer."""
         return os.getpid() != self._pid
 
     def start(self) -> None:
@@ -89,8 +88,8 @@ class Writer:
         self._thread.start()
 
     def offer(self, item: Item) -> None:
-        """Take an item and return at once; count it where there is no room. Does nothing in a fork."""
-        # The whole of what the user waits for: no lock of ours, and no waking while items gather.
+        """Take an item and return at once; refuse and count it if the queue is full. Does nothing in a fork."""
+        # The user waits for this code alone: it takes no lock, and wakes no thread while items gather.
         if os.getpid() != self._pid:
             return
         if self._queue.qsize() < self._room:
@@ -99,23 +98,23 @@ class Writer:
             self._refuse()
 
     def flush(self) -> str | None:
-        """Wait until all that was taken is durable; return the category of what prevented it."""
+        """Wait until every taken item is durable; return the category of the failure, or `None`."""
         flush = Flush()
         self._queue.put(flush)
         self._hurry.set()
-        # The thread first says that it ends, and then looks at the queue for the last time: nobody is overlooked.
+        # The thread sets `_ended` before it empties the queue for the last time, so it overlooks no flush.
         if not self._ended:
             flush.done.wait()
         return flush.failure if flush.done.is_set() else "closed"
 
     def stop(self, timeout: float) -> int:
-        """Write what was taken and end, within `timeout` seconds; return how many entries were ever lost."""
+        """Write the taken items and end, within `timeout` seconds; return how many entries were ever lost."""
         self._room = 0
         self._queue.put(Stop())
         self._hurry.set()
         self._thread.join(timeout)
         if not self._thread.is_alive():
-            # Again: something may have slipped in while the thread ended.
+            # Again: a caller may have queued an item while the thread ended.
             self._end("closed")
         return self._refused + len(self._batch) + self._queue.qsize()
 
@@ -128,14 +127,14 @@ class Writer:
         _, died = attempt(partial(self._work, connector))
         connector.close()
         if died:
-            # Nothing above should raise. If it does, the host must hear it.
+            # The code above should not raise. If it does, report it to the host.
             attempt(partial(self._on_state, "writer_died"))
         self._end("writer_died" if died else "closed")
 
     def _end(self, reason: str) -> None:
         self._room = 0
         self._ended = True
-        # Nobody may wait for ever, and what nobody will write any more is counted.
+        # Release the waiting flushes, and count the items that will not be written.
         while not self._queue.empty():
             attempt(partial(self._batch.take, self._queue.get()))
         self._batch.release(reason)
@@ -192,7 +191,7 @@ class Writer:
 
     def _failed(self, category: str) -> None:
         if category == "missing":
-            # The next attempt makes a new file. It must not look as if it had always been the whole trail.
+            # The next attempt makes a new file. Its first event shows that it is not the whole trail.
             self._batch.events.insert(0, host_event("audit_restarted", self._clock.now(), reason="file vanished"))
         self._pause = min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
         self._batch.release(category)

@@ -1,4 +1,4 @@
-"""Configuration: finds the one file, asks for trust where it was merely found, and reads it strictly.
+"""Configuration: finds the file, asks for trust unless the caller named the file, and reads it strictly.
 
 `load_config` does all of it. `structure` makes a plugin's settings from its raw section, `config_schema` the
 JSON Schema for editors. Every error is a `ConfigurationError` that names a path and holds no value.

@@ -7,7 +7,7 @@ from beaver_hooks.config.schema import config_schema
 
 
 def main() -> None:
-    """Print the schema: the host's own settings, and whatever a plugin may keep beside them."""
+    """Print the schema: the host's own settings, and open sections for the plugins."""
     sys.stdout.write(json.dumps(config_schema(others=True), indent=2) + "\n")
 
 

@@ -1,7 +1,7 @@
-"""The record of configurations somebody has confirmed: one file per user, outside every project.
+"""The record of the configurations that the user has confirmed: one file per user, outside every project.
 
 `$XDG_STATE_HOME/beaver-hooks/trusted.json`, or below `~/.local/state`. It holds a fingerprint per real path.
-Changed under a lock, by a new file that takes the old one's place; unreadable is not empty.
+It is changed under a lock, by a new file that replaces the old one. An unreadable record is an error.
 """
 
 import json
@@ -19,30 +19,30 @@ Fingerprints = dict[str, str]
 
 
 def record_path(environment: Mapping[str, str]) -> Path:
-    """Return where the record is kept."""
+    """Return the path of the record."""
     base = Path(environment.get("XDG_STATE_HOME", ""))
-    if not base.is_absolute():  # the XDG specification: a relative path is to be ignored
+    if not base.is_absolute():  # the XDG specification: ignore a relative path
         base = Path(environment.get("HOME") or Path.home()) / ".local" / "state"
     return base / "beaver-hooks" / "trusted.json"
 
 
 def read_record(path: Path) -> Fingerprints:
-    """Return the fingerprints by real path; none when there is no record yet.
+    """Return the fingerprints by real path; none without a record.
 
     Raises:
-        ConfigurationError: there is a record and it cannot be read, so that nothing is trusted.
+        ConfigurationError: the record cannot be read, so no configuration is trusted.
     """
     try:
         return _checked(json.loads(path.read_bytes()))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError):
-        pass  # raised below, so that the error is not chained to one that holds the file
+        pass  # raised below, so that the error is not chained to one that holds the file's text
     raise _fault(f"the record {printable(str(path))} cannot be read, so nothing is trusted; repair it or move it away")
 
 
 def change_record(path: Path, change: Callable[[Fingerprints], None]) -> None:
-    """Apply `change` to the record, whole or not at all, whatever other processes do at the same time.
+    """Apply `change` to the record, atomically, also if other processes change it at the same time.
 
     Raises:
         ConfigurationError: the record cannot be read or written.
@@ -52,7 +52,7 @@ def change_record(path: Path, change: Callable[[Fingerprints], None]) -> None:
         with locked(path.with_name("trusted.json.lock")):
             fingerprints = read_record(path)
             change(fingerprints)
-            # Under the lock nobody else is writing: what is there was left by a killed process.
+            # Under the lock no other process writes, so every temporary file is left from a killed process.
             sweep(path, older_than=0)
             replace(path, _serialised(fingerprints))
             return

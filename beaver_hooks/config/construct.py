@@ -10,16 +10,16 @@ from beaver_hooks.config.type_hints import argument_of
 from beaver_hostspecs.settings import Unfit
 
 NOT_ACCEPTABLE = "is not acceptable"
-"""What is said for a validator, converter or check that is not ours: its own text may hold the value."""
+"""The problem reported for a foreign validator, converter or check, whose own text may hold the value."""
 
 
 @attrs.frozen(kw_only=True)
 class Refusal:
-    """What the constructor did not take.
+    """A constructor's refusal of its arguments.
 
     Attributes:
-        attribute: the field, or `None` when it is the object as a whole.
-        problem: what is wrong with it, without a value.
+        attribute: the refused field, or `None` for the object as a whole.
+        problem: the fault, without a value.
     """
 
     attribute: "attrs.Attribute[Any] | None"
@@ -27,7 +27,7 @@ class Refusal:
 
 
 def make(cls: type, arguments: Mapping[str, Any]) -> tuple[Any, Refusal | None]:
-    """Return the instance and `None`, or `None` and why there is none. What the class raises stays inside."""
+    """Return the instance and `None`, or `None` and the refusal. The class's own exceptions never leave this."""
     made, problem = _attempt(functools.partial(cls, **arguments))
     if problem is None:
         return made, None
@@ -59,8 +59,8 @@ def _check(probe: object, attribute: "attrs.Attribute[Any]", value: object) -> N
 
 
 def _attempt(call: Callable[[], Any]) -> tuple[Any, str | None]:
-    # The problem is returned and not raised from here: an exception raised in an `except` block stays chained
-    # to the one it replaces, and that one may hold the value.
+    # The problem is returned, not raised: an exception raised in an `except` block stays chained to the one
+    # that it replaces, which may hold the value.
     try:
         return call(), None
     except Unfit as unfit:

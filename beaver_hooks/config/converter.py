@@ -1,8 +1,8 @@
-"""From plain JSON data to the settings classes of the host and of plugins.
+"""Converts plain JSON data to the settings classes of the host and of plugins.
 
-A cattrs converter whose hooks are all our own, because its stock hooks turn numbers and mappings into
-strings, and its errors hold the value. Strict: a boolean is no number, nothing becomes a string, unknown keys
-are refused. The first fault is reported: unknown keys of an object first, then its fields in the order of the
+A cattrs converter with its own hooks only, because the stock hooks turn numbers and mappings into strings, and
+their errors hold the value. Strict: a boolean is no number, no other value becomes a string, unknown keys are
+refused. The first fault is reported: unknown keys of an object first, then its fields in the order of the
 class. No error, and no exception chained to one, holds a value.
 """
 
@@ -45,19 +45,19 @@ def structure(cls: type[T], value: object, path: str, *, environment: Mapping[st
     Args:
         cls: an attrs class whose fields are annotated with str, int, float, bool, `Path`, `Secret`, enums,
             `Literal`, further attrs classes, and lists, mappings with string keys and `| None` of these.
-        value: what the configuration holds at `path`.
-        path: where that is, for example `memory.gateway`.
-        environment: where `{"env": "NAME"}` is looked up.
+        value: the data of the configuration at `path`.
+        path: the place in the configuration, for example `memory.gateway`.
+        environment: the variables in which `{"env": "NAME"}` is looked up.
 
     Raises:
-        ConfigurationError: it does not fit; names the path of the field, never its value.
+        ConfigurationError: the value does not fit; names the path of the field, never its value.
     """
     check_plain(value, path)
     return cast("T", _Structurer(environment, path).convert(value, cls))
 
 
 class _Structurer:
-    """One conversion: a converter, and the place in the configuration that it has come to."""
+    """One conversion: a converter, and its current place in the configuration."""
 
     def __init__(self, environment: Mapping[str, str], path: str) -> None:
         self._environment = environment
@@ -72,7 +72,7 @@ class _Structurer:
         return self._converter.structure(value, kind)
 
     def _classes(self) -> dict[type, Hook]:
-        """Return the hooks that must take the place of stock ones, which cattrs asks before any predicate."""
+        """Return the hooks that replace stock hooks, which cattrs consults before any predicate."""
         return {
             str: self._exactly(str, lambda value: value if isinstance(value, str) else self._want("a string")),
             bool: self._exactly(bool, lambda value: value if isinstance(value, bool) else self._want("true or false")),
@@ -83,7 +83,7 @@ class _Structurer:
         }
 
     def _predicates(self) -> list[tuple[Callable[[Any], bool], Hook]]:
-        """Return the other hooks; cattrs asks the last one first."""
+        """Return the other hooks; cattrs consults the last one first."""
         return [
             (lambda _: True, self._unsupported),
             (lambda kind: kind in ANYTHING, lambda value, _: freeze(value)),
@@ -97,7 +97,7 @@ class _Structurer:
         ]
 
     def _exactly(self, kind: type, hook: Callable[[Any], Any]) -> Hook:
-        # Subclasses arrive here too: an enum of strings is a str.
+        # Subclasses come here too: an enum of strings is a str.
         def convert(value: object, asked: type) -> object:
             if asked is kind:
                 return hook(value)
@@ -143,7 +143,7 @@ class _Structurer:
             return choices[_exact(value)]
         return self._want(f"one of {', '.join(f'`{choice}`' for _, choice in choices)}")
 
-    # --- What holds others
+    # --- Containers
     # ----------------------------------------------------------------------------------------
 
     def _optional(self, value: object, kind: Any) -> Any:
@@ -187,7 +187,7 @@ class _Structurer:
     def _renamed(
         self, value: Mapping[str, Any], attributes: list["attrs.Attribute[Any]"]
     ) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-        """Return an object with today's names of its fields, and under which old ones they were given."""
+        """Return an object with the current names of its fields, and the old names of renamed ones."""
         given: dict[str, str] = {}
         for attribute in attributes:
             key = key_of(attribute)
@@ -205,7 +205,7 @@ class _Structurer:
         try:
             return settings_fields(cls)
         except NameError:
-            # An annotation that names nothing; the error may not be chained to what is raised for it.
+            # An annotation cannot be resolved; the error raised below must not be chained to this one.
             pass
         return self._unsupported(None, cls)
 
@@ -233,7 +233,7 @@ class _Structurer:
                 self._refuse("is missing")
             return {argument_of(attribute): self.convert(value[key], attribute.type)}
 
-    # --- Where we are
+    # --- The current place
     # ---------------------------------------------------------------------------------------------
 
     def _is_unset(self, value: object) -> bool:

@@ -1,4 +1,4 @@
-"""Edits of a configuration file: checked before they are written, written whole or not at all, confirmed."""
+"""Edits a configuration file: checks each edit, writes the file atomically, and confirms it."""
 
 import json
 import os
@@ -29,19 +29,19 @@ from beaver_toolkit.files import replace, sweep
 from beaver_toolkit.locks import LocksMissing, locked
 
 UNSET = "not-set-yet"
-"""Stands for a variable that is not set while a configuration is checked: it need not be set yet."""
+"""Stands for an unset variable while a configuration is checked, as the variable need not be set yet."""
 
 _BOM = "\ufeff"
 
 
 @attrs.frozen(kw_only=True)
 class Step:
-    """One thing to change.
+    """One change of a setting.
 
     Attributes:
-        path: where.
-        value: to what.
-        remove: to take it out instead.
+        path: the path of the setting.
+        value: its new value.
+        remove: whether to remove it instead.
     """
 
     path: tuple[str, ...]
@@ -51,12 +51,12 @@ class Step:
 
 @attrs.frozen(kw_only=True)
 class Edited:
-    """What an edit comes to.
+    """The result of an edit.
 
     Attributes:
-        config: the configuration as it is then.
-        changes: which settings are changed.
-        differs: whether the file is; not where all is so already.
+        config: the configuration after the edit.
+        changes: the changed settings.
+        differs: whether the text of the file changes.
         path: the file.
     """
 
@@ -90,22 +90,22 @@ def edit_config(
     check: Check,
     write: bool = True,
 ) -> Edited:
-    """Edit a configuration file, which is made if it is not there, and confirm it as it is then.
+    """Edit a configuration file, which is made if it is missing, and confirm its new content.
 
-    One that was merely found must have been confirmed before; one that is named stays as confirmed as it was.
+    A file that the caller did not name must have been confirmed before. A named file keeps its state of confirmation.
 
     Args:
         found: the file.
-        steps: returns what to change of a configuration.
-        environment: where `{"env": "NAME"}` is looked up; a variable need not be set.
+        steps: returns the changes to a configuration.
+        environment: the variables in which `{"env": "NAME"}` is looked up; a variable need not be set.
         classes: returns the settings classes of the plugins.
-        check: refuses what is wrong with the sections of plugins.
-        write: whether to write it.
+        check: raises if a section of a plugin is wrong.
+        write: whether to write the file.
 
     Raises:
-        ConfigurationError: the file cannot be read or written, or would not be right.
-        ConfigurationNotTrusted: it was merely found, and is not confirmed as it is.
-        KeyError: what is to be removed is not there.
+        ConfigurationError: the file cannot be read or written, or would be wrong after the edit.
+        ConfigurationNotTrusted: the file was not named, and its present content is not confirmed.
+        KeyError: a setting to remove does not exist.
     """
     with _alone(environment):
         before = _read(found, environment)
@@ -174,7 +174,7 @@ def _edited(document: _Document, steps: Iterable[Step], path: Path) -> _Document
 
 
 def _step(text: str, wanted: dict[str, Any], step: Step) -> str:
-    """Return `text` after a step, and take the step in `wanted` too."""
+    """Return `text` after a step, and apply the step to `wanted` too."""
     if step.remove:
         path = _emptied(wanted, step.path)
         del value_at(wanted, path[:-1])[path[-1]]
@@ -184,10 +184,10 @@ def _step(text: str, wanted: dict[str, Any], step: Step) -> str:
 
 
 def _emptied(wanted: dict[str, Any], path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the path of what is removed with a value: the object that would be empty without it goes too.
+    """Return the path to remove for a value: that of the outermost object that would be empty without the value.
 
     Raises:
-        KeyError: the value is not there.
+        KeyError: the value does not exist.
     """
     value_at(wanted, path)
     while len(path) > 1 and len(value_at(wanted, path[:-1])) == 1:
@@ -218,7 +218,7 @@ def _write(document: _Document, path: Path) -> None:
 
 @contextmanager
 def _alone(environment: Mapping[str, str]) -> Iterator[None]:
-    """Hold the lock of all edits of this user. It lies beside the record, so that none lies beside a configuration."""
+    """Hold the lock of all edits of this user. The lock file is beside the record, not beside the configuration."""
     folder = record_path(environment).parent
     with ExitStack() as stack:
         try:

@@ -1,4 +1,4 @@
-"""A configuration as it is in effect, defaults included, as plain data without the value of a secret."""
+"""The effective configuration, defaults included, as plain data without the values of secrets."""
 
 import enum
 from collections.abc import Collection, Mapping
@@ -14,17 +14,17 @@ from beaver_hooks.config.type_hints import key_of, old_keys_of, settings_fields
 from beaver_hostspecs import Secret
 
 MASK = "***"
-"""Stands for a secret in the file itself, and for the texts and numbers of plugins that are not known."""
+"""Stands for a secret in the file itself, and for the texts and numbers of unknown plugins."""
 
 
 def effective(config: Config, raw: Mapping[str, Any], classes: Classes, environment: Mapping[str, str]) -> Any:
-    """Return every setting with the value that is in effect.
+    """Return every setting with its effective value.
 
     Args:
         config: the configuration.
-        raw: what it was made from.
-        classes: the settings class of each plugin that is known, by the path of its section.
-        environment: where `{"env": "NAME"}` is looked up.
+        raw: the JSON data that it was made from.
+        classes: the settings class of each known plugin, by the path of its section.
+        environment: the variables in which `{"env": "NAME"}` is looked up.
 
     Raises:
         ConfigurationError: the section of a plugin does not fit.
@@ -47,7 +47,7 @@ def _put(made: dict[str, Any], path: str, section: object) -> None:
 
 
 def _plain(value: Any, raw: Any) -> Any:
-    """Return a setting as plain data; `raw` is what the file has in its place."""
+    """Return a setting as plain data; `raw` is the file's data in its place."""
     if isinstance(value, Secret) or (value is None and is_reference(raw)):
         return dict(raw) if is_reference(raw) else MASK
     if attrs.has(type(value)):
@@ -74,7 +74,7 @@ def _scalar(value: Any) -> Any:
 
 
 def _given(raw: Any, attribute: "attrs.Attribute[Any]") -> Any:
-    """Return what the file has for a field, under whichever of its names."""
+    """Return the file's value of a field, under its current or an old name."""
     keys = (key_of(attribute), *old_keys_of(attribute))
     return next((_in(raw, key) for key in keys if _in(raw, key) is not None), None)
 
@@ -84,7 +84,7 @@ def _in(raw: Any, key: str) -> Any:
 
 
 def _hidden(value: Any) -> Any:
-    """Return a section of a plugin that is not known: what is secret in it is not known either."""
+    """Return the section of an unknown plugin, masked, as its secrets are unknown too."""
     if is_reference(value):
         return dict(value)
     if isinstance(value, Mapping):

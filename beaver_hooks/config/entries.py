@@ -1,4 +1,4 @@
-"""The settings of a configuration as far as they can be shown: every setting, no credential."""
+"""Lists the settings of a configuration for display: every setting, no credential."""
 
 import enum
 import hashlib
@@ -29,7 +29,7 @@ from beaver_hooks.config.type_hints import (
 from beaver_hostspecs import Secret, scrub
 
 Classes = Mapping[str, type]
-"""The settings class of each plugin that is known, by the path of its section."""
+"""The settings class of each known plugin, by the path of its section."""
 
 NO_CLASSES: Classes = MappingProxyType({})
 
@@ -38,7 +38,7 @@ _HOST = re.compile(r"[A-Za-z0-9.:-]{1,253}")
 _WORD = re.compile(r"[A-Za-z0-9._/~+-]{1,200}")
 _ADDRESS_KEYS = ("url", "uri", "address", "host", "endpoint", "server")
 _PROGRAM_KEYS = ("command", "program", "executable", "cmd", "exec")
-# As whole words only: a `transcript` is no script, and of what is taken for a program the first word is shown.
+# As whole words only: a `transcript` is no script, and the first word of a program is shown.
 _PROGRAM_WORDS = frozenset({"bin", "binary", "entrypoint", "interpreter", "run", "script", "shell"})
 _SECRET_WORDS = frozenset(
     {
@@ -62,15 +62,14 @@ _DIGITS = 16
 
 @attrs.frozen(kw_only=True)
 class Entry:
-    """One setting of a configuration, as far as it can be shown.
+    """One setting of a configuration, in the form that can be shown.
 
     Attributes:
-        path: where it is.
-        kind: `address`, `environment variable`, `program`, `secret`, or what sort of value it is.
-        name: the host, variable or program; empty for the other kinds, and where showing it could show a
-            credential.
-        value: what it is set to; `None` where that could show a credential.
-        digest: tells whether it is set to the same as another entry whose digest has the same salt.
+        path: its path.
+        kind: `address`, `environment variable`, `program`, `secret`, or the type of its value.
+        name: the host, variable or program; empty for the other kinds, and if it could show a credential.
+        value: its value; `None` if that could show a credential.
+        digest: equals that of another entry with the same salt if both have the same value.
     """
 
     path: str
@@ -81,7 +80,7 @@ class Entry:
 
     @property
     def shown(self) -> str:
-        """The value, or what can be said of it."""
+        """The value, or its kind and name if the value is hidden."""
         if self.value is None:
             return f"{self.kind} {self.name}".rstrip()
         return quoted(self.value) if self.kind == "text" else self.value
@@ -95,8 +94,8 @@ def entries_of(raw: Mapping[str, Any], *, salt: str = "", classes: Classes = NO_
 
     Args:
         raw: the configuration.
-        salt: goes into the digests.
-        classes: say which settings of plugins are secrets. The texts of other plugins are not shown.
+        salt: the salt of the digests.
+        classes: define which settings of plugins are secrets. The texts of other plugins are not shown.
     """
     effective = {key: value for key, value in raw.items() if key != "$schema"}
     return tuple(_Listing(salt, classes).entries(effective, "", "", Config)) if effective else ()
@@ -110,7 +109,7 @@ class _Listing:
     classes: Classes
 
     def entries(self, value: object, path: str, key: str, kind: Any) -> Iterator[Entry]:
-        """Yield the settings in `value`, which stands at `path` under `key` and has the annotation `kind`."""
+        """Yield the settings in `value`, which is at `path` under `key` and has the annotation `kind`."""
         if is_reference(value):
             yield self._entry(value, path, "environment variable", name=shown_variable(value["env"]) or "")
         elif isinstance(value, Mapping) and value:
@@ -122,7 +121,7 @@ class _Listing:
             yield self._entry(value, path, "list", value=f"[{texts}]")
         elif isinstance(value, list | tuple) and value:
             for index, each in enumerate(value):
-                # Of a command given as a list only the first word names the program.
+                # In a command given as a list only the first word names the program.
                 name = "" if index and _is_program(key) else key
                 yield from self.entries(each, item(path, index), name, _kind_in_list(kind))
         elif isinstance(value, str):
@@ -144,7 +143,7 @@ class _Listing:
 
     @staticmethod
     def _is_list_of_texts(value: Iterable[object], key: str, kind: Any) -> bool:
-        """Whether it can be shown as one: no secrets, addresses or programs, and by its class nothing but texts."""
+        """Whether a list can be shown as one: no secrets, addresses or programs, and only texts by its class."""
         special = _last_word(key) in _SECRET_WORDS or _is_program(key) or _is_programs(key) or _is_address(key)
         return not special and _is_text(_kind_in_list(kind)) and all(isinstance(each, str) for each in value)
 
@@ -154,12 +153,12 @@ class _Listing:
 
 
 def _kind_within(kind: Any, path: str, key: str, classes: Classes) -> Any:
-    """Return the annotation of what stands under `key`, at `path`, in an object; `None` where it is not known."""
+    """Return the annotation of the value under `key`, at `path`, in an object; `None` if it is unknown."""
     kind = optional_of(kind) or kind
     if isinstance(kind, type) and attrs.has(kind):
         try:
             fields = settings_fields(kind)
-        except NameError:  # an annotation that names nothing
+        except NameError:  # an annotation cannot be resolved
             return None
         known = {name: each.type for each in fields for name in (key_of(each), *old_keys_of(each))}
         return known.get(key, classes.get(path) if rest_field(kind) is not None else None)
@@ -184,7 +183,7 @@ def _presentable(text: str) -> str:
 
 
 def _host(value: str) -> str:
-    """Return host and port of an address; never its user, path or query, where credentials travel."""
+    """Return host and port of an address; never its user, path or query, which may hold credentials."""
     try:
         network = urlsplit(value if _SCHEME.match(value) else f"//{value}").netloc
     except ValueError:
@@ -198,12 +197,12 @@ def _is_address(key: str) -> bool:
 
 
 def _is_program(key: str) -> bool:
-    """Whether what stands at `key` is started: a `cmd` is, a `buildScript` and a `run-cmd`."""
+    """Whether the value of `key` is a program: that of `cmd`, `buildScript` or `run-cmd`, for example."""
     return key.casefold().endswith(_PROGRAM_KEYS) or _last_word(key) in _PROGRAM_WORDS
 
 
 def _is_programs(key: str) -> bool:
-    """Whether each of what stands at `key` is started by itself: `commands`, `preRunScripts`."""
+    """Whether each item of the list at `key` is a program: `commands`, `preRunScripts`, for example."""
     return key.casefold().endswith("s") and _is_program(key[:-1])
 
 

@@ -1,4 +1,4 @@
-"""Credentials that the configuration leaves to an environment variable: `{"env": "NAME"}`."""
+"""Credentials from an environment variable, which the configuration names: `{"env": "NAME"}`."""
 
 import re
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ def is_reference(value: object) -> TypeGuard[Mapping[str, str]]:
 
 
 def lookup(reference: Mapping[str, str], environment: Mapping[str, str]) -> tuple[str | None, str]:
-    """Return the variable's text and nothing, or `None` and what is wrong with it."""
+    """Return the variable's text and an empty problem, or `None` and the problem."""
     name = reference["env"]
-    # A credential put where the name belongs looks like no name of a variable, and is not repeated.
+    # A credential in the place of the name does not look like the name of a variable, so it is not repeated.
     variable = f"the environment variable `{name}`" if shown_variable(name) else "its environment variable"
     text = environment.get(name)
     if not text:

@@ -1,4 +1,4 @@
-"""Which file an error is about."""
+"""Adds the file to a configuration error."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 def located_in(file: Path | None, read: Callable[[], T]) -> T:
-    """Return what `read` returns; a configuration error ends with the file, and its `path` stays the field's.
+    """Return the result of `read`; add the file to the text of a configuration error, and keep the field's `path`.
 
     Raises:
-        ConfigurationError: that of `read`; as it is where there is no file.
+        ConfigurationError: that of `read`; unchanged without a file.
     """
     try:
         return read()
@@ -22,5 +22,5 @@ def located_in(file: Path | None, read: Callable[[], T]) -> T:
         if file is None:
             raise
         path, problem = error.path, f"{error.problem} (in {printable(str(file))})"
-    # From here, so that nothing is chained to it.
+    # Raised outside the `except` block, so that no other error is chained to it.
     raise ConfigurationError(path, problem)

@@ -1,4 +1,4 @@
-"""What every configuration is made of: plain JSON data, and nothing that would surprise somebody later."""
+"""Checks that a configuration is plain JSON data, without values that other JSON readers treat differently."""
 
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -8,13 +8,13 @@ from beaver_hostspecs import ConfigurationError
 from beaver_toolkit.strict_json import repeated_keys
 
 DEEPEST = 50
-"""Objects and lists inside each other; nobody writes more by hand."""
+"""The levels of nested objects and lists; a file written by hand has fewer."""
 
 _LARGEST = 10**100
 
 
 def check_plain(value: object, path: str, depth: int = 0) -> None:
-    """Refuse what is no plain JSON data.
+    """Refuse a value that is no plain JSON data.
 
     Raises:
         ConfigurationError: NaN, infinity or an absurdly large number; a lone surrogate or NUL in a string or
@@ -34,7 +34,7 @@ def check_plain(value: object, path: str, depth: int = 0) -> None:
 
 
 def text_problem(text: str) -> str | None:
-    """Return what is wrong with a string, if anything."""
+    """Return the fault of a string, or `None`."""
     if "\0" in text:
         return "must not contain a NUL character"
     if any("\ud800" <= character <= "\udfff" for character in text):
@@ -58,7 +58,7 @@ def _check_scalar(value: object, path: str) -> None:
         if problem is not None:
             _refuse(path, problem)
     elif isinstance(value, int | float):
-        # NaN is below nothing, so the comparison refuses it as well as infinity.
+        # Every comparison with NaN is false, so this refuses NaN as well as infinity.
         if not abs(value) < (float("inf") if isinstance(value, float) else _LARGEST):
             _refuse(path, "must be a finite number of sensible size")
     elif value is not None:

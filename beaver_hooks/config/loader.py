@@ -1,4 +1,4 @@
-"""Finds the configuration, asks for trust where it was merely found, and reads it."""
+"""Finds the configuration, asks for trust unless the caller named the file, and reads it."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -28,12 +28,12 @@ class LoadedConfig:
 
     Attributes:
         config: the configuration.
-        path: the file it is from, or `None` for the defaults.
+        path: its file, or `None` for the defaults.
         trusted_by: `given` by the caller or the environment, `confirmed` by a person, `None` for the
             defaults.
-        state_folder: where the host keeps its state, absolute.
-        person_folder: where it keeps what belongs to the person and not to the project, absolute; `state_folder` where
-            the configuration names one.
+        state_folder: the folder of the host's state, absolute.
+        person_folder: the folder of the data that belong to the person and not to the project, absolute; `state_folder`
+            if the configuration names one.
     """
 
     config: Config
@@ -51,20 +51,20 @@ def load_config(
     confirm: Confirm | None = None,
     classes: SettingsClasses | None = None,
 ) -> LoadedConfig:
-    """Return the configuration for a working directory; the defaults when there is no file.
+    """Return the configuration for a working directory; the defaults without a file.
 
     Args:
         explicit: the file that the caller names, for example by `--config`.
         environment: the process's environment unless given.
         cwd: the working directory unless given.
-        confirm: asks a person whether a configuration that was merely found may take effect; the answer is
+        confirm: asks a person whether a configuration that the caller did not name may take effect; the answer is
             recorded.
-        classes: returns the settings classes of the plugins, which say what is secret; the texts of plugins that
-            it does not know are not shown.
+        classes: returns the settings classes of the plugins, which define the secrets; the texts of unknown plugins
+            are not shown.
 
     Raises:
         ConfigurationError: the file or the record of confirmations cannot be read, or a setting is wrong.
-        ConfigurationNotTrusted: it was merely found, and nobody has confirmed it as it is now.
+        ConfigurationNotTrusted: the file was not named, and the user has not confirmed its present content.
     """
     environment = os.environ if environment is None else environment
     cwd = Path.cwd() if cwd is None else cwd.absolute()
@@ -79,7 +79,7 @@ def load_config(
         )
     if not found.given:
         refuse_link(found.path)
-    # What is confirmed and what takes effect come from the same bytes: the file may change at any time.
+    # The confirmed and the effective configuration come from the same bytes: the file may change at any time.
     raw = read_json(found.path)
     config = build_config(raw, environment=environment, source=found.path)
     if not found.given:
@@ -96,10 +96,10 @@ def load_config(
 
 
 def refuse_link(path: Path) -> None:
-    """Refuse a configuration that was merely found and is a symbolic link, to a confirmed one too.
+    """Refuse a configuration that the caller did not name and that is a symbolic link, even to a confirmed file.
 
-    What is relative in a configuration starts from where it lies. A link in somebody's folder to a configuration of
-    yours would lead what you confirmed into their folder: their skills, their state.
+    Relative paths in a configuration start from its folder. A link in a foreign folder to a configuration of the user
+    would make the confirmed paths point into the foreign folder: to its skills and its state.
 
     Raises:
         ConfigurationNotTrusted: it is a link.
@@ -138,9 +138,9 @@ def _refuse(path: Path, *, changed: bool) -> NoReturn:
 
 
 def _state_folder(config: Config, path: Path) -> Path:
-    """Return the folder that the file names, else the `.beaver` that it lies in, else the one beside it.
+    """Return the folder that the file names, else the `.beaver` that contains the file, else the `.beaver` beside it.
 
-    Not one of the working directory: two programs that name the same file have the same memory.
+    It does not depend on the working directory: two programs that name the same file have the same memory.
     """
     given = config.host.state_folder
     if given is not None:

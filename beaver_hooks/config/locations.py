@@ -1,4 +1,4 @@
-"""Where configuration and state are: what the caller names, then `BEAVER_CONFIG`, then the nearest `.beaver`."""
+"""Finds configuration and state: the file that the caller names, then `BEAVER_CONFIG`, then the nearest `.beaver`."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -19,8 +19,9 @@ class Found:
     """A configuration file.
 
     Attributes:
-        path: where it is, absolute.
-        given: whether somebody named it, which is trust enough; else it merely lay in the nearest `.beaver`.
+        path: its absolute path.
+        given: whether the caller or the environment named it, so that it is trusted; else it is from the nearest
+            `.beaver`.
     """
 
     path: Path
@@ -28,10 +29,10 @@ class Found:
 
 
 def find_config(explicit: Path | None, environment: Mapping[str, str], cwd: Path) -> Found | None:
-    """Return the first configuration there is, or `None`; that of the nearest `.beaver` where none is named.
+    """Return the named configuration, else that of the nearest `.beaver`, else `None`.
 
     Raises:
-        ConfigurationError: a named file does not exist, or the working directory cannot be looked into.
+        ConfigurationError: a named file does not exist, or the working directory cannot be read.
     """
     if explicit:
         return _given(cwd / explicit, "the configuration file {} does not exist; create it or correct the path")
@@ -45,11 +46,11 @@ def find_config(explicit: Path | None, environment: Mapping[str, str], cwd: Path
 def find_folder(environment: Mapping[str, str], cwd: Path) -> Path:
     """Return the state folder of a working directory: the nearest `.beaver` at or above it, else the user's own.
 
-    It is looked for as git looks for a repository: never above the home directory, and outside of it no further than
-    a change of owner or file system. A folder above the working directory that is not the user's own is passed over.
+    The search is like git's search for a repository: never above the home directory, and outside of it no further than
+    a change of owner or file system. It skips a folder above the working directory that another user owns.
 
     Raises:
-        ConfigurationError: the working directory cannot be looked into.
+        ConfigurationError: the working directory cannot be read.
     """
     home = home_folder(environment)
     for folder in _upwards(cwd, home):
@@ -60,9 +61,9 @@ def find_folder(environment: Mapping[str, str], cwd: Path) -> Path:
 
 
 def person_folder(environment: Mapping[str, str]) -> Path:
-    """Return the state folder of the user, for what belongs to the person and not to a project.
+    """Return the state folder of the user, for data that belong to the person and not to a project.
 
-    It may be a link: a project cannot have put it there.
+    It may be a link, as a project cannot have put it there.
     """
     return Path(os.path.realpath(home_folder(environment) / FOLDER))
 
@@ -73,7 +74,7 @@ def home_folder(environment: Mapping[str, str]) -> Path:
 
 
 def _upwards(folder: Path, home: Path) -> Iterator[Path]:
-    """Yield a folder and those above it that belong to the same project, as far as can be told."""
+    """Yield a folder and the folders above it that may belong to the same project."""
     within = folder.is_relative_to(home)
     while True:
         yield folder
@@ -106,7 +107,7 @@ def _is_there(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, ValueError):
-        # Unreadable is not absent, and absent would mean defaults without a word.
+        # An unreadable file is an error: to treat it as missing would silently use the defaults.
         problem = f"cannot look for {printable(str(path))}; check the path and the permissions of its folders"
     else:
         return True

@@ -22,14 +22,14 @@ from beaver_hostspecs.settings import at_least, between, distinct, positive, set
 Mode = Literal["curated", "hybrid", "memory_gateway"]
 Section = Mapping[str, Any]
 FAIL_CLOSED = "failClosed"
-"""The key in `plugins.<name>` that is the host's, whatever else the plugin keeps there."""
+"""The key in `plugins.<name>` that belongs to the host; all other keys belong to the plugin."""
 
 T = TypeVar("T")
 
 
 @attrs.frozen(kw_only=True)
 class HostSettings:
-    """The section `host`: how turns are run."""
+    """The section `host`: the settings for turns."""
 
     default_deadline_seconds: float = setting(
         default=5.0,
@@ -79,7 +79,7 @@ class Memory:
     """The section `memory`.
 
     Attributes:
-        mode: which memories load, which must, and which one stops a turn when it fails.
+        mode: which memories are loaded, which are required, and which stop a turn when they fail.
         explicit: whether the file names the mode.
         sections: the raw settings of the memory plugins, by the last part of their path.
     """
@@ -105,12 +105,12 @@ class Plugins:
 
     @property
     def fail_closed(self) -> Mapping[str, bool]:
-        """Whether a plugin's failure stops the turn, by name, for the plugins whose section says it."""
+        """Whether a plugin's failure stops the turn, by name, for the plugins whose section has the key."""
         return {name: section[FAIL_CLOSED] for name, section in self.sections.items() if FAIL_CLOSED in section}
 
     @property
     def settings(self) -> Mapping[str, Section]:
-        """The sections as the plugins get them: without `failClosed`, and without a section that holds nothing else."""
+        """The sections as the plugins get them: without `failClosed`, and without sections that hold only that."""
         return {
             name: {key: value for key, value in section.items() if key != FAIL_CLOSED}
             for name, section in self.sections.items()
@@ -124,7 +124,7 @@ class Config:
 
     Attributes:
         schema: the file's `$schema`, for editors; ignored.
-        source: the file it is from, which errors name, or `None`.
+        source: its file, which errors name, or `None`.
         renamed: the settings of the host that it gives under old names.
     """
 
@@ -141,7 +141,7 @@ class Config:
 
     @property
     def mode(self) -> Mode:
-        """The memory mode, given or not."""
+        """The memory mode, from the file or the default."""
         return self.memory.mode if self.memory else "hybrid"
 
     @property
@@ -155,19 +155,19 @@ class Config:
         return dict(self._sections())
 
     def section(self, path: str) -> Section | None:
-        """Return the raw settings at a plugin's `settings_path`, or `None` when the file has none there."""
+        """Return the raw settings at a plugin's `settings_path`, or `None` if the file has none."""
         return self.plugin_sections.get(path)
 
     def settings(self, cls: type[T], path: str, *, environment: Mapping[str, str]) -> T:
-        """Return a plugin's settings: made from the section at its `settings_path`, if the file has one there.
+        """Return a plugin's settings, made from the section at its `settings_path`, if the file has one.
 
         Args:
             cls: the plugin's settings class.
-            path: where its section is.
-            environment: where `{"env": "NAME"}` is looked up.
+            path: the path of its section.
+            environment: the variables in which `{"env": "NAME"}` is looked up.
 
         Raises:
-            ConfigurationError: the section does not fit; names the field, and the file if there is one.
+            ConfigurationError: the section does not fit; names the field, and the file, if any.
         """
         section = self.section(path) or {}
         return located_in(self.source, partial(structure, cls, section, path, environment=environment))
@@ -186,12 +186,12 @@ class Config:
         """Refuse a section that no plugin reads.
 
         Args:
-            claimed: the plugin that reads it, by the path of the section.
+            claimed: the plugin that reads a section, by the path of the section.
             ignored: names of plugins that are blocked, disabled or unavailable; their sections may stay.
-            installed: names of all plugins that are there.
+            installed: names of all installed plugins.
 
         Raises:
-            ConfigurationError: names the section, what was probably meant or what to install, and the file.
+            ConfigurationError: names the section, the probable name or the plugin to install, and the file.
         """
         claims = Claims(claimed=claimed, ignored={*ignored, *self.plugins.disabled}, installed=installed)
         located_in(self.source, partial(self._check_sections, claims))

@@ -1,7 +1,7 @@
-"""Whether a file with a random secret was made by this user, and not brought along by somebody's folder.
+"""Checks that a file with a random secret was made by this user, and did not come with a foreign folder.
 
-Its digest is kept in the record of confirmations, outside every project, under the file's real path. Nobody can bring
-a file that fits: its content was random when it was made here.
+The record of confirmations, outside every project, holds the file's digest under its real path. A foreign file cannot
+match the digest, as the content is random.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from beaver_hooks.config.trust import record_trust, recorded_fingerprint
 
 
 def record_made(path: Path, secret: bytes, environment: Mapping[str, str]) -> None:
-    """Record that the file at `path`, which holds `secret`, is this user's.
+    """Record that this user made the file at `path`, which holds `secret`.
 
     Raises:
         ConfigurationError: the record cannot be read or written.
@@ -21,7 +21,7 @@ def record_made(path: Path, secret: bytes, environment: Mapping[str, str]) -> No
 
 
 def was_made_here(path: Path, secret: bytes, environment: Mapping[str, str]) -> bool:
-    """Whether that was recorded of the file as it is.
+    """Whether the record says that this user made the file at `path` with its present `secret`.
 
     Raises:
         ConfigurationError: the record cannot be read.

@@ -1,4 +1,4 @@
-"""From a file, or its text, to a `Config`: strict JSON, read once, and errors without any of its text."""
+"""Parses a file, or its text, into a `Config`: strict JSON, read once, and errors without any of its text."""
 
 import os
 import stat
@@ -22,7 +22,7 @@ MOST_BYTES = 1024 * 1024
 
 
 def read_config(path: Path, *, environment: Mapping[str, str] | None = None) -> Config:
-    """Read the configuration at `path`, whoever wrote it; `load_config` is what asks for confirmation.
+    """Read the configuration at `path` without a confirmation; `load_config` asks for one.
 
     Raises:
         ConfigurationError: it cannot be read, is not strict JSON, or a setting is wrong.
@@ -31,7 +31,7 @@ def read_config(path: Path, *, environment: Mapping[str, str] | None = None) -> 
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object that a configuration file holds, as plain JSON data; see `parse_json`.
+    """Return the object in a configuration file, as plain JSON data; see `parse_json`.
 
     Raises:
         ConfigurationError: it cannot be read or is not strict JSON; names the file.
@@ -40,7 +40,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def parse_config(text: str | bytes, *, environment: Mapping[str, str] | None = None) -> Config:
-    """Return the configuration that `text` holds.
+    """Return the configuration in `text`.
 
     Raises:
         ConfigurationError: it is not strict JSON, or a setting is wrong.
@@ -54,7 +54,7 @@ def build_config(
     """Return the configuration for an already parsed file; the environment is the process's unless given.
 
     Raises:
-        ConfigurationError: a setting is wrong; names the file `source`, if there is one.
+        ConfigurationError: a setting is wrong; names the file `source`, if any.
     """
     environment = os.environ if environment is None else environment
     made = located_in(source, partial(structure, Config, raw, "", environment=environment))
@@ -72,10 +72,10 @@ def _check_fail_closed(plugins: Plugins) -> None:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return what a configuration file holds.
+    """Return the content of a configuration file.
 
     Raises:
-        ConfigurationError: it is not there, cannot be read, is no regular file or is too large.
+        ConfigurationError: it is missing, cannot be read, is no regular file or is too large.
     """
     name = printable(str(path))
     try:
@@ -91,13 +91,13 @@ def read_bytes(path: Path) -> bytes:
 
 
 def parse_json(text: str | bytes) -> dict[str, Any]:
-    """Return the object that `text` holds, as plain JSON data.
+    """Return the object in `text`, as plain JSON data.
 
     Stricter than the standard library: no NaN, no infinity, no key given twice, no lone surrogate or NUL, no
     absurd number, at most 50 levels, at most 1 MiB. A byte order mark is accepted.
 
     Raises:
-        ConfigurationError: names the line and column of a syntax error, or the path of what is wrong.
+        ConfigurationError: names the line and column of a syntax error, or the path of a wrong value.
     """
     if len(text) > MOST_BYTES:
         raise _fault(f"is larger than {MOST_BYTES} bytes")
@@ -109,7 +109,7 @@ def parse_json(text: str | bytes) -> dict[str, Any]:
 
 
 def _read(path: Path) -> bytes:
-    # Without O_NONBLOCK a named pipe would be waited for.
+    # Without O_NONBLOCK the call would wait for a named pipe.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -1,4 +1,4 @@
-"""How an error names a place in the configuration without showing what is in it."""
+"""Names a place in the configuration for errors, without showing its value."""
 
 import re
 
@@ -8,7 +8,7 @@ _MOST_DIGITS = 4
 
 
 def child(path: str, key: str) -> str:
-    """Return the path of what `path` holds under `key`."""
+    """Return the path of the value under `key` in the object at `path`."""
     name = shown_name(key)
     return f"{path}.{name}" if path else name
 
@@ -29,7 +29,7 @@ def shown_variable(name: str) -> str | None:
 
 
 def printable(text: str) -> str:
-    """Return `text`, a file name for example, with whatever a terminal might obey replaced by `?`."""
+    """Return `text`, a file name for example, with control characters for a terminal replaced by `?`."""
     return "".join(character if character.isprintable() else "?" for character in text)
 
 

@@ -12,7 +12,7 @@ from beaver_hostspecs.settings import Check, Unfit, between, not_empty, positive
 ProviderKind = Literal["openai", "offline"]
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
-# Nothing that two readers of URLs could understand differently: no user information, no backslash, no blank.
+# No parts that two URL parsers could read differently: no user information, no backslash, no blank.
 _URL = re.compile(
     rf"(?P<scheme>https?)://(?P<host>{_LABEL}(?:\.{_LABEL})*|\[[0-9a-f:.]+\])"
     r"(?::(?P<port>[0-9]{1,5}))?(?:/[a-z0-9._~!$&'()*+,;=:%/-]*)?",
@@ -27,7 +27,7 @@ def _is_url(url: object) -> bool:
     if found is None or not 1 <= int(found["port"] or 1) <= _LAST_PORT:
         return False
     host = found["host"]
-    # What looks like an address must be one.
+    # A host that looks like an IP address must be one.
     return _is_address(host.strip("[]")) or not re.fullmatch(r"[0-9.]+|\[.*", host)
 
 
@@ -44,7 +44,7 @@ def _is_key(key: object) -> bool:
 
 
 def _stays_private(url: str) -> bool:
-    """Whether what is sent to `url` is encrypted, or never leaves this machine."""
+    """Whether requests to `url` are encrypted, or never leave this machine."""
     scheme, host = _URL.fullmatch(url).group("scheme", "host")  # type: ignore[union-attr] # the validator has seen it
     if scheme.lower() == "https" or host.lower() == "localhost":
         return True
@@ -53,7 +53,7 @@ def _stays_private(url: str) -> bool:
 
 @attrs.frozen(kw_only=True)
 class ProviderSettings:
-    """How the agent reaches its model. Without a section nothing is reached: the provider is offline."""
+    """How the agent reaches its model. Without this section the provider is offline."""
 
     kind: ProviderKind = setting(
         default="offline", help="openai (any OpenAI-compatible endpoint) or offline (no network, no model)"

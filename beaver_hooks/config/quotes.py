@@ -1,9 +1,9 @@
-"""Texts in quotation marks, on one line, without a character that a terminal obeys, and not too long."""
+"""Quotes texts: in quotation marks, on one line, without control characters for a terminal, and not too long."""
 
 import json
 
 LONGEST = 400
-"""Characters that are shown of one text; of a longer one its start and its end are, with its length."""
+"""The shown characters of one text; a longer text is shown as its start and its end, with its length."""
 
 HEAD, TAIL, AROUND = 240, 120, 40
 DOTS = "\u2026"
@@ -17,7 +17,7 @@ def quoted(text: str) -> str:
 
 
 def quoted_change(before: str, after: str) -> str:
-    """Return two texts as `"before" -> "after"`; longer ones as what is around their difference."""
+    """Return two texts as `"before" -> "after"`; longer ones as the parts around their difference."""
     if max(len(before), len(after)) <= LONGEST:
         return f"{quoted(before)} -> {quoted(after)}"
     same = _alike(before, after)
@@ -34,7 +34,7 @@ def _alike(one: str, other: str) -> int:
 
 
 def _excerpt(text: str, start: int, end: int) -> str:
-    """Return `text` without so many characters at its start and its end; what is long is cut in the middle."""
+    """Return `text` without `start` and `end` characters at its ends; cut a long rest in the middle."""
     middle = text[start : len(text) - end]
     if len(middle) > LONGEST:
         left_out = len(middle) - HEAD - TAIL

@@ -1,7 +1,7 @@
-"""Renamed settings: which old names a configuration gives, and what to do about them.
+"""Renamed settings: the old names that a configuration gives, and the remedy.
 
-The old name lies beside the setting, as `setting(..., was="oldName")`, in the classes of the host and of plugins. It
-goes on taking effect; a host and `beaver check` say what its new name is.
+The classes of the host and of plugins declare the old name of a setting as `setting(..., was="oldName")`. It still
+takes effect; a host and `beaver check` report its new name.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ from beaver_hooks.config.type_hints import (
 )
 
 COMMAND = "beaver config migrate"
-"""What renames them in the file."""
+"""The command that renames them in the file."""
 
 
 @attrs.frozen(kw_only=True)
@@ -29,8 +29,8 @@ class Renamed:
     """A setting that a configuration gives under its old name.
 
     Attributes:
-        old: its path there.
-        new: its path by its name of today.
+        old: its path with the old name.
+        new: its path with the new name.
     """
 
     old: str
@@ -38,7 +38,7 @@ class Renamed:
 
     @property
     def text(self) -> str:
-        """What happened, in a few words."""
+        """The rename in a few words."""
         return f"`{self.old}` is called `{self.new}` now"
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class Renamed:
 
 
 def renamed_in(cls: type, value: Any, path: str = "") -> tuple[Renamed, ...]:
-    """Return the settings that `value`, which stands at `path` and fits `cls`, gives under old names."""
+    """Return the settings that `value`, which is at `path` and fits `cls`, gives under old names."""
     return tuple(_found(cls, value, path))
 
 

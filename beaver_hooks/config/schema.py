@@ -1,4 +1,4 @@
-"""The JSON Schema of the configuration file, for editors: generated from the classes that structure it."""
+"""The JSON Schema of the configuration file, for editors: generated from the settings classes."""
 
 import enum
 from collections.abc import Callable, Mapping
@@ -54,7 +54,7 @@ _SCALARS: Mapping[Any, Mapping[str, Any]] = {
 
 @attrs.frozen(kw_only=True)
 class _Sections:
-    """What is known of the sections of plugins; see `config_schema`."""
+    """The known sections of plugins; see `config_schema`."""
 
     known: Mapping[str, type]
     others: bool
@@ -65,7 +65,7 @@ def config_schema(sections: Mapping[str, type] = MappingProxyType({}), *, others
 
     Args:
         sections: the settings class of each plugin, by the path of its section.
-        others: whether there may be sections of other plugins; what is in them is not checked.
+        others: whether sections of other plugins are allowed; their content is not checked.
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -82,7 +82,7 @@ def _object(cls: type, path: str, sections: _Sections) -> Schema:
     if rest_field(cls) is not None:
         properties |= _sections(path, sections)
         others = _other(path) if sections.others else False
-    # One that may be given under an old name cannot be required under its new one.
+    # A setting that may be given under an old name cannot be required under its new one.
     required = [key_of(each) for each in attributes if each.default is attrs.NOTHING and not old_keys_of(each)]
     schema: Schema = {"type": "object", "properties": properties, "additionalProperties": others}
     return schema | ({"required": required} if required else {})
@@ -99,7 +99,7 @@ def _sections(path: str, sections: _Sections) -> Schema:
 
 
 def _with_fail_closed(found: Schema, sections: _Sections) -> Schema:
-    """Add `failClosed` to the sections of `plugins`, and a section of its own for a plugin that has its elsewhere."""
+    """Add `failClosed` to the sections of `plugins`, and a section for each plugin whose settings are elsewhere."""
     for where in sections.known:
         nothing = {"type": "object", "properties": {}, "additionalProperties": False}
         section = found.setdefault(where.partition(".")[2], nothing)
@@ -108,7 +108,7 @@ def _with_fail_closed(found: Schema, sections: _Sections) -> Schema:
 
 
 def _other(path: str) -> Schema:
-    """Return what is known of the section of a plugin of which nothing is known."""
+    """Return the schema of an unknown plugin's section."""
     return {"type": "object"} | ({"properties": {FAIL_CLOSED: _FAIL_CLOSED}} if path == "plugins" else {})
 
 
@@ -154,7 +154,7 @@ def _holder(kind: Any, arguments: tuple[Any, ...], of: Callable[[Any], Schema]) 
 
 
 def _default(attribute: "attrs.Attribute[Any]") -> Schema:
-    """Return the default where it is plain data; a default that is a class has its own defaults inside."""
+    """Return the default if it is plain data; a default that is a settings class has its own defaults inside."""
     default = attribute.default
     # attrs' mark for "no default" is itself a member of an enum.
     if isinstance(default, enum.Enum) and default is not attrs.NOTHING:

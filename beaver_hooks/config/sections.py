@@ -1,4 +1,4 @@
-"""Which plugin reads a section of the configuration, and what to say when none does."""
+"""Checks which plugin reads a section of the configuration, and reports sections that no plugin reads."""
 
 from collections.abc import Collection, Mapping
 
@@ -13,12 +13,12 @@ MEMORIES = ("curated", "gateway", "local", "server")
 
 @attrs.frozen(kw_only=True)
 class Claims:
-    """What is known of the plugins.
+    """The sections that plugins read, and the names of the plugins.
 
     Attributes:
-        claimed: the plugin that reads it, by the path of the section.
+        claimed: the plugin that reads a section, by the path of the section.
         ignored: names of plugins whose sections may stay unread.
-        installed: names of all plugins that are there.
+        installed: names of all installed plugins.
     """
 
     claimed: Mapping[str, str]
@@ -27,7 +27,7 @@ class Claims:
 
 
 def check_claims(path: str, claims: Claims) -> str | None:
-    """Return what is wrong with a section at `path`, or `None` when it may stay."""
+    """Return the fault of a section at `path`, or `None` if it may stay."""
     root, _, name = path.partition(".")
     if path in claims.claimed or name in claims.ignored:
         return None
@@ -39,7 +39,7 @@ def check_claims(path: str, claims: Claims) -> str | None:
 
 
 def check_known(name: str, claims: Claims) -> str | None:
-    """Return what is wrong with a plugin's name, or `None` for a plugin that is there or may be absent."""
+    """Return the fault of a plugin's name, or `None` for a plugin that is installed or may be missing."""
     if name in {*claims.ignored, *claims.installed, *claims.claimed.values()}:
         return None
     return f"no plugin of that name is installed{meant_or_known(name, claims.installed, 'installed plugins')}"

@@ -1,4 +1,4 @@
-"""Edits of JSON text that leave everything else as it is written: indentation, order of keys, line ends.
+"""Edits JSON text and leaves all other text unchanged: indentation, order of keys, line ends.
 
 `set_value` and `unset_value` return a new text that differs in one span. The text must be JSON without a key given
 twice (see `parse_json`), its top level an object.
@@ -14,7 +14,7 @@ import attrs
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 INDENT = "  "
-"""What a level is indented by where the text does not show another one."""
+"""The indent of a level if the text does not show another one."""
 
 
 @attrs.frozen(kw_only=True)
@@ -23,8 +23,8 @@ class Member:
 
     Attributes:
         key: its key.
-        start: where the key starts.
-        colon: what stands between the key and the value.
+        start: the position of the key.
+        colon: the text between the key and the value.
         value: its value.
     """
 
@@ -39,9 +39,9 @@ class Span:
     """A value in a text.
 
     Attributes:
-        start: where it starts.
-        end: where what follows it starts.
-        members: those of an object; `None` for every other value.
+        start: its first position.
+        end: the position after it.
+        members: the members of an object; `None` for every other value.
     """
 
     start: int
@@ -54,7 +54,7 @@ class Span:
 
 
 def set_value(text: str, path: Sequence[str], value: object) -> str:
-    """Return `text` with `value` at `path`; objects that are missing on the way are made."""
+    """Return `text` with `value` at `path`; missing objects on the way are made."""
     span, missing = find(text, path)
     if missing and span.members is not None:
         return _inserted(text, span, missing[0], _nested(missing[1:], value))
@@ -63,7 +63,7 @@ def set_value(text: str, path: Sequence[str], value: object) -> str:
 
 
 def unset_value(text: str, path: Sequence[str]) -> str:
-    """Return `text` without the member at `path`, which is there, and without its comma."""
+    """Return `text` without the member at `path`, which must exist, and without its comma."""
     holder, _ = find(text, path[:-1])
     members = holder.members or ()
     number = [each.key for each in members].index(path[-1])
@@ -75,7 +75,7 @@ def unset_value(text: str, path: Sequence[str]) -> str:
 
 
 def find(text: str, path: Sequence[str]) -> tuple[Span, Sequence[str]]:
-    """Return the value at `path`, or the last one on the way that is there, and the rest of the path."""
+    """Return the value at `path`, or the last existing one on the way, and the rest of the path."""
     span = _span(text, _after_blanks(text, 0))
     for number, key in enumerate(path):
         member = span.member(key)
@@ -131,7 +131,7 @@ def _inserted(text: str, holder: Span, key: str, value: object) -> str:
 
 
 def _written(text: str, at: int, value: object, like: str | None = None) -> str:
-    """Return `value` as JSON for the line of `at`; with lines of its own where `like`, or the whole text, has some."""
+    """Return `value` as JSON for the line of `at`; on several lines if `like`, or else the whole text, has several."""
     one_line = json.dumps(value, ensure_ascii=False, separators=None if _has_blanks(text) else (",", ":"))
     lines = (
         _has_lines(text) and not _is_flat(value) if like is None or like[:1] not in ("{", "[", "\n") else "\n" in like
@@ -155,7 +155,7 @@ def _has_blanks(text: str) -> bool:
 
 
 def _indent(text: str) -> str:
-    """Return what one level is indented by: as the first key of the text is."""
+    """Return the indent of one level: that of the first key of the text."""
     found = re.match(r"[\s\ufeff]*\{[ \t]*\r?\n(?:[ \t]*\r?\n)*(?P<indent>[ \t]+)", text)
     return found["indent"] if found is not None else INDENT
 
@@ -167,10 +167,10 @@ def _line_indent(text: str, at: int) -> str:
 
 
 def value_at(raw: Any, path: Sequence[str]) -> Any:
-    """Return what a parsed text holds at `path`.
+    """Return the value of a parsed text at `path`.
 
     Raises:
-        KeyError: there is nothing.
+        KeyError: `path` does not exist.
     """
     for key in path:
         if not isinstance(raw, dict):

@@ -1,4 +1,4 @@
-"""Did you mean ...?"""
+"""Suggests known words for a mistyped one: "did you mean ...?"."""
 
 from collections.abc import Iterable
 
@@ -6,12 +6,12 @@ _LONGEST = 64
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a parenthesis that names the closest known word, or nothing when none is close."""
-    # Imported late: a configuration without a typo does not pay for it.
+    """Return a parenthesis that names the closest known word, or an empty text if none is close."""
+    # Imported late, as a configuration without a typo does not need it.
     from difflib import get_close_matches  # noqa: PLC0415
 
     if len(word) > _LONGEST:
-        return ""  # the comparison takes quadratic time, and nobody meant that
+        return ""  # the comparison takes quadratic time, and so long a word is no typo
     by_folded = {name.casefold(): name for name in known}
     closest = get_close_matches(word.casefold(), by_folded, n=1)
     return f" (did you mean `{by_folded[closest[0]]}`?)" if closest else ""

@@ -1,4 +1,4 @@
-"""What a person reviews before a configuration that was merely found takes effect: its settings, or what changed."""
+"""The summary of a configuration that a person reviews before it takes effect: its settings, or the changes."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,11 +13,11 @@ from beaver_hooks.config.quotes import quoted_change
 
 @attrs.frozen(kw_only=True)
 class Change:
-    """One setting that is not what it was when the configuration was confirmed.
+    """One setting that has changed since the configuration was confirmed.
 
     Attributes:
-        before: it as it was confirmed, or `None` where it was not there.
-        after: it as it is, or `None` where it is not there any more.
+        before: the confirmed setting, or `None` if it was added.
+        after: the present setting, or `None` if it was removed.
     """
 
     before: Entry | None
@@ -27,7 +27,7 @@ class Change:
         if self.before is None or self.after is None:
             added = self.after is not None
             there = self.after or self.before
-            assert there is not None  # noqa: S101 - a change is about something
+            assert there is not None  # noqa: S101 - a change has a setting before or after it
             return f"{there.path}: {'added' if added else 'removed, was'} {there.shown}"
         before, after = self.before, self.after
         if before.kind == after.kind == "text" and before.value is not None and after.value is not None:
@@ -40,13 +40,13 @@ class Change:
 
 @attrs.frozen(kw_only=True)
 class Summary:
-    """A configuration as far as it can be shown: its settings, or what changed of them.
+    """A configuration in the form that can be shown: its settings, or their changes.
 
     Attributes:
         path: the real path of the file.
         changed: whether an earlier version of it was confirmed.
         entries: its settings, in the order of the file.
-        previous: the settings as they were confirmed; `None` where that is not known.
+        previous: the confirmed settings; `None` if they are unknown.
     """
 
     path: Path
@@ -56,7 +56,7 @@ class Summary:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What changed since it was confirmed; nothing where that is not known."""
+        """The changes since the confirmation; none if the confirmed settings are unknown."""
         return () if self.previous is None else compare(self.previous, self.entries)
 
     def __str__(self) -> str:
@@ -76,12 +76,12 @@ def summarise(
     salt: str = "",
     classes: Classes = NO_CLASSES,
 ) -> Summary:
-    """Return what to show of a configuration; for the other arguments see `Summary` and `entries_of`."""
+    """Return the summary of a configuration; for the arguments see `Summary` and `entries_of`."""
     return Summary(path=path, changed=changed, entries=entries_of(raw, salt=salt, classes=classes), previous=previous)
 
 
 def compare(before: tuple[Entry, ...], after: tuple[Entry, ...]) -> tuple[Change, ...]:
-    """Return what changed, in the order of the newer ones, and then what is not there any more."""
+    """Return the changes in the order of the newer entries, and then the removed entries."""
     old, new = _numbered(before), _numbered(after)
     changed = [
         Change(before=old.get(place), after=entry)
@@ -93,7 +93,7 @@ def compare(before: tuple[Entry, ...], after: tuple[Entry, ...]) -> tuple[Change
 
 
 def _numbered(entries: tuple[Entry, ...]) -> dict[tuple[str, int], Entry]:
-    """Return the entries by path; of several whose path is not shown each has a number."""
+    """Return the entries by path and number; the number distinguishes entries whose shown path is the same."""
     found: dict[tuple[str, int], Entry] = {}
     for entry in entries:
         number = 0

@@ -1,9 +1,8 @@
-"""Whether somebody has confirmed a configuration that was merely found.
+"""Checks that the user has confirmed a configuration that was found and not named by the caller.
 
-A configuration can name programs, addresses and environment variables, and one lies in every folder somebody
-hands you. So one that was found takes effect only after a confirmation, recorded per real path for everything
-in the file that is not a number: a changed number does not ask again, a changed key, text, switch or
-structure does.
+A configuration can name programs, addresses and environment variables, and a foreign folder may contain one. So
+a found configuration takes effect only after a confirmation, recorded per real path for everything in the file
+that is not a number: a changed number needs no new confirmation, a changed key, text, switch or structure does.
 """
 
 import hashlib
@@ -22,7 +21,7 @@ from beaver_hooks.config.versions import drop_version, keep_version, kept_versio
 
 
 def trust_config(path: Path, *, environment: Mapping[str, str] | None = None) -> None:
-    """Record that the configuration at `path`, as it is now, may take effect.
+    """Record that the present configuration at `path` may take effect.
 
     Raises:
         ConfigurationError: it cannot be read, or the record cannot be written.
@@ -31,17 +30,17 @@ def trust_config(path: Path, *, environment: Mapping[str, str] | None = None) ->
 
 
 def is_trusted(path: Path, *, environment: Mapping[str, str] | None = None) -> bool:
-    """Whether the configuration at `path`, as it is now, has been confirmed.
+    """Whether the user has confirmed the present configuration at `path`.
 
     Raises:
-        ConfigurationError: it or the record cannot be read.
+        ConfigurationError: the file or the record cannot be read.
     """
     known = recorded_fingerprint(path, _environment(environment))
     return known == fingerprint(read_json(path))
 
 
 def forget_trust(path: Path, *, environment: Mapping[str, str] | None = None) -> bool:
-    """Take back a confirmation, and return whether there was one. The file need not exist any more.
+    """Remove a confirmation, and return whether it existed. The file itself need not exist any more.
 
     Raises:
         ConfigurationError: the record cannot be read or written.
@@ -54,7 +53,7 @@ def forget_trust(path: Path, *, environment: Mapping[str, str] | None = None) ->
 
 
 def confirm(path: Path, raw: Mapping[str, Any], environment: Mapping[str, str], classes: Classes = NO_CLASSES) -> None:
-    """Record that the configuration at `path`, which holds `raw`, may take effect, and keep what was confirmed.
+    """Record that the configuration at `path`, which holds `raw`, may take effect, and keep the confirmed version.
 
     Raises:
         ConfigurationError: the record cannot be read or written.
@@ -71,7 +70,7 @@ def confirm(path: Path, raw: Mapping[str, Any], environment: Mapping[str, str], 
 def review(
     path: Path, raw: Mapping[str, Any], environment: Mapping[str, str], classes: Classes = NO_CLASSES
 ) -> Summary:
-    """Return what to show a person of the configuration at `path`: what changed, where an earlier one is kept."""
+    """Return the summary of the configuration at `path`: its changes if an earlier version is kept."""
     known = recorded_fingerprint(path, environment)
     before = kept_version(record_path(environment), _key(path), known)
     changed = known is not None and known != fingerprint(raw)
@@ -96,13 +95,13 @@ def recorded_fingerprint(path: Path, environment: Mapping[str, str]) -> str | No
 
 
 def fingerprint(raw: Mapping[str, Any]) -> str:
-    """Return a digest of everything in a configuration that is not a number."""
+    """Return a digest of a configuration without its numbers."""
     canonical = json.dumps(_shape(raw), separators=(",", ":"))
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
 def _shape(value: object) -> object:
-    """Return `value` without its numbers, in a form in which no two kinds of value look alike."""
+    """Return `value` without its numbers, in a form that distinguishes all kinds of values."""
     if isinstance(value, Mapping):
         return {"object": [[key, _shape(value[key])] for key in sorted(value)]}
     if isinstance(value, list):

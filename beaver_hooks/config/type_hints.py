@@ -1,4 +1,4 @@
-"""What the structurer and the schema both need to know about a settings class."""
+"""The fields and types of a settings class, for the converter and the schema."""
 
 import types
 from collections.abc import Mapping, Sequence
@@ -20,21 +20,21 @@ ARRAYS: Mapping[Any, type] = {
     frozenset: frozenset,
     AbstractSet: frozenset,
 }
-"""What is given as a JSON list, and what it becomes."""
+"""The types given as a JSON list, and the types they become."""
 
 OBJECTS = (dict, Mapping)
-"""What is given as a JSON object with free keys."""
+"""The types given as a JSON object with free keys."""
 
 ANYTHING = (Any, object)
 
 
 def rest() -> Any:
-    """Return a field that takes every key no other field has: the sections of plugins."""
+    """Return a field that takes every key without a field of its own: the sections of plugins."""
     return attrs.field(factory=lambda: types.MappingProxyType({}), metadata={REST: True}, repr=False)
 
 
 def hidden(*, default: object, eq: bool = True) -> Any:
-    """Return a field that no configuration can set; without `eq` it does not count when two are compared."""
+    """Return a field that no configuration can set; without `eq` comparisons ignore it."""
     return attrs.field(default=default, metadata={HIDDEN: True}, eq=eq)
 
 
@@ -50,7 +50,7 @@ def rest_field(cls: type) -> "attrs.Attribute[Any] | None":
 
 
 def key_of(attribute: "attrs.Attribute[Any]") -> str:
-    """Return the name of a field in the file: camelCase, unless the field says otherwise."""
+    """Return the name of a field in the file: camelCase, unless the field has another key."""
     if attribute.metadata.get(KEY):
         return str(attribute.metadata[KEY])
     first, *others = argument_of(attribute).rstrip("_").split("_")
@@ -58,7 +58,7 @@ def key_of(attribute: "attrs.Attribute[Any]") -> str:
 
 
 def old_keys_of(attribute: "attrs.Attribute[Any]") -> tuple[str, ...]:
-    """Return the names that a field had in the file before."""
+    """Return the former names of a field in the file."""
     return tuple(attribute.metadata.get(WAS, ()))
 
 
@@ -85,7 +85,7 @@ def array_of(kind: Any) -> type | None:
 
 
 def origin_of(kind: Any) -> Any:
-    """Return `list` for `list[int]`, and a bare class as it is."""
+    """Return `list` for `list[int]`, and a bare class unchanged."""
     return get_origin(kind) or (kind if isinstance(kind, type) else None)
 
 

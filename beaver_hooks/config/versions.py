@@ -1,7 +1,7 @@
-"""The last confirmed version of each configuration, so that a person can be shown what changed.
+"""The last confirmed version of each configuration, so that a person can be shown the changes.
 
-`confirmed/` beside the record of confirmations, a file (0600) per configuration. It holds the settings as they were
-shown, a secret by its name alone, and a salted digest of each.
+The folder `confirmed/` beside the record of confirmations has a file (0600) per configuration. It holds the settings in
+their shown form, a secret by its name alone, and a salted digest of each.
 """
 
 import hashlib
@@ -23,11 +23,11 @@ _VERSION = 1
 
 @attrs.frozen(kw_only=True)
 class Confirmed:
-    """The settings of a configuration as they were confirmed.
+    """The confirmed settings of a configuration.
 
     Attributes:
-        fingerprint: that of the configuration.
-        salt: what is in the digests of the entries.
+        fingerprint: the fingerprint of the configuration.
+        salt: the salt of the entries' digests.
         entries: the settings.
     """
 
@@ -37,7 +37,7 @@ class Confirmed:
 
 
 def keep_version(record: Path, path: str, raw: Mapping[str, Any], fingerprint: str, classes: Classes) -> None:
-    """Keep what was confirmed of the configuration at `path`.
+    """Keep the confirmed version of the configuration at `path`.
 
     Raises:
         OSError: it cannot be written.
@@ -50,7 +50,7 @@ def keep_version(record: Path, path: str, raw: Mapping[str, Any], fingerprint: s
 
 
 def kept_version(record: Path, path: str, fingerprint: str | None) -> Confirmed | None:
-    """Return what was confirmed of `path`, or `None` where that was not kept, or is not what the record says."""
+    """Return the confirmed version of `path`, or `None` if it was not kept or does not match `fingerprint`."""
     try:
         confirmed = _confirmed(json.loads(_file(record, path).read_bytes()))
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
@@ -59,7 +59,7 @@ def kept_version(record: Path, path: str, fingerprint: str | None) -> Confirmed 
 
 
 def drop_version(record: Path, path: str) -> None:
-    """Remove what was kept of `path`.
+    """Remove the kept version of `path`.
 
     Raises:
         OSError: it cannot be removed.

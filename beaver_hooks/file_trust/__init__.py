@@ -1,4 +1,4 @@
-"""Whether a file in a state folder may be believed: what git's index lists, and which contents were recorded here."""
+"""Decides whether a file in a state folder is trusted, by git's index and by the contents recorded here."""
 
 from beaver_hooks.file_trust.state_files import StateFiles
 

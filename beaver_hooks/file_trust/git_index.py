@@ -1,7 +1,7 @@
-"""What git's index lists: files that a `git pull` changes without a question.
+"""Finds the files in git's index, which a `git pull` changes without a question.
 
-Git itself is asked, in a way that runs nothing which a repository may have brought. The answer is kept until an index
-changes, as a `git pull` can happen while a process lives.
+It runs git itself, so that no code from a repository runs. It caches the answer until an index changes, as a `git pull`
+can happen while a process lives.
 """
 
 import os
@@ -16,18 +16,18 @@ import attrs
 
 GIT = ".git"
 SECONDS = 5.0
-"""How long git may take; one that takes longer is one that cannot be asked."""
+"""The deadline of a git command; a slower git counts as unavailable."""
 
 AGAIN = 30.0
-"""Seconds after which a git that could not be asked is asked again."""
+"""Seconds after which an unavailable git is tried again."""
 
 MOMENT = 0.1
-"""Seconds for which a folder stays where it was found, so that the steps of one write look for it once."""
+"""Seconds for which the place of a folder is cached, so that the steps of one write look for it once."""
 
 UNDER_WAY = 60.0
-"""Seconds before git's lock on the index was last written, from when on a file may be git's and not listed yet."""
+"""Seconds before the time of git's lock file; a file changed later may be git's although it is not listed yet."""
 
-# No program of the configuration runs, and no object is fetched for an index that is not whole.
+# Git runs no program of the configuration, and fetches no object for an incomplete index.
 _OPTIONS = ("--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
 _SAFE = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "LC_ALL": "C"}
 
@@ -37,7 +37,7 @@ Identity = tuple[State, State]
 
 @attrs.frozen(kw_only=True)
 class _Answer:
-    """What git said: the files, or `None` where it could not be asked, and of which state of the index."""
+    """Git's answer: the files, or `None` if git was unavailable, and the state of the index at that time."""
 
     names: frozenset[str] | None
     identity: Identity
@@ -45,10 +45,10 @@ class _Answer:
 
 
 class GitIndexes:
-    """The indexes of the repositories that files lie in.
+    """The git indexes of the repositories that contain given files.
 
     Args:
-        scope: a folder that is asked about as a whole, so that one answer serves every file in it.
+        scope: a folder that git lists as a whole, so that one answer serves every file in it.
         environment: where git is found, and whose configuration says which repositories are safe.
         now: a clock that never runs backwards.
     """
@@ -64,20 +64,20 @@ class GitIndexes:
         self._places: dict[Path, tuple[float, Path, tuple[Path, ...]]] = {}
 
     def lists(self, path: Path) -> bool | None:
-        """Whether an index lists a file; `None` where git cannot be asked, or may be writing the file now."""
+        """Whether an index lists a file; `None` if git is unavailable, or may be writing the file now."""
         folder, roots = self._place(path.parent)
         # The file itself may be a link, as git would list it.
         answers = {self._answer(root, folder / path.name) for root in roots}
         return True if True in answers else None if None in answers else False
 
     def listed(self) -> tuple[Path, ...]:
-        """Return the files in the scope that are there and that an index lists."""
+        """Return the existing files in the scope that an index lists."""
         names = [self._names(root, self._scope) or () for root in repositories(self._scope)]
         there = {Path(where, each) for where, _, files in os.walk(self._scope) for each in files} if any(names) else ()
         return tuple(sorted(each for each in there if any(_folded(each) in found for found in names)))
 
     def _place(self, folder: Path) -> tuple[Path, tuple[Path, ...]]:
-        """Return the folder without links, and the repositories that it lies in."""
+        """Return the folder without links, and the repositories that contain it."""
         now, known = self._now(), self._places.get(folder)
         if known is None or now >= known[0] + MOMENT:
             real = _real(folder)
@@ -94,7 +94,7 @@ class GitIndexes:
         return None if _is_under_way(self._folder(root)[1], real) else False
 
     def _names(self, root: Path, scope: Path) -> frozenset[str] | None:
-        """Return what the index of one repository lists in a folder, or `None` where that cannot be told."""
+        """Return the files that the index of one repository lists in a folder, or `None` if git is unavailable."""
         state, folder = self._folder(root)
         identity, known = (state, _state(f"{folder}/index")), self._known.get((root, scope))
         if known is None or known.identity != identity or self._is_to_ask_again(known):
@@ -103,7 +103,7 @@ class GitIndexes:
         return known.names
 
     def _folder(self, root: Path) -> tuple[State, Path]:
-        """Return the state of a `.git`, and the folder that it stands for."""
+        """Return the state of a `.git`, and the folder that it is or points to."""
         state, known = _state(f"{root}/{GIT}"), self._folders.get(root)
         if known is None or known[0] != state:
             known = self._folders[root] = state, _own_folder(root)
@@ -114,7 +114,7 @@ class GitIndexes:
 
 
 def _real(path: Path) -> Path:
-    """Return a path without links; as it is where no file can have that name."""
+    """Return a path without links; the path unchanged if no file can have that name."""
     try:
         return Path(os.path.realpath(path))
     except ValueError:
@@ -123,7 +123,7 @@ def _real(path: Path) -> Path:
 
 def repositories(folder: Path) -> Iterator[Path]:
     """Yield the folders at and above `folder` that hold a `.git`: a folder, or in a worktree or submodule a file."""
-    # As texts: it is asked with every read, and paths take four times as long.
+    # As texts: it runs with every read, and paths take four times as long.
     where, above = str(folder), ""
     while where != above:
         if os.path.lexists(f"{where}{os.sep}{GIT}"):
@@ -132,16 +132,16 @@ def repositories(folder: Path) -> Iterator[Path]:
 
 
 def _asked(root: Path, scope: Path, environment: Mapping[str, str]) -> frozenset[str] | None:
-    """Return the files that git lists in a folder, as `_folded` writes them; `None` where git cannot be asked."""
+    """Return the files that git lists in a folder, in the form of `_folded`; `None` if git is unavailable."""
     program = shutil.which("git", path=environment.get("PATH"))
-    if program is None or not Path(program).is_absolute():  # one of the working directory may be anybody's
+    if program is None or not Path(program).is_absolute():  # a git in the working directory may be foreign code
         return None
-    # Variables of git's would lead to another repository or index, and so would one further up.
+    # Git's own variables would lead to another repository or index, and so would a repository further up.
     kept = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
     inside = scope.relative_to(root).as_posix()
     spec = ":(top)" if inside == "." else f":(top,literal,icase){inside}"
     try:
-        ran = subprocess.run(  # noqa: S603 - git, with options of ours
+        ran = subprocess.run(  # noqa: S603 - git, with fixed options
             [program, *_OPTIONS, "-C", root, "ls-files", "-z", "--cached", "--", spec],
             env={**kept, **_SAFE, "GIT_CEILING_DIRECTORIES": str(root.parent)},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=SECONDS, check=True,
@@ -160,7 +160,7 @@ def _is_under_way(folder: Path, real: Path) -> bool:
 
 
 def _own_folder(root: Path) -> Path:
-    """Return where a repository keeps its index: in `.git`, or where the file `.git` says."""
+    """Return the folder of a repository's index: `.git`, or the folder that the file `.git` names."""
     path = root / GIT
     try:
         _, found, named = path.read_text(encoding="utf-8", errors="surrogateescape").partition("gitdir: ")
@@ -178,5 +178,5 @@ def _state(path: str) -> State:
 
 
 def _folded(path: Path) -> str:
-    """Return a path as a file system would compare it that minds neither case nor the form of an accent."""
+    """Return a path in the form that a file system compares if it ignores case and the form of accents."""
     return unicodedata.normalize("NFC", str(path)).casefold()

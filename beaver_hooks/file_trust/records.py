@@ -1,8 +1,8 @@
-"""Which contents of files were written here or confirmed: hashes per real path, outside every project.
+"""Records the contents of files that were written here or confirmed: hashes per real path, outside every project.
 
-`trusted-files.json` beside the record of confirmed configurations, changed under the same lock. A path without a hash
-was met and is not believed. Beside it `files/` keeps each file as it was last recorded, so that a difference can be
-shown.
+The record is `trusted-files.json` beside the record of confirmed configurations, changed under the same lock. A path
+without a hash is known and not trusted. Beside it `files/` keeps the last recorded content of each file, so that a
+difference can be shown.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from beaver_toolkit.files import replace
 class FileRecords:
     """The record of one user.
 
-    Every method raises `ConfigurationError` where the record, or what is kept beside it, cannot be read or written.
+    Every method raises `ConfigurationError` if the record, or a file in `files/`, cannot be read or written.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -27,7 +27,7 @@ class FileRecords:
         self._copies = base.with_name("files")
 
     def hashes(self, path: Path) -> frozenset[str]:
-        """Return the hashes of the contents that are believed."""
+        """Return the hashes of a file's trusted contents."""
         return frozenset(read_record(self._path).get(_key(path), "").split())
 
     def put(self, path: Path, content: bytes, *, beside: Collection[str] = ()) -> None:
@@ -35,8 +35,8 @@ class FileRecords:
 
         Args:
             path: the file.
-            content: what is believed from now on.
-            beside: hashes that go on being believed; all others are forgotten.
+            content: the content that is trusted from now on.
+            beside: hashes that stay trusted; all others are forgotten.
         """
         try:
             self._copies.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ class FileRecords:
         change_record(self._path, lambda found: found.update({_key(path): value}))
 
     def meet(self, path: Path) -> None:
-        """Note a file that is not believed."""
+        """Note a file that is not trusted."""
         if _key(path) not in read_record(self._path):
             change_record(self._path, lambda found: found.update({_key(path): found.get(_key(path), "")}))
 
@@ -57,14 +57,14 @@ class FileRecords:
         return tuple(path for each in read_record(self._path) if (path := Path(each)).is_relative_to(real))
 
     def last(self, path: Path) -> bytes:
-        """Return the content that was last recorded; nothing where there was none."""
+        """Return the last recorded content; empty if none was recorded."""
         try:
             return self._copy(path).read_bytes()
         except OSError:
             return b""
 
     def forget(self, path: Path) -> None:
-        """Forget everything about a file."""
+        """Remove the hashes and the copy of a file."""
         self._copy(path).unlink(missing_ok=True)
         change_record(self._path, lambda found: _drop(found, _key(path)))
 

@@ -1,8 +1,8 @@
-"""Whether the files of a state folder may be believed, for the host, its agent and, as `Setup.files`, its plugins.
+"""Decides which files of a state folder are trusted, for the host, its agent and, as `Setup.files`, its plugins.
 
-What no index of git's lists was made here, by our own writes or by hand, and is believed. What is listed may change
-with every `git pull`, so it is believed only as it was when we wrote it or the user confirmed it. A repository that
-git cannot be asked about counts as one that lists everything.
+A file that no git index lists was made here, by the host or by hand, and is trusted. A listed file may change with
+every `git pull`, so only the content that the host wrote or the user confirmed is trusted. If git is unavailable,
+every file of the repository counts as listed.
 """
 
 from collections.abc import Mapping
@@ -14,23 +14,23 @@ from beaver_hooks.log import make_log
 from beaver_hostspecs import ConfigurationError
 
 OWN = frozenset({".gitignore", "config.json", "audit.key", "mcp.token", "memory-off.json"})
-"""Files that are no text for a model, or that are confirmed in a way of their own."""
+"""Files that are no text for a model, or that have a confirmation of their own."""
 
 DATABASES = (".db", ".db-wal", ".db-shm", ".db-journal")
-"""How a database ends, and what SQLite keeps beside it."""
+"""The suffixes of a database, and of SQLite's files beside it."""
 
 UNREAD = (*DATABASES, ".lock", "ARCHIVE.jsonl")
-"""How files end that grow or change all the time, so that no hash says anything of them."""
+"""The suffixes of files that change all the time, so that their hash is useless."""
 
 
 class StateFiles:
     """The files of one state folder, and of the folders that its configuration names instead.
 
-    Each method may wait for a disk and for git: call them off the event loop.
+    Each method may wait for the disk and for git: call it off the event loop.
 
     Args:
         folder: the state folder.
-        environment: where git and the user's own state folder are found.
+        environment: the variables that locate git and the user's own state folder.
     """
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
@@ -38,11 +38,11 @@ class StateFiles:
         self.records = FileRecords(environment)
 
     def doubts(self, path: Path) -> bool:
-        """Whether an index lists a file, or cannot be asked."""
+        """Whether an index lists a file, or git is unavailable."""
         return self._indexes.lists(path) is not False
 
     def believes(self, path: Path, content: bytes) -> bool:
-        """Whether this content of a file was written here or confirmed. Takes note of a file of which it was not."""
+        """Whether this content of a file is trusted. Notes the file in the record if it is not."""
         try:
             if self._is_known(path, content):
                 return True
@@ -52,12 +52,12 @@ class StateFiles:
         return False
 
     def record(self, path: Path, content: bytes) -> None:
-        """Record that this content is about to be written; what it replaces stays believed, if it was.
+        """Record that this content is about to be written; the replaced content stays trusted if it was.
 
-        Nothing is recorded of a file that no index lists.
+        Records no file that no index lists.
 
         Raises:
-            ConfigurationError: it cannot be recorded; then it must not be written.
+            ConfigurationError: the content cannot be recorded; then it must not be written.
         """
         if self.doubts(path):
             before = digest(_content(path))
@@ -72,7 +72,7 @@ class StateFiles:
         return self._indexes.listed()
 
     def unbelieved(self, *folders: Path) -> dict[Path, bytes]:
-        """Return the files in these folders that are not believed, with what they hold now.
+        """Return the files in these folders that are not trusted, with their content.
 
         Raises:
             ConfigurationError: the record cannot be read.
@@ -87,7 +87,7 @@ class StateFiles:
 
 
 def _content(path: Path) -> bytes:
-    """Return what a file holds; nothing where it is not there, cannot be read, or is a link."""
+    """Return the content of a file; empty if it is missing, cannot be read, or is a link."""
     try:
         return b"" if path.is_symlink() or not path.is_file() else path.read_bytes()
     except OSError:

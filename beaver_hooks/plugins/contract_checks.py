@@ -1,7 +1,7 @@
 """Refuses a plugin that breaks the contract, with a sentence that names the plugin, the hook, the fault and the remedy.
 
-pluggy itself would take most of these in silence: it never calls a method whose marker was forgotten, and a wrapper
-would end before the coroutine that it wraps has started.
+pluggy itself accepts most of these faults silently: it never calls a method without a marker, and a wrapper ends before
+the coroutine that it wraps has started.
 """
 
 import inspect
@@ -14,7 +14,7 @@ from beaver_hostspecs import PROJECT, PluginRefused, hooks
 from beaver_hostspecs.naming import type_name
 
 OPTIONS = f"{PROJECT}_impl"
-"""The attribute in which pluggy's marker leaves its options."""
+"""The attribute in which pluggy's marker stores its options."""
 
 
 def _specifications() -> Mapping[str, Callable[..., Any]]:
@@ -23,7 +23,7 @@ def _specifications() -> Mapping[str, Callable[..., Any]]:
 
 
 HOOKABLE = (FunctionType, MethodType, classmethod, staticmethod)
-"""What may be a hook. Anything else, a property for example, would run the plugin's code when it is read."""
+"""The types of a hook. Reading any other attribute, a property for example, would run the plugin's code."""
 
 HOOKS: Mapping[str, Callable[..., Any]] = _specifications()
 """Every hook of the contract, by name."""
@@ -55,13 +55,13 @@ def _methods(name: str, plugin: object) -> Iterator[tuple[str, Callable[..., Any
             method = getattr(plugin, attribute)
             options = getattr(method, OPTIONS, None)
             yield attribute, method, options if isinstance(options, Mapping) else None
-        # `None` is how a subclass takes away what it inherits.
+        # A subclass sets an inherited method to `None` to remove it.
         elif static is not None and (attribute in HOOKS or _is_marked(static)):
             raise _refused(name, f"`{attribute}` is a {type_name(static)}; write the hook as a method of the class")
 
 
 def _is_marked(static: object) -> bool:
-    """Whether an object carries the marker, as decorators copy it from the method that they wrap."""
+    """Whether an object has the marker, which decorators copy from the method that they wrap."""
     return type(inspect.getattr_static(static, OPTIONS, None)) is dict
 
 
@@ -97,7 +97,7 @@ def _check_arguments(name: str, hook: str, method: Callable[..., Any]) -> None:
 
 
 def accepted_arguments(hook: str, method: Callable[..., Any]) -> tuple[str, ...]:
-    """Return which of the hook's arguments the method wants, by name."""
+    """Return the names of the hook's arguments that the method takes."""
     wanted = inspect.signature(method).parameters
     return tuple(argument for argument in inspect.signature(HOOKS[hook]).parameters if argument in wanted)
 

@@ -1,4 +1,4 @@
-"""How long each hook of a plugin may take."""
+"""The deadline of each hook of a plugin."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ BACKGROUND = ("on_tool_result", "after_prompt", "on_turn_dropped")
 
 @attrs.frozen(kw_only=True)
 class HookDeadlines:
-    """Deadlines as the plugins declare them, within the settings of the host.
+    """The deadlines that the plugins declare, within the settings of the host.
 
     Attributes:
         default: the seconds of a hook whose plugin declares none.
@@ -23,7 +23,7 @@ class HookDeadlines:
     cap: float
 
     def seconds(self, member: Member, hook: str) -> float:
-        """Return how long a plugin's hook may take."""
+        """Return the deadline of a plugin's hook."""
         declared: float | None = getattr(member.info.deadlines, hook)
         return min(self.cap, declared or self.default)
 

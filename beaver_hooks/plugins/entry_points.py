@@ -1,4 +1,4 @@
-"""The plugins that are installed, known by their entry points and not imported."""
+"""The installed plugins, found by their entry points and not imported."""
 
 import re
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @attrs.frozen(kw_only=True)
 class Rivals:
-    """Several distributions that announce one name: nobody guesses which of them is meant.
+    """Several distributions that announce one plugin name; the host loads none of them.
 
     Attributes:
         name: the name.
-        targets: what each of them would load.
+        targets: the object that each of them would load.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Rivals:
 
 
 def installed() -> dict[str, "EntryPoint | Rivals"]:
-    """Return the entry point of every installed plugin, by name, in the order of their names."""
+    """Return the entry point of every installed plugin, by name, in the order of the names."""
     found: dict[str, dict[str, EntryPoint]] = {}
     for point in sorted(_announced(), key=lambda point: point.name):
         found.setdefault(point.name, {}).setdefault(point.value, point)
@@ -44,7 +44,7 @@ def installed() -> dict[str, "EntryPoint | Rivals"]:
 
 
 def install_command(name: str) -> str | None:
-    """Return the command that installs a plugin, or `None` where nobody can know its distribution."""
+    """Return the command that installs a plugin, or `None` if its distribution is unknown."""
     return distributions.install_command(f"beaver-hooks-{name}") if name in MEMORIES else None
 
 
@@ -60,15 +60,15 @@ def _announced() -> Iterator["EntryPoint"]:
 
     seen: set[str] = set()
     for distribution in distributions():
-        # Each by itself: one whose files cannot be read is nobody else's business.
+        # Each by itself: a distribution with unreadable files must not hide the others.
         try:
             yield from _announced_by(distribution, seen)
-        except Exception as error:  # noqa: BLE001 - whatever reading files that anybody wrote comes to
+        except Exception as error:  # noqa: BLE001 - reading foreign files may raise anything
             make_log().warning("distribution_unreadable", error=type_name(error))
 
 
 def _announced_by(distribution: "Distribution", seen: set[str]) -> "tuple[EntryPoint, ...]":
-    """Return our entry points of a distribution, unless one of its name comes first on the path and hides it."""
+    """Return the plugin entry points of a distribution, unless one of the same name is earlier on the path."""
     if PROJECT not in (distribution.read_text("entry_points.txt") or ""):
         return ()
     name = re.sub(r"[-_.]+", "-", distribution.metadata["Name"]).lower()

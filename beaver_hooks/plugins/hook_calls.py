@@ -1,8 +1,8 @@
-"""Runs hook implementations so that none of them harms anybody else.
+"""Runs hook implementations so that none of them harms the host or another plugin.
 
-Each call is a task of its own. What a plugin raises stays in its task, `SystemExit` included, which would otherwise end
-the event loop; only `KeyboardInterrupt` goes through. A call that exceeds its deadline is cancelled, abandoned and
-counted, and nobody waits for what it does about it.
+Each call is a task of its own. An exception of a plugin stays in its task, `SystemExit` included, which would otherwise
+end the event loop; only `KeyboardInterrupt` leaves it. A call that exceeds its deadline is cancelled, abandoned and
+counted; the host does not wait for it to end.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ class Call:
     """One running hook implementation.
 
     Attributes:
-        deadline: when it must be done, in the event loop's time.
+        deadline: the time by which it must end, in the event loop's time.
         stopped: whether the host cancelled it.
         blocked: whether it was seen blocking the event loop.
-        overran: whether it was seen blocking the event loop for longer than it may take in all.
-        held_up: whether something else was seen blocking the event loop while it ran.
+        overran: whether it was seen blocking the event loop for longer than its whole deadline.
+        held_up: whether other code was seen blocking the event loop while it ran.
         stood_still: whether the watchdog came late while it ran: the whole process stood still.
         late: by how many seconds the event loop missed its deadline.
     """
@@ -68,7 +68,7 @@ class Call:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Result:
-    """What a call came to: a value, or the category of its failure and the error if there was one."""
+    """The result of a call: a value, or the category of its failure with the error, if any."""
 
     call: Call
     value: object = None
@@ -78,7 +78,7 @@ class Result:
 
 @attrs.frozen(eq=False)
 class _Escaped:
-    """What a plugin raised, carried out of its task as a value."""
+    """An exception of a plugin, returned from its task as a value."""
 
     error: BaseException
 
@@ -112,7 +112,7 @@ class Calls:
         account: Account | None = None,
         context: Context | None = None,
     ) -> Call:
-        """Start a hook of a plugin, within the deadline of that hook; what it reports is about the turn `account`."""
+        """Start a hook of a plugin, within the deadline of that hook; its reports go to the turn of `account`."""
         member, hook = implementation.member, implementation.hook
         report = HostReport(plugin=member.name, hook=hook, recorder=self._recorder, account=account)
         seconds = self._deadlines.seconds(member, hook)
@@ -138,9 +138,9 @@ class Calls:
         return call
 
     async def settle(self, calls: Iterable[Call]) -> list[Result]:
-        """Wait for every call until its deadline, abandon those that are overdue, and return all results in order.
+        """Wait for every call until its deadline, abandon overdue calls, and return all results in order.
 
-        If the waiting itself is cancelled, all of them are abandoned and the cancellation goes on at once.
+        If the waiting itself is cancelled, it abandons all calls and passes the cancellation on at once.
         """
         calls = tuple(calls)
         try:
@@ -168,12 +168,12 @@ class Calls:
             _, pending = await asyncio.wait(pending, timeout=max(0.0, deadline - self._loop.time()))
             late = self._loop.time() - deadline
             if pending:
-                # If somebody blocked the loop, those that had no chance to run get one more pass of it.
+                # If the loop was blocked, the calls that had no chance to run get one more pass of it.
                 await asyncio.sleep(0)
             for call in calls:
                 if call.task in pending and call.deadline <= deadline:
                     call.late = late
-                    # A process that goes on again may come by here before the watchdog has looked.
+                    # A process that stood still may continue here before the watchdog's next look.
                     call.stood_still |= time.monotonic() > self.look_due
                     self.abandon(call)
                     pending.discard(call.task)
@@ -184,7 +184,7 @@ class Calls:
         if call.task.cancelled():
             return Result(call=call, category="cancelled")
         value = call.task.result()
-        if type(value) is _Escaped:  # never isinstance: that asks the plugin's value what it is
+        if type(value) is _Escaped:  # not isinstance: it may run code of the plugin's value
             return Result(call=call, category="raised", error=value.error)
         return Result(call=call, value=value)
 
@@ -193,7 +193,7 @@ class Calls:
         call.ended = self._loop.time()
         self.abandoned.discard(task)
         if not task.cancelled():
-            task.exception()  # retrieved, so that asyncio does not complain about an abandoned one
+            task.exception()  # retrieved, so that asyncio does not complain about an abandoned task
 
 
 async def _contain(function: Callable[..., Any], arguments: Mapping[str, Any]) -> object:
@@ -201,5 +201,5 @@ async def _contain(function: Callable[..., Any], arguments: Mapping[str, Any]) -
         return await function(**arguments)
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise
-    except BaseException as error:  # noqa: BLE001 - this is the wall between a plugin and everybody else
+    except BaseException as error:  # noqa: BLE001 - this is the wall between a plugin and the host
         return _Escaped(error)

@@ -1,4 +1,4 @@
-"""Loads plugins: each by itself, so that one that cannot be loaded takes nobody with it."""
+"""Loads plugins, each by itself, so that one that cannot be loaded does not affect the others."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 N = TypeVar("N", Tool, Command)
 
 OUTSIDE = "outside"
-"""What a report outside turns gives as its hook."""
+"""The hook of a report outside turns."""
 
 
 @attrs.frozen(kw_only=True)
 class Surroundings:
-    """What every plugin of a host is set up with."""
+    """The parts of a host that the setup of every plugin needs."""
 
     config: Config
     environment: Mapping[str, str]
@@ -70,12 +70,12 @@ class Loader:
         self._recorder = recorder
         self._calls = calls
         self._surroundings = surroundings
-        # With the `stop` of each: the registry knows a plugin no more once it is unregistered.
+        # With the `stop` of each: the registry no longer knows an unregistered plugin.
         self._started: dict[Member, Implementation | None] = {}
         self._closed = False
 
     async def load(self, plan: Plan, points: Mapping[str, "EntryPoint | Rivals"]) -> None:
-        """Load what the plan names, of all that is installed; a required plugin that cannot be had fails loading."""
+        """Load the installed plugins that the plan names; raise if a required plugin is missing or cannot be loaded."""
         for name, reason in plan.disabled.items():
             self._recorder.health.out_of_service(name, state="disabled", reason=reason)
         for name in plan.missing:
@@ -84,11 +84,11 @@ class Loader:
             await self._load(name, points[name], plan)
 
     async def bring_in(self, name: str, plugin: object, *, fail_closed: bool = False) -> Member:
-        """Register, configure and start one plugin object, or raise and leave nothing of it.
+        """Register, configure and start one plugin object, or raise and leave it unregistered.
 
         Raises:
             ConfigurationError: its settings are wrong.
-            PluginRefused: the name cannot be had, or it breaks the contract.
+            PluginRefused: the name is invalid or taken, or the plugin breaks the contract.
             PluginUnavailable: it asks to be left out.
             PluginFailed: one of its hooks raised.
             HostNotOpen: the host was closed while it started.
@@ -122,13 +122,13 @@ class Loader:
             self._recorder.succeeded(member.name, source="stop")
 
     async def stop_all(self) -> None:
-        """Stop every started plugin, the last one first; what starts from now on is stopped at once."""
+        """Stop every started plugin, the last one first; a plugin that starts later is stopped at once."""
         self._closed = True
         for member in reversed(tuple(self._started)):
             await self.stop(member)
 
     async def _load(self, name: str, point: "EntryPoint | Rivals", plan: Plan) -> None:
-        """Load one installed plugin; only a required one that cannot be had is an error, as all is written down."""
+        """Load one installed plugin; raise only if a required plugin fails, as every failure is recorded."""
         try:
             plugin = self._make(name, point)
             await self.bring_in(name, plugin, fail_closed=name in plan.preset.fail_closed)
@@ -137,7 +137,7 @@ class Loader:
                 raise PluginMissing(_needed(name, plan, str(error)), plugin=name) from error
 
     def _make(self, name: str, point: "EntryPoint | Rivals") -> object:
-        """Import a plugin and make one for this host."""
+        """Import a plugin and make an instance of it for this host."""
         with self._written_down(name):
             self._registry.check_name(name)
             if isinstance(point, Rivals):
@@ -148,7 +148,7 @@ class Loader:
 
     @contextmanager
     def _written_down(self, name: str) -> Iterator[None]:
-        """Write down that a plugin cannot be had, or is not wanted: one event, and its health says why."""
+        """Record that a plugin is unavailable or turned off: one event, and the reason in its health."""
         try:
             yield
         except PluginError as error:
@@ -162,7 +162,7 @@ class Loader:
             raise
 
     async def _check_wanted(self, member: Member) -> None:
-        """Stop a plugin at once that nobody has any more now that it has started."""
+        """Stop a plugin that was unregistered, or whose host was closed, while it started."""
         if self._registry.holds(member) and not self._closed:
             return
         self._registry.discard(member)
@@ -172,7 +172,7 @@ class Loader:
         raise UnknownPlugin(f"the plugin `{member.name}` was unregistered while it started", plugin=member.name)
 
     def _forgive(self, member: Member) -> None:
-        """Let go of earlier faults in hooks that the plugin no longer has: no success could clear them."""
+        """Clear earlier faults of hooks that the plugin no longer has: no success could clear them."""
         for source in self._recorder.health[member.name].faults:
             if source in HOOKS and not self._implements(member, source):
                 self._recorder.succeeded(member.name, source=source)
@@ -193,7 +193,7 @@ class Loader:
 
     @staticmethod
     def _info(describe: Implementation) -> PluginInfo:
-        # A half-made description or a class of settings with a metaclass of its own runs code when it is looked at.
+        # Reading a half-made description, or a settings class with a metaclass of its own, runs the plugin's code.
         name, answer = describe.member.name, ask(describe, {})
         with contained(name, "failed in `describe`", passing=(PluginRefused,)):
             return check_info(name, answer)
@@ -201,7 +201,7 @@ class Loader:
     def _setup(self, member: Member) -> Setup:
         here = self._surroundings
         state = self._folder(here.state_folder, member.name)
-        # One folder that cannot be used is reported once.
+        # An unusable folder is reported once.
         person = state if here.person_folder == here.state_folder else self._folder(here.person_folder, member.name)
         return Setup(
             settings=self._settings(member.name, member.info),
@@ -221,9 +221,9 @@ class Loader:
         except AuditUnavailable as error:
             wanted = state.absolute() / "plugins" / name
             if not isinstance(error.__cause__, OSError) and not any(each.is_file() for each in wanted.parents):
-                # A link, or open to anybody: what is written there would go astray.
+                # A link, or writable by all users: the plugin's state would go to the wrong place.
                 raise PluginUnavailable(str(error), plugin=name) from error
-            # It may need no state. If it does, its own writing fails, and it says so.
+            # The plugin may need no state. If it does, its own writing fails, and it reports that.
             self._recorder.event("plugin_folder_unusable", {"reason": str(error)}, plugin=name, loudly=True)
             return wanted
 
@@ -237,7 +237,7 @@ class Loader:
         return settings
 
     def _unclaimed(self, member: Member, what: str, offered: tuple[N, ...]) -> tuple[N, ...]:
-        """Return what of the offers nobody has yet; the others are audited."""
+        """Return the offers whose names are not taken; audit the others."""
         taken = {tool.name: each.name for each in self._registry.members() for tool in each.tools if what == "tool"}
         kept: dict[str, N] = {}
         for each in offered:

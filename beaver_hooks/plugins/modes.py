@@ -1,4 +1,4 @@
-"""Modes are presets over registration. This table is all that the host knows of memory."""
+"""The memory modes, which are presets over registration. The host knows nothing else of memory."""
 
 import attrs
 
@@ -9,7 +9,7 @@ NOBODY: frozenset[str] = frozenset()
 
 @attrs.frozen(kw_only=True)
 class Preset:
-    """What a mode decides.
+    """The decisions of a mode.
 
     Attributes:
         blocked: plugins that are never imported.
@@ -23,7 +23,7 @@ class Preset:
 
 
 def preset(mode: Mode, *, explicit: bool) -> Preset:
-    """Return what `mode` decides; an implicit hybrid forgives a gateway that is not there."""
+    """Return the preset of `mode`; an implicit hybrid does not require the gateway."""
     curated = frozenset({"curated"})
     if mode == "curated":
         return Preset(blocked=frozenset({"gateway"}), required=curated, fail_closed=curated)
@@ -33,12 +33,12 @@ def preset(mode: Mode, *, explicit: bool) -> Preset:
 
 
 def with_choices(chosen: Preset, config: Config) -> Preset:
-    """Return a preset with what `plugins.<name>.failClosed` says in the place of what the mode says."""
+    """Return a preset in which `plugins.<name>.failClosed` overrides the mode."""
     said = config.plugins.fail_closed
     closed = {name for name, is_closed in said.items() if is_closed}
     return attrs.evolve(chosen, fail_closed=frozenset((chosen.fail_closed - said.keys()) | closed))
 
 
 def preset_of(config: Config) -> Preset:
-    """Return what the mode and the configuration decide."""
+    """Return the preset of the mode, with the choices of the configuration."""
     return with_choices(preset(config.mode, explicit=config.explicit), config)

@@ -1,4 +1,4 @@
-"""Decides which plugins to load, before anything is imported."""
+"""Decides which plugins to load, before any plugin is imported."""
 
 from collections.abc import Collection
 
@@ -9,13 +9,13 @@ from beaver_hooks.plugins.modes import Preset
 
 @attrs.frozen(kw_only=True)
 class Plan:
-    """What to load.
+    """The plugins to load.
 
     Attributes:
         names: the entry points to load, in order: required ones first, then by name.
         missing: required plugins that are not installed.
         disabled: plugins that are left out, with the reason.
-        preset: what is required and fail-closed.
+        preset: the required and the fail-closed plugins.
         mode: the memory mode, or `None` for a host without one.
     """
 
@@ -27,7 +27,7 @@ class Plan:
 
 
 def make_plan(*, installed: Collection[str], preset: Preset, disabled: Collection[str], mode: str | None) -> Plan:
-    """Return what to load: everything installed but what the mode blocks and the configuration disables."""
+    """Return the plan: all installed plugins except those that the mode blocks or the configuration disables."""
     left_out = {name: f"the memory mode `{mode}` blocks it" for name in preset.blocked if name in installed}
     left_out |= dict.fromkeys(disabled, "`plugins.disabled` names it")
     wanted = [name for name in installed if name not in left_out]

@@ -1,4 +1,4 @@
-"""Checks what `describe` returned, so that nothing of it can run the plugin's code later or cost a turn its context."""
+"""Checks the result of `describe`, so that it cannot run the plugin's code later or fill a turn's context."""
 
 from collections.abc import Iterator
 from types import NoneType
@@ -10,10 +10,10 @@ from beaver_hostspecs import CONTRACT_VERSION, Deadlines, PluginInfo, PluginRefu
 from beaver_hostspecs.naming import type_name
 
 MOST_RULES = 10
-"""Rules that a plugin may have; they are in every system prompt."""
+"""The rules that a plugin may have; they are in every system prompt."""
 
 LONGEST_RULE = 4_000
-"""Characters that a rule may have."""
+"""The characters that a rule may have."""
 
 KINDS: dict[str, tuple[type, ...]] = {
     "version": (str,),
@@ -23,11 +23,11 @@ KINDS: dict[str, tuple[type, ...]] = {
     "rules": (tuple,),
     "deadlines": (Deadlines,),
 }
-"""The very types that the fields may have: a subclass could answer anything to anybody."""
+"""The exact types of the fields: a subclass could run the plugin's code when it is read."""
 
 
 def check_info(name: str, info: object) -> PluginInfo:
-    """Return a copy of what `describe` returned, or raise `PluginRefused`."""
+    """Return a copy of the result of `describe`, or raise `PluginRefused`."""
     if type(info) is not PluginInfo:
         raise _refused(name, f"hook `describe` returned {type_name(info)}; it must return a PluginInfo")
     fault = next(_faults(info), None)
@@ -37,7 +37,7 @@ def check_info(name: str, info: object) -> PluginInfo:
 
 
 def _faults(info: PluginInfo) -> Iterator[str]:
-    """Yield what is wrong, each look at a field only after its type was found to be right."""
+    """Yield the faults; the caller stops at the first one, so no field of a wrong type is read further."""
     for field, kinds in KINDS.items():
         value = getattr(info, field, None)
         if type(value) not in kinds:

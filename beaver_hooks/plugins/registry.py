@@ -1,4 +1,4 @@
-"""The plugins that are registered now, and which of their hooks to call in which order."""
+"""The registered plugins, and the order in which their hooks are called."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,11 +12,11 @@ from beaver_hostspecs import CONTRACT_VERSION, PROJECT, Command, PluginInfo, Plu
 from beaver_hostspecs.naming import PLUGIN_NAME, type_name
 
 RESERVED = frozenset({HOST, "disabled"})
-"""Names that mean something else in health and configuration."""
+"""Names with another meaning in health and configuration."""
 
 
 class _Stand:
-    """Stands for a plugin in pluggy's books: pluggy asks with `==`, and a plugin may answer anything to that."""
+    """Stands for a plugin in pluggy: pluggy compares with `==`, which a plugin may override in any way."""
 
     def __init__(self, methods: dict[str, Callable[..., Any]]) -> None:
         vars(self).update(methods)
@@ -29,7 +29,7 @@ class Member:
     Attributes:
         name: its name, everywhere.
         plugin: the object that implements the hooks.
-        info: what it says about itself.
+        info: its own description.
         fail_closed: whether its failure in `before_prompt` stops the turn.
         tools: the tools that it offers.
         commands: the commands that it offers.
@@ -54,7 +54,7 @@ class Implementation:
 
 
 class Registry:
-    """Registers checked plugins and orders their hooks; pluggy keeps the books and never does the calling."""
+    """Registers checked plugins and orders their hooks; pluggy stores the registrations and never calls a hook."""
 
     def __init__(self) -> None:
         self._manager = pluggy.PluginManager(PROJECT)
@@ -73,7 +73,7 @@ class Registry:
             raise PluginRefused(f"a plugin named `{name}` is registered; unregister it first", plugin=name)
 
     def add(self, name: str, plugin: object, *, fail_closed: bool = False) -> Member:
-        """Register `plugin`, or raise `PluginRefused` and leave everything as it was."""
+        """Register `plugin`, or raise `PluginRefused` and change nothing."""
         self.check_name(name)
         for other in self._members.values():
             if other.plugin is plugin:
@@ -91,14 +91,14 @@ class Registry:
         return member
 
     def discard(self, member: Member) -> None:
-        """Unregister this very plugin, if it is registered still; another one of its name stays."""
+        """Unregister this very plugin, if it is still registered; another plugin of its name stays."""
         if self.holds(member):
             self._manager.unregister(name=member.name)
             del self._members[member.name]
             self._ordered.clear()
 
     def member(self, name: str) -> Member:
-        """Return a registered plugin, or raise `UnknownPlugin` with those that are."""
+        """Return a registered plugin, or raise `UnknownPlugin`, which lists the registered ones."""
         if type(name) is str and name in self._members:
             return self._members[name]
         known = ", ".join(self._members) or "none"
@@ -110,11 +110,11 @@ class Registry:
         return tuple(self._members.values())
 
     def holds(self, member: Member) -> bool:
-        """Whether this very plugin is registered now, and not another one of its name."""
+        """Whether this very plugin is registered now, and not another plugin of its name."""
         return self._members.get(member.name) is member
 
     def implementations(self, hook: str) -> tuple[Implementation, ...]:
-        """Return who implements `hook`: those that try first, then the others, then those that try last."""
+        """Return the implementations of `hook`: first those with `tryfirst`, last those with `trylast`."""
         if hook not in self._ordered:
             self._ordered[hook] = self._order(hook)
         return self._ordered[hook]

@@ -26,18 +26,18 @@ def settings_classes(config: Config) -> dict[str, type]:
 
 
 def renames(config: Config) -> tuple[Renamed, ...]:
-    """Return the settings of the host, and of the plugins that `config` lets load, that it gives under old names."""
+    """Return the settings with old names in `config`, of the host and of the plugins that `config` lets load."""
     sections = settings_classes(config).items()
     return (*config.renamed, *(each for path, cls in sections for each in config.renamed_at(cls, path)))
 
 
 def settings_of(name: str, info: PluginInfo) -> tuple[str, type | None]:
-    """Return where the settings of a plugin are, and their class if it has any."""
+    """Return the path of a plugin's settings, and their class, or `None` without one."""
     return info.settings_path or f"plugins.{name}", info.settings
 
 
 def check_plugin_sections(config: Config, environment: Mapping[str, str]) -> None:
-    """Refuse settings of plugins that a host would refuse, as far as that is known without starting them.
+    """Refuse the settings of plugins that a host would refuse, as far as that is known without starting plugins.
 
     Raises:
         ConfigurationError: a section does not fit, no plugin reads it, or a plugin is disabled that the mode needs.
@@ -59,14 +59,14 @@ def check_plugin_sections(config: Config, environment: Mapping[str, str]) -> Non
 
 
 def descriptions(config: Config) -> dict[str, PluginInfo]:
-    """Return what each plugin that `config` lets load says of itself; those that cannot be loaded are left out."""
+    """Return the description of each plugin that `config` lets load, without those that cannot be loaded."""
     left_out = {*config.plugins.disabled, *preset_of(config).blocked}
     found = {name: described(name, point) for name, point in installed().items() if name not in left_out}
     return {name: info for name, info in found.items() if info is not None}
 
 
 def described(name: str, point: "EntryPoint | Rivals") -> PluginInfo | None:
-    """Return what an installed plugin says of itself; `None` for one that cannot be loaded, which a host says too."""
+    """Return the description of an installed plugin; `None` if it cannot be loaded, which a host reports."""
     if isinstance(point, Rivals):
         return None
     try:
@@ -83,5 +83,5 @@ def described(name: str, point: "EntryPoint | Rivals") -> PluginInfo | None:
 def _checked(name: str, answer: object) -> PluginInfo:
     info = check_info(name, answer)
     if info.settings is not None:
-        settings_fields(info.settings)  # its annotations must name something
+        settings_fields(info.settings)  # raises if an annotation cannot be resolved
     return info

@@ -1,7 +1,7 @@
 """Suspends the `before_prompt` of plugins that keep failing, so that they do not cost their deadline in every turn.
 
-The state is part of each plugin's health, so that it survives the process. What a suspended hook costs is a probe now
-and then: a call beside a turn, in the background, whose answer is used for nothing but to see that there is one.
+The suspension is part of each plugin's health, so that it survives the process. A suspended hook costs only a probe now
+and then: a call in the background beside a turn, whose answer is used only to see that the hook answers.
 """
 
 from collections.abc import Callable, Iterable
@@ -38,8 +38,8 @@ class HookAdmission:
     """Whether a turn calls `before_prompt` of a plugin.
 
     Attributes:
-        left_out: the decision that it does not, or `None` where it does.
-        probe: whether the turn is the one to probe the hook in the background.
+        left_out: the decision to leave the hook out, or `None` if the turn calls it.
+        probe: whether this turn probes the hook in the background.
     """
 
     left_out: Decision | None = None
@@ -50,13 +50,13 @@ ADMITTED = HookAdmission()
 
 
 class Suspensions:
-    """Admits plugins to turns, by what their calls came to. Fail-closed plugins are never suspended.
+    """Admits plugins to turns by the results of their calls. Fail-closed plugins are never suspended.
 
     Args:
-        recorder: keeps the health, and tells what changes.
-        clock: where time comes from.
+        recorder: keeps the health, and records its changes.
+        clock: the source of the time.
         deadlines: how long each hook may take.
-        patience: by how many seconds the event loop may miss a deadline before the cause is looked for elsewhere.
+        patience: the seconds that the event loop may be late for a deadline before other code can be the cause.
     """
 
     def __init__(self, *, recorder: Recorder, clock: Clock, deadlines: HookDeadlines, patience: float) -> None:
@@ -76,20 +76,20 @@ class Suspensions:
         claim = partial(claimed, deadline=self._deadlines.seconds(member, HOOK))
         known, now = self._recorder.health.suspend(member.name, claim)
         if not now.active:
-            return ADMITTED  # another host has seen it work
+            return ADMITTED  # another host has lifted the suspension
         if now == known:
             return HookAdmission(left_out=_left_out(f"{known}: {known.why}"))
         return HookAdmission(left_out=_left_out(f"{HOOK} is suspended and tried again beside this turn"), probe=True)
 
     def answered(self, call: Call, account: Account, *, probe: bool = False) -> None:
-        """Heed that a call was answered in time."""
+        """Take note that a call was answered in time."""
         member = call.implementation.member
         known = self._recorder.health.suspension(member.name)
         if call.hook == HOOK and not call.overran and (known.active if probe else known.failures):
             self._move(member, lifted if probe else after_answer, account, why="answered")
 
     def failed(self, call: Call, category: Category, account: Account, *, probe: bool = False) -> None:
-        """Heed that a call failed. Turns that fail side by side count once: they are not in a row."""
+        """Take note that a call failed. Turns that fail side by side count once: they are not in a row."""
         member = call.implementation.member
         if call.hook != HOOK or member.fail_closed or call.overran or self._is_excused(call, category):
             return
@@ -100,15 +100,15 @@ class Suspensions:
         self._move(member, partial(change, category=category, version=member.info.version), account)
 
     def blocked(self, calls: Iterable[Call]) -> None:
-        """Suspend the hook of a plugin that blocks the event loop beyond its deadline; in the watchdog's thread."""
+        """Suspend the hook of a plugin that blocks the event loop too long; called in the watchdog's thread."""
         for call in calls:
             member = call.implementation.member
             if call.hook == HOOK and not member.fail_closed:
                 self._move(member, partial(after_block, version=member.info.version), call.report.account)
-                return  # calls that run side by side are the same plugin's
+                return  # all of these calls are of the same plugin
 
     def review(self, member: Member, *, implemented: bool) -> None:
-        """Lift what an earlier process suspended, where the plugin is not what it was."""
+        """Lift a suspension of an earlier process if the plugin has changed since."""
         known = self._recorder.health.suspension(member.name)
         if not implemented:
             self.lift(member, why="hook_gone")
@@ -120,13 +120,13 @@ class Suspensions:
             self.lift(member, why="new_version")
 
     def lift(self, member: Member, *, why: str) -> None:
-        """Give a plugin another chance."""
+        """Lift a plugin's suspension and forget its failures."""
         known = self._recorder.health.suspension(member.name)
         if known.failures or known.active:
             self._move(member, lifted, None, why=why)
 
     def _is_excused(self, call: Call, category: Category) -> bool:
-        """Whether a timeout is not the plugin's: the process stood still, or something else blocked the event loop."""
+        """Whether a timeout has another cause: the process stood still, or other code blocked the event loop."""
         if category != "timeout" or call.late <= self._patience:
             return False
         return call.stood_still or (call.held_up and not call.blocked)

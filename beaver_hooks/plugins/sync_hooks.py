@@ -1,4 +1,4 @@
-"""Asks a plugin's plain hooks, so that whatever they raise comes out as an error about that plugin."""
+"""Calls a plugin's plain hooks, and turns every exception into an error about that plugin."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,22 +20,22 @@ from beaver_hostspecs.naming import type_name
 T = TypeVar("T")
 
 MOST_OFFERS = 1_000
-"""Tools or commands that a plugin may offer; an iterable may have no end."""
+"""The tools or commands that a plugin may offer; an iterable may have no end."""
 
 
 @contextmanager
 def contained(name: str, doing: str, *, passing: tuple[type[PluginError], ...] = ()) -> Iterator[None]:
-    """Turn whatever a plugin's code raises into a `PluginFailed` that names the plugin and what it was doing.
+    """Turn any exception of a plugin's code into a `PluginFailed` that names the plugin and the failed step.
 
     Args:
         name: the plugin.
-        doing: what failed, as the rest of the sentence.
-        passing: errors of the host's own that may be raised in between.
+        doing: the failed step, as the rest of the sentence.
+        passing: the host's own errors, which are raised unchanged.
 
     Raises:
-        ConfigurationError: unchanged; a setting is wrong, and nobody goes on with it.
-        PluginUnavailable: the plugin asks to be left out, in its own words.
-        KeyboardInterrupt: unchanged; it means the process.
+        ConfigurationError: unchanged; a setting is wrong, and the host does not start with it.
+        PluginUnavailable: the plugin asks to be left out; has the plugin's own reason.
+        KeyboardInterrupt: unchanged; it is meant for the process.
     """
     try:
         yield
@@ -44,7 +44,7 @@ def contained(name: str, doing: str, *, passing: tuple[type[PluginError], ...] =
     except passing:
         raise
     except PluginUnavailable as error:
-        # By its type: an error may lie about its class.
+        # By its type: an error may override `__class__`.
         kind = PluginTurnedOff if issubclass(type(error), PluginTurnedOff) else PluginUnavailable
         raise kind(_reason(error), plugin=name) from error
     except BaseException as error:
@@ -52,7 +52,7 @@ def contained(name: str, doing: str, *, passing: tuple[type[PluginError], ...] =
 
 
 def ask(implementation: Implementation | None, arguments: Mapping[str, Any]) -> Any:
-    """Return what a plain hook answers; nothing where the plugin does not have it."""
+    """Return the result of a plain hook; `None` if the plugin does not implement it."""
     if implementation is None:
         return None
     with contained(implementation.member.name, f"failed in `{implementation.hook}`"):
@@ -60,7 +60,7 @@ def ask(implementation: Implementation | None, arguments: Mapping[str, Any]) -> 
 
 
 def several(implementation: Implementation | None, kind: type[T]) -> tuple[T, ...]:
-    """Return the `kind`s that a plain hook offers, each of them exactly that and with a name that is text."""
+    """Return the tools or commands that a plain hook offers, each exactly a `kind` with a `str` as its name."""
     items = _items(implementation, ask(implementation, {}))
     for item in items:
         if type(item) is not kind:
@@ -73,7 +73,7 @@ def several(implementation: Implementation | None, kind: type[T]) -> tuple[T, ..
 
 
 def misanswered(implementation: Implementation | None, answer: str, wanted: str) -> PluginRefused:
-    """Return the error that says what a hook returned and what it must return."""
+    """Return the error that names the result of a hook and the result that it must return."""
     assert implementation is not None  # noqa: S101 - a hook that is not there answers nothing
     name = implementation.member.name
     fault = f"hook `{implementation.hook}` returned {answer}; it must return {wanted}"

@@ -1,8 +1,8 @@
 """Names the plugin that blocks the event loop.
 
-Nothing in one process can stop code that does not yield. But a thread can see that the loop has been busy with the
-same step for too long, look at what it is doing, and say whose code that is while it still hangs. A loop that is busy
-with many short steps is not blocked, however long it takes to get through them.
+No code in the process can stop code that does not yield. But a thread can see that the loop has been busy with the
+same step for too long, look at its stack, and name the plugin while it still hangs. A loop that is busy with many
+short steps is not blocked, however long they take together.
 """
 
 import asyncio
@@ -21,18 +21,18 @@ from beaver_hooks.plugins.hook_calls import Call, Calls
 from beaver_hostspecs.naming import type_name
 
 Blame = Callable[[Call | None, str | None, float], None]
-"""Called in the watching thread with the blocking call (or the plugin, if only that is known) and the seconds."""
+"""Called in the watchdog's thread with the blocking call (or the plugin, if only that is known) and the seconds."""
 
 Overran = Callable[[Sequence[Call]], None]
-"""Called in the watching thread with those calls of a plugin that may not take as long as it has blocked by now."""
+"""Called in the watchdog's thread with the calls of a plugin that has blocked for longer than their deadlines."""
 
 LOOKS = 4
-"""Looks at the loop per patience: a blocking is named at most half of the patience late."""
+"""Looks at the loop per patience; the watchdog names a block at most half of the patience late."""
 
 
 @attrs.define(eq=False)
 class _Block:
-    """A step of the loop that is seen again and again: for how long, and in which calls of whom."""
+    """A step of the loop that several looks have seen, with its duration and the plugin's running calls."""
 
     step: object
     seconds: float = 0.0
@@ -46,11 +46,11 @@ class Watchdog:
     Args:
         loop: the loop to watch.
         calls: the running calls.
-        patience: seconds after which one step of the loop is called blocking.
-        blame: what to call then, once per blocking; with nobody to blame only while calls are running.
-        overran: what to call while a blocking goes on beyond the deadlines of calls, once per call.
+        patience: the seconds after which one step of the loop counts as a block.
+        blame: called once per block; if the plugin is unknown, only while calls are running.
+        overran: called while a block lasts beyond the deadlines of calls, once per call.
         packages: top-level packages of the plugins' code, each with its plugin's name.
-        log: where the watchdog says that it cannot watch.
+        log: takes the errors of the watchdog itself.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class Watchdog:
         self._thread = threading.Thread(target=self._watch, name="beaver-hooks-watchdog", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch; called in the loop's own thread."""
+        """Start watching; called in the loop's own thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop watching and wait for the thread, which never takes long to notice."""
+        """Stop watching and wait for the thread, which ends soon."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -92,7 +92,7 @@ class Watchdog:
         block, last = _Block(None), time.monotonic()
         while not self._stopping.wait(pause):
             now = time.monotonic()
-            # A look that comes late shows that the whole process stood still, and says nothing about the step.
+            # A late look shows that the whole process stood still, and proves nothing about the step.
             passed, last = min(now - last, 2 * pause), now
             self._note_look(now, due=now + 2 * pause)
             step = self._step() if self._overdue() else None
@@ -103,20 +103,20 @@ class Watchdog:
                 self._judge(block)
 
     def _note_look(self, now: float, *, due: float) -> None:
-        """Mark the calls that run while a look comes late, and keep when the next one is due."""
+        """Mark the running calls if this look is late, and set the time at which the next one is late."""
         if now > self._calls.look_due:
             for each in tuple(self._calls.running.values()):
                 each.stood_still = True
         self._calls.look_due = due
 
     def _overdue(self) -> bool:
-        """Whether the loop has not answered since the last look; if it has, it is asked again."""
+        """Whether the loop has not answered since the last look; asks it again if it has."""
         if not self._answered:
             return True
         self._answered = False
         try:
             self._loop.call_soon_threadsafe(self._answer)
-        except RuntimeError:  # the loop was closed, and nothing can block it any more
+        except RuntimeError:  # the loop is closed, so no step can block it
             self._stopping.set()
         return False
 
@@ -124,13 +124,13 @@ class Watchdog:
         self._answered = True
 
     def _step(self) -> object:
-        """Return what stands for the step that the loop is in: the frame of the callback it runs, or its task."""
+        """Return an object that identifies the loop's current step: the frame of its callback, or its task."""
         frame = _frame_of(self._loop_thread)
         while frame is not None:
             if frame.f_code is asyncio.Handle._run.__code__:  # noqa: SLF001 - made anew for every step
                 return frame
             frame = frame.f_back
-        # Another loop's steps leave no such frame; a task that is current twice is as good as can be had.
+        # Other event loops have no such frame; for them, the same current task twice counts as one step.
         return asyncio.current_task(self._loop)
 
     def _judge(self, block: _Block) -> None:
@@ -142,7 +142,7 @@ class Watchdog:
                 for each in over:
                     each.overran = True
                 self._overran(over)
-        except Exception as error:  # noqa: BLE001 - a watchdog that died would never be missed
+        except Exception as error:  # noqa: BLE001 - a dead watchdog would go unnoticed
             self._log.error("watchdog_failed", error=type_name(error))
 
     def _accuse(self, block: _Block) -> None:
@@ -153,7 +153,7 @@ class Watchdog:
             block.calls = (call,)
         else:
             plugin = owner(_frame_of(self._loop_thread), self._packages())
-            # What it does elsewhere is its own too: a call that runs meanwhile proves nothing.
+            # The plugin may block outside its calls too: a running call of another plugin proves nothing.
             block.calls = tuple([each for each in tuple(self._calls.running.values()) if each.plugin == plugin])
         for each in tuple(self._calls.running.values()):
             if each in block.calls:
@@ -165,8 +165,8 @@ class Watchdog:
 
 
 def _frame_of(thread: int) -> FrameType | None:
-    """Return what another thread is doing now."""
-    # Before CPython 3.11.9 and 3.12.3 a garbage collection that begins in there can stop the process for ever.
+    """Return the current frame of another thread."""
+    # Before CPython 3.11.9 and 3.12.3 a garbage collection that starts in this call can hang the process.
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Opens everything that is written down; a trail that cannot be opened is said loudly and stops nobody."""
+"""Opens the trail, the recorder and the receipts; the host also runs if the trail cannot be opened, and logs that."""
 
 import secrets
 from collections.abc import Iterable, Mapping
@@ -21,18 +21,18 @@ from beaver_hostspecs import AuditUnavailable, Clock
 from beaver_hostspecs.naming import type_name
 
 SWITCH = "memory_switch"
-"""The source of the host's own fault while it cannot read whose memory is off."""
+"""The source of the host's own fault while it cannot read the memory switch."""
 
 AUDIT = "audit"
 """The source of the host's own fault while the audit trail cannot be written."""
 
 GLANCE = 0.1
-"""Seconds that the event loop waits for a health that another process has locked."""
+"""Seconds that the event loop waits for the health of plugins while another process has locked it."""
 
 
 @attrs.frozen(kw_only=True)
 class Books:
-    """What a host writes down, and where. `trail` is `None` where it could not be opened."""
+    """The recorder, receipts and trail of a host. `trail` is `None` if it could not be opened."""
 
     recorder: Recorder
     receipts: ReceiptStore
@@ -40,7 +40,7 @@ class Books:
 
 
 def open_books(folder: Path, *, clock: Clock, sinks: Iterable[AuditSink], log: Log) -> Books:
-    """Open the trail in `folder` and the recorder over it and the further sinks."""
+    """Open the trail in `folder`, and a recorder that writes to it and to the further sinks."""
     writing = _Writing(log)
     try:
         trail: Trail | None = Trail.open(folder, on_state=writing.changed, clock=clock)
@@ -63,7 +63,7 @@ def open_books(folder: Path, *, clock: Clock, sinks: Iterable[AuditSink], log: L
     )
     writing.recorder = recorder
     health.loaded(HOST)
-    # What an earlier process could not do (a full queue, a trail that could not be written) is over with it.
+    # The faults of an earlier process (a full queue, a trail that could not be written) ended with that process.
     for source in {AUDIT, *health[HOST].faults} - {SWITCH}:
         recorder.succeeded(HOST, source=source)
     if trail is None:
@@ -75,7 +75,7 @@ def open_books(folder: Path, *, clock: Clock, sinks: Iterable[AuditSink], log: L
 
 @attrs.define
 class _Writing:
-    """Moves the host's health as writing the trail fails and works again; called in the writer's thread."""
+    """Changes the host's health when writing the trail fails or works again; called in the writer's thread."""
 
     log: Log
     recorder: Recorder | None = None
@@ -95,7 +95,7 @@ class _Writing:
 
 @attrs.define
 class _Earlier:
-    """Reads the health that is kept now. What cannot be read is said, once, and begins anew."""
+    """Reads the stored health. Unreadable health is logged once and starts anew."""
 
     trail: Trail
     log: Log
@@ -124,7 +124,7 @@ class _Earlier:
 
 
 def _identify_without_trail(folder: Path) -> Identify:
-    """Return an `identify` with the key of the folder, or with one of its own where there is none."""
+    """Return an `identify` with the key of the folder, or with a random key if the folder has none."""
     try:
         key = read_key(folder)
     except (AuditUnavailable, ValueError):  # no file can have that name

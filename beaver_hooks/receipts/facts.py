@@ -1,4 +1,4 @@
-"""Keeps facts content-free: flat, short, scrubbed, and without what names a person."""
+"""Keeps facts content-free: flat, short, scrubbed, and without names of persons."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -9,20 +9,20 @@ from beaver_hostspecs import Fact, Personal, scrub
 from beaver_hostspecs.naming import type_name
 
 LONGEST = 500
-"""Characters of a string fact; what needs more is content."""
+"""Characters of a string fact; a longer text is content."""
 
 MOST_ITEMS = 50
 """Items of a list fact, and facts of an event."""
 
 _INTEGERS = (-(2**63), 2**63 - 1)
-"""What every sink can store; printing a number of any size takes any time."""
+"""The integers that every sink can store; the time to print a larger number has no limit."""
 
 Identify = Callable[[str], str]
 """Returns the keyed hash of a value."""
 
 
 def clean(facts: Mapping[str, object], *, private: Private, identify: Identify) -> dict[str, Fact | list[Fact]]:
-    """Return `facts` as they may be recorded."""
+    """Return `facts` in the form that may be recorded."""
     some = list(facts.items())[:MOST_ITEMS]
     return {
         clean_name(key, private=private, identify=identify): _clean(value, private, identify) for key, value in some
@@ -30,7 +30,7 @@ def clean(facts: Mapping[str, object], *, private: Private, identify: Identify) 
 
 
 def clean_name(name: str, *, private: Private, identify: Identify) -> str:
-    """Return `name`, of an event or a fact, as any log format and any query can take it."""
+    """Return the name of an event or a fact in a form that fits every log format and every query."""
     return re.sub(r"\W+", "_", clean_text(name, private=private, identify=identify)) or "_"
 
 
@@ -53,7 +53,7 @@ def _clean_one(value: object, private: Private, identify: Identify) -> Fact:
 
 
 def _number(value: float) -> Fact:
-    # A subclass, an enum for example, may print as anything; what is kept is the plain number.
+    # A subclass, an enum for example, may print as anything; keep the plain number.
     if isinstance(value, int):
         plain = int.__int__(value)
         return plain if _INTEGERS[0] <= plain <= _INTEGERS[1] else "int"
@@ -62,9 +62,9 @@ def _number(value: float) -> Fact:
 
 
 def clean_text(text: str, *, private: Private, identify: Identify) -> str:
-    """Return `text` scrubbed, on one line and short; its keyed hash and length if it gives anything private away."""
+    """Return `text` scrubbed, on one line and short; its keyed hash and length if it reveals anything private."""
     plain = str.__str__(text)
-    # Masked before it is cut: half a secret is not recognised. The limit keeps a huge text from taking its time.
+    # Masked before it is cut: half a secret is not recognised. The limit bounds the time for a huge text.
     line = " ".join(scrub(plain[: 8 * LONGEST]).split())
     return pseudonym(plain, identify) if private.is_in(line[: 2 * LONGEST]) else line[:LONGEST].rstrip()
 

@@ -1,7 +1,7 @@
-"""How each plugin is: a pure state machine, moved by what its hooks and its reports come to.
+"""The health of a plugin: a pure state machine, moved by the results of its hooks and by its reports.
 
-A plugin is `degraded` as long as at least one *source* of it is at fault. A source is what failed: a hook, a plane of
-memory that it writes to, or the plugin's own word (`report.degraded`). Only a success of the same source clears it, so
+A plugin is `degraded` as long as at least one of its *sources* is at fault. A source is a hook, a plane of memory that
+the plugin writes to, or the plugin's own report (`report.degraded`). Only a success of the same source clears it, so
 that a recall which fails every turn is not hidden by a write which succeeds every turn.
 """
 
@@ -19,7 +19,7 @@ from beaver_hooks.receipts.suspension import HOOK, Suspension
 
 State = Literal["ok", "degraded", "unavailable", "disabled"]
 
-# What an earlier process kept may have been written by anybody.
+# Any program may have written the stored health.
 _text = optional(instance_of(str))
 _moment = optional(instance_of(datetime))
 _texts = deep_mapping(key_validator=instance_of(str), value_validator=instance_of(str))
@@ -31,14 +31,14 @@ class Health:
 
     Attributes:
         state: `ok`, `degraded`, `unavailable` (it could not be loaded) or `disabled` (by configuration).
-        since: since when it is in this state, or `None` where that was never recorded.
-        faults: what is at fault now: source to category.
-        consecutive_failures: how many failures there were since the plugin was last `ok`.
-        last_success: when something of it last succeeded.
-        last_failure: when something of it last failed.
+        since: when it entered this state, or `None` if that was never recorded.
+        faults: the sources at fault now, each with its category.
+        consecutive_failures: the number of failures since the plugin was last `ok`.
+        last_success: when one of its sources last succeeded.
+        last_failure: when one of its sources last failed.
         category: the category of the last failure.
         reason: a sentence, for `unavailable` and `disabled`.
-        suspension: whether its `before_prompt` is suspended; as long as it is, the plugin is `degraded` at best.
+        suspension: whether its `before_prompt` is suspended; a suspended plugin is `degraded` at best.
     """
 
     state: State = field(default="ok", validator=in_(get_args(State)))
@@ -66,11 +66,11 @@ class Health:
 
 
 UNCONFIRMED = "unconfirmed_file"
-"""The category of a plugin that leaves out a file which git may have brought, until the user has confirmed it."""
+"""The category of a plugin that leaves out a file which git may have written, until the user confirms the file."""
 
 
 UNREADABLE = "unreadable_file"
-"""The category of a plugin that cannot read a file of the user's; its command `show` names the file and the remedy."""
+"""The category of a plugin that cannot read a user's file; the plugin's command `show` names file and remedy."""
 
 _MEANINGS = {
     UNCONFIRMED: "review it with `beaver trust --files`",
@@ -83,7 +83,7 @@ def _explained(category: str) -> str:
 
 
 MOST_SOURCES = 20
-"""Sources of fault kept per plugin; a plugin can name planes without end."""
+"""Sources of fault kept per plugin; the number of planes that a plugin can name has no limit."""
 
 
 def after_failure(health: Health, *, source: str, category: str, at: datetime) -> Health:
@@ -103,7 +103,7 @@ def after_failure(health: Health, *, source: str, category: str, at: datetime) -
 
 def after_success(health: Health, *, source: str, at: datetime) -> Health:
     """Return the health after `source` succeeded; it is `ok` again once no source is at fault."""
-    # A call that was under way when its hook was suspended clears nothing: the probe does.
+    # A call that was running when its hook was suspended clears nothing; only the probe does.
     cleared = () if source == HOOK and health.suspension.active else (source,)
     faults = MappingProxyType({each: fault for each, fault in health.faults.items() if each not in cleared})
     if faults or health.suspension.active:
@@ -122,7 +122,7 @@ def after_success(health: Health, *, source: str, at: datetime) -> Health:
 
 
 def after_loading(health: Health, *, at: datetime) -> Health:
-    """Return the health of a plugin that was loaded: it is no longer unavailable, but old faults stand."""
+    """Return the health of a plugin after loading: it is no longer unavailable, but keeps its old faults."""
     if health.state in ("ok", "degraded"):
         return health
     state: State = "degraded" if health.faults else "ok"
@@ -130,13 +130,13 @@ def after_loading(health: Health, *, at: datetime) -> Health:
 
 
 def out_of_service(health: Health, *, state: State, reason: str, at: datetime) -> Health:
-    """Return the health of a plugin that is not there: `unavailable` or `disabled`."""
+    """Return the health of a plugin that is not loaded: `unavailable` or `disabled`."""
     since = health.since if health.state == state else at
     return attrs.evolve(health, state=state, since=since, reason=reason)
 
 
 def with_suspension(health: Health, suspension: Suspension, *, at: datetime) -> Health:
-    """Return the health with another suspension; where that is active, the plugin is not `ok`."""
+    """Return the health with another suspension; a plugin with an active suspension is not `ok`."""
     if not suspension.active or health.state != "ok":
         return attrs.evolve(health, suspension=suspension)
     failed = after_failure(health, source=HOOK, category=str(suspension.category), at=at)
@@ -159,10 +159,10 @@ def to_json(health: Health) -> dict[str, object]:
 
 
 def from_json(body: Mapping[str, object]) -> Health:
-    """Return what `to_json` wrote; fields that a newer version wrote are passed over.
+    """Return the health that `to_json` wrote; ignores fields of a newer version.
 
     Raises:
-        TypeError: a field holds something else.
+        TypeError: a field has the wrong type.
         ValueError: a time or the state cannot be read.
     """
     known = {field.name for field in attrs.fields(Health)}
@@ -175,6 +175,6 @@ def from_json(body: Mapping[str, object]) -> Health:
     if isinstance(suspension := values.get("suspension"), Mapping):
         values["suspension"] = suspending.from_json(suspension)
     health = Health(**values)  # type: ignore[arg-type]
-    # One host may have written the suspension, and another one the rest.
+    # One host may have written the suspension, and another host the rest.
     last = health.suspension
     return health if last.until is None else with_suspension(health, last, at=last.moved or last.until)

@@ -1,4 +1,4 @@
-"""The health of every plugin, kept for the host and across processes."""
+"""Stores the health of every plugin, for the host and across processes."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from beaver_hooks.receipts.suspension import Suspension, newer
 from beaver_hostspecs import Clock
 
 KEEP_EVERY = timedelta(minutes=1)
-"""How old kept counts and times may grow while nothing else changes."""
+"""How old stored counts and times may grow while nothing else changes."""
 
 
 NEVER = datetime.min.replace(tzinfo=UTC)
@@ -30,18 +30,18 @@ Read = Callable[[], Mapping[str, Health]]
 
 
 class HealthBook:
-    """Moves each plugin's health and keeps it. Safe to use from several threads.
+    """Changes and stores each plugin's health. Safe to use from several threads.
 
-    What moves the health returns whether the state changed, so that the caller can say so.
+    The methods that change the health return whether the state changed, so that the caller can report it.
 
-    Several hosts may keep their books in one place. What is kept there is read again when this host loads a
-    plugin, takes it out of service, moves its suspension, or closes; and it writes only what it has moved itself.
+    Several hosts may store health in one place. This host reads the stored health again when it loads a plugin, takes
+    it out of service, changes its suspension, or closes; it writes only its own changes.
 
     Args:
-        clock: where time comes from.
-        keep: called with what shall survive the process.
-        earlier: returns what is kept now, of other hosts too.
-        glance: the same for moments in which a turn waits; `earlier` unless given.
+        clock: the source of the time.
+        keep: stores the health of a plugin beyond the process.
+        earlier: returns the stored health, that of other hosts too.
+        glance: returns the same while a turn waits; `earlier` unless given.
     """
 
     def __init__(
@@ -63,34 +63,34 @@ class HealthBook:
         return attrs.evolve(health, last_success=success) if success else health
 
     def all(self) -> dict[str, Health]:
-        """Return the health of every plugin that this host has heard of."""
+        """Return the health of every plugin that this host knows."""
         return {plugin: self[plugin] for plugin in sorted(self._healths)}
 
     def loaded(self, plugin: str) -> bool:
-        """The plugin was loaded."""
+        """Record that the plugin was loaded."""
         with self._lock:
             self._refresh(plugin)
             return self._move(plugin, after_loading(self[plugin], at=self._clock.now()))
 
     def out_of_service(self, plugin: str, *, state: State, reason: str) -> bool:
-        """The plugin is not there: `unavailable` or `disabled`."""
+        """Record that the plugin is not loaded: `unavailable` or `disabled`."""
         with self._lock:
             self._refresh(plugin)
             at = self._clock.now()
             return self._move(plugin, out_of_service(self[plugin], state=state, reason=reason, at=at))
 
     def failed(self, plugin: str, *, source: str, category: str) -> bool:
-        """Something of the plugin failed."""
+        """Record that a source of the plugin failed."""
         with self._lock:
             at = self._clock.now()
             return self._move(plugin, after_failure(self[plugin], source=source, category=category, at=at))
 
     def succeeded(self, plugin: str, *, source: str) -> bool:
-        """Something of the plugin succeeded."""
+        """Record that a source of the plugin succeeded."""
         at = self._clock.now()
         health = self._healths.get(plugin)
         if health is not None and health.state == "ok":
-            # The common case costs one assignment; the time is kept now and then, and when the host closes.
+            # The common case costs one assignment; the time is stored once per `KEEP_EVERY`, and at close.
             self._successes[plugin] = at
             if at - self._kept[plugin][1] > KEEP_EVERY:
                 self._keep_now_and_then(plugin, at)
@@ -99,14 +99,14 @@ class HealthBook:
             return self._move(plugin, after_success(self[plugin], source=source, at=at))
 
     def suspension(self, plugin: str) -> Suspension:
-        """Return whether the plugin's `before_prompt` is suspended, as far as this host knows."""
+        """Return the suspension of the plugin's `before_prompt`, as far as this host knows."""
         health = self._healths.get(plugin)
         return UNKNOWN if health is None else health.suspension
 
     def suspend(
         self, plugin: str, change: Callable[[Suspension, datetime], Suspension]
     ) -> tuple[Suspension, Suspension]:
-        """Change the plugin's suspension, from the one that any host has moved last; return it before and after."""
+        """Change the plugin's newest suspension of any host; return the suspension before and after."""
         with self._lock:
             self._refresh(plugin, self._glance)
             at = self._clock.now()
@@ -122,7 +122,7 @@ class HealthBook:
         return health is not None and source in health.faults
 
     def keep_all(self) -> None:
-        """Keep what this host has moved and nobody has moved since; called when the host closes."""
+        """Store this host's changes unless another host stored newer ones; called when the host closes."""
         with self._lock:
             earlier = self._read()
             for plugin, health in self.all().items():
@@ -131,7 +131,7 @@ class HealthBook:
                     self._keep(plugin, health)
 
     def _refresh(self, plugin: str, read: Read | None = None) -> None:
-        """Take over what another host has kept since; what waits here to be written is newer than what can be read."""
+        """Take over health that another host stored since; this host's unwritten changes are newer than that."""
         self._earlier = dict((read or self._read)())
         kept, own = self._earlier.get(plugin), self[plugin]
         if kept is None:
@@ -154,7 +154,7 @@ class HealthBook:
         return old.state != new.state
 
     def _keep_now_and_then(self, plugin: str, at: datetime) -> None:
-        """Keep the health at once if it says something else than what is kept; counts and times alone may wait."""
+        """Store the health at once if more than counts and times differs from the stored one; those may wait."""
         new, (old, since) = self[plugin], self._kept.get(plugin, (None, at))
         if old is None or _news(old) != _news(new) or (old != new and at - since > KEEP_EVERY):
             self._kept[plugin] = (new, at)
@@ -162,12 +162,12 @@ class HealthBook:
 
 
 def _news(health: Health) -> tuple[object, ...]:
-    """Return what of a health others must know at once."""
+    """Return the parts of a health that other hosts must know at once."""
     return (health.state, health.since, health.reason, health.category, dict(health.faults), health.suspension)
 
 
 def _is_newer(one: Health | None, other: Health) -> bool:
-    """Whether something happened to `one` after everything that happened to `other`."""
+    """Whether the last change of `one` is later than the last change of `other`."""
     return one is not None and _last_moved(one) > _last_moved(other)
 
 

@@ -1,15 +1,15 @@
-r"""What was said in a turn and who took part in it: what no fact may give away.
+r"""The private texts of a turn, its messages and the ids of its participants, which no fact may reveal.
 
 Texts are compared by their words: NFKC, case folded, with escapes (`\n`, `\u00e9`, `%20`) undone, and without
-punctuation and invisible characters. In scripts without spaces each character counts as a word. Then a text gives
-something away if
+punctuation and invisible characters. In scripts without spaces each character counts as a word. A text reveals a
+private text if
 
-1. it has three words in a row with something that was said, or is 20 characters or more out of the middle of it;
+1. it shares three words in a row with a message, or is an excerpt of 20 characters or more of one;
 2. it is the prompt or an id of a person, or holds one of six characters or more, or has a shorter id as a word;
-3. it has a word of more than 64 characters: nobody can tell what is in there.
+3. it has a word of more than 64 characters, as such a word could hide anything.
 
-Of a text that was said, `HORIZON` characters count at either end; of the visible history, as many in all, the latest
-first. Single words out of a longer prompt are not recognised.
+Of a message, `HORIZON` characters count at either end; of the visible history, as many in all, the latest first.
+Single words of a longer prompt are not recognised.
 """
 
 import re
@@ -29,7 +29,7 @@ RUN = 3
 SHORTEST_EXCERPT = 20
 SHORTEST_PART = 6
 SHORTEST_WORD = 3
-"""An id of fewer characters is looked for as a whole only: `u1` could be anything."""
+"""An id of fewer characters is matched as a whole text only: `u1` could be anything."""
 
 LONGEST_WORD = 64
 
@@ -40,7 +40,7 @@ _WORD = re.compile(rf"[{SPACELESS}]|[^\W_{SPACELESS}]+")
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of `text`, as they are compared."""
+    """Return the words of `text`, in the form that is compared."""
     if "\\" in text:
         text = _ESCAPE.sub(_unescaped, text)
     if "%" in text:
@@ -61,7 +61,7 @@ def _decoded(escapes: re.Match[str]) -> str:
 
 @attrs.frozen(kw_only=True)
 class _Quotable:
-    """Everything that was said: its runs of words, and its letters alone. `count` tells whether more was said since."""
+    """The runs of words and the letters of the messages; `count` is the number of messages they come from."""
 
     count: int
     runs: frozenset[tuple[str, ...]]
@@ -70,12 +70,12 @@ class _Quotable:
 
 @attrs.define(eq=False)
 class Private:
-    """What no fact may give away. Looked at only when there is a text to check, from any thread.
+    """The texts that no fact may reveal. Analysed only when a text is checked; safe to use from any thread.
 
     Args:
-        prompt: what the user said.
+        prompt: the user's prompt.
         ids: ids that could identify a person.
-        said: what else was said.
+        said: the other messages.
     """
 
     _prompt: str = attrs.field(default="", repr=False)
@@ -85,17 +85,17 @@ class Private:
 
     @classmethod
     def of(cls, turn: Turn, *ids: str) -> Self:
-        """Return what is private in a turn, and in further ids."""
+        """Return the private texts of a turn, with further ids."""
         actors = turn.actors
         named = (turn.session, turn.conversation, turn.user, actors.speaker, actors.subject, *ids)
         return cls(turn.prompt, tuple(each for each in named if each), [turn.prompt, *_latest(turn.history)])
 
     def hear(self, text: str) -> None:
-        """Add something that was said later."""
+        """Add a later message."""
         self._said.append(text)
 
     def is_in(self, text: str) -> bool:
-        """Whether `text` gives any of it away."""
+        """Whether `text` reveals a private text."""
         words = words_of(text)
         letters = "".join(words)
         if (letters or text.strip()) in self._wholes or not self._short.isdisjoint(words):
@@ -113,7 +113,7 @@ class Private:
         return not known.runs.isdisjoint(_runs(words))
 
     def _quotable(self) -> _Quotable:
-        # Not a lock: two threads that come at once make the same, and what was said meanwhile is seen by its count.
+        # No lock: two threads at once build the same result, and `count` shows that a later message is missing.
         if (known := self._known) is None or known.count != len(self._said):
             said = tuple(self._said)
             pieces = [words_of(scrub(piece)) for text in said for piece in _ends(text)]
@@ -136,7 +136,7 @@ class Private:
 
 
 def _letters(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the letters of each text; the text itself where it has none, nothing where it is one secret or too long."""
+    """Yield the letters of each text, or the text itself if it has none; skip a text that is a secret or too long."""
     for text in texts:
         if len(text) <= HORIZON and (masked := scrub(text).strip()) not in ("", MASK):
             yield "".join(words_of(masked)) or masked

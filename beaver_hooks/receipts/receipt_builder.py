@@ -1,4 +1,4 @@
-"""What is written down while a turn runs; a `Receipt` is read off it."""
+"""The notes on a running turn, from which its `Receipt` is made."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -19,12 +19,12 @@ MOST_CANDIDATES = 100
 """Candidates kept per plugin and turn."""
 
 MOST_ENTRIES = 200
-"""Decisions, outcomes and the like kept per plugin and turn, so that no plugin fills the memory with its story."""
+"""Decisions, outcomes and the like kept per plugin and turn, so that no plugin fills the memory."""
 
 
 @attrs.define(kw_only=True, eq=False)
 class PluginAccount:
-    """One plugin's part of a turn, as it grows. Appending to its lists is safe from several threads."""
+    """One plugin's part of a running turn. Appending to its lists is safe from several threads."""
 
     candidates: list[tuple[str, float | None]] = attrs.field(factory=list)
     considered: int = 0
@@ -36,19 +36,19 @@ class PluginAccount:
     seconds: dict[str, float] = attrs.field(factory=dict)
 
     def enter(self, entry: Decision | Outcome | Clip | Failure) -> None:
-        """Write an entry down, as long as there are not too many."""
+        """Add an entry, up to `MOST_ENTRIES`."""
         if len(self.entries) < MOST_ENTRIES:
             self.entries.append(entry)
 
     def consider(self, scored: Iterable[tuple[str, float | None]]) -> None:
-        """Write candidates down: all are counted, the first ones kept."""
+        """Add candidates: count all of them, and keep the first `MOST_CANDIDATES`."""
         for identifier, score in scored:
             self.considered += 1
             if len(self.candidates) < MOST_CANDIDATES:
                 self.candidates.append((identifier, score))
 
     def note(self, category: str) -> None:
-        """Write down what the plugin says is wrong with it, once."""
+        """Add a category that the plugin reported with `degraded`, once."""
         if category not in self.degraded and len(self.degraded) < MOST_ENTRIES:
             self.degraded.append(category)
 
@@ -57,7 +57,7 @@ class PluginAccount:
         self.seconds[hook] = self.seconds.get(hook, 0.0) + seconds
 
     def receipt(self, clean: Callable[[str], str] = str) -> PluginReceipt:
-        """Return what is written down so far; the plugin's own ids pass through `clean`."""
+        """Return the plugin's part of the receipt so far; the plugin's own ids pass through `clean`."""
         entries = tuple(self.entries)
         return PluginReceipt(
             candidates=tuple((clean(each), score) for each, score in list(self.candidates)),
@@ -80,11 +80,11 @@ def _only(kind: type[T], entries: tuple[object, ...]) -> tuple[T, ...]:
 
 @attrs.define(kw_only=True, eq=False)
 class Account:
-    """One turn, as it goes.
+    """The account of one running turn.
 
     Attributes:
         turn: the turn; its prompt and ids leave this record only as keyed hashes.
-        recorded: the turn's id as it may be recorded.
+        recorded: the turn's id in the form that may be recorded.
         session: the keyed hash of the session.
         open_calls: background calls that are queued or running.
     """
@@ -101,12 +101,12 @@ class Account:
 
     @cached_property
     def private(self) -> Private:
-        """What in the turn is content or could identify a person; a turn's id too, where it is not one of ours."""
+        """The texts of the turn that are content or could identify a person, also a turn id not made by the host."""
         return Private.of(self.turn, *({self.turn.id} - {self.recorded}))
 
     @property
     def state(self) -> TurnState:
-        """Where the turn is now."""
+        """The state of the turn now."""
         if self.closed is None:
             return "open"
         if self.open_calls:
@@ -114,7 +114,7 @@ class Account:
         return "dropped" if self.reason else "committed"
 
     def receipt(self, identify: Identify) -> Receipt:
-        """Return the receipt as it stands."""
+        """Return the receipt so far."""
 
         def clean(text: str) -> str:
             return clean_text(text, private=self.private, identify=identify)

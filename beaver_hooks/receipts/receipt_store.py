@@ -10,10 +10,10 @@ from beaver_hooks.receipts.receipts import Receipt, to_json
 
 @attrs.frozen(kw_only=True)
 class ReceiptStore:
-    """Where receipts are kept; nowhere without a trail.
+    """Keeps receipts in the trail; without a trail it keeps none.
 
     Attributes:
-        trail: the trail, or `None` where it could not be opened.
+        trail: the trail, or `None` if it could not be opened.
         identify: turns an id into a keyed hash.
     """
 
@@ -21,10 +21,10 @@ class ReceiptStore:
     identify: Identify
 
     def keep(self, account: Account) -> None:
-        """Keep the receipt of a turn as it stands; a later one replaces it. Writing happens in the trail's thread."""
+        """Keep the current receipt of a turn; a later one replaces it. The trail's thread writes it."""
         if self.trail is not None:
             self.trail.put_receipt(account.recorded, account.opened, lambda: to_json(self.receipt_of(account)))
 
     def receipt_of(self, account: Account) -> Receipt:
-        """Return the receipt of a turn as it stands."""
+        """Return the current receipt of a turn."""
         return account.receipt(self.identify)

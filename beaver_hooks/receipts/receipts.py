@@ -1,4 +1,4 @@
-"""The content-free account of one turn: what was recalled, injected and kept, and why."""
+"""The receipt, the content-free account of one turn: its recalled, injected and stored memories, with the reasons."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,7 +13,7 @@ TurnState = Literal["open", "pending", "committed", "dropped"]
 
 @attrs.frozen(kw_only=True)
 class Decision:
-    """What a gate decided, and why."""
+    """A gate's decision, with its reason."""
 
     gate: str
     verdict: str
@@ -22,7 +22,7 @@ class Decision:
 
 @attrs.frozen(kw_only=True)
 class Outcome:
-    """How one write ended."""
+    """The result of one write."""
 
     plane: str
     kind: str
@@ -31,7 +31,7 @@ class Outcome:
 
 @attrs.frozen(kw_only=True)
 class Clip:
-    """Something that was cut."""
+    """A text or list that was cut."""
 
     what: str
     shown: int
@@ -43,8 +43,8 @@ class Failure:
     """A hook call that failed.
 
     Attributes:
-        error: the type of the error, if there was one.
-        at: where it was raised, as `module:line`.
+        error: the type of the error, or `None` without one.
+        at: the place that raised it, as `module:line`.
     """
 
     hook: str
@@ -58,10 +58,10 @@ class PluginReceipt:
     """One plugin's part of a turn.
 
     Attributes:
-        candidates: what it considered: ids with scores, at most `MOST_CANDIDATES` of them.
-        considered: how many it considered in all.
+        candidates: the ids that it considered, with scores; at most `MOST_CANDIDATES` of them.
+        considered: the number of ids that it considered in all.
         injected: the ids of the references that reached the model.
-        blocks: how many blocks of its own are in the system prompt.
+        blocks: the number of its blocks in the system prompt.
         tokens: the estimated tokens that it added to the context.
         milliseconds: time spent per hook.
         degraded: the categories that it reported in this turn.
@@ -85,14 +85,14 @@ class Receipt:
     """One turn's account.
 
     Attributes:
-        turn: the id of the turn as it is recorded.
+        turn: the id of the turn in its recorded form.
         session: the keyed hash of the session.
         prompt: the keyed hash of the prompt.
         prompt_characters: the prompt's length.
         state: `open`; then `pending` until the background work is done; then `committed` or `dropped`.
         reason: why it was dropped.
         tokens: the estimated tokens that memory added to the context.
-        lost: background calls that were never run: refused, discarded, or left when the host closed.
+        lost: the number of background calls that never ran: refused, discarded, or left when the host closed.
     """
 
     turn: str
@@ -111,7 +111,7 @@ class Receipt:
 def to_json(receipt: Receipt) -> dict[str, object]:
     """Return the receipt as plain data; empty parts of a plugin are left out.
 
-    Written out rather than left to `attrs.asdict`: most parts are empty, and it runs once or twice per turn.
+    Does not use `attrs.asdict`, for speed: most parts are empty, and the function runs once or twice per turn.
     """
     plain = {field.name: _plain(getattr(receipt, field.name)) for field in attrs.fields(Receipt)}
     return plain | {"plugins": {name: _part(each) for name, each in receipt.plugins.items()}}

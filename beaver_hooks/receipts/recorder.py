@@ -1,4 +1,4 @@
-"""The one place through which everything that happens reaches the audit trail, the receipts, the health and the log."""
+"""The recorder, which sends every event to the audit trail, the receipts, the health and the log."""
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
@@ -23,13 +23,13 @@ NOTHING: Mapping[str, object] = MappingProxyType({})
 LOG_FIELDS = frozenset(
     {"event", "plugin", "hook", "turn", "exc_info", "stack_info", "stacklevel", "extra", "self", "method_name"}
 )
-"""What a log line means by these names is settled; facts of the same name are told apart."""
+"""Field names with a fixed meaning in a log line; a fact of the same name gets the prefix `fact_`."""
 
 LOG = "log"
 """The source of the host's own fault while a handler of the application's log raises."""
 
 TRUST = "trust"
-"""The gate of decisions about what a caller's trust leaves out."""
+"""The gate of decisions that leave memories out because of a caller's trust."""
 
 REMEDY = (
     "for the owner of the memory use trust `full`: agent.trust in the configuration, --trust of a command, or trust="
@@ -37,10 +37,10 @@ REMEDY = (
 )
 
 MOST_NOTICES, LONGEST_NOTICE = 20, 2000
-"""Sentences for the person that are kept of one plugin, and characters of each."""
+"""The number of notices kept per plugin, and the characters of each."""
 
 HOST = "host"
-"""The name under which the host keeps its own health; no plugin may have it."""
+"""The name of the host's own health; no plugin may have it."""
 
 
 def _always() -> bool:
@@ -48,11 +48,11 @@ def _always() -> bool:
 
 
 class Recorder:
-    """Writes down what happens. None of its methods raises because something cannot be written.
+    """Records events, failures and recoveries. None of its methods raises because a write fails.
 
     Args:
-        clock: where time comes from.
-        sinks: where audit events go.
+        clock: the source of the time.
+        sinks: the destinations of audit events.
         health: the health of the plugins.
         identify: returns the keyed hash of a value.
         log: the host's log.
@@ -80,7 +80,7 @@ class Recorder:
         hook: str | None = None,
         loudly: bool = False,
     ) -> None:
-        """Append an audit event and log it: as a warning if `loudly`, else for whoever debugs."""
+        """Append an audit event and log it: as a warning if `loudly`, else at debug level."""
         kept = self._clean(facts, account)
         event = AuditEvent(
             name=name,
@@ -105,7 +105,7 @@ class Recorder:
         account: Account | None = None,
         error: BaseException | None = None,
     ) -> None:
-        """A hook of the plugin failed and nobody reported it: audit event, receipt, health."""
+        """Record a failure that a hook did not report itself, in an audit event, the receipt and the health."""
         kind, at = (None, None) if error is None else self._kind(error, account)
         if account is not None:
             account.plugins[plugin].enter(Failure(hook=hook, category=category, error=kind, at=at))
@@ -123,7 +123,7 @@ class Recorder:
     def succeeded(
         self, plugin: str, *, source: str, account: Account | None = None, audible: Callable[[], bool] = _always
     ) -> None:
-        """Something of the plugin succeeded; its recovery is audited, if it is `audible`."""
+        """Record that a source of the plugin succeeded; audit its recovery if `audible()`."""
         if self.health.succeeded(plugin, source=source) and audible():
             self.event("plugin_recovered", {"source": source}, account=account, plugin=plugin, loudly=True)
 
@@ -136,66 +136,66 @@ class Recorder:
         account: Account | None = None,
         audible: Callable[[], bool] = _always,
     ) -> None:
-        """The plugin reported trouble of its own; the change of its health is audited, if it is `audible`."""
+        """Record a fault that the plugin reported itself; audit the change of its health if `audible()`."""
         if self.health.failed(plugin, source=source, category=category) and audible():
             facts = {"source": source, "category": category}
             self.event("plugin_degraded", facts, account=account, plugin=plugin, loudly=True)
 
     def trust_left_out(self, plugin: str, trust: str) -> None:
-        """Log what trust leaves out, with the remedy: the first time in a host's life."""
+        """Log that a caller's trust leaves memories out, with the remedy; once per host."""
         if not self._trust_told:
             self._trust_told = True
             self._say("warning", "memory_left_out", plugin=plugin, trust=str(trust), remedy=REMEDY)
 
     def notice(self, plugin: str, text: str) -> None:
-        """Keep what a plugin tells the person at the terminal, each sentence once, and log it."""
+        """Keep a plugin's notice for the person at the terminal, each text once, and log it."""
         told, text = self.notices.get(plugin, ()), " ".join(scrub(text).split())[:LONGEST_NOTICE]
         if text not in told and len(told) < MOST_NOTICES:
             self.notices[plugin] = (*told, text)
             self._say("info", "plugin_notice", plugin=plugin, text=text)
 
     def renamed(self, renamed: Iterable[Renamed], plugin: str | None = None) -> None:
-        """Say which settings of a plugin, or of the host, a configuration gives under old names."""
+        """Report the settings of a plugin, or of the host, that a configuration gives under old names."""
         for each in renamed:
             facts = {"old": each.old, "new": each.new, "remedy": COMMAND}
             self.event("setting_renamed", facts, plugin=plugin, loudly=True)
             self.notice(plugin or HOST, str(each))
 
     def _clean(self, facts: Mapping[str, object], account: Account | None) -> Facts:
-        # Numbers alone name nobody, and what names somebody costs time to find; the keys are ours or clean already.
+        # Numbers identify no person, so they skip the slow check; the keys come from the host or are clean already.
         if all(type(fact) in NUMBERS for fact in facts.values()):
             return cast("Facts", facts)
         return clean(facts, private=account.private if account else Private(), identify=self.identify)
 
     def text(self, text: str, account: Account | None) -> str:
-        """Return `text` as it may be recorded."""
+        """Return `text` in the form that may be recorded."""
         return clean_text(text, private=account.private if account else Private(), identify=self.identify)
 
     def _kind(self, error: BaseException, account: Account | None) -> tuple[str, str | None]:
-        """Return the type of an error and where it was raised."""
+        """Return the type of an error and the place that raised it."""
         place = place_of(error)
         return self.text(type_name(error), account), place and self.text(place, account)
 
     def _append(self, source: str, sink: AuditSink, event: AuditEvent) -> None:
-        """Hand an event to a sink; that a sink breaks its word is said, once, and harms nobody."""
+        """Append an event to a sink; log once that a sink raises, and go on."""
         try:
             sink.append(event)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # noqa: BLE001 - a sink may be anybody's code
+        except BaseException as error:  # noqa: BLE001 - a sink may be foreign code
             if self._heard(source, type_name(error)):
                 self._say("error", "audit_sink_failed", source=source, error=type_name(error))
         else:
             self._heard(source, None)
 
     def _say(self, level: str, name: str, /, **fields: object) -> None:
-        """Log an event; that a handler raises is the host's trouble, and nobody else's."""
+        """Log an event; a handler that raises is a fault of the host, and no error of the caller."""
         trouble = getattr(self._log, level)(name, **fields)
-        if trouble is not None or level != "debug":  # where nobody listens to those, they tell nothing
+        if trouble is not None or level != "debug":  # an unlogged debug event does not prove that handlers work
             self._heard(LOG, trouble)
 
     def _heard(self, source: str, trouble: str | None) -> bool:
-        """Move the host's health by how a sink or the log took what it was given; return whether trouble is news."""
+        """Change the host's health by the result of a sink or the log; return whether its trouble is new."""
         if trouble is not None:
             self.health.failed(HOST, source=source, category="raised")
         elif source in self._failing:
@@ -206,7 +206,7 @@ class Recorder:
 
 
 def _said(error: BaseException) -> str:
-    """Return what an error says; asking it may fail too."""
+    """Return the text of an error; its `__str__` may fail too."""
     try:
         return str(error)
     except BaseException as trouble:  # noqa: BLE001 - the text is made by the plugin's code

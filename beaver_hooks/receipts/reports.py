@@ -1,4 +1,4 @@
-"""The host's side of `Report`: what a plugin says in one hook call."""
+"""The host's side of `Report`: the reports of a plugin in one hook call."""
 
 from collections.abc import Callable, Iterable, Mapping
 from math import inf, isfinite
@@ -13,26 +13,26 @@ from beaver_hooks.receipts.recorder import TRUST, Recorder
 from beaver_hostspecs import OutcomeKind
 
 MOST_EVENTS = 100
-"""Audit events that one call may cause; the next one is the last, and says that there were more. Health still moves."""
+"""Audit events that one call may cause; one more event then reports the limit. Health still changes."""
 
 TROUBLE = frozenset({OutcomeKind.FAILED, OutcomeKind.UNKNOWN})
 ARRIVED = frozenset({OutcomeKind.STORED, OutcomeKind.DUPLICATE, OutcomeKind.UPDATED, OutcomeKind.SUPERSEDED})
 REPORTED = "reported"
-"""The source of what a plugin says about itself with `degraded`."""
+"""The source of the faults that a plugin reports with `degraded`."""
 
 
 @attrs.define(kw_only=True, eq=False)
 class HostReport:
-    """One call's report, written through to the recorder at once.
+    """One call's report, which goes to the recorder at once.
 
     Attributes:
         plugin: the plugin that reports.
-        hook: the hook that runs, or where else the report comes from.
-        recorder: where it goes.
+        hook: the hook that runs, or the other place that the report comes from.
+        recorder: takes the reports.
         account: the turn's account, or `None` outside turns.
-        deadline: when the call must be done, on the clock that `now` reads.
+        deadline: the time by which the call must end, on the clock that `now` reads.
         now: a clock that never runs backwards.
-        troubled: whether the call said that something is wrong; then its normal end is no success.
+        troubled: whether the call reported a fault; then its normal end is no success.
     """
 
     plugin: str
@@ -54,7 +54,7 @@ class HostReport:
             self._say(str(name), facts)
 
     def candidates(self, scored: Iterable[tuple[str, float | None]], /) -> None:
-        """Write down what was considered."""
+        """Record the candidates that the plugin considered."""
         pairs = [(str(identifier), _score(score)) for identifier, score in scored]
         if self._is_late():
             self._say_late("candidates", {"considered": len(pairs)})
@@ -62,13 +62,13 @@ class HostReport:
             self.account.plugins[self.plugin].consider(pairs)
 
     def decision(self, gate: str, verdict: str, reason: str, /) -> None:
-        """Write down what a gate decided."""
+        """Record a gate's decision."""
         if gate == TRUST and self.account is not None:
             self.recorder.trust_left_out(self.plugin, self.account.turn.trust)
         self._enter(Decision(gate=self._text(gate), verdict=self._text(verdict), reason=self._text(reason)))
 
     def outcome(self, plane: str, kind: OutcomeKind | str, /, **facts: object) -> None:
-        """Write down how a write ended, and move the plugin's health by it."""
+        """Record the result of a write, and change the plugin's health by it."""
         kind = OutcomeKind(kind)
         plane = self._text(plane)
         kept = clean(facts, private=self._private, identify=self.recorder.identify)
@@ -79,11 +79,11 @@ class HostReport:
             self._well(source=plane)
 
     def clipped(self, what: str, shown: int, total: int, /) -> None:
-        """Write down that something was cut."""
+        """Record that a text or list was cut."""
         self._enter(Clip(what=self._text(what), shown=int(shown), total=int(total)))
 
     def notice(self, text: str, /) -> None:
-        """Keep a sentence for the person at the terminal."""
+        """Keep a notice for the person at the terminal."""
         self.recorder.notice(self.plugin, str(text))
 
     def degraded(self, category: str, /) -> None:
@@ -100,7 +100,7 @@ class HostReport:
         self._well(source=REPORTED)
 
     def _may_speak(self) -> bool:
-        """Count what may end in an audit event; the first one too many says so, and is the last."""
+        """Return whether another audit event is allowed; record once that the limit is reached."""
         self._events += 1
         if self._events == MOST_EVENTS + 1:
             self._say("report_flooded", {"limit": MOST_EVENTS})
@@ -116,7 +116,7 @@ class HostReport:
         self.recorder.succeeded(self.plugin, source=source, account=self.account, audible=self._may_speak)
 
     def _is_late(self) -> bool:
-        """Whether the receipt was closed; what comes now is an event, so that the receipt and its copy agree."""
+        """Whether the receipt was closed; later reports become events, so that the receipt and its copy agree."""
         return self.account is not None and self.account.state not in ("open", "pending")
 
     def _say_late(self, what: str, facts: Mapping[str, object]) -> None:
@@ -145,6 +145,6 @@ class HostReport:
 
 
 def _score(score: float | None) -> float | None:
-    """Return the score, or `None` where it is none: no number that JSON lacks."""
+    """Return the score, or `None` for a number that JSON lacks (NaN, infinity)."""
     number = None if score is None else float(score)
     return number if number is not None and isfinite(number) else None

@@ -1,7 +1,7 @@
-"""Whether a plugin's `before_prompt` is suspended, and until when: a pure state machine with a back-off.
+"""The suspension of a plugin's `before_prompt`: a pure state machine with a back-off.
 
 Three turns in a row that fail suspend the hook, and so does one call that blocks the event loop beyond its deadline.
-Once the suspension is over, one turn probes the hook: an answer ends the suspension, a failure lengthens it.
+After the suspension's time, one turn probes the hook: an answer ends the suspension, a failure lengthens it.
 """
 
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ from attrs import field
 from attrs.validators import ge, in_, instance_of, optional
 
 HOOK = "before_prompt"
-"""The one hook that is suspended: the user waits for no other one."""
+"""The only hook that can be suspended, as the user waits for no other hook."""
 
 GATE = "suspension"
-"""The gate whose decision a receipt has where a turn left the suspended hook out."""
+"""The gate of the receipt's decision that a turn left the suspended hook out."""
 
 BLOCKED = "blocked"
 """The category of a call that blocked the event loop."""
@@ -25,7 +25,7 @@ TURNS = 3
 """Turns in a row that fail before the hook is suspended."""
 
 SHORTEST, LONGEST = 30, 600
-"""Seconds of the first suspension, and of the longest: each probe that fails doubles them."""
+"""Seconds of the first suspension, and of the longest: each probe that fails doubles the seconds."""
 
 
 def _is_aware(_: object, attribute: "attrs.Attribute[Any]", value: datetime | None) -> None:
@@ -35,15 +35,15 @@ def _is_aware(_: object, attribute: "attrs.Attribute[Any]", value: datetime | No
 
 @attrs.frozen(kw_only=True)
 class Suspension:
-    """What is known of a plugin's `before_prompt`; part of its health.
+    """The failures and the suspension of a plugin's `before_prompt`; part of the plugin's health.
 
     Attributes:
-        failures: turns in a row that failed.
-        category: of the last failure.
-        until: until when the hook is not called, or `None` where it is not suspended.
-        seconds: for how long it was suspended at last.
+        failures: the number of turns in a row that failed.
+        category: the category of the last failure.
+        until: the end of the suspension, or `None` if the hook is not suspended.
+        seconds: the length of the last suspension.
         version: the version of the plugin that failed.
-        moved: when any of it changed last; it orders what several hosts keep, so it never runs backwards.
+        moved: the time of the last change; it orders the records of several hosts, so it never runs backwards.
     """
 
     failures: int = field(default=0, validator=[instance_of(int), ge(0)])
@@ -60,7 +60,7 @@ class Suspension:
 
     @property
     def why(self) -> str:
-        """What suspended the hook."""
+        """The reason of the suspension."""
         if self.category == BLOCKED:
             return "it blocked the event loop beyond its deadline"
         return f"{self.failures} turns in a row failed, the last one with {self.category}"
@@ -80,17 +80,17 @@ def after_failure(known: Suspension, at: datetime, *, category: str, version: st
 
 
 def after_block(known: Suspension, at: datetime, *, version: str) -> Suspension:
-    """Return the suspension after a call blocked: a probe would block everybody again, so it is as long as any."""
+    """Return the suspension after a call blocked; it has full length, as a probe would block the event loop again."""
     return _suspended(_failed(known, at, BLOCKED, version), LONGEST, at)
 
 
 def after_answer(known: Suspension, at: datetime) -> Suspension:
-    """Return the suspension after a turn was answered; one that began before the suspension does not end it."""
+    """Return the suspension after a turn was answered; a turn that began before the suspension does not end it."""
     return known if known.active else lifted(known, at)
 
 
 def lifted(known: Suspension, at: datetime) -> Suspension:
-    """Return the suspension after a probe was answered, or where the hook has another chance for any other reason."""
+    """Return the suspension after a probe was answered, or after another reason to call the hook again."""
     return Suspension(moved=_later(known, at)) if known.failures or known.active else known
 
 
@@ -100,7 +100,7 @@ def after_failed_probe(known: Suspension, at: datetime, *, category: str, versio
 
 
 def claimed(known: Suspension, at: datetime, *, deadline: float) -> Suspension:
-    """Return the suspension while a probe runs that is due: for that time no other turn, of no other host, probes."""
+    """Return the suspension while a due probe runs; during that time no turn of any host probes the hook."""
     if not is_due(known, at):
         return known
     lease = min(LONGEST, max(known.seconds, deadline))
@@ -108,14 +108,14 @@ def claimed(known: Suspension, at: datetime, *, deadline: float) -> Suspension:
 
 
 def is_due(known: Suspension, at: datetime) -> bool:
-    """Whether a suspended hook is to be probed: its time is over, or the clock was set back."""
+    """Whether a suspended hook is due for a probe: its time is over, or the clock was set back."""
     if known.until is None:
         return False
     return known.until <= at or known.until - at > timedelta(seconds=LONGEST)
 
 
 def newer(one: Suspension, other: Suspension) -> Suspension:
-    """Return the suspension that changed last; `one` where neither did."""
+    """Return the suspension that changed last; `one` if neither did."""
     if other.moved is None or (one.moved is not None and one.moved >= other.moved):
         return one
     return other
@@ -128,10 +128,10 @@ def to_json(known: Suspension) -> dict[str, object]:
 
 
 def from_json(body: Mapping[str, object]) -> Suspension:
-    """Return what `to_json` wrote; fields that a newer version wrote are passed over.
+    """Return the suspension that `to_json` wrote; ignores fields of a newer version.
 
     Raises:
-        TypeError: a field holds something else.
+        TypeError: a field has the wrong type.
         ValueError: a time cannot be read, or a number is out of range.
     """
     values = {each.name: body[each.name] for each in attrs.fields(Suspension) if each.name in body}
@@ -151,5 +151,5 @@ def _failed(known: Suspension, at: datetime, category: str, version: str) -> Sus
 
 
 def _later(known: Suspension, at: datetime) -> datetime:
-    """Return a moment after the last change, also where the clock was set back."""
+    """Return a moment after the last change, even if the clock was set back."""
     return at if known.moved is None else max(at, known.moved + timedelta(microseconds=1))

@@ -1,4 +1,4 @@
-"""Where an error was raised, told without a line of anybody's source and without a value."""
+"""The place that raised an error, without source lines and without values."""
 
 from collections.abc import Iterator
 from types import CodeType
@@ -6,7 +6,7 @@ from types import CodeType
 import attrs
 
 HOST_PACKAGE = "beaver_hooks"
-"""Our own frames are on top of every plugin's."""
+"""The host's own frames are above those of every plugin."""
 
 MOST_FRAMES = 20
 
@@ -29,7 +29,7 @@ class Frame:
 
 
 def frames_of(error: BaseException) -> tuple[Frame, ...]:
-    """Return the frames of an error from the plugin's own on, the innermost last; none where it was never raised."""
+    """Return the frames of an error from the plugin's first frame on, the innermost last; none if never raised."""
     frames = tuple(_walk(error))
     ours = next((index for index, each in enumerate(frames) if each.package != HOST_PACKAGE), 0)
     return frames[ours:][-MOST_FRAMES:]

@@ -1,1 +1,1 @@
-"""Opens turns, puts the answers of plugins together, runs hooks in the background, commits and drops turns."""
+"""Opens turns, combines the contributions of plugins, runs hooks in the background, commits and drops turns."""

@@ -1,4 +1,4 @@
-"""Decides what a caller may use: memory may be off for them, and a tool or command may want more trust."""
+"""Decides what a caller may use: memory may be off for the caller, and a tool or command may need more trust."""
 
 import time
 from typing import TypeVar
@@ -17,12 +17,12 @@ OFF = "memory is off for this session or user; `/memory on` or `beaver memory on
 
 @attrs.frozen(kw_only=True)
 class Admission:
-    """Who may use what.
+    """Decides which tools and commands a caller may use.
 
     Attributes:
-        switch: for whom memory is off.
-        recorder: where a plugin that fails to answer is written down.
-        patience: how many seconds `allows` may take; it runs on the event loop, and nothing can interrupt it.
+        switch: the users and sessions whose memory is off.
+        recorder: records plugins whose `allows` fails.
+        patience: how many seconds `allows` may take; it runs on the event loop and cannot be interrupted.
     """
 
     switch: MemorySwitch
@@ -41,14 +41,14 @@ class Admission:
         return tuple([each for each in offers if self._allows(member, each, caller)])
 
     def withheld(self, member: Member, caller: Caller) -> tuple[str, ...]:
-        """Return the names of the tools that the trust of a caller leaves out."""
+        """Return the names of the tools that the caller's trust does not allow."""
         return tuple([each.name for each in member.tools if not self._allows(member, each, caller)])
 
     def check(self, member: Member, offer: Offer, caller: Caller) -> None:
         """Raise unless a caller may use a tool or a command.
 
         Raises:
-            NotAllowed: memory is off, or the caller's trust is not enough.
+            NotAllowed: memory is off, or the caller's trust is too low.
         """
         self.check_switch(caller)
         if not self._allows(member, offer, caller):
@@ -63,13 +63,13 @@ class Admission:
         """Raise while memory is off for a caller.
 
         Raises:
-            NotAllowed: it is.
+            NotAllowed: memory is off.
         """
         if self.is_off(caller):
             raise NotAllowed(OFF)
 
     def _allows(self, member: Member, offer: Tool | Command, caller: Caller) -> bool:
-        """Ask the plugin; one that fails to answer allows nothing, and one that is slow is not asked again."""
+        """Return the plugin's decision; an error counts as `False`, and a slow `allows` is never called again."""
         hook = f"{'tool' if isinstance(offer, Tool) else 'command'}:{offer.name}"
         if (member, hook) in self._blocking:
             return False
@@ -78,7 +78,7 @@ class Admission:
             allowed = offer.allows(caller) is True
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # noqa: BLE001 - a plugin's code; it is written down
+        except BaseException as error:  # noqa: BLE001 - a plugin's code; the error is recorded
             self.recorder.failed(member.name, hook=hook, category="raised", error=error)
             allowed = False
         if time.monotonic() - began > self.patience:

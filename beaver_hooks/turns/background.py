@@ -19,10 +19,10 @@ QUEUE = "queue"
 
 
 class BackgroundCalls:
-    """The hook calls that run beside and after turns.
+    """Runs the hook calls beside and after turns.
 
     Args:
-        limit: how many calls of one plugin may wait: one that hangs fills its own queue only.
+        limit: how many calls of one plugin may wait; a plugin that hangs fills its own queue only.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ class Job:
     """One hook call that no turn waits for.
 
     Attributes:
-        probe: whether it only tries whether a suspended hook answers; such a call holds up no other one.
+        probe: whether it only tests whether a suspended hook answers; a probe delays no other call.
     """
 
     implementation: Implementation
@@ -31,14 +31,14 @@ class JobRunner(Protocol):
     """Runs jobs."""
 
     async def run(self, job: Job) -> None:
-        """Run one job; never raises but for an interrupt."""
+        """Run one job; raises only for an interrupt."""
 
     def ended(self, job: Job, *, run: bool) -> None:
-        """Take note that a job that was accepted has been run, or was lost."""
+        """Take note that an accepted job was run, or was lost."""
 
 
 LaneKey = tuple[str | None, Member]
-"""Session (none for probes) and plugin: the member and not its name, which another one may have had before."""
+"""Session (`None` for probes) and plugin: the member and not its name, as an earlier plugin may have had that name."""
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -54,7 +54,7 @@ class Backlog:
 
     Args:
         loop: the loop to run them on.
-        limit: how many jobs of one plugin may be queued or running; further ones are refused.
+        limit: how many jobs of one plugin may be queued or running; further jobs are refused.
         runner: runs the jobs.
     """
 
@@ -78,7 +78,7 @@ class Backlog:
         return self._count
 
     def put(self, job: Job) -> bool:
-        """Queue a job; `False` if there is no room for it."""
+        """Queue a job; `False` if the plugin's queue is full."""
         member = job.implementation.member
         if self._waiting[member] >= self._limit:
             return False
@@ -96,7 +96,7 @@ class Backlog:
         return True
 
     async def drain(self, seconds: float | None = None) -> int:
-        """Wait until everything queued has been run, at most `seconds`; return how many jobs are left."""
+        """Wait until every queued job has run, at most `seconds`; return how many jobs are left."""
         try:
             async with asyncio.timeout(seconds):
                 await self._empty.wait()
@@ -105,13 +105,13 @@ class Backlog:
         return self._count
 
     async def drain_plugin(self, plugin: Member, seconds: float) -> None:
-        """Wait until one plugin's jobs have been run, at most `seconds`."""
+        """Wait until one plugin's jobs have run, at most `seconds`."""
         workers = [lane.worker for (_, each), lane in self._lanes.items() if each is plugin]
         if workers:
             await asyncio.wait(workers, timeout=seconds)
 
     def discard(self, plugin: Member | None = None) -> int:
-        """Drop the jobs of one plugin, or all of them, running ones too; return how many were lost besides probes."""
+        """Drop the jobs of one plugin, or all jobs, running ones too; return how many were lost, without probes."""
         lost = 0
         for key in [key for key in self._lanes if plugin in (None, key[1])]:
             lane = self._lanes.pop(key)
@@ -128,7 +128,7 @@ class Backlog:
             self._lose(lane)  # discarded, and empty already, or the loop itself ends
             raise
         except BaseException:
-            # A KeyboardInterrupt stops the loop, perhaps only for now: the other jobs still have their turn.
+            # A KeyboardInterrupt stops the loop, perhaps only for now: the other jobs must still run.
             self._done(lane.jobs.popleft(), run=False)
             lane.worker = self._loop.create_task(self._work(key, lane))
             raise

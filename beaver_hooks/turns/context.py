@@ -1,4 +1,4 @@
-"""Puts the answers of all plugins together: what the model will see. Pure: the same answers give the same bytes."""
+"""Combines the contributions of all plugins into the model's context. Pure: equal contributions give equal bytes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -9,18 +9,18 @@ from beaver_hostspecs.rendering import RenderedReferences, render_references
 from beaver_hostspecs.tokens import estimate_tokens
 
 MOST_CHARACTERS = 1_000_000
-"""A contribution with more text than this is refused whole, as the mistake that it must be."""
+"""A contribution with more text than this is refused whole, as it must be a mistake."""
 
 MOST_ITEMS = 10_000
-"""The same for the number of its blocks, references and hints."""
+"""The same limit for the number of its blocks, references and hints."""
 
 Answers = Sequence[tuple[str, Contribution]]
-"""Each plugin's name with what it contributes, in order."""
+"""Each plugin's name with its contribution, in order."""
 
 
 @attrs.frozen(kw_only=True)
 class Block:
-    """One trusted text for the system prompt, with the plugin it is from."""
+    """One trusted text for the system prompt, with the name of its plugin."""
 
     plugin: str
     text: str
@@ -36,7 +36,7 @@ class ReferenceMessage:
 
 @attrs.frozen(kw_only=True)
 class PluginHint:
-    """One hint, with the plugin it is from."""
+    """One hint, with the name of its plugin."""
 
     plugin: str
     hint: Hint
@@ -44,7 +44,7 @@ class PluginHint:
 
 @attrs.frozen(kw_only=True)
 class Recall:
-    """What memory gives a turn, ready for the provider.
+    """The context that memory adds to a turn, ready for the provider.
 
     Attributes:
         rules: the constant rules of the registered plugins, for the system prompt.
@@ -65,7 +65,7 @@ class Recall:
 
 @attrs.frozen(kw_only=True)
 class Share:
-    """What one plugin added to the context, and how much of it was cut."""
+    """One plugin's part of the context, and how much of it was cut."""
 
     blocks: int = 0
     tokens: int = 0
@@ -79,7 +79,7 @@ class Share:
 
 
 class UnrenderableError(Exception):
-    """A contribution looks right and cannot be rendered; names its plugin."""
+    """A contribution has the right types but cannot be rendered; names its plugin."""
 
     def __init__(self, plugin: str) -> None:
         self.plugin = plugin
@@ -87,7 +87,7 @@ class UnrenderableError(Exception):
 
 
 def is_too_large(contribution: Contribution) -> bool:
-    """Whether a contribution is beyond anything that a model could be meant to read."""
+    """Whether a contribution is larger than any text meant for a model."""
     parts = (contribution.blocks, contribution.references, contribution.hints)
     if sum(len(part) for part in parts) > MOST_ITEMS:
         return True
@@ -104,20 +104,20 @@ def _characters(item: Reference | Hint) -> int:
 def compose(
     answers: Answers, *, rules: Iterable[Block], boundary: str, limit: int, budget: int | None
 ) -> tuple[Recall, Mapping[str, Share]]:
-    """Put the contributions together.
+    """Combine the contributions.
 
     Args:
-        answers: what each plugin contributes, in order.
+        answers: the contribution of each plugin, in order.
         rules: the rules of the registered plugins.
         boundary: the turn's random boundary.
         limit: the tokens that one plugin's references may take.
         budget: the tokens that memory may take in all, or `None`.
 
     Returns:
-        What the model will see, and what each plugin has of it.
+        The context for the model, and each plugin's share of it.
 
     Raises:
-        UnrenderableError: one contribution cannot be rendered; leave it out and try again.
+        UnrenderableError: one contribution cannot be rendered; remove it and try again.
     """
     shares = _shares(answers, boundary=boundary, limit=limit, budget=budget)
     recall = Recall(
@@ -142,7 +142,7 @@ def _shares(answers: Answers, *, boundary: str, limit: int, budget: int | None) 
     for plugin, answer in answers:
         rendered = None
         if answer.references:
-            # An equal share of what is left; what a plugin does not need goes to those after it.
+            # An equal share of the rest; a plugin's unused tokens go to the plugins after it.
             most = limit if left is None else min(limit, max(0, left) // waiting)
             waiting -= 1
             rendered = _render(plugin, answer.references, boundary, most)
@@ -162,5 +162,5 @@ def _render(plugin: str, references: Sequence[Reference], boundary: str, budget:
         return render_references(plugin, references, boundary=boundary, budget=budget)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # a value of a plugin's own type may raise anything when it is looked at
+    except BaseException as error:  # reading a value of a plugin's own type may raise anything
         raise UnrenderableError(plugin) from error

@@ -1,21 +1,21 @@
-"""What the host injected of late, so that a memory need not learn its own recall.
+"""Detects texts that the host injected recently, so that a memory does not learn its own recall.
 
 A text is compared by its words: NFKC, case folded, without invisible characters, punctuation, bullets and
 the numbers of lists, so that reflowed and quoted copies count as copies. Scripts without spaces (Chinese,
-Japanese, Thai and their kin) have no words to see; there every three characters in a row stand for one.
+Japanese, Thai and similar) have no visible words; there every three characters in a row count as one.
 Then:
 
 - Four words in a row make a gram. A text of eight words or more was injected when at least half of its
   grams are among those of the session's last turns. A shorter one needs all of them.
 - A text of three words was injected when exactly these three stood in a row. A shorter one never was.
 
-Nothing is promised about paraphrase. Grams of several injected texts add up, so that an answer woven from
-them is found, and so are texts that consist of the same stock phrases. A short quotation inside a long
-answer does not make the answer a copy.
+Paraphrases may go undetected. Grams of several injected texts add up, so that an answer combined from them
+is found, and so are texts that consist of the same stock phrases. A short quotation inside a long answer
+does not make the answer a copy.
 
-Of a turn at most 32,768 characters count, of a text that is asked about the first 65,536, of all sessions
-together 16 million; the sessions that were used least recently make room. Remembering only keeps the texts;
-the first question turns them into hashes, at most 8,192 per turn, and lets them go.
+Limits in characters: 32,768 per turn, the first 65,536 of a checked text, 16 million for all sessions
+together; the least recently used sessions are forgotten first. `remember` only stores the texts; the first
+check replaces them by hashes, at most 8,192 per turn.
 """
 
 import re
@@ -37,24 +37,24 @@ from beaver_toolkit.words import SIGNS, SPACELESS
 _GRAM = 4
 _SHORTEST = 3
 _SHORT = 8
-"""A text of fewer words needs all of its grams found."""
+"""Of a text with fewer words all grams must be found."""
 _SHARE = 0.5
 _CHARACTERS_PER_TURN = 32_768
 _CHARACTERS_ASKED = 65_536
 _CHARACTERS_HELD = 16_000_000
 _HASHES_PER_TURN = 8_192
 _CHARACTERS_PER_WORD = 3
-"""In a script without spaces."""
+"""The characters of one word in a script without spaces."""
 
 
 class InjectedMemory:
-    """Remembers what was injected in the last turns of each session. Safe to ask from any thread.
+    """Remembers the texts injected in the last turns of each session. Safe to use from any thread.
 
     Args:
-        turns: of how many turns per session; a turn in which nothing was injected takes no place.
-        sessions: of how many sessions.
-        idle_seconds: how long a session that nobody uses outlives the next `sweep`.
-        clock: where time comes from.
+        turns: the number of remembered turns per session; a turn without injected texts does not count.
+        sessions: the number of remembered sessions.
+        idle_seconds: how long a session must be unused before `sweep` forgets it.
+        clock: the source of the time.
     """
 
     def __init__(self, *, turns: int = 8, sessions: int = 1000, idle_seconds: float = 3600, clock: Clock) -> None:
@@ -63,12 +63,12 @@ class InjectedMemory:
         self._idle_seconds = idle_seconds
         self._clock = clock
         self._lock = threading.Lock()
-        # The session used least recently comes first.
+        # The least recently used session comes first.
         self._held: OrderedDict[str, _Session] = OrderedDict()
         self._characters = 0
 
     def __len__(self) -> int:
-        """How many sessions are held."""
+        """The number of remembered sessions."""
         return len(self._held)
 
     def remember(self, session: str, turn_id: str, texts: Iterable[str]) -> None:
@@ -86,24 +86,24 @@ class InjectedMemory:
                 self._drop(next(iter(self._held)))
 
     def was_injected(self, session: str, text: str) -> bool:
-        """Whether `text` is, in good part, what was injected in the last turns of this session."""
+        """Whether `text` largely consists of texts injected in the last turns of this session."""
         with self._lock:
             held = self._held.get(session)
             if held is None:
                 return False
             self._touch(session, held)
             turns = tuple(held.turns.values())
-        # Outside the lock: hashing takes its time, and `remember` must never wait for it.
+        # Outside the lock: hashing takes long, and `remember` must never wait for it.
         return _found(_words(text[:_CHARACTERS_ASKED]), turns)
 
     def forget(self, session: str) -> None:
-        """Forget this session; one that is not held changes nothing."""
+        """Forget this session; does nothing for an unknown session."""
         with self._lock:
             if session in self._held:
                 self._drop(session)
 
     def sweep(self) -> None:
-        """Forget the sessions that nobody has used for longer than `idle_seconds`."""
+        """Forget the sessions that were unused for longer than `idle_seconds`."""
         latest = self._clock.monotonic() - self._idle_seconds
         with self._lock:
             idle = [session for session, held in self._held.items() if held.used < latest]
@@ -120,7 +120,7 @@ class InjectedMemory:
 
 @attrs.define(eq=False)
 class _Turn:
-    """The texts of one turn until somebody asks, their hashes from then on."""
+    """The texts of one turn until the first check, and their hashes afterwards."""
 
     characters: int = 0
     texts: deque[str] = field(factory=deque)
@@ -134,8 +134,8 @@ class _Turn:
             self.characters += len(piece)
 
     def fingerprint(self) -> "array[int]":
-        """Return the hashes, made now if they are not made yet."""
-        # One thread at a time takes texts away; one that is added meanwhile waits in the deque.
+        """Return the hashes; compute them for new texts."""
+        # One thread at a time takes texts out; a text that is added meanwhile waits in the deque.
         with self.hashing:
             made = dict.fromkeys(self.hashes)
             while self.texts:
@@ -178,7 +178,7 @@ def _hashes(words: list[str]) -> Iterator[int]:
 
 
 def _grams(words: list[str], size: int) -> Iterator[int]:
-    # The hash of a process is enough: nothing of this outlives it. None when there are too few words.
+    # `hash` differs between processes, but the hashes never outlive the process. Too few words give no grams.
     return map(hash, zip(*(words[start:] for start in range(size)), strict=False))
 
 
@@ -192,7 +192,7 @@ def _words(text: str) -> list[str]:
     spaceless = ""
     for word in patterns.word.findall(plain):
         if patterns.spaceless.match(word):
-            # A line break or a comma inside such a script is no border: copies put them elsewhere.
+            # A line break or a comma inside such a script does not separate words: copies place them elsewhere.
             spaceless += word
             continue
         words.extend(_pieces(spaceless))
@@ -202,7 +202,7 @@ def _words(text: str) -> list[str]:
 
 
 def _pieces(run: str) -> list[str]:
-    """Return the overlapping pieces of a run without spaces, which stand for its words."""
+    """Return the overlapping pieces of a run without spaces, which count as its words."""
     if not run:
         return []
     last = max(1, len(run) - _CHARACTERS_PER_WORD + 1)

@@ -1,4 +1,4 @@
-"""What a host may say about a turn and about a tool call, field by field."""
+"""The optional fields of a turn and the fields of a tool call, for type checkers."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ from beaver_hostspecs import Actors, HostRef, Message, Scope, ToolRegistry, Trus
 
 
 class TurnFields(TypedDict, total=False):
-    """What a host may say about a turn beyond its prompt and its session; see `Turn`."""
+    """The fields of a turn besides its prompt and its session; see `Turn`."""
 
     id: str
     when: datetime
@@ -24,7 +24,7 @@ class TurnFields(TypedDict, total=False):
 
 
 class ToolFields(TypedDict, total=False):
-    """What a host may say about a tool call; see `ToolResult`."""
+    """The fields of a tool call; see `ToolResult`."""
 
     tool: Required[str]
     call_id: Required[str]

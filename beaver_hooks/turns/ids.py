@@ -1,4 +1,4 @@
-"""Ids of turns: ours are random and name nobody, so they may be recorded as they are."""
+"""Ids of turns; the host's own ids are random and identify no person, so they may be recorded unchanged."""
 
 import re
 import secrets
@@ -12,5 +12,5 @@ def new_turn_id() -> str:
 
 
 def is_ours(turn_id: str) -> bool:
-    """Whether an id has the form of ours or of a UUID; any other could name a person."""
+    """Whether an id has the form of the host's own ids or of a UUID; any other id could identify a person."""
     return _OURS.fullmatch(turn_id) is not None

@@ -32,11 +32,11 @@ OFF = Decision(gate="memory", verdict="off", reason="memory is off for this sess
 
 @attrs.frozen(kw_only=True)
 class Policy:
-    """What the host's settings say about turns.
+    """The host's settings for turns.
 
     Attributes:
         background: whether work after the answer is done in the background; else `commit` waits for it.
-        tokens_per_plugin: how much of the context one plugin's references may take.
+        tokens_per_plugin: how many tokens of the context one plugin's references may take.
         boundary: returns a turn's random boundary.
     """
 
@@ -50,7 +50,7 @@ class Turns:
 
     Attributes:
         arriving: names of plugins that are registered and have not started yet; no turn sees them.
-        closing: whether the host closes; a turn that is just being opened comes to nothing.
+        closing: whether the host closes; then opening a turn fails.
     """
 
     def __init__(
@@ -140,16 +140,16 @@ class Turns:
         return closed
 
     def drop_now(self, opened: OpenTurn, reason: DropReason) -> bool:
-        """Close a turn without an answer and without ever waiting: for those who must not."""
+        """Close a turn without an answer and without waiting, for callers that must not wait."""
         return self._close(opened, "on_turn_dropped", reason=reason)
 
     def sweep(self) -> None:
-        """Drop the turns that nobody closed in time."""
+        """Drop the turns that were not closed in time."""
         for opened in self.book.overdue():
             self.drop_now(opened, DropReason.ABANDONED)
 
     def receipt_of(self, account: Account) -> Receipt:
-        """Return a turn's receipt as it stands."""
+        """Return a turn's current receipt."""
         return self._receipts.receipt_of(account)
 
     def _enter(self, turn: Turn) -> OpenTurn:
@@ -165,7 +165,7 @@ class Turns:
         return opened
 
     def _participants(self, turn: Turn, account: Account) -> tuple[Member, ...]:
-        """Return the plugins that take part in a turn, and write down what is left out."""
+        """Return the plugins that take part in a turn, and record the plugins and tools that are left out."""
         there = tuple([each for each in self._registry.members() if each.name not in self.arriving])
         if self._admission.is_off(turn):
             for each in there:
@@ -180,7 +180,7 @@ class Turns:
         return there
 
     def _admitted(self, opened: OpenTurn) -> list[Implementation]:
-        """Return whose recall the turn waits for; what is suspended is left out of it, and probed once it is time."""
+        """Return the recall hooks that the turn waits for; leave out suspended hooks, and probe those that are due."""
         admitted = []
         for each in self._registry.implementations("before_prompt"):
             if each.member not in opened.members:
@@ -195,7 +195,7 @@ class Turns:
         return admitted
 
     def _probe(self, implementation: Implementation, opened: OpenTurn) -> None:
-        """Call a suspended hook in the background; what it says is in the audit trail, and in no receipt."""
+        """Call a suspended hook in the background; its reports go to the audit trail, and to no receipt."""
         known = opened.account
         account = Account(turn=opened.turn, recorded=known.recorded, session=known.session, opened=known.opened)
         arguments = {"turn": opened.turn}
@@ -239,7 +239,7 @@ class Turns:
         if not self.book.close(opened):
             return False
         account = opened.account
-        # If it is still being opened, nobody waits for what its plugins recall.
+        # If the turn is still being opened, the recall of its plugins is no longer needed.
         for call in [each for each in self._calls.running.values() if each.report.account is account]:
             if call.hook == "before_prompt":
                 self._calls.abandon(call)
@@ -255,7 +255,7 @@ class Turns:
         return True
 
     def _enqueue(self, opened: OpenTurn, hook: str, arguments: Mapping[str, Any]) -> None:
-        """Queue a hook for every plugin that was there when the turn was opened and still is, unless memory is off."""
+        """Queue a hook for every plugin registered when the turn was opened and still now, unless memory is off."""
         if hook != "on_turn_dropped" and self._admission.is_off(opened.turn):
             return
         context = copy_context()

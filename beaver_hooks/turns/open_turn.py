@@ -1,4 +1,4 @@
-"""The handle of one open turn: what a host holds between a prompt and its answer."""
+"""The handle of one open turn, which the caller holds between a prompt and its answer."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Unpack
@@ -23,12 +23,12 @@ class OpenTurn:
 
     Attributes:
         turn: the turn, as every plugin sees it.
-        recall: what memory gives it.
+        recall: the context that memory adds to it.
         account: the host's own notes on it.
         members: the plugins that were registered when it was opened.
 
-    It is closed where its host is used. Elsewhere, and once the host is closed, `tool_result`, `commit` and `drop`
-    raise what the host itself raises there.
+    Use it in the process and on the event loop of its host. Elsewhere, and after the host is closed, `tool_result`,
+    `commit` and `drop` raise the same errors as the host.
     """
 
     turn: Turn
@@ -45,7 +45,7 @@ class OpenTurn:
 
     @property
     def prompt(self) -> str:
-        """What the user said."""
+        """The user's prompt."""
         return self.turn.prompt
 
     @property
@@ -60,7 +60,7 @@ class OpenTurn:
 
     @property
     def receipt(self) -> Receipt:
-        """The turn's receipt as it stands now."""
+        """The turn's current receipt."""
         return self._turns.receipt_of(self.account)
 
     def system_prompt(self, base: str = "") -> str:
@@ -72,13 +72,13 @@ class OpenTurn:
     async def tool_result(self, **fields: Unpack[ToolFields]) -> bool:
         """Tell the plugins about a tool call; returns at once.
 
-        The outcome is `error` where an `error` is given, unless said otherwise.
+        The outcome defaults to `error` if an `error` is given.
 
         Args:
-            **fields: `tool` and `call_id`, and what else the host knows about the call; see `ToolResult`.
+            **fields: `tool` and `call_id`, and the other fields of `ToolResult`.
 
         Returns:
-            Whether the turn was still open; a result that comes too late is told to nobody.
+            Whether the turn was still open; a late result reaches no plugin.
         """
         self._check()
         said = {
@@ -93,7 +93,7 @@ class OpenTurn:
     ) -> bool:
         """Close the turn with its final answer; returns at once, the plugins learn in the background.
 
-        Call it when the user has the answer. `messages` and `stored` go with an answer that is given as text.
+        Call it when the user has the answer. `messages` and `stored` belong to an answer that is given as text.
 
         Returns:
             Whether this call closed the turn; a turn is closed once, and closing it again changes nothing.
@@ -111,6 +111,6 @@ class OpenTurn:
         return await self._turns.drop(self, reason)
 
     def drop_at_once(self, reason: DropReason | str) -> bool:
-        """Do as `drop` does, and never wait, for those who cannot."""
+        """Close the turn as `drop` does, but never wait, for callers that cannot."""
         self._check()
         return self._turns.drop_now(self, checked(DropReason, reason))

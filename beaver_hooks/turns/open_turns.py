@@ -1,4 +1,4 @@
-"""Which turns are open, and which were closed a while ago."""
+"""The open turns, and the ids of recently closed ones."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hostspecs import Clock, TurnAlreadyOpen, TurnClosed, UnknownTurn
 
 MOST_CLOSED = 10_000
-"""Ids of closed turns that are remembered, so that closing one again is known to change nothing."""
+"""The remembered ids of closed turns, so that closing one again is recognised and changes nothing."""
 
 
 @attrs.frozen(kw_only=True)
@@ -20,11 +20,11 @@ class _Page:
 
 
 class TurnBook:
-    """Open turns by id, and the ids of closed ones for as long as a turn may idle.
+    """Open turns by id, and the ids of closed turns for as long as a turn may idle.
 
     Args:
-        clock: where time comes from.
-        idle_seconds: how long a turn may stay open, and its id be remembered afterwards.
+        clock: the source of the time.
+        idle_seconds: how long a turn may idle, and how long its id is remembered after it is closed.
     """
 
     def __init__(self, *, clock: Clock, idle_seconds: float) -> None:
@@ -65,23 +65,23 @@ class TurnBook:
         raise UnknownTurn("no turn with this id is open in this host")
 
     def touch(self, opened: OpenTurn) -> None:
-        """The turn is in use: it idles from now on, unless it is held."""
+        """Start the idle time of a turn anew, unless the turn is held."""
         page = self._open.get(opened.id)
         if page is not None and page.opened is opened and page.since != inf:
             self._put(opened, self._clock.monotonic())
 
     def hold(self, opened: OpenTurn) -> None:
-        """A `with` block holds the turn and will close it: it never idles."""
+        """Hold a turn that a `with` block will close, so that it never idles."""
         if self.holds(opened):
             self._put(opened, inf)
 
     def _put(self, opened: OpenTurn, since: float) -> None:
-        # Taken out first: the order of the pages is the order in which they were last used.
+        # Removed first, so that the pages stay in the order of their last use.
         self._open.pop(opened.id, None)
         self._open[opened.id] = _Page(opened=opened, since=since)
 
     def close(self, opened: OpenTurn) -> bool:
-        """Take a turn out; `False` if it was closed before."""
+        """Remove a turn; `False` if it was closed before."""
         if not self.holds(opened):
             return False
         del self._open[opened.id]
@@ -91,12 +91,12 @@ class TurnBook:
         return True
 
     def overdue(self) -> list[OpenTurn]:
-        """Return the turns that nobody closed in time, and forget the ids that were closed as long ago."""
+        """Return the turns that were not closed in time, and forget the ids of turns closed as long ago."""
         limit = self._clock.monotonic() - self._idle_seconds
         while self._closed and next(iter(self._closed.values())) <= limit:
             self._closed.popitem(last=False)
         idle = []
-        for page in self._open.values():  # the longest unused first; those that are held may stand anywhere
+        for page in self._open.values():  # the longest unused first; held turns may be anywhere
             if page.since == inf:
                 continue
             if page.since > limit:

@@ -1,4 +1,4 @@
-"""Judges what hook calls came to: an answer, nothing, or a failure that is written down."""
+"""Judges the results of hook calls: an answer, `None`, or a failure, which is recorded."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -17,25 +17,25 @@ from beaver_hostspecs import Contribution, Hint, PluginFailed, Reference
 from beaver_hostspecs.naming import type_name
 
 PLAIN = frozenset({str, int, float, bool, datetime, tuple, type(None)})
-"""What the fields of references and hints may be: exactly these, so that no plugin's code runs when they are read."""
+"""The exact types of the fields of references and hints, so that reading a field runs no code of the plugin."""
 
 EVENT_LOOP = "event_loop"
-"""The source of a plugin's fault that it blocked the event loop outside its hooks."""
+"""The source of a plugin's fault when it blocks the event loop outside its hooks."""
 
 
 class Judge:
-    """Writes down what calls came to."""
+    """Records the results of calls."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
 
     def background(self, result: Result, account: Account) -> None:
-        """Judge a call whose hook answers nothing."""
+        """Judge a call of a hook that returns `None`."""
         category = result.category or (None if result.value is None else "wrong_type")
         self.judge(result, category, account)
 
     def judge(self, result: Result, category: Category | None, account: Account) -> None:
-        """Write down how a call ended, and how long it took."""
+        """Record how a call ended, and how long it took."""
         call = result.call
         ended = call.deadline if call.ended is None else call.ended
         account.plugins[call.plugin].spend(call.hook, ended - call.started)
@@ -55,7 +55,7 @@ class RecallJudge(Judge):
         self._suspensions = suspensions
 
     def answers(self, results: Iterable[Result], account: Account) -> Answers:
-        """Return what each plugin contributes; a failure of a fail-closed plugin is raised after all are judged."""
+        """Return the contribution of each plugin; judge all results, then raise a fail-closed plugin's failure."""
         answers: list[tuple[str, Contribution]] = []
         fatal: BaseException | None = None
         for result in results:
@@ -69,10 +69,10 @@ class RecallJudge(Judge):
         return answers
 
     def recall(self, result: Result, account: Account, *, probe: bool = False) -> Category | None:
-        """Judge one call, which may be the `probe` of a suspended plugin; return how it failed, if it did."""
+        """Judge one call, which may be the `probe` of a suspended plugin; return how it failed, or `None`."""
         category = result.category or _misfit(result.value)
         if category is None:
-            # First, as the success of a suspended hook clears no fault.
+            # Before `judge`, as the success of a suspended hook clears no fault.
             self._suspensions.answered(result.call, account, probe=probe)
         self.judge(result, category, account)
         if category is not None:
@@ -80,12 +80,12 @@ class RecallJudge(Judge):
         return category
 
     def unrenderable(self, plugin: str, account: Account, error: BaseException) -> None:
-        """Write down that a contribution looks right and cannot be rendered."""
+        """Record that a contribution has the right types but cannot be rendered."""
         self._recorder.failed(plugin, hook="before_prompt", category="wrong_type", account=account, error=error)
 
     @staticmethod
     def write_down(plugin: str, share: Share, account: Account) -> None:
-        """Write down what a plugin added to the context."""
+        """Record a plugin's share of the context."""
         part = account.plugins[plugin]
         part.blocks, part.tokens, part.injected = share.blocks, share.tokens, share.injected
         total = share.rendered.total if share.rendered else share.offered
@@ -98,26 +98,26 @@ class RecallJudge(Judge):
 def _misfit(value: object) -> Category | None:
     if value is None:
         return None
-    if type(value) is not Contribution or not _is_whole(value):  # a subclass could answer anything to anybody
+    if type(value) is not Contribution or not _is_whole(value):  # a subclass could run the plugin's code
         return "wrong_type"
     return "too_large" if is_too_large(value) else None
 
 
 def _is_whole(contribution: Contribution) -> bool:
-    """Whether every part is exactly what the contract says, so that looking at it runs no code of the plugin."""
+    """Whether every part has exactly the type of the contract, so that reading it runs no code of the plugin."""
     for name, kind in (("blocks", str), ("references", Reference), ("hints", Hint)):
         part = getattr(contribution, name, None)
         if type(part) is not tuple:
             return False
         fields = [] if kind is str else [each.name for each in attrs.fields(cast("type[attrs.AttrsInstance]", kind))]
-        for item in islice(part, MOST_ITEMS):  # those beyond are refused unseen
+        for item in islice(part, MOST_ITEMS):  # a part with more items is refused as too large
             if type(item) is not kind or not all(type(getattr(item, each, item)) in PLAIN for each in fields):
                 return False
     return True
 
 
 def _fatal(result: Result, category: Category) -> BaseException:
-    """Return what `open_turn` raises: the plugin's own error unchanged, or one that says what it did."""
+    """Return the error that `open_turn` raises: the plugin's own one unchanged, or a `PluginFailed`."""
     if result.error is not None and issubclass(type(result.error), Exception):
         return result.error
     plugin = result.call.plugin

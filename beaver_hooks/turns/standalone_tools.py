@@ -1,7 +1,7 @@
-"""Runs a plugin's tool outside of any turn, for hosts that only pull and never see what is said.
+"""Runs a plugin's tool outside of any turn, for hosts that only pull and never see the conversation.
 
-The tool gets a turn as any other, with an empty prompt. Nobody opens it: it is in no book, no hook hears of it, nothing
-is committed or dropped, and there is no receipt. What the tool reports, and how it ended, is one audit event.
+The tool gets a turn with an empty prompt, which is never opened: it is not in the `TurnBook`, no hook is called for it,
+it is never committed or dropped, and it has no receipt. The tool's reports and its result become one audit event.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from beaver_hostspecs import Clock, Turn, freeze
 
 EVENT = "tool_used"
 MOST_LEVELS = 100
-"""How deep the texts of arguments are looked for."""
+"""The levels of nested arguments in which texts are searched for."""
 
 
 @attrs.frozen(kw_only=True)
@@ -30,7 +30,7 @@ class LoneTools:
     """The tools of the plugins that are in service.
 
     Attributes:
-        check: raises what is wrong with how the host is used.
+        check: raises if the host may not be used here.
     """
 
     registry: Registry
@@ -41,7 +41,7 @@ class LoneTools:
     check: Callable[[], None]
 
     async def use(self, turn: Turn, name: str, arguments: Mapping[str, Any]) -> object:
-        """Run a tool and return what it returns; raises what `Offers.run_tool` does."""
+        """Run a tool and return its result; raises the errors of `Offers.run_tool`."""
         opened = self._unentered(turn)
         account = opened.account
         given = freeze(arguments)
@@ -56,14 +56,14 @@ class LoneTools:
             ended = "cancelled"
             raise
         finally:
-            # From now on a report is late: it becomes an audit event of its own.
+            # Later reports become audit events of their own.
             account.closed = self.clock.now()
             if owner is not None:
                 self._write_down(account, owner.name, name, ended)
         return value
 
     def _unentered(self, turn: Turn) -> OpenTurn:
-        """Return a handle for the tool's call, in no book: nobody can find, commit or drop it."""
+        """Return a handle for the tool's call, not in the `TurnBook`: it cannot be found, committed or dropped."""
         account = Account(
             turn=turn,
             recorded=turn.id if is_ours(turn.id) else self.recorder.identify(turn.id),
@@ -80,7 +80,7 @@ class LoneTools:
 
 
 def _reported(part: PluginAccount, hook: str) -> dict[str, object]:
-    """Return what a tool has reported, as flat facts; what there is none of is left out."""
+    """Return a tool's reports as flat facts, without empty ones."""
     entries = tuple(part.entries)
     facts: dict[str, object] = {
         "milliseconds": round(part.seconds.get(hook, 0.0) * 1000, 3),
@@ -93,7 +93,7 @@ def _reported(part: PluginAccount, hook: str) -> dict[str, object]:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield the texts in a tool's arguments: what somebody said, and so no fact may give it away."""
+    """Yield the texts in a tool's arguments: they are content, so no fact may reveal them."""
     level = [value]
     for _ in range(MOST_LEVELS):
         yield from (each for each in level if isinstance(each, str))

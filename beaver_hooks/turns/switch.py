@@ -21,17 +21,17 @@ VERSION = 1
 
 Stamp = tuple[int, int, int]
 EVERYONE = None
-"""In place of the callers whose memory is off: the file cannot be read."""
+"""Stands for every caller, as the file cannot be read."""
 
 
 @attrs.define(eq=False)
 class MemorySwitch:
-    """For whom memory is off. `is_off` is for any thread; `turn` waits for the disk.
+    """The users and sessions whose memory is off. `is_off` is for any thread; `turn` waits for the disk.
 
     Args:
         path: the file.
         identify: returns the keyed hash of a value.
-        readable: is told `False` when the file cannot be read, and `True` once it can be read again.
+        readable: called with `False` when the file cannot be read, and with `True` when it can be read again.
     """
 
     _path: Path
@@ -48,11 +48,11 @@ class MemorySwitch:
         return not off.isdisjoint({self._hash(user, None), self._hash(user, session)})
 
     def is_readable(self) -> bool:
-        """Whether it can be told whose memory is off."""
+        """Whether the file can be read."""
         return self._known() is not EVERYONE
 
     def turn(self, user: str | None, session: str | None, *, off: bool) -> None:
-        """Switch memory off or on in a session of a user; in all of them where `session` is `None`.
+        """Switch memory off or on in a session of a user; in all sessions if `session` is `None`.
 
         Raises:
             AuditUnavailable: the switch cannot be written.
@@ -94,7 +94,7 @@ class MemorySwitch:
         return found.st_ino, found.st_size, found.st_mtime_ns
 
     def _read(self) -> frozenset[str]:
-        """Return whose memory is off; nothing where there is no file."""
+        """Return the hashes of the users and sessions whose memory is off; none without a file."""
         try:
             content = json.loads(self._path.read_bytes())
         except (FileNotFoundError, NotADirectoryError):

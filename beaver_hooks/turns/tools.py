@@ -1,7 +1,7 @@
-"""Runs what plugins offer beside their hooks: tools for the model and commands for the user.
+"""Runs the tools that plugins offer to the model and the commands that they offer to the user.
 
-They run as hooks do: in a task of their own, behind a deadline, cancelled and abandoned when it has passed. Other than
-a hook's, their failure is somebody's answer, so it is raised to whoever asked, after it was written down.
+They run as hooks do: in a task of their own, behind a deadline, cancelled and abandoned when it has passed. Unlike a
+hook's failure, theirs is recorded and then raised to the caller.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,10 +23,10 @@ from beaver_hostspecs.naming import type_name
 
 @attrs.frozen(kw_only=True)
 class Offers:
-    """What the registered plugins offer.
+    """Runs the tools and commands of the registered plugins.
 
     Attributes:
-        admission: who may use them.
+        admission: decides who may use them.
         seconds: how long a tool or a command may take.
     """
 
@@ -37,12 +37,12 @@ class Offers:
     seconds: float
 
     async def run_tool(self, opened: OpenTurn, name: str, arguments: Mapping[str, Any]) -> object:
-        """Run a plugin's tool within a turn, and return what it returns.
+        """Run a plugin's tool within a turn, and return its result.
 
-        Only plugins that were there when the turn was opened, and still are, take part.
+        Only plugins that were registered when the turn was opened, and still are, take part.
 
         Raises:
-            NotAllowed: it is not for the caller of the turn.
+            NotAllowed: the caller of the turn may not use it.
         """
         self.admission.check_switch(opened.turn)
         member, tool = self._tool(opened, name)
@@ -55,10 +55,10 @@ class Offers:
         return result.value
 
     async def run_command(self, plugin: str, name: str, words: tuple[str, ...], context: CommandContext) -> str:
-        """Run a plugin's command, and return the text that it answers.
+        """Run a plugin's command, and return its text.
 
         Raises:
-            NotAllowed: it is not for this caller.
+            NotAllowed: this caller may not use it.
         """
         member = self.registry.member(plugin)
         command = _command(member, name)
@@ -87,7 +87,7 @@ class Offers:
         account: Account | None,
     ) -> Result:
         async def by_position(**wanted: object) -> object:
-            # The contract names the order of these arguments, not their names.
+            # The contract defines the order of these arguments, not their names.
             return await run(*wanted.values())
 
         implementation = Implementation(hook=hook, member=member, function=by_position, arguments=(*given, "report"))
@@ -100,7 +100,7 @@ class Offers:
     def _judge_command(self, result: Result, category: Category | None) -> None:
         call = result.call
         if category == "raised" and isinstance(result.error, BeaverError):
-            # What a plugin says in an error of the tree is its answer: whoever mistypes an id breaks nothing.
+            # A `BeaverError` is the command's answer, for example to a mistyped id, and no fault of the plugin.
             facts = {"error": type_name(result.error)}
             self.recorder.event("command_refused", facts, plugin=call.plugin, hook=call.hook)
         elif category is not None:
@@ -122,7 +122,7 @@ def _listed(names: Mapping[str, object]) -> str:
 
 
 def _what_to_raise(result: Result, category: Category) -> Exception:
-    """Return the plugin's own error unchanged, or one that says what it did: `SystemExit` is nobody's answer."""
+    """Return the plugin's own error unchanged, or a `PluginFailed`, for `SystemExit` too."""
     if isinstance(result.error, Exception):
         return result.error
     call = result.call

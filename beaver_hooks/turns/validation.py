@@ -1,4 +1,4 @@
-"""Makes records of what a host says, or says what is wrong with it without showing it."""
+"""Makes records from the arguments of a host's caller; an error names the fault without showing a value."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from beaver_hostspecs import InvalidTurn
 
 
 def checked(kind: Callable[..., Any], /, *args: Any, **fields: Any) -> Any:
-    """Return `kind(...)`; whatever does not fit is an `InvalidTurn`. The records show no value in what they raise."""
+    """Return `kind(...)`, or raise `InvalidTurn` for invalid arguments. The errors of the records show no value."""
     try:
         return kind(*args, **fields)
     except RecursionError:
@@ -20,14 +20,14 @@ def checked(kind: Callable[..., Any], /, *args: Any, **fields: Any) -> Any:
 
 
 def checked_id(turn_id: object) -> str:
-    """Return the id of a turn that somebody asks for."""
+    """Return the id of a turn, or raise `InvalidTurn` unless it is a str."""
     if not isinstance(turn_id, str):
         raise InvalidTurn("the id of a turn must be a str")
     return turn_id
 
 
 def _names_at_fault(kind: Callable[..., Any], given: Mapping[str, object]) -> str | None:
-    """Return what is wrong with the names of the fields, or `None` where they are right."""
+    """Return the fault in the names of the fields, or `None` if they are right."""
     if not (isinstance(kind, type) and attrs.has(kind)):
         return None
     fields = {each.alias: each for each in attrs.fields(kind) if each.name == each.alias}
