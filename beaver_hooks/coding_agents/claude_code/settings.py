@@ -102,9 +102,9 @@ def command(interpreter: str, client: str, wanted: Wanted, options: Sequence[str
 
 
 def put_in(content: bytes, commands: Mapping[str, str]) -> bytes:
-    """Return the file with our entries, one per event, in place of those of ours that it has.
+    """Return the file with these entries, one per event, in place of our present entries.
 
-    A file that has exactly these comes back as it is.
+    A file that has exactly these comes back unchanged.
 
     Raises:
         ConfigurationError: it is not what Claude Code reads.
