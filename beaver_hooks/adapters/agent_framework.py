@@ -3,8 +3,8 @@
     agent = Agent(client, context_providers=[InMemoryHistoryProvider(), BeaverContextProvider(host, trust="full")])
 
 The session is the id of the run's `AgentSession`. The user is the run's option `user`, else `user_id` in the session's
-state. References stand before the history wherever the provider is listed; listed after a history provider, plugins get
-the history as well.
+state. References stand before the history at any place of the provider in the list; after a history provider, plugins
+get the history as well.
 
 The framework forces these choices:
 

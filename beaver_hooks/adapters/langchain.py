@@ -3,11 +3,11 @@
     agent = create_agent("openai:gpt-5", tools=[...], middleware=[BeaverMiddleware(host, trust="full")])
 
 The session is the run's `thread_id`, the user is `user_id` in the run's `context` (a mapping's key or an attribute), or
-whom a LangGraph server has authenticated.
+the user that a LangGraph server authenticated.
 
 The turn begins with the first request to the model.
 
-What the framework forces:
+The framework forces these choices:
 
 - Its hooks end with `after_agent`, which runs in reverse order. So list this middleware after those that write the
   system prompt (`dynamic_prompt` replaces texts of others), and before those that retry or that judge the answer:
@@ -136,7 +136,7 @@ class BeaverMiddleware(AgentMiddleware[State, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        """Open the turn at the first request, put memory into each, and tell of the tools that ran before it."""
+        """Open the turn at the first request, put memory into each, and report the tools that ran before it."""
         run = _found(request.state) or await self._begin(request.state, request.runtime, resumes=True)
         await _tell(run, request.state["messages"])
         try:
@@ -150,7 +150,7 @@ class BeaverMiddleware(AgentMiddleware[State, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        """Open the turn at the first request, put memory into each, and tell of the tools that ran before it."""
+        """Open the turn at the first request, put memory into each, and report the tools that ran before it."""
         run = _found(request.state) or self._adapter.now(self._begin, request.state, request.runtime, resumes=True)
         self._adapter.quietly_now("tool_result", _tell, run=run, messages=request.state["messages"])
         try:

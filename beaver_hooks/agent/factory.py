@@ -110,8 +110,8 @@ class EngineLoader:
     """Loads an agent. To change the memory mode or another setting, change the file and load again.
 
     Attributes:
-        config: the configuration file, which is trusted because it is named; an already loaded configuration;
-            or `None` for `BEAVER_CONFIG`, else `.beaver/config.json`, else the defaults.
+        config: the configuration file, which is trusted because it is named; an already loaded configuration; or
+            `None` for `BEAVER_CONFIG`, else `.beaver/config.json`, else the defaults.
         confirm: asks the user about a file that was merely found.
         plugins: further plugin objects to register, by name.
         sinks: further sinks for audit events.

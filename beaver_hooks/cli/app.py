@@ -68,7 +68,7 @@ class Root(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or say which one was probably meant."""
+        """Find the command, or raise an error with the probable name."""
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
             from difflib import get_close_matches  # noqa: PLC0415 - needed only after a typo
 

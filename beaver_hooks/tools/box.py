@@ -184,7 +184,7 @@ def _is_object(parameters: object) -> bool:
 
 
 def is_being_cancelled() -> bool:
-    """Whether this task is being cancelled, while a tool may also raise `CancelledError` itself."""
+    """Whether this task is being cancelled, as opposed to a tool that raises `CancelledError` itself."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -11,7 +11,7 @@ from beaver_toolkit.strict_json import InvalidJson, loads
 
 LONGEST_DETAIL = 200
 _TOO_LONG = 50 * LONGEST_DETAIL
-"""A longer message is not shown: it contains text of the request."""
+"""A longer message is not shown: it may quote the request."""
 
 _UNAUTHORISED, _SERVER, _BEYOND = 401, 500, 600
 _ERRORS = range(400, _BEYOND)

@@ -34,7 +34,7 @@ BUSY = frozenset({429, 503})
 """The statuses after which a provider is asked again."""
 
 FIRST_WAIT = 0.5
-"""Seconds."""
+"""Seconds before the first retry."""
 
 _JSON, _EVENTS = "application/json", "text/event-stream"
 _ERROR_BYTES = 64 * 1024

@@ -19,9 +19,9 @@ MOST_TURNS = 5000
 class SessionEvents:
     """Stores the audit events of turns in their sessions. Implements `AuditSink`.
 
-    The caller registers the session of a turn before opening the turn. An event is taken at once, from any
-    thread, and written soon, many in one transaction. Events of unknown turns, and those of no turn, belong to no
-    session and are left to the trail.
+    The caller registers the session of a turn before opening the turn. An event is taken at once, from any thread, and
+    written soon, many in one transaction. Events of unknown turns, and those of no turn, belong to no session and are
+    left to the trail.
 
     Attributes:
         lost: the number of events that could not be stored: the queue was full, or the session or the store was gone.

@@ -294,7 +294,7 @@ def _be_late(*_: object) -> None:
 
 
 def _read(number: int) -> bytes:
-    """Return the whole content of stdin; if it exceeds the limit, the part that shows this."""
+    """Return the content of stdin; of an event that is too large, only a little more than `MOST_REQUEST`."""
     pieces, length = [], 0
     while piece := os.read(number, 1 << 20):
         length += len(piece)

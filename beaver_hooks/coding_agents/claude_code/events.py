@@ -123,7 +123,7 @@ class ClaudeCodeTurns:
         """Commit the answers that wait, and drop the turns without an answer, after the last event.
 
         Args:
-            reason: why there is no answer, as far as the caller knows.
+            reason: the drop reason, as far as the caller knows it.
         """
         for session in list(self._sessions.values()):
             await self._settle(session, reason)

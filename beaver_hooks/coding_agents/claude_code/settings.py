@@ -62,7 +62,7 @@ EVENTS: Mapping[str, Wanted] = {
     "Stop": Wanted(seconds=2),
     "SessionEnd": Wanted(seconds=1),
 }
-"""The events. A prompt waits a second longer than a plugin may take unless it says otherwise."""
+"""The events. A prompt waits a second longer than the default deadline of a plugin."""
 
 
 @attrs.frozen(kw_only=True)
