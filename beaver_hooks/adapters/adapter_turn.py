@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from beaver_hooks.adapters.core import Adapter
 
 MOST_CHARACTERS = 100_000
-"""How much of a tool's output plugins are told."""
+"""The most characters of a tool's output that plugins get."""
 
 
 @attrs.define(kw_only=True, eq=False)
 class _End:
-    """How a turn ends that nobody ends."""
+    """The end of a turn that the framework does not close."""
 
     reason: DropReason = DropReason.ABANDONED
 
@@ -59,7 +59,7 @@ class AdapterTurn:
         return self.opened.system_prompt(base)
 
     def may_fail(self, error: BaseException) -> None:
-        """Remember what went wrong, in case that the framework ends the turn over it and says nothing."""
+        """Remember an error, in case the framework ends the turn because of it without a callback."""
         self._end.reason = reason_for(error)
 
     async def tool_result(
@@ -72,15 +72,15 @@ class AdapterTurn:
         error: BaseException | str | None = None,
         seconds: float | None = None,
     ) -> None:
-        """Tell the plugins about a tool call; harms nobody.
+        """Report a tool call to the plugins; an error is logged.
 
         Args:
             tool: its name.
             call_id: the model's id of the call.
-            arguments: what it was called with.
-            output: what it returned. The text of a plugin's tool that failed counts as an error.
-            error: what it raised, or a sentence about it.
-            seconds: how long it took.
+            arguments: its arguments.
+            output: its return value. The text of a plugin's tool that failed counts as an error.
+            error: the exception, or a sentence about it.
+            seconds: its duration.
         """
         said = _error(output, error)
         await self._adapter.quietly(
@@ -95,13 +95,13 @@ class AdapterTurn:
         )
 
     async def run_tool(self, name: str, arguments: Mapping[str, Any] | str, *, call_id: str | None = None) -> str:
-        """Run a plugin's tool; return what to tell the model, a failure too."""
+        """Run a plugin's tool; return the text for the model, even for a failure."""
         return await self._adapter.run_tool(self.opened, name, arguments, call_id or "nameless")
 
     async def commit(self, answer: object, *, stored: bool | None = None) -> None:
-        """Close the turn with what the user got; harms nobody.
+        """Close the turn with the user's answer; an error is logged.
 
-        What is no text is told as its JSON. Nothing at all is no answer, and drops the turn.
+        An answer that is no text is passed on as JSON. A blank answer drops the turn.
         """
         text = text_of(answer)
         if not text.strip():
@@ -110,13 +110,13 @@ class AdapterTurn:
         await self._close("commit", self.opened.commit, answer=presentable(text), stored=stored)
 
     async def drop(self, reason: DropReason | BaseException = DropReason.FAILED) -> None:
-        """Close the turn without an answer; harms nobody. A task that is cancelled meanwhile drops it all the same."""
+        """Close the turn without an answer; an error is logged. A task cancelled meanwhile drops the turn, too."""
         why = reason_for(reason) if isinstance(reason, BaseException) else reason
         self._end.reason = why
         await self._close("drop", self.opened.drop, reason=why)
 
     def drop_soon(self, reason: DropReason) -> None:
-        """Close the turn without an answer, from where nobody can wait: a callback of a task, any thread."""
+        """Close the turn without an answer, from code that cannot wait: a callback of a task, any thread."""
         self._end.reason = reason
         self._finalizer()
 
@@ -145,13 +145,13 @@ class AdapterTurn:
 
 
 def reason_for(error: BaseException) -> DropReason:
-    """Return why a turn ended with `error`: a consumer that breaks off cancels it too."""
+    """Return the drop reason for `error`; a consumer that breaks off cancels the turn, too."""
     cancelled = isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt)
     return DropReason.CANCELLED if cancelled else DropReason.FAILED
 
 
 def _error(output: object, error: BaseException | str | None) -> str | None:
-    """Return what to tell plugins of a failure: never an exception's own words, which may hold anybody's secrets."""
+    """Return the text about a failure for plugins: never an exception's own text, which may contain secrets."""
     if isinstance(error, BaseException):
         return type_name(error)
     if error is None and isinstance(output, str) and output.startswith(MARK):
@@ -160,12 +160,12 @@ def _error(output: object, error: BaseException | str | None) -> str | None:
 
 
 def _told(output: object) -> str:
-    """Return what a tool returned as text, so that plugins hold no object of the framework."""
+    """Return a tool's result as text, so that plugins hold no object of the framework."""
     return render_output("null" if output is None else text_of(output), characters=MOST_CHARACTERS)
 
 
 def _let_go(loop: asyncio.AbstractEventLoop, opened: OpenTurn, end: _End) -> None:
-    """Drop a turn that nobody holds any more. Runs wherever its last holder let go."""
+    """Drop a turn without references. Runs in the thread that released the last one."""
 
     def drop() -> None:
         with contextlib.suppress(HostError):  # the host is closed, and has dropped it

@@ -3,13 +3,13 @@
     agent = Agent(client, context_providers=[InMemoryHistoryProvider(), BeaverContextProvider(host, trust="full")])
 
 The session is the id of the run's `AgentSession`. The user is the run's option `user`, else `user_id` in the session's
-state. References stand before the history wherever the provider is listed; listed after a history provider, plugins are
-told the history as well.
+state. References stand before the history at any place of the provider in the list; after a history provider, plugins
+get the history as well.
 
-What the framework forces:
+The framework forces these choices:
 
-- Context providers hear of success alone, so the provider brings a chat middleware, which hears of each model step.
-  Its pipeline is kept by the client until the next run, so the middleware holds the turn weakly.
+- Context providers are called on success only, so the provider brings a chat middleware, which sees each model step.
+  The client keeps its pipeline until the next run, so the middleware holds the turn weakly.
 - A chat middleware that asks a failed model again makes a new turn of it: the one that failed is dropped.
 - An agent middleware that refuses an answer comes after all context providers; the framework's own history holds it
   by then. List the provider as the first agent middleware too, `middleware=[memory, ...]`, and it commits after them.
@@ -71,7 +71,7 @@ NEXT = Callable[[], Awaitable[None]]
 
 @attrs.define(kw_only=True, eq=False)
 class _Run:
-    """What one run has: its turn, and how to open it again where a model that failed is asked again."""
+    """The state of one run: its turn, and how to open another one when a failed model is asked again."""
 
     open: Callable[[], Awaitable[AdapterTurn]]
     turn: AdapterTurn | None
@@ -88,7 +88,7 @@ class _Run:
             await turn.drop(reason)
 
     async def ended(self, response: AgentResponse[Any] | None) -> None:
-        """Commit the turn; one that stops to ask the user is dropped, and goes on as a turn of its own."""
+        """Commit the turn; drop one that stops to ask the user, which continues as a new turn."""
         if self.turn is None or response is None:
             return
         if response.user_input_requests:
@@ -119,7 +119,7 @@ class _Waiting:
             await self.run.failed(reason_for(error))
 
     async def given(self, result: object) -> None:
-        """The other middleware has let this pass: an answer, or the stream of one, whose run begins as it is read."""
+        """Take the result of the other middleware: an answer, or a stream, whose run begins when it is read."""
         if isinstance(result, ResponseStream):
             result.with_pull_context_manager(self.offered).with_result_hook(self.answered)
         elif isinstance(result, AgentResponse):
@@ -139,10 +139,10 @@ class BeaverContextProvider(ContextProvider, AgentMiddleware):
     Args:
         host: an open `Host` of the agents' event loop, or an open `SyncHost`.
         source_id: its name among an agent's context providers.
-        **defaults: what to say about every turn that the run does not.
+        **defaults: fields of every turn that the run leaves open.
 
     Raises:
-        HostMisused: an argument cannot work.
+        HostMisused: an argument is invalid.
     """
 
     def __init__(self, host: Host | SyncHost, *, source_id: str = "beaver", **defaults: Unpack[Defaults]) -> None:
@@ -158,8 +158,8 @@ class BeaverContextProvider(ContextProvider, AgentMiddleware):
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Open the turn, and say what memory gives it."""
-        del state  # it is stored with the session: nothing of ours belongs there
+        """Open the turn, and add its recall to the context."""
+        del state  # it is stored with the session, where this provider keeps no state
         history = await self._history(agent, session, context)
         fields: dict[str, Any] = {
             "prompt": _prompt(context.input_messages, history),
@@ -173,7 +173,7 @@ class BeaverContextProvider(ContextProvider, AgentMiddleware):
 
         run = _Run(open=open_turn, turn=(turn := await open_turn()))
         run.waits = self._is_awaited(agent, run)
-        # The one strong reference: it goes as the framework lets go of the run, or of its stream.
+        # The one strong reference: it ends when the framework releases the run, or its stream.
         context.metadata[self._key] = run
         if said := turn.system_prompt():
             context.extend_instructions(self.source_id, said)
@@ -183,7 +183,7 @@ class BeaverContextProvider(ContextProvider, AgentMiddleware):
     async def after_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Commit the turn, unless an agent middleware waits for what becomes of the answer."""
+        """Commit the turn, unless an agent middleware waits for the final answer."""
         del agent, session, state
         run: _Run | None = context.metadata.pop(self._key, None)
         if run is not None and not run.waits:
@@ -215,7 +215,7 @@ class BeaverContextProvider(ContextProvider, AgentMiddleware):
         return f"beaver_hooks:{self.source_id}"
 
     def _place(self, agent: SupportsAgentRun, context: SessionContext, run: _Run, turn: AdapterTurn) -> None:
-        """Have the references put before the history in each request, and in nothing else."""
+        """Put the references before the history in each request, and nowhere else."""
         if isinstance(getattr(agent, "client", None), ChatMiddlewareLayer):
             context.extend_middleware(self.source_id, [_Steps(run, self), _ToolCalls(run)])
             return
@@ -247,7 +247,7 @@ class BeaverContextProvider(ContextProvider, AgentMiddleware):
         context.extend_tools(self.source_id, [_as_tool(each, run) for each in offered if each.name not in taken])
 
     async def _history(self, agent: SupportsAgentRun, session: AgentSession, context: SessionContext) -> list[Message]:
-        """Return what earlier providers loaded, or what is in the session's own state."""
+        """Return the messages that earlier providers loaded, or those in the session's own state."""
         providers = [each for each in getattr(agent, "context_providers", ()) if isinstance(each, HistoryProvider)]
         if loaded := context.get_messages(sources={each.source_id for each in providers}):
             return loaded
@@ -268,7 +268,7 @@ class BeaverContextProvider(ContextProvider, AgentMiddleware):
 
 
 class _Steps(ChatMiddleware):
-    """Hears of each model step. The client keeps it after the run, so it must not keep the run."""
+    """Observes each model step. The client keeps it after the run, so it must not keep the run."""
 
     def __init__(self, run: _Run, provider: BeaverContextProvider) -> None:
         self._run = weakref.ref(run)
@@ -280,7 +280,7 @@ class _Steps(ChatMiddleware):
             await call_next()
             return
         turn = await run.current()
-        # A middleware that calls us again does so with what we made of the messages.
+        # A middleware that calls this one again passes the messages that this one changed.
         others = [each for each in context.messages if not self._provider.wrote(each)]
         context.messages = [*self._provider.messages(turn), *others]
         del turn
@@ -318,7 +318,7 @@ class _Watch:
 
 
 class _ToolCalls(FunctionMiddleware):
-    """Tells the plugins what became of tool calls."""
+    """Reports the results of tool calls to the plugins."""
 
     def __init__(self, run: _Run) -> None:
         self._run = weakref.ref(run)
@@ -357,7 +357,7 @@ def _asks(result: object) -> bool:
 
 
 def _plain(result: object) -> object:
-    """Return a tool's result as the model gets it: texts, and the kinds of what is no text."""
+    """Return a tool's result as the model gets it: texts, and the types of other contents."""
     if isinstance(result, list) and all(isinstance(item, Content) for item in result):
         return "\n".join(item.text if item.type == "text" else f"[{item.type}]" for item in result)
     return result
@@ -383,7 +383,7 @@ def _tools(agent: SupportsAgentRun, context: SessionContext) -> Iterator[object]
 
 
 def _prompt(messages: Iterable[Message], history: Iterable[Message]) -> str:
-    """Return what the user said; of a run that goes on, what they said last."""
+    """Return the user's prompt; in a run that goes on, the last one."""
     for said in (_said(messages), *(_said([each]) for each in reversed(list(history)))):
         if said:
             return said

@@ -5,8 +5,8 @@
     ... given.system, given.references ...
     memory.after(given.turn_id, "To wait.")
 
-Callables that a framework passes more keywords than these take them along and ignore them. What a plugin that is not
-fail-closed does never gets out of `before`; nothing gets out of the others.
+The callables accept and ignore further keywords of a framework. `before` raises only errors of fail-closed plugins; the
+other callables raise none.
 """
 
 import threading
@@ -37,17 +37,17 @@ CARD = Card(
 )
 
 MOST_OPEN = 1_000
-"""Turns that are kept open at once; the oldest gives way, for hosts that never say how a turn ended."""
+"""Turns that are kept open at once. The oldest is dropped, for hosts that never report the end of a turn."""
 
 
 @attrs.frozen(kw_only=True)
 class Given:
-    """What memory gives a turn.
+    """The recall of a turn.
 
     Attributes:
         turn_id: names the turn in `tool`, `after` and `failed`.
         system: rules and trusted blocks, for the end of the system prompt; may be empty.
-        references: one text per plugin that recalled something: a message each, before the history, kept nowhere.
+        references: one text per plugin that recalled something: a message each, before the history, never stored.
     """
 
     turn_id: str
@@ -56,7 +56,7 @@ class Given:
 
     @property
     def text(self) -> str:
-        """All of it as one text, for a host that has one place for it."""
+        """All texts as one, for a host that has one place for them."""
         return "\n\n".join(part for part in (self.system, *self.references) if part)
 
     def messages(
@@ -73,11 +73,11 @@ class Given:
 
 
 class BeforeAfter:
-    """Two callables, and two more for those who know more. Thread-safe.
+    """Two callables, and two more for hosts that know of tool calls and failures. Thread-safe.
 
     Args:
         host: an open `SyncHost`.
-        **defaults: what to say about every turn.
+        **defaults: fields of every turn.
     """
 
     def __init__(self, host: SyncHost, **defaults: Unpack[Defaults]) -> None:
@@ -97,17 +97,17 @@ class BeforeAfter:
         history: Iterable[object] = (),
         **_: Any,
     ) -> Given:
-        """Open a turn. One of the same session and user that nobody closed is dropped.
+        """Open a turn. An open turn of the same session and user is dropped.
 
         Args:
-            prompt: what the user says: a text, or a list of parts as in chat requests.
+            prompt: the user's prompt: a text, or a list of parts as in chat requests.
             session: the running session.
-            user: who speaks.
-            history: what was said before: mappings with `role` and `content`.
-            **_: what else a framework passes.
+            user: the user.
+            history: the earlier messages: mappings with `role` and `content`.
+            **_: further keywords of a framework.
 
         Raises:
-            Exception: what a fail-closed plugin raised.
+            Exception: the error of a fail-closed plugin.
             HostError: the host is not open.
         """
         said = [(str(each.get("role")), _text(each.get("content"))) for each in history if isinstance(each, Mapping)]
@@ -127,12 +127,12 @@ class BeforeAfter:
         call_id: str | None = None,
         **_: Any,
     ) -> None:
-        """Tell of a tool call; a turn that is closed hears nothing."""
+        """Report a tool call; one of a closed turn is ignored."""
         if (turn := self._open.get(turn_id)) is not None:
             turn.tool_result_now(tool, output=output, error=error, arguments=arguments, call_id=call_id)
 
     def after(self, turn_id: str, answer: object, **_: Any) -> None:
-        """Close the turn with the answer that the user has; closing it again changes nothing."""
+        """Close the turn with the user's answer; closing it again changes nothing."""
         if (turn := self._leave(turn_id)) is not None:
             turn.commit_now(_text(answer))
 
@@ -142,10 +142,10 @@ class BeforeAfter:
             turn.drop_now(reason)
 
     def run_tool(self, turn_id: str, name: str, arguments: Mapping[str, Any] | str) -> str:
-        """Run a plugin's tool for the model; a failure is a text too.
+        """Run a plugin's tool for the model; return a failure as text, too.
 
         Raises:
-            UnknownTurn: the turn is closed, or none of this object's.
+            UnknownTurn: the turn is closed, or does not belong to this object.
         """
         if (turn := self._open.get(turn_id)) is None:
             raise UnknownTurn("no turn with this id is open; run tools between `before` and `after`")
@@ -157,7 +157,7 @@ class BeforeAfter:
         return tuple(attrs.asdict(tool) for tool in self._adapter.tools)
 
     def _enter(self, turn: AdapterTurn) -> list[AdapterTurn]:
-        """Keep a turn; return those that give way to it."""
+        """Keep a turn; return the turns to drop in its favour."""
         session = _session_of(turn)
         with self._lock:
             left = [self._open.pop(self._sessions.get(session, ""), None)]
@@ -179,12 +179,12 @@ class BeforeAfter:
 
 
 def _session_of(turn: AdapterTurn) -> tuple[str, str | None]:
-    """Return whose session it is: users may have the same names for theirs."""
+    """Return the session with its user: several users may name their sessions alike."""
     return turn.opened.turn.session, turn.opened.turn.user
 
 
 def _text(content: object) -> str:
-    """Return a message's text: as it is, or the text parts of a list."""
+    """Return a message's text: the text itself, or the text parts of a list."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []

@@ -6,7 +6,7 @@
             ...
 
 The block of the memory goes around that of the client: an answer is committed at the session's next prompt, and the
-last one when the block ends, after the client has said all that it has to say.
+last one when the block ends, after the client's last event.
 """
 
 import asyncio
@@ -52,17 +52,17 @@ CARD = Card(
         "sync": "The SDK is asynchronous.",
     },
 )
-"""What the SDK can do for memory."""
+"""The capabilities of the SDK."""
 
 EVENTS: tuple[HookEvent, ...] = ("UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop")
-"""Those that the SDK has callbacks for: none for the start and the end of a session."""
+"""The events with callbacks in the SDK, which has none for the start and the end of a session."""
 
 
 @attrs.define(eq=False)
 class AgentMemory:
-    """What goes into `ClaudeAgentOptions`.
+    """The values for `ClaudeAgentOptions`.
 
-    The rules of the plugins reach the model by `system_prompt`, or, where that is not used, with the first prompt.
+    The rules of the plugins reach the model by `system_prompt`, or, without it, with the first prompt.
     """
 
     _turns: ClaudeCodeTurns
@@ -73,12 +73,12 @@ class AgentMemory:
         return {name: [HookMatcher(hooks=[self._called])] for name in EVENTS}
 
     def system_prompt(self, base: str | None = None) -> SystemPromptCustom | SystemPromptPreset:
-        """Return the value for `system_prompt`: `base` and the rules, the same bytes as long as the plugins are.
+        """Return the value for `system_prompt`: `base` and the rules, the same bytes for the same plugins.
 
-        A session that is resumed gets it as it is then: without `snapshot` it would keep the rules that it began with.
+        A resumed session gets the current value: without `snapshot` it would keep the rules of its start.
 
         Args:
-            base: your own; `None` for that of Claude Code, to which the rules are appended.
+            base: your own prompt; `None` for that of Claude Code, to which the rules are appended.
         """
         self._turns.rules_elsewhere = True
         rules = self._turns.rules()
@@ -95,13 +95,13 @@ class AgentMemory:
 async def claude_agent_memory(
     host: Host, *, trust: Trust | str = Trust.PUBLIC, user: str | None = None, budget: int = 2000
 ) -> AsyncIterator[AgentMemory]:
-    """Give what connects an agent with an open host. At the end of the block the last answers are committed.
+    """Connect an agent with an open host. At the end of the block the last answers are committed.
 
-    A turn without an answer is dropped then: as cancelled or failed if that is how the block ends.
+    A turn without an answer is dropped then: as cancelled or failed if the block ends so.
 
     Args:
         host: the host, open in this event loop.
-        trust: how far whoever prompts is trusted.
+        trust: the trust in the user who prompts.
         user: the id of the user.
         budget: how many tokens memory may add per prompt; Claude Code keeps them in the conversation.
     """

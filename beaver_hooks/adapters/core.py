@@ -1,12 +1,13 @@
-"""What all adapters share: a turn is opened once, its recall replayed at each model step, and it is closed once.
+"""The core of all adapters: a turn is opened once, its recall replayed at each model step, and it is closed once.
 
-An adapter holds only what its framework forces: where its callbacks are, and how it spells messages and tools. It reads
-`AdapterTurn.references` and `system_prompt()` as often as it likes, and says how the turn ended. If its framework lets
-go of the turn without a word (a consumer breaks off, a task is cancelled), the turn is dropped when the last reference
-to its `AdapterTurn` is gone; so keep it where the framework keeps the state of one run, and nowhere else.
+An adapter contains only the parts that its framework forces: its callbacks, and its form of messages and tools. It
+reads `AdapterTurn.references` and `system_prompt()` any number of times, and reports the end of the turn. If its
+framework releases the turn without a callback (a consumer breaks off, a task is cancelled), the turn is dropped when
+the last reference to its `AdapterTurn` is gone; so keep it where the framework keeps the state of one run, and nowhere
+else.
 
-What a plugin that is not fail-closed does reaches no framework. After a turn is open, nothing does: the user's answer
-is on its way, so what goes wrong in telling the plugins is logged.
+Only errors of fail-closed plugins reach the framework, and none after a turn is open: the user's answer is on its way,
+so an error in notifying the plugins is logged.
 """
 
 import asyncio
@@ -53,11 +54,11 @@ __all__ = ["Adapter", "AdapterTurn", "Defaults", "OfferedTool", "user_in"]
 
 
 class Defaults(TypedDict, total=False):
-    """What an adapter's user may say once for all turns, for what the framework does not know.
+    """The fields of every turn that the framework does not know, given once to the adapter.
 
-    session: the session where the framework names none; else each run is a session of its own.
-    user: the user where the framework names none.
-    trust: how far the surroundings are trusted; `public` unless said otherwise.
+    session: the session if the framework names none; else each run is a session of its own.
+    user: the user if the framework names none.
+    trust: the trust in the surroundings; `public` by default.
     scope: where the agent works.
     budget: how many tokens of the context memory may spend.
     """
@@ -71,7 +72,7 @@ class Defaults(TypedDict, total=False):
 
 @attrs.frozen(kw_only=True)
 class OfferedTool:
-    """A plugin's tool, as frameworks want it."""
+    """A plugin's tool in the form that frameworks take."""
 
     name: str
     description: str
@@ -79,15 +80,15 @@ class OfferedTool:
 
 
 class Adapter:
-    """Reaches a host from wherever a framework calls.
+    """Reaches a host from any thread and event loop of a framework.
 
     Args:
-        host: an open `Host`, for a framework that stays in its event loop; or an open `SyncHost`, which is reached from
+        host: an open `Host`, for a framework that stays in its event loop; or an open `SyncHost`, which works from
             every thread and every loop.
-        **defaults: what to say about every turn.
+        **defaults: fields of every turn.
 
     Raises:
-        HostMisused: an argument cannot work.
+        HostMisused: an argument is invalid.
     """
 
     def __init__(self, host: Host | SyncHost, **defaults: Unpack[Defaults]) -> None:
@@ -101,9 +102,9 @@ class Adapter:
 
     @property
     def tools(self) -> tuple[OfferedTool, ...]:
-        """The tools that the adapter's own `user` and `trust` allow, for frameworks that want them before a run.
+        """The tools that the adapter's own `user` and `trust` allow, for frameworks that take tools before a run.
 
-        The host must be open. A run whose caller is allowed less is refused when it calls one.
+        The host must be open. A run with fewer permissions is refused when it calls a tool.
         """
         caller = CommandContext(**{name: each for name, each in self._defaults.items() if name != "budget"})
         return self._offered(caller) if isinstance(self._host, Host) else self.now(self._offered_soon, caller)
@@ -124,14 +125,14 @@ class Adapter:
         """Open a turn and ask every plugin once.
 
         Args:
-            prompt: what the user said; nothing, where a run goes on without a new prompt.
+            prompt: the user's prompt; empty if a run goes on without a new one.
             session: the framework's session, or the default one, or a new one: a text, a number or a UUID.
             user: the framework's user, or the default one; likewise.
-            history: roles and texts of what was said before; only the user's and the assistant's is passed on.
+            history: roles and texts of the earlier messages; only those of the user and the assistant are passed on.
             **more: further fields of the turn.
 
         Raises:
-            Exception: what a fail-closed plugin raised, unchanged.
+            Exception: the error of a fail-closed plugin, unchanged.
             HostError: the host is not open, or it belongs to another event loop: give the adapter a `SyncHost`.
         """
         return await self.reach(self._open, prompt, session, user, history, more)
@@ -149,11 +150,11 @@ class Adapter:
         except asyncio.CancelledError:
             if is_being_cancelled():
                 raise
-            # A host that is closed forgets those who wait for it; nobody cancels the framework's task.
+            # A closed host cancels the calls that wait for it; the framework's task itself is not cancelled.
             raise HostNotOpen(CLOSED) from None
 
     def now(self, function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any, **keywords: Any) -> T:
-        """Run a coroutine function in the host's loop and wait for it without one."""
+        """Run a coroutine function in the host's loop; wait for it without an event loop."""
         if isinstance(self._host, Host):
             raise HostMisused("a Host can be used only inside its event loop; give the adapter a SyncHost")
         try:
@@ -162,7 +163,7 @@ class Adapter:
             raise HostNotOpen(CLOSED) from None
 
     async def quietly(self, what: str, function: Callable[..., Coroutine[Any, Any, object]], **keywords: Any) -> None:
-        """Tell the host something that must harm nobody: what goes wrong is logged."""
+        """Notify the host; log an error instead of raising it."""
         try:
             await self.reach(function, **keywords)
         except Exception as error:  # noqa: BLE001 - it is logged
@@ -176,7 +177,7 @@ class Adapter:
             self._say(what, error)
 
     async def run_tool(self, opened: OpenTurn, name: str, arguments: Mapping[str, Any] | str, call_id: str) -> str:
-        """Run a plugin's tool within a turn; return what to tell the model. A failure is a text with a mark."""
+        """Run a plugin's tool within a turn; return the text for the model. A failure is a text with a mark."""
         written = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
         call = ToolCall(id=call_id, name=name, arguments=written)
         try:
@@ -185,7 +186,7 @@ class Adapter:
             return self.unreached(name, error)
 
     def unreached(self, name: str, error: HostError) -> str:
-        """Return what to tell the model of a plugin's tool whose host cannot be reached; why is logged."""
+        """Return the text for the model about a tool whose host cannot be reached; log the reason."""
         self._say("run_tool", error)
         return render_error(name, "it is out of service")
 
@@ -194,12 +195,12 @@ class Adapter:
         self._log.warning("adapter_limited", what=what, why=why, type=type_name(value))
 
     def _say(self, what: str, error: BaseException) -> None:
-        # Other errors may quote what was said.
+        # Other errors may quote messages.
         reason = str(error) if isinstance(error, BeaverError) else None
         self._log.warning("adapter_failed", what=what, error=type_name(error), reason=reason)
 
     def _id(self, what: str, value: object) -> str | None:
-        """Return a framework's id as text. What shows itself by its address would be another one each time."""
+        """Return a framework's id as text; refuse other objects, whose text may contain an address that changes."""
         if value is None or isinstance(value, IDS):
             return None if value is None else str(value)
         self.limited(what, "it is not a str, a number or a UUID", value)
@@ -234,19 +235,19 @@ class Adapter:
 
 
 def user_in(*places: object) -> object:
-    """Return the first `user_id` in places of a framework: a mapping's key, or an attribute."""
+    """Return the first `user_id` in objects of a framework: a mapping's key, or an attribute."""
     return _first(
         *(each.get("user_id") if isinstance(each, Mapping) else getattr(each, "user_id", None) for each in places)
     )
 
 
 def _first(*ids: Any) -> Any:
-    """Return the first id that is there. A blank one is: the turn refuses it."""
+    """Return the first id that is given. A blank id counts: the turn refuses it."""
     return next((each for each in ids if each is not None), None)
 
 
 def _checked(defaults: Defaults) -> dict[str, Any]:
-    """Return the defaults that say something. What cannot work is said now, and not by somebody's turn."""
+    """Return the defaults that are given. An invalid one raises now, instead of in the first turn."""
     given = {name: value for name, value in defaults.items() if value is not None}
     known = Defaults.__annotations__
     for name in given:

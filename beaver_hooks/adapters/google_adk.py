@@ -2,18 +2,18 @@
 
     app = App(name="mine", root_agent=agent, plugins=[BeaverPlugin(host, trust="full")])
 
-What ADK forces:
+ADK forces these choices:
 
-- A plugin that answers a callback keeps it from those after it; so this one, which answers none, stands first.
-- What a plugin raises comes out as a `RuntimeError` that quotes it.
-- The turn belongs to the invocation: agents that it is handed to, and sub-agents, get the same references. An agent
-  that is called as a tool runs an invocation of its own; it has no turn, for its prompt is no user's.
-- A run ends with its last final response, as the session has it, after all callbacks have had their say. A run that
-  waits for somebody (a confirmation, a long-running tool) ends its turn without an answer; the one that resumes it
-  opens another for the same prompt.
-- Nothing is fired when a run is cancelled. It is seen in the task that asked the model; where that is the caller's own,
-  as with a `SequentialAgent` at the root, the turn is dropped once Python collects the run.
-- Live runs (`run_live`) do without memory.
+- A plugin that answers a callback hides it from later plugins; so this one, which answers none, stands first.
+- ADK wraps an exception of a plugin in a `RuntimeError` that quotes it.
+- The turn belongs to the invocation: agents that take it over, and sub-agents, get the same references. An agent
+  that is called as a tool runs an invocation of its own; it has no turn, because its prompt is not the user's.
+- A run ends with its last final response, as the session has it, after all callbacks. A run that waits (for a
+  confirmation, or a long-running tool) ends its turn without an answer; the run that resumes it opens another turn for
+  the same prompt.
+- ADK calls no callback when a run is cancelled. The plugin watches the task that asked the model; if that is the
+  caller's own, as with a `SequentialAgent` at the root, the turn is dropped once Python collects the run.
+- Live runs (`run_live`) have no memory.
 
 The session is ADK's session id, the user its user id.
 """
@@ -62,14 +62,14 @@ _OUTER: ContextVar[str | None] = ContextVar("beaver_hooks_outer_invocation", def
 
 @attrs.define(kw_only=True, eq=False)
 class _Run:
-    """What is kept of one run of an invocation.
+    """The state of one run of an invocation.
 
     Attributes:
         turn: its turn.
         tools: the plugins' tools, the same ones at each step.
-        known: the ids of the invocation's events that were there before.
-        consumer: the task that the caller runs it in.
-        told: the calls of tools whose results were told.
+        known: the ids of the invocation's earlier events.
+        consumer: the caller's task.
+        told: the tool calls whose results were reported.
         watched: the tasks that asked the model.
     """
 
@@ -81,7 +81,7 @@ class _Run:
     watched: "weakref.WeakSet[asyncio.Task[Any]]" = attrs.field(factory=weakref.WeakSet)
 
     def watch(self) -> None:
-        """Watch the task that asks the model, unless it is the caller's own, which lives on."""
+        """Watch the task that asks the model, unless it is the caller's own, which outlives the run."""
         task = asyncio.current_task()
         consumer = None if self.consumer is None else self.consumer()
         if task is not None and task is not consumer and task not in self.watched:
@@ -89,7 +89,7 @@ class _Run:
             task.add_done_callback(self._done)
 
     def _done(self, task: "asyncio.Task[Any]") -> None:
-        # A node that ran out of time is cancelled too, and its run goes on; so it must be the caller who is cancelled.
+        # A node that ran out of time is cancelled too, and its run goes on; so only a cancelled caller counts.
         consumer = None if self.consumer is None else self.consumer()
         if task.cancelled() and consumer is not None and consumer.cancelling():
             self.turn.drop_soon(DropReason.CANCELLED)
@@ -100,7 +100,7 @@ class BeaverPlugin(BasePlugin):
 
     Args:
         host: an open host; a `SyncHost` for `Runner.run`, or for several event loops.
-        **defaults: what to say about every turn.
+        **defaults: fields of every turn.
     """
 
     def __init__(self, host: Host | SyncHost, **defaults: Unpack[Defaults]) -> None:
@@ -126,15 +126,15 @@ class BeaverPlugin(BasePlugin):
         consumer = None if task is None else weakref.ref(task)
         run = _Run(turn=turn, tools=tools, known=frozenset(event.id for event in own), consumer=consumer)
         self._runs[key] = run
-        # ADK lets go of a run that is cancelled without a word.
+        # ADK releases a cancelled run without a callback.
         weakref.finalize(context, _forget, self._runs, key, run).atexit = False
 
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
-        """Give one request what memory gives the turn."""
+        """Add the turn's recall to one request."""
         if (run := self._runs.get(callback_context.invocation_id)) is None:
             return
         run.watch()
-        # Before the history, but after what an agent has fixed as the prefix of all its requests.
+        # Before the history, but after the fixed prefix of all the agent's requests.
         start = getattr(llm_request, "_static_instruction_prefix_end_index", None) or 0
         llm_request.contents[start:start] = [
             types.Content(role="user", parts=[types.Part(text=text)]) for text in run.turn.references
@@ -148,7 +148,7 @@ class BeaverPlugin(BasePlugin):
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> None:
-        """Mark what runs within the tool as no prompt of the user."""
+        """Mark invocations within the tool, whose prompts are not the user's."""
         del tool, tool_args
         if tool_context.invocation_id in self._runs:
             _OUTER.set(tool_context.invocation_id)
@@ -156,8 +156,8 @@ class BeaverPlugin(BasePlugin):
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
     ) -> None:
-        """Tell of a tool's result."""
-        # It is what tools of ADK return in place of raising.
+        """Report a tool's result."""
+        # Tools of ADK return this instead of raising.
         failed = isinstance(result, Mapping) and set(result) == {"error"}
         told = {"error": str(result["error"])} if failed else {"output": result}
         await self._tell(tool, tool_args, tool_context, told)
@@ -165,11 +165,11 @@ class BeaverPlugin(BasePlugin):
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
     ) -> None:
-        """Tell of a tool that raised."""
+        """Report a tool that raised."""
         await self._tell(tool, tool_args, tool_context, {"error": error})
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        """Close the turn. The run is complete, or its consumer has broken it off."""
+        """Close the turn. The run is complete, or its consumer broke it off."""
         key = invocation_context.invocation_id
         if (run := self._runs.pop(key, None)) is None:
             return
@@ -180,10 +180,10 @@ class BeaverPlugin(BasePlugin):
         elif _waits(new):
             await run.turn.drop(DropReason.ABANDONED)
         elif (last := next(filter(_ends, reversed(new)), None)) is None:
-            # Fired while a consumer's breaking off is on its way, if that is why there is no answer.
+            # If the consumer broke off the run, ADK makes this call while that exception propagates.
             await run.turn.drop(sys.exc_info()[1] or DropReason.FAILED)
         elif last.author == "model" or str(getattr(last.error_code, "value", last.error_code)) in BLOCKED:
-            # Nobody is called that: it is what a plugin answers that refuses the run.
+            # No agent has this name: it marks the answer of a plugin that refuses the run.
             await run.turn.drop(DropReason.BLOCKED)
         elif last.error_code:
             await run.turn.drop(DropReason.FAILED)
@@ -199,14 +199,14 @@ class BeaverPlugin(BasePlugin):
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext, told: Mapping[str, Any]
     ) -> None:
         run, call_id = self._runs.get(context.invocation_id), context.function_call_id or ""
-        # A failure that another callback answers comes by again, as a result.
+        # A failure that another callback answers arrives again, as a result.
         if run is not None and call_id not in run.told:
             run.told.update({call_id} - {""})
             await run.turn.tool_result(tool.name, call_id=call_id, arguments=arguments, **told)
 
 
 class _PluginTool(BaseTool):
-    """A tool of a plugin, for one request. It holds no turn, for ADK may hold it longer than that."""
+    """A plugin's tool for one request. It holds no turn, because ADK may keep it longer."""
 
     def __init__(self, offered: OfferedTool, runs: Mapping[str, _Run]) -> None:
         super().__init__(name=offered.name, description=offered.description)
@@ -219,7 +219,7 @@ class _PluginTool(BaseTool):
         )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> object:
-        """Run it; a failure is a result."""
+        """Run the tool; return a failure as a result."""
         if (run := self._runs.get(tool_context.invocation_id)) is None:
             return {"error": f"{MARK} {self.name}: the turn of this call is over"}
         text = await run.turn.run_tool(self.name, args, call_id=tool_context.function_call_id)
@@ -243,7 +243,7 @@ def _history(events: Iterable[Event]) -> list[tuple[str, str]]:
 
 
 def _waits(events: Iterable[Event]) -> bool:
-    """Whether a run has called something that is still to be answered."""
+    """Whether a call of the run still lacks an answer."""
     called: set[str] = set()
     for event in events:
         called |= event.long_running_tool_ids or set()
@@ -256,7 +256,7 @@ def _ends(event: Event) -> bool:
 
 
 def _answer(event: Event) -> str:
-    """Return what an event tells the user: a text, else the JSON of a node's output or of a tool's result."""
+    """Return the answer in an event: a text, else the JSON of a node's output or of a tool's result."""
     if text := _text(event.content, ""):
         return text
     values = [event.output, *(each.response for each in event.get_function_responses())]
@@ -265,7 +265,7 @@ def _answer(event: Event) -> str:
 
 
 def _takes_functions(config: types.GenerateContentConfig) -> bool:
-    """Whether functions may be offered: providers refuse them beside their own tools, and beside a response schema."""
+    """Whether a request may offer functions: providers refuse them beside built-in tools or a response schema."""
     if config.response_schema is not None or config.response_json_schema is not None:
         return False
     return all(isinstance(each, types.Tool) and each.function_declarations for each in config.tools or ())

@@ -3,20 +3,20 @@
     agent = create_agent("openai:gpt-5", tools=[...], middleware=[BeaverMiddleware(host, trust="full")])
 
 The session is the run's `thread_id`, the user is `user_id` in the run's `context` (a mapping's key or an attribute), or
-whom a LangGraph server has authenticated.
+the user that a LangGraph server authenticated.
 
 The turn begins with the first request to the model.
 
-What the framework forces:
+The framework forces these choices:
 
 - Its hooks end with `after_agent`, which runs in reverse order. So list this middleware after those that write the
-  system prompt (`dynamic_prompt` replaces what others have put there), and before those that try again or that judge
-  the answer: `[written, BeaverMiddleware(host), ModelRetryMiddleware(), guardrail]`.
-- Nobody is told that a run has failed. A model that fails ends the turn; a middleware that is listed before this one
-  and asks it again begins another. A tool that fails may be made good, so where its exception ends the run, the turn
-  is dropped when the interpreter collects what the run leaves behind.
-- A run that is interrupted has no answer yet, and its state is gone: its turn is dropped. The run that resumes it is a
-  turn of its own, with the same prompt, and is told of the tool calls again.
+  system prompt (`dynamic_prompt` replaces texts of others), and before those that retry or that judge the answer:
+  `[written, BeaverMiddleware(host), ModelRetryMiddleware(), guardrail]`.
+- The framework does not report that a run failed. A failed model call ends the turn; a middleware that is listed before
+  this one and retries begins another. Another middleware may handle a failed tool, so if its exception ends the run,
+  the turn is dropped when the interpreter collects the run.
+- An interrupted run has no answer yet, and its state is gone: its turn is dropped. The run that resumes it is a turn of
+  its own, with the same prompt, and its plugins get the tool calls again.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -53,9 +53,9 @@ ToolAnswer = ToolMessage | Command[Any]
 
 
 class Run(str):
-    """What one run keeps in the graph's state, in a channel that is never stored.
+    """The state of one run in the graph's state, in a channel that is never stored.
 
-    Streams show the state as it is. So this reads as the turn's id there, and a copy of it is just that.
+    Streams show the graph's state. So this object reads as the turn's id, and a copy of it is a plain string.
     """
 
     __slots__ = ("answer", "calls", "tools", "turn")
@@ -71,26 +71,26 @@ class Run(str):
 
     @classmethod
     def of(cls, turn: AdapterTurn, tools: Iterable["PluginTool"]) -> Self:
-        """Return what a run starts with."""
+        """Return the state at the start of a run."""
         run = cls(turn.id)
         run.turn, run.calls, run.answer = turn, {}, ModelResponse(result=[])
         run.tools = {each.name: each for each in tools}
         return run
 
     async def failed(self, error: BaseException) -> None:
-        """Drop the turn, and let go of it: who asks the model again needs another."""
+        """Drop the turn, and release it: another model call needs a new one."""
         turn, self.turn = self.turn, None
         if turn is not None:
             await turn.drop(DropReason.ABANDONED if isinstance(error, GraphBubbleUp) else error)
 
     def tool_failed(self, error: BaseException) -> None:
-        """Remember what may end the run, unless another middleware makes it good."""
+        """Remember an error that ends the run unless another middleware handles it."""
         if self.turn is not None and not isinstance(error, GraphBubbleUp):
             self.turn.may_fail(error)
 
 
 class PluginTool(BaseTool):
-    """A plugin's tool: as it is offered, and bound to the run that calls it."""
+    """A plugin's tool, as offered or bound to the run that calls it."""
 
     handle_tool_error: bool | str | Callable[[ToolException], str] | None = True
     held: Any = None
@@ -112,7 +112,7 @@ class PluginTool(BaseTool):
 
 
 class State(AgentState[Any]):
-    """The agent's state, with what one run keeps in it."""
+    """The agent's state, with a channel for the state of one run."""
 
     beaver_run: NotRequired[Annotated[Any, UntrackedValue, PrivateStateAttr]]
 
@@ -122,7 +122,7 @@ class BeaverMiddleware(AgentMiddleware[State, Any, Any]):
 
     Args:
         host: an open `SyncHost`, or an open `Host` for `ainvoke` and `astream` in its event loop.
-        **defaults: what to say about every turn that the run does not.
+        **defaults: fields of every turn that the run leaves open.
     """
 
     state_schema = State
@@ -136,7 +136,7 @@ class BeaverMiddleware(AgentMiddleware[State, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        """Open the turn at the first request, put memory into each, and tell of the tools that ran before it."""
+        """Open the turn at the first request, put memory into each, and report the tools that ran before it."""
         run = _found(request.state) or await self._begin(request.state, request.runtime, resumes=True)
         await _tell(run, request.state["messages"])
         try:
@@ -150,7 +150,7 @@ class BeaverMiddleware(AgentMiddleware[State, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        """Open the turn at the first request, put memory into each, and tell of the tools that ran before it."""
+        """Open the turn at the first request, put memory into each, and report the tools that ran before it."""
         run = _found(request.state) or self._adapter.now(self._begin, request.state, request.runtime, resumes=True)
         self._adapter.quietly_now("tool_result", _tell, run=run, messages=request.state["messages"])
         try:
@@ -222,13 +222,13 @@ class BeaverMiddleware(AgentMiddleware[State, Any, Any]):
         await (run.turn.drop(DropReason.BLOCKED) if answer is None else run.turn.commit(answer))
 
 
-# --- What the model gets -----------------------------------------------------------------------------------------
+# --- Requests to the model ---------------------------------------------------------------------------------------
 
 
 def _with_memory(request: ModelRequest[Any], run: Run) -> ModelRequest[Any]:
-    """Return the request with the rules, the references and the plugins' tools; where there is nothing, as it is.
+    """Return the request with the rules, the references and the plugins' tools; without any of them, unchanged.
 
-    What is not added to stays the very object: other middlewares append to lists in place.
+    A part without additions stays the same object: other middlewares append to lists in place.
     """
     if run.turn is None:
         return request
@@ -258,12 +258,12 @@ def _system(message: SystemMessage | None, turn: AdapterTurn) -> SystemMessage:
         return SystemMessage(said)
     if isinstance(message.content, str):
         return message.model_copy(update={"content": turn.system_prompt(message.content)})
-    # Blocks of content stay as they are: a provider's cache may be marked in them.
+    # Blocks of content stay unchanged: they may contain marks for a provider's cache.
     return message.model_copy(update={"content": [*message.content, {"type": "text", "text": said}]})
 
 
 def _before_history(recalled: Sequence[AnyMessage], messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """Return all messages; some providers want what is a system message to come first."""
+    """Return all messages, system messages first, as some providers require."""
     at = next((at for at, each in enumerate(messages) if not isinstance(each, SystemMessage)), len(messages))
     return [*messages[:at], *recalled, *messages[at:]]
 
@@ -283,7 +283,7 @@ def _tool(offered: OfferedTool) -> PluginTool:
 
 
 def _bound(request: ToolCallRequest, run: Run) -> ToolCallRequest:
-    """Return the request with the plugin's tool that it is for, unless the agent has a tool of that name."""
+    """Return the request with the plugin's tool that it calls, unless the agent has a tool of that name."""
     call = request.tool_call
     run.calls[call["id"] or ""] = call
     tool = run.tools.get(call["name"]) if request.tool is None else None
@@ -293,21 +293,21 @@ def _bound(request: ToolCallRequest, run: Run) -> ToolCallRequest:
 
 
 def _told(text: str) -> str:
-    """Return what a plugin's tool came to, or raise it where it is a failure."""
+    """Return the result of a plugin's tool, or raise a failure."""
     if text.startswith(MARK):
         raise ToolException(text)
     return text
 
 
 def _calls_since(messages: Sequence[AnyMessage], at: int) -> dict[str, ToolCall]:
-    """Return the calls that were answered before the turn was opened, in a run that was resumed."""
+    """Return the calls that were answered before the turn was opened, in a resumed run."""
     answered = {each.tool_call_id for each in messages[at:] if isinstance(each, ToolMessage)}
     calls = [call for each in messages[at:] if isinstance(each, AIMessage) for call in each.tool_calls]
     return {call["id"]: call for call in calls if call["id"] in answered}
 
 
 async def _tell(run: Run, messages: Iterable[AnyMessage]) -> None:
-    """Tell the plugins of each call that ran since they were last told: what the model is told of it, once."""
+    """Report each new tool call to the plugins once, with the text that the model gets."""
     answers = {each.tool_call_id: each for each in messages if isinstance(each, ToolMessage)}
     calls, run.calls = run.calls, {}
     for name, call in calls.items():
@@ -318,11 +318,11 @@ async def _tell(run: Run, messages: Iterable[AnyMessage]) -> None:
             await run.turn.tool_result(call["name"], call_id=name, arguments=call["args"], output=text, error=error)
 
 
-# --- What is said in a run ---------------------------------------------------------------------------------------
+# --- Messages and state of a run ---------------------------------------------------------------------------------
 
 
 def _found(state: Any) -> Run | None:
-    """Return what the run keeps; nothing before its first request, and where its turn was let go of."""
+    """Return the state of the run; `None` before its first request, and after the release of its turn."""
     run = state.get(KEY)
     return run if isinstance(run, Run) and run.turn is not None else None
 
@@ -332,7 +332,7 @@ def _authenticated(server: Any) -> object:
 
 
 def _last_prompt(messages: Sequence[AnyMessage]) -> int:
-    """Return where the last thing stands that the user said, or the end."""
+    """Return the index of the user's last message, or the end."""
     found = (at for at in reversed(range(len(messages))) if isinstance(messages[at], HumanMessage))
     return next(found, len(messages))
 
@@ -344,10 +344,10 @@ def _spoken(messages: Iterable[AnyMessage]) -> Iterator[tuple[str, str]]:
 
 
 def _answer(run: Run, messages: Sequence[AnyMessage]) -> object:
-    """Return what the user gets; nothing where another middleware has put its own words in the model's place."""
+    """Return the user's answer; `None` if another middleware has replaced the model's."""
     last = messages[-1] if messages else None
     if last is None or all(last.id != each.id for each in run.answer.result):
-        # A tool may have answered in the model's place.
+        # A tool may have answered instead of the model.
         return str(last.text) if isinstance(last, ToolMessage) and last.status != "error" else None
     structured = run.answer.structured_response
     return str(last.text) if structured in (None, "") else structured

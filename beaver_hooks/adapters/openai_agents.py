@@ -1,21 +1,21 @@
-"""Memory for agents of the OpenAI Agents SDK, as a runner that takes what the SDK's own `Runner` takes.
+"""Memory for agents of the OpenAI Agents SDK, as a runner with the interface of the SDK's own `Runner`.
 
     result = await BeaverRunner(host, trust="full").run(agent, "When do we release?", session=session)
 
 The session is the `session_id` of the run's `session`, else its `conversation_id`, else the `group_id` of its
 `run_config`. The user is `user_id` in the run's `context` (a mapping's key or an attribute).
 
-What the framework forces:
+The framework forces these choices:
 
-- Only what calls the runner knows that an answer was delivered, since output guardrails come after the last hook. So a
-  turn is committed when `run` has returned, and of a stream when its consumer has seen the end of `stream_events()`.
-- Tools belong to an agent, and approvals to that very object. So the plugins' tools are put there by who makes it:
+- Only the caller of the runner knows that an answer was delivered, since output guardrails come after the last hook. So
+  a turn is committed when `run` has returned, or when the consumer of a stream has seen the end of `stream_events()`.
+- Tools belong to an agent, and approvals to that very object. So the code that makes the agent adds the plugins' tools:
   `tools=[..., *runner.tools]`.
 - A tool's own `failure_error_function` leaves no trace of a failure; the default one does.
 - A run that stops for an approval has no answer yet: its turn is dropped. The run that goes on from its state is a turn
   of its own, with the same prompt.
-- With `conversation_id` or `previous_response_id` the provider keeps what it was sent, references too: they are sent
-  once per turn.
+- With `conversation_id` or `previous_response_id` the provider keeps all input, references too: they are sent once per
+  turn.
 """
 
 import functools
@@ -87,7 +87,7 @@ class BeaverRunner:
 
     Args:
         host: an open `SyncHost`, or an open `Host` for `run` and `run_streamed` in its event loop.
-        **defaults: what to say about every turn that the run does not.
+        **defaults: fields of every turn that the run leaves open.
     """
 
     def __init__(self, host: Host | SyncHost, **defaults: Unpack[Defaults]) -> None:
@@ -140,20 +140,20 @@ class BeaverRunner:
         *positional: Any,
         **options: Unpack[RunOptions[Any]],
     ) -> RunResultStreaming:
-        """Do as `Runner.run_streamed` does, which takes options without their names too."""
+        """Do as `Runner.run_streamed` does, which takes positional options too."""
         given = STREAMED.bind(starting_agent, input, *positional, **options).arguments
         run = _Run(self._adapter, cast("RunOptions[Any]", dict(list(given.items())[2:])))
         result = Runner.run_streamed(starting_agent, input, **run.options())
-        # In the result itself, so that it stays what the SDK's other functions take; and it must not hold itself.
+        # In the result itself, so that the SDK's other functions still take it; and it must not hold itself.
         vars(result)["stream_events"] = functools.partial(_stream, weakref.ref(result), run)
         return result
 
 
 class _Run(RunHooks[Any]):
-    """One run: what it keeps, its hooks, and the filter of what the model gets.
+    """One run: its state, its hooks, and the filter of the model's input.
 
-    The user's own hooks, filter and formatter are called as if they stood alone. Agents that are run as tools inherit
-    the filter, and get no memory by it.
+    The user's own hooks, filter and formatter are called as if they stood alone. Agents that run as tools inherit the
+    filter, and get no memory by it.
     """
 
     def __init__(self, adapter: Adapter, options: RunOptions[Any]) -> None:
@@ -171,18 +171,18 @@ class _Run(RunHooks[Any]):
                 setattr(self, name, getattr(self._hooks, name, None))
 
     def options(self) -> dict[str, Any]:
-        """Return what to call the SDK's runner with."""
+        """Return the options for the SDK's runner."""
         hooks = self if isinstance(self._hooks, RunHooksBase) else self._hooks  # which the SDK refuses
         config = self._options.get("run_config") or {}
         ours: dict[str, Any] = {"call_model_input_filter": self, "tool_error_formatter": self._formatted}
-        # Where the user gives no `RunConfig`, the SDK makes one, and closes what it has made.
+        # Without a `RunConfig` of the user, the SDK makes one, and closes it.
         merged = {**config, **ours} if isinstance(config, dict) else replace(config, **ours)
         return {**self._options, "hooks": hooks, "run_config": merged}
 
-    # --- How it ends --------------------------------------------------------------------------------------------
+    # --- The end of a run ---------------------------------------------------------------------------------------
 
     async def returned(self, result: RunResultBase) -> None:
-        """Commit what the caller got; a run that waits for an approval has not answered."""
+        """Commit the caller's answer; a run that waits for an approval has none."""
         if self.turn is None:
             return
         if getattr(result, "interruptions", None):
@@ -196,7 +196,7 @@ class _Run(RunHooks[Any]):
             await self.turn.drop(DropReason.BLOCKED if isinstance(error, BLOCKED) else error)
 
     async def stream(self, result: RunResultStreaming) -> AsyncGenerator[StreamEvent, None]:
-        """Pass on the events, and commit when all of them have been seen."""
+        """Pass on the events, and commit when the consumer has seen all of them."""
         stream = cast("AsyncGenerator[StreamEvent, None]", RunResultStreaming.stream_events(result))
         async with aclosing(stream) as events:
             try:
@@ -209,10 +209,10 @@ class _Run(RunHooks[Any]):
             await self.turn.drop(DropReason.CANCELLED)
         await self.returned(result)
 
-    # --- What the model gets ------------------------------------------------------------------------------------
+    # --- Input of the model -------------------------------------------------------------------------------------
 
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
-        """Put memory into what the model gets, as the run's `call_model_input_filter`."""
+        """Put memory into the model's input, as the run's `call_model_input_filter`."""
         ours = data.agent is self._agent
         if ours and self.turn is None:
             await self._open(data)
@@ -239,11 +239,11 @@ class _Run(RunHooks[Any]):
             await self._tell(str(call["name"]), str(call["call_id"]), call.get("arguments"), output)
 
     def _session(self) -> object:
-        """Return the id of the run's session. The SDK never asks for it, so that one that raises ends no run."""
+        """Return the id of the run's session. The SDK never reads it, so an id that raises must not end the run."""
         session = self._options.get("session")
         try:
             named = getattr(session, "session_id", None)
-        except Exception as error:  # noqa: BLE001 - anybody's code; it is logged
+        except Exception as error:  # noqa: BLE001 - the session is foreign code; it is logged
             self._adapter.limited("session", "its `session_id` raises", error)
             named = None
         return named or self._options.get("conversation_id") or _configured(self._options, "group_id")
@@ -257,7 +257,7 @@ class _Run(RunHooks[Any]):
     # --- Tools --------------------------------------------------------------------------------------------------
 
     async def use(self, name: str, arguments: str, context: ToolContext[Any]) -> str:
-        """Run a plugin's tool in the turn; before it is open, in a run that goes on, in one of its own."""
+        """Run a plugin's tool in the turn; in a run that goes on and has no turn yet, in one of its own."""
         turn = self.turn or await self._adapter.open("", session=self._session(), user=user_in(context.context))
         return await turn.run_tool(name, arguments, call_id=context.tool_call_id)
 
@@ -274,13 +274,13 @@ class _Run(RunHooks[Any]):
 
     async def _tell(self, tool: str, call_id: str | None, arguments: object, output: object) -> None:
         if self.turn is None:
-            return  # it is told when the turn is opened
+            return  # the call is reported when the turn is opened
         failed = call_id in self._errors
         error = self._errors.pop(call_id or "", None) or ("it failed" if failed else None)
         await self.turn.tool_result(tool, call_id=call_id, arguments=_arguments(arguments), output=output, error=error)
 
     def _formatted(self, given: ToolErrorFormatterArgs[Any]) -> Any:
-        """Remember a tool's failure, and say it as the user wants."""
+        """Remember a tool's failure, and return the text of the user's formatter."""
         if given.kind == "tool_exception":
             self._errors[given.call_id] = given.error
         return None if self._formatter is None else self._formatter(given)
@@ -308,7 +308,7 @@ def _tool(offered: OfferedTool) -> FunctionTool:
     )
 
 
-# --- What is said in a run ---------------------------------------------------------------------------------------
+# --- Messages of a run -------------------------------------------------------------------------------------------
 
 
 def _configured(options: RunOptions[Any], name: str) -> Any:
@@ -319,14 +319,14 @@ def _configured(options: RunOptions[Any], name: str) -> Any:
 def _before_history(
     recalled: Sequence[TResponseInputItem], items: Sequence[TResponseInputItem]
 ) -> list[TResponseInputItem]:
-    """Return all items; what is said to the model as its developer stays first."""
+    """Return all items; those of the system and the developer stay first."""
     said = (at for at, each in enumerate(items) if each.get("role") not in {"system", "developer"})
     at = next(said, len(items))
     return [*items[:at], *recalled, *items[at:]]
 
 
 def _said(content: object) -> str:
-    """Return the text of a message, of one in several parts too."""
+    """Return the text of a message, which may have several parts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []

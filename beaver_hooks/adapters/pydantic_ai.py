@@ -2,16 +2,16 @@
 
     agent = Agent("openai:gpt-5", capabilities=[BeaverMemory(host, trust="full")])
 
-The session is the run's `conversation_id`: the one that is passed, else that of the message history, else a new one.
+The session is the run's `conversation_id`: the passed one, else that of the message history, else a new one.
 The user is `user_id` in the run's `metadata`, else in its `deps` (a mapping's key or an attribute).
 
-What the framework forces:
+The framework forces these choices:
 
-- A tool that raises anything but `ModelRetry` ends the run. That is pydantic-ai's own way; plugins are told both.
+- A tool that raises an error other than `ModelRetry` ends the run. This is pydantic-ai's rule; plugins get both kinds.
 - A run that stops for deferred tools or an approval has no answer yet: its turn is dropped. The run that resumes it is
   a turn of its own, with the same prompt.
 - Major 1 always makes up a conversation where none is named, so the default `session` needs major 2.
-- With server-side history (OpenAI's `previous_response_id`) the provider keeps what it was sent, references too.
+- With server-side history (OpenAI's `previous_response_id`) the provider keeps all input, references too.
 """
 
 import copy
@@ -56,7 +56,7 @@ UNANSWERED = (DeferredToolRequests, getattr(outputs, "PendingModelResponse", Def
 """Outputs that are no answer yet."""
 
 MAJOR_1 = not hasattr(AbstractCapability, "prepare_model_request")
-"""Its `after_run` and `on_run_error` come after the end of `wrap_run`; those of major 2 within."""
+"""Whether this is major 1: it calls `after_run` and `on_run_error` after the end of `wrap_run`, major 2 within."""
 
 
 class BeaverMemory(AbstractCapability[Any]):
@@ -64,10 +64,10 @@ class BeaverMemory(AbstractCapability[Any]):
 
     Args:
         host: an open `SyncHost`, or an open `Host` for runs in its event loop.
-        **defaults: what to say about every turn that the run does not.
+        **defaults: fields of every turn that the run leaves open.
 
     Raises:
-        HostMisused: an argument cannot work.
+        HostMisused: an argument is invalid.
     """
 
     def __init__(self, host: Host | SyncHost, **defaults: Unpack[Defaults]) -> None:
@@ -81,12 +81,12 @@ class BeaverMemory(AbstractCapability[Any]):
     @classmethod
     @override
     def get_serialization_name(cls) -> str | None:
-        """It cannot be written to a file."""
+        """Return `None`: the capability cannot be written to a file."""
         return None
 
     @override
     def get_ordering(self) -> CapabilityOrdering:
-        """It is outermost: other capabilities may still refuse the answer, and change what tools return."""
+        """Make it outermost: other capabilities may still refuse the answer, and change results of tools."""
         return CapabilityOrdering(position="outermost")
 
     @override
@@ -96,7 +96,7 @@ class BeaverMemory(AbstractCapability[Any]):
 
     @override
     async def for_run(self, ctx: RunContext[Any]) -> Self:
-        """Return one that holds the turn of this run, and nothing of another."""
+        """Return a copy that holds the turn of this run only."""
         return copy.copy(self)
 
     # --- From the prompt to the answer --------------------------------------------------------------------------
@@ -159,11 +159,11 @@ class BeaverMemory(AbstractCapability[Any]):
         else:
             turn.may_fail(error)
 
-    # --- What the model gets ------------------------------------------------------------------------------------
+    # --- Requests to the model ----------------------------------------------------------------------------------
 
     @override
     def get_instructions(self) -> Callable[[], str]:
-        """Return what says the rules and blocks of the run's turn."""
+        """Return a function that returns the rules and blocks of the run's turn."""
         return self._instructions
 
     @override
@@ -172,7 +172,7 @@ class BeaverMemory(AbstractCapability[Any]):
         ctx: RunContext[Any],
         request_context: ModelRequestContext,
     ) -> ModelRequestContext:
-        """Put the references into the request, in major 2: what is changed here is in no history."""
+        """Put the references into the request, in major 2: a change here does not enter the history."""
         return replace(request_context, messages=self._with_references(request_context.messages))
 
     @override
@@ -183,11 +183,10 @@ class BeaverMemory(AbstractCapability[Any]):
         request_context: ModelRequestContext,
         handler: Callable[[ModelRequestContext], Awaitable[ModelResponse]],
     ) -> ModelResponse:
-        """Put the references into the request, in major 1; in major 2 this comes before what rewrites the history."""
+        """Put the references into the request, in major 1; in major 2 this runs before the history is rewritten."""
         if not MAJOR_1:
             return await handler(request_context)
-        # In the very object, for this request: another capability may put another model into it, which hooks that
-        # come after look for there.
+        # In the same object: another capability may put another model into it, and later hooks read it from there.
         messages = request_context.messages
         request_context.messages = self._with_references(messages)
         try:
@@ -214,7 +213,7 @@ class BeaverMemory(AbstractCapability[Any]):
         args: dict[str, Any],
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
-        """Tell the plugins what became of a tool call."""
+        """Report the result of a tool call to the plugins."""
         started = perf_counter()
         told: dict[str, Any] = {}
         try:
@@ -249,7 +248,7 @@ class BeaverMemory(AbstractCapability[Any]):
             return list(messages)
         if not isinstance(first, ModelRequest):
             return [ModelRequest(parts=recalled), *messages]
-        # Not a request of its own: some providers want the roles to alternate.
+        # Not a request of its own: some providers require alternating roles.
         base = [part for part in first.parts if isinstance(part, SystemPromptPart)]
         rest = [part for part in first.parts if not isinstance(part, SystemPromptPart)]
         return [replace(first, parts=[*base, *recalled, *rest]), *messages[1:]]
@@ -258,7 +257,7 @@ class BeaverMemory(AbstractCapability[Any]):
 # --- The plugins' tools ------------------------------------------------------------------------------------------
 
 _ANY_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
-"""The host itself checks arguments against a tool's schema, and tells the model what is wrong with them."""
+"""A validator that accepts any object: the host itself checks arguments and reports their faults to the model."""
 
 
 @dataclass(kw_only=True)
@@ -268,7 +267,7 @@ class _PluginTool(ToolsetTool[Any]):
 
 @dataclass
 class _WithPluginTools(WrapperToolset[Any]):
-    """The agent's own tools, which win where names are the same, and those of the plugins."""
+    """The agent's own tools, which win if names collide, and those of the plugins."""
 
     memory: BeaverMemory
 
@@ -300,11 +299,11 @@ class _WithPluginTools(WrapperToolset[Any]):
         return await super().call_tool(name, tool_args, ctx, tool)
 
 
-# --- What is said in a run ---------------------------------------------------------------------------------------
+# --- Messages of a run -------------------------------------------------------------------------------------------
 
 
 def _prompt_and_history(ctx: RunContext[Any]) -> tuple[str, Sequence[ModelMessage]]:
-    """Return what the user said, of a run that goes on too, and the messages before it."""
+    """Return the user's prompt, also in a run that goes on, and the messages before it."""
     if ctx.prompt is not None:
         return _said(ctx.prompt), ctx.messages
     for at in reversed(range(len(ctx.messages))):
@@ -330,6 +329,6 @@ def _said(content: str | Sequence[UserContent]) -> str:
 
 
 def _plain(value: object) -> object:
-    """Return what a tool says to the model, without any picture in it."""
+    """Return a tool's result for the model, without pictures."""
     inner = value.return_value if isinstance(value, ToolReturn) else value
     return f"[{inner.media_type}]" if isinstance(inner, BinaryContent) else inner

@@ -2,17 +2,17 @@
 
     agent = Agent(model=model, plugins=[BeaverPlugin(host, trust="full")])
 
-What Strands forces:
+Strands forces these choices:
 
-- Providers want roles that alternate. So references are no messages of their own: they are the first text blocks of the
+- Providers require alternating roles. So references are no messages of their own: they are the first text blocks of the
   first user message of a request, which puts them before the history.
-- `agent(...)` runs in a thread with an event loop of its own, which only a `SyncHost` can be reached from.
+- `agent(...)` runs in a thread with an event loop of its own, from which only a `SyncHost` can be reached.
 - The session is `invocation_state["session_id"]`, else that of the session manager, else the default one, else the
   agent's own; the user is `invocation_state["user_id"]`.
 - A run that is interrupted, or pauses at a checkpoint, ends its turn without an answer. The run that resumes it opens
   another one for the same prompt.
-- `AfterInvocationEvent` is the last that a plugin hears: an answer is committed there, after all other hooks, and just
-  before the result is handed to the caller.
+- `AfterInvocationEvent` is the last event for a plugin: an answer is committed there, after all other hooks, and just
+  before the caller gets the result.
 """
 
 import sys
@@ -54,7 +54,7 @@ CARD = Card(
 )
 
 FIRST, LAST = -1_000.0, 1_000.0
-"""Orders of hooks: before and after all those that Strands has names for."""
+"""Orders of hooks: before and after all named orders of Strands."""
 
 ANSWERED = frozenset({"end_turn", "stop_sequence", "tool_use"})
 REASONS: Mapping[str, DropReason] = {
@@ -64,19 +64,19 @@ REASONS: Mapping[str, DropReason] = {
     "interrupt": DropReason.ABANDONED,
     "checkpoint": DropReason.ABANDONED,
 }
-"""Why a run stopped without an answer; whatever else stops it has failed."""
+"""The drop reason of each stop reason without an answer; any other one is a failure."""
 
 
 class _Run(str):
-    """What one run of an agent keeps in its `invocation_state`.
+    """The state of one run of an agent, in its `invocation_state`.
 
-    Streams show that state as it is. So this reads as the turn's id there, and a copy of it is just that.
+    Streams show that state. So this object reads as the turn's id, and a copy of it is a plain string.
 
     Attributes:
         turn: its turn.
         tools: the plugins' tools, the same ones at each step.
-        invocation: the framework's own record of the run. One that hooks resume goes on in the same one.
-        denied: whether a hook forbade the last model call, and answered in its place.
+        invocation: the framework's own record of the run. A run that hooks resume keeps its record.
+        denied: whether a hook forbade the last model call, and answered instead.
     """
 
     __slots__ = ("denied", "invocation", "tools", "turn")
@@ -92,7 +92,7 @@ class _Run(str):
 
     @classmethod
     def of(cls, turn: AdapterTurn, tools: Iterable[OfferedTool], invocation: object) -> Self:
-        """Return what a run starts with."""
+        """Return the state at the start of a run."""
         run = cls(turn.id)
         run.turn, run.invocation, run.denied = turn, invocation, False
         run.tools = {each.name: each for each in tools}
@@ -100,11 +100,11 @@ class _Run(str):
 
 
 class BeaverPlugin(Plugin):
-    """Gives the agents that it is a plugin of a memory. One plugin serves any number of agents and runs.
+    """Gives its agents memory. One plugin serves any number of agents and runs.
 
     Args:
         host: an open host; a `SyncHost` for agents that are called without an event loop, or from several.
-        **defaults: what to say about every turn.
+        **defaults: fields of every turn.
     """
 
     name = "beaver"
@@ -120,13 +120,13 @@ class BeaverPlugin(Plugin):
         agent.add_hook(self._before_model, BeforeModelCallEvent, order=LAST)
         agent.add_hook(self._before_tool, BeforeToolCallEvent, order=FIRST)
         agent.add_hook(self._after_tool, AfterToolCallEvent, order=LAST)
-        # Failures are told of at once, answers only when no other hook can fail any more.
+        # Failures are reported at once, answers only when no other hook can fail any more.
         agent.add_hook(self._failed, AfterInvocationEvent, order=FIRST)
         agent.add_hook(self._end, AfterInvocationEvent, order=LAST)
         agent.add_middleware(InvokeModelStage.Input, self._inject)
 
     async def _begin(self, event: BeforeInvocationEvent) -> None:
-        # `Agent.structured_output`, which is deprecated, has no messages here and asks the model past everybody.
+        # `Agent.structured_output`, which is deprecated, has no messages here and asks the model past all hooks.
         if event.cancel or event.messages is None:
             return
         state, invocation = event.invocation_state, event.agent.event_loop_metrics.latest_agent_invocation
@@ -145,7 +145,7 @@ class BeaverPlugin(Plugin):
             run.denied = bool(event.cancel)
 
     async def _inject(self, context: InvokeModelContext) -> InvokeModelContext:
-        """Give one request, which is a copy, what memory gives the turn."""
+        """Add the turn's recall to one request, which is a copy."""
         run = _run_of(context.agent, context.invocation_state)
         if run is None:
             return context
@@ -178,7 +178,7 @@ class BeaverPlugin(Plugin):
 
     async def _failed(self, event: AfterInvocationEvent) -> None:
         if event.result is None:
-            # It is fired while the error is on its way; without one, a hook has refused the whole run.
+            # Strands sends the event while the error propagates; without an error, a hook has refused the whole run.
             error = sys.exc_info()[1]
             await self._drop(event, DropReason.BLOCKED if error is None else error)
 
@@ -226,7 +226,7 @@ def _run_of(agent: object, state: Mapping[str, Any]) -> _Run | None:
 
 
 def _prompt(given: Messages, before: Messages) -> tuple[str, list[tuple[str, str]]]:
-    """Return what the user says, and what was said before: a run without new input goes on with what is unanswered."""
+    """Return the prompt and the earlier messages: a run without new input goes on with the unanswered messages."""
     whole = [*before, *given]
     start = max(_unanswered(whole), len(before) if given else 0)
     said = (_text(message["content"]) for message in whole[start:] if message["role"] == "user")
@@ -261,21 +261,21 @@ def _text_of(block: Any) -> str:
 
 
 def _with_references(messages: Messages, references: Sequence[str]) -> Messages:
-    """Return the messages with references before everything that was said."""
+    """Return the messages with references before all other texts."""
     if not references:
         return messages
     blocks: list[Any] = [{"text": text} for text in references]
     if not messages or messages[0]["role"] != "user":
         return [Message(role="user", content=blocks), *messages]
     first = messages[0]
-    # Providers want the results of tools before any text.
+    # Providers require the results of tools before any text.
     results = [block for block in first["content"] if "toolResult" in block]
     others = [block for block in first["content"] if "toolResult" not in block]
     return [{**first, "content": [*results, *blocks, *others]}, *messages[1:]]
 
 
 def _with_rules(system_prompt: SystemPrompt, turn: AdapterTurn) -> SystemPrompt:
-    """Return the system prompt with the plugins' rules and blocks at its end, after what a provider may cache."""
+    """Return the system prompt with the plugins' rules and blocks at its end, after a cached prefix."""
     if not isinstance(system_prompt, list):
         return turn.system_prompt(system_prompt or "") or system_prompt
     if not (rules := turn.system_prompt()):

@@ -1,7 +1,7 @@
-"""Writes what frameworks hand around as text: what tools return, and answers that are no text. Pure.
+"""Converts objects of frameworks into text: results of tools, and answers that are no text. Pure.
 
-Nothing that a framework holds is harmed by it: no iterator is consumed, and whatever an object does when it is asked
-for its text, no exception gets out.
+The conversion does not change these objects: it consumes no iterator, and catches every exception of an object that is
+asked for its text.
 """
 
 import json
@@ -13,11 +13,11 @@ from typing import Any
 from beaver_hostspecs.naming import type_name
 
 JSON = (str, int, float, list, tuple, dict)
-"""What JSON has a form for."""
+"""The types that JSON can represent."""
 
 
 def text_of(value: object) -> str:
-    """Return a value as text: a str as it is, nothing for `None`, else its JSON, else how it shows itself."""
+    """Return a value as text: a str unchanged, empty for `None`, else its JSON, else its `str`."""
     try:
         plain = "" if value is None else value if isinstance(value, JSON) else _data(value)
         return plain if isinstance(plain, str) else _json(plain)
@@ -30,7 +30,7 @@ def _json(value: object) -> str:
 
 
 def _data(value: object) -> object:
-    """Return what JSON has no form for in one that it has."""
+    """Return a value without a JSON form in one that has it."""
     match value:
         case Mapping():
             return dict(value)

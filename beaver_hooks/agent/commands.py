@@ -1,14 +1,13 @@
-"""What a user asks of memory: `/memory` in a conversation, `beaver memory` outside of one.
+"""The user's commands to memory: `/memory` in a conversation, `beaver memory` outside of one.
 
-    /memory                     how every plugin is, what it has to show, and whether memory is on for this session
+    /memory                     the state and overview of every plugin, and whether memory is on for this session
     /memory off | on            switch memory off and on for this session
     /memory PLUGIN              the commands of a plugin
     /memory PLUGIN COMMAND ...  one of them
-    /memory COMMAND ...         the same, where only one plugin in service has a command of that name
+    /memory COMMAND ...         the same, if only one plugin in service has a command of that name
 
 A session stays off until it is switched on again, in later processes too; while it is off, `/memory on` is the only
-command of memory. What a plugin has to show in the overview is what its command `overview` answers without words, if it
-has one.
+command of memory. A plugin's part of the overview is the answer of its command `overview` without words, if it has one.
 """
 
 from collections.abc import Collection, Sequence
@@ -25,15 +24,15 @@ from beaver_hostspecs.naming import type_name
 OFF, ON = "off", "on"
 EVERYWHERE = "`beaver memory on` switches it on again; add --user ID if the user has an id."
 OVERVIEW = "overview"
-"""The command that says what a plugin shows in the overview of all."""
+"""The command whose answer a plugin shows in the overview of all."""
 
 
 @attrs.frozen
 class MemoryCommands:
-    """The commands, over what is loaded.
+    """The commands, over a loaded engine.
 
     Attributes:
-        called: what the user says before the words of a command.
+        called: the user's text before the words of a command.
     """
 
     _engine: EngineLoadResult
@@ -43,7 +42,7 @@ class MemoryCommands:
         """Run a command; return the text to show.
 
         Raises:
-            NotOffered: there is no such command; says which there are.
+            NotOffered: the command does not exist; lists those that do.
             NotAllowed: memory is off, or the trust of the caller is not enough.
             SessionError: the session is not this caller's.
             AuditUnavailable: memory cannot be switched.
@@ -75,7 +74,7 @@ class MemoryCommands:
             raise PluginFailed(text, plugin=plugin) from error
 
     async def overview(self, context: CommandContext) -> str:
-        """Return how every plugin is, what it has to show, and whether memory is on for the session."""
+        """Return the state and overview of every plugin, and whether memory is on for the session."""
         status = {name: health for name, health in self._engine.status.items() if name != HOST}
         width = max(map(len, status), default=0)
         lines: list[str] = []
@@ -87,7 +86,7 @@ class MemoryCommands:
         return "\n".join([*(lines or ["No memory plugin is installed."]), self._known(context)])
 
     async def _shown(self, plugin: str, context: CommandContext) -> list[str]:
-        """Return the lines that a plugin has to show; where it fails, that it does."""
+        """Return the lines of a plugin's overview; if it fails, a line about the failure."""
         if all(each.name != OVERVIEW for each in self._engine.host.offered_commands(context).get(plugin, ())):
             return []
         try:
@@ -97,10 +96,10 @@ class MemoryCommands:
         return [f"  {line}".rstrip() for line in text.splitlines()]
 
     def _offering(self, words: Sequence[str], context: CommandContext) -> str:
-        """Return the one plugin that offers a caller the command that words begin with.
+        """Return the one plugin that offers a caller the command at the beginning of the words.
 
         Raises:
-            NotOffered: there is none, or there are several.
+            NotOffered: no plugin offers it, or several do.
         """
         command, offered = words[0], self._engine.host.offered_commands(context)
         found = [name for name, commands in offered.items() if any(each.name == command for each in commands)]
@@ -114,12 +113,12 @@ class MemoryCommands:
         return found[0]
 
     async def switch(self, context: CommandContext, *, on: bool) -> str:
-        """Switch memory on or off in a session, or in all sessions of a user; return what that means."""
+        """Switch memory on or off in a session, or in all sessions of a user; return an explanation."""
         users = {context.user}
         if context.session is not None:
             await self._engine.sessions.check(context.session, context.user, context.trust)
             if context.trust is Trust.FULL:
-                # The owner at the terminal goes on with a session of any user without naming the user.
+                # The owner at the terminal continues a session of any user without naming the user.
                 users |= {None, await self._engine.sessions.owner(context.session)}
         for user in users:
             await self._engine.host.switch_memory(on=on, session=context.session, user=user)
@@ -140,10 +139,10 @@ class MemoryCommands:
         return f"Memory is on for {where}."
 
     def listing(self, plugin: str, context: CommandContext, besides: Collection[str] = ()) -> str:
-        """Return the commands of a plugin that a caller may use, but for some that are known already.
+        """Return the commands of a plugin that a caller may use, except those in `besides`.
 
         Raises:
-            NotOffered: it is not in service; says why.
+            NotOffered: it is not in service; gives the reason.
         """
         self._ensure_in_service(plugin, context)
         offered = self._engine.host.offered_commands(context)[plugin]

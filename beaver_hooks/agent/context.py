@@ -1,14 +1,14 @@
-"""Builds what the provider gets, in the order of the design. Pure.
+"""Builds the provider's messages, in the order of the design. Pure.
 
 1. The system prompt: base, rules of the plugins, their trusted blocks. Left out if it is empty.
-2. Skill activations, role `user`: what the user chose.
+2. Skill activations, role `user`: chosen by the user.
 3. Reference messages, role `user`: recalled, untrusted, fenced by the host.
-4. The session's history: what the user and the assistant said. Messages of other roles and empty ones are left out, so
-   that no imported session speaks as the system, and no provider refuses the whole of it for one empty message.
+4. The session's history: messages of the user and the assistant. Messages of other roles and empty ones are left out,
+   so that no imported session speaks as the system, and no provider refuses the request for one empty message.
 5. The user's prompt.
 
-Every text passes `presentable`. Nothing is cut: a prompt of 1 MB goes out as it is, and whether it is too long is the
-provider's to say. A prompt of nothing but whitespace and NUL is refused.
+Every text passes `presentable`. No text is cut: a prompt of 1 MB is sent unchanged, and the provider decides whether it
+is too long. A prompt of only whitespace and NUL is refused.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,11 +28,11 @@ class Said(Protocol):
 
     @property
     def role(self) -> Role:
-        """Who said it."""
+        """The speaker's role."""
 
     @property
     def text(self) -> str:
-        """What was said."""
+        """The text of the message."""
 
 
 class Recalled(Protocol):
@@ -63,11 +63,11 @@ class ContextBuilder:
             skills: the active skills.
             references: one message per plugin that recalled something.
             history: the session's messages before this prompt, oldest first.
-            prompt: what the user says now.
+            prompt: the user's prompt.
             merge: join adjacent messages of one role, for a provider that refuses them.
 
         Raises:
-            InvalidTurn: the prompt says nothing.
+            InvalidTurn: the prompt is blank.
         """
         messages = [
             *_texts("system", [system_prompt]),
@@ -80,10 +80,10 @@ class ContextBuilder:
 
 
 def checked_prompt(prompt: str) -> str:
-    """Return a prompt as it may go to a provider.
+    """Return a prompt in a form that a provider may get.
 
     Raises:
-        InvalidTurn: it is no text, or holds nothing but whitespace and NUL.
+        InvalidTurn: it is no text, or contains only whitespace and NUL.
     """
     if not isinstance(prompt, str):
         raise InvalidTurn("the prompt must be a str")

@@ -1,4 +1,4 @@
-"""A conversation as a person has it: prompts, and lines that begin with a slash. No terminal, no printing."""
+"""A user's conversation: prompts, and lines that begin with a slash. No terminal, no printing."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import MappingProxyType
@@ -26,7 +26,7 @@ HELP = {
 }
 
 Run = Callable[[list[str]], Awaitable[str]]
-"""Runs a command with its words; returns what to show."""
+"""Runs a command with its words; returns the text to show."""
 
 NO_COMMANDS: Mapping[str, tuple[str, Run]] = MappingProxyType({})
 
@@ -37,17 +37,17 @@ class Ended(Exception):
 
 @attrs.define(kw_only=True)
 class Conversation:
-    """One person's conversation with the agent.
+    """One user's conversation with the agent.
 
     Attributes:
-        engine: what is loaded.
-        session: the id of the session that is going on.
-        user: who speaks, if that is known.
-        trust: how far the user is trusted.
+        engine: the loaded agent.
+        session: the id of the current session.
+        user: the user, if known.
+        trust: the trust in the user.
         no_memory: whether this session, and each new one, starts with memory off.
         skills: the skills that the user has activated.
-        last: what the newest prompt came to.
-        further: commands that the terminal adds: by name, what /help says of each, and what runs it.
+        last: the result of the newest prompt.
+        further: commands that the terminal adds: by name, the line in /help and the function of each.
     """
 
     engine: EngineLoadResult
@@ -60,29 +60,29 @@ class Conversation:
     further: Mapping[str, tuple[str, Run]] = NO_COMMANDS
 
     async def start(self) -> str:
-        """Switch memory off where this conversation is to have none; return what to show of it."""
+        """Switch memory off if `no_memory` is set; return the text to show."""
         return await MemoryCommands(self.engine).switch(self._context, on=False) if self.no_memory else ""
 
     @property
     def complaint(self) -> str:
-        """Why no prompt can be answered, known before the first one; empty where nothing is known against it."""
+        """The reason why no prompt can be answered, if it is known before the first one; else empty."""
         provider = self.engine.provider
         return provider.complaint if isinstance(provider, Keyless) else ""
 
     async def say(self, prompt: str, on_delta: OnDelta | None = None, on_tool: OnTool | None = None) -> AgentRunResult:
-        """Return what the agent answers; see `AgentLoop.run`."""
+        """Return the agent's answer; see `AgentLoop.run`."""
         self.last = await AgentLoop(self.engine).run(
             prompt, self.session, self.user, trust=self.trust, skills=self.skills, on_delta=on_delta, on_tool=on_tool
         )
         return self.last
 
     async def command(self, line: str) -> str:
-        """Run a line that begins with a slash; return what to show.
+        """Run a line that begins with a slash; return the text to show.
 
         Raises:
-            Ended: the user wants to end it.
-            NotOffered: there is no such command.
-            BeaverError: it cannot be done.
+            Ended: the user wants to end the conversation.
+            NotOffered: the command does not exist.
+            BeaverError: the command failed.
         """
         name, *words = line.removeprefix("/").split() or ["help"]
         commands: dict[str, Run] = {
@@ -101,16 +101,16 @@ class Conversation:
         return await commands[name](words)
 
     async def troubles(self) -> dict[str, str]:
-        """Return what is wrong with each memory that is in service and not well, by the plugin's name."""
+        """Return the trouble of each degraded memory in service, by the plugin's name."""
         return {name: str(health) for name, health in self.engine.status.items() if health.state == "degraded"}
 
     async def history(self, limit: int = 400) -> tuple[Message, ...]:
-        """Return what was said in this session before, oldest first."""
+        """Return the earlier messages of this session, oldest first."""
         await self.engine.sessions.check(self.session, self.user, self.trust)
         return (await self.engine.sessions.resume(self.session, limit=limit)).history
 
     async def completions(self, line: str) -> list[str]:
-        """Return what the last word of a line that begins with a slash may become."""
+        """Return the completions of the last word of a line that begins with a slash."""
         *before, begun = line.split(" ")
         if not line.startswith("/"):
             return []
@@ -135,7 +135,7 @@ class Conversation:
 
     @property
     def _about(self) -> dict[str, str]:
-        """What each command does, in the order of /help."""
+        """The help line of each command, in the order of /help."""
         further = {name: text for name, (text, _) in self.further.items()}
         return {name: text for name, text in HELP.items() if name != "exit"} | further | {"exit": HELP["exit"]}
 

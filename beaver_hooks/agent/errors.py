@@ -1,4 +1,4 @@
-r"""What goes wrong in the agent.
+r"""The errors of the agent.
 
     BeaverError
     └── AgentError
@@ -9,7 +9,7 @@ r"""What goes wrong in the agent.
         │   └── AnswerNotStored      there is an answer, in `text`, and the session does not have it
         └── SkillError               a skill cannot be found or read
 
-What a plugin, a tool or the configuration does wrong is in the tree of the contract.
+Errors of plugins, tools and the configuration are in the tree of the contract.
 """
 
 from beaver_hostspecs import BeaverError

@@ -1,4 +1,4 @@
-"""Puts an agent together from its configuration: host, sessions, tools, skills, provider."""
+"""Builds an agent from its configuration: host, sessions, tools, skills, provider."""
 
 import asyncio
 import os
@@ -28,24 +28,24 @@ from beaver_hooks.tools import ToolBox, session_search_tool
 from beaver_hostspecs import Clock, SystemClock, Trust, UnknownPlugin
 
 SKILLS = "skills"
-"""The folder of skills that needs no configuration: in the state folder."""
+"""The default folder of skills, in the state folder."""
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @attrs.define(kw_only=True, eq=False)
 class EngineLoadResult:
-    """Everything that an agent runs on, open. Close it, or use it with `async with`.
+    """The open parts of an agent. Close it, or use it with `async with`.
 
     Attributes:
-        loaded: the configuration, and where it is from.
-        host: the host, its plugins started.
+        loaded: the configuration, and its source.
+        host: the host, with its plugins started.
         sessions: the stored conversations.
-        events: what stores the host's audit events in them.
+        events: stores the host's audit events in them.
         tools: the tools on offer.
         skills: the skills that can be activated.
         provider: the language model.
-        clock: where time comes from.
+        clock: the source of time.
     """
 
     loaded: LoadedConfig
@@ -65,16 +65,16 @@ class EngineLoadResult:
 
     @property
     def status(self) -> dict[str, Health]:
-        """Each plugin's status: those that are disabled or could not be loaded too."""
+        """The status of each plugin, including disabled ones and those that could not be loaded."""
         return self.host.health()
 
     @property
     def notices(self) -> dict[str, tuple[str, ...]]:
-        """What plugins tell the person, by the plugin."""
+        """The notices of plugins for the user, by plugin."""
         return self.host.notices()
 
     def trust(self, given: Trust | str | None = None) -> Trust:
-        """Return how far a run is trusted: as `agent.trust` says, or as given where that is less."""
+        """Return the trust in a run: that of `agent.trust`, or the given one if it is less."""
         configured = Trust(self.settings.trust)
         if given is None or Trust(given).reaches(configured):
             return configured
@@ -89,11 +89,11 @@ class EngineLoadResult:
 
     @property
     def memory_gateway_service(self) -> Any | None:
-        """What the plugin `gateway` exposes as its `service`, or `None` where it is not in service."""
+        """The `service` of the plugin `gateway`, or `None` if the plugin is not in service."""
         return getattr(self.plugin("gateway"), "service", None)
 
     async def close(self) -> None:
-        """Drain and close the host, store what it still said, close the rest. Closing again does nothing."""
+        """Drain and close the host, store its last events, close the rest. Closing again does nothing."""
         await self._closing.aclose()
 
     async def __aenter__(self) -> Self:
@@ -107,16 +107,16 @@ class EngineLoadResult:
 
 @attrs.frozen(kw_only=True)
 class EngineLoader:
-    """Loads an agent. To change the memory mode or anything else, change the file and load again.
+    """Loads an agent. To change the memory mode or another setting, change the file and load again.
 
     Attributes:
-        config: the configuration file, which is trusted because it is named; a configuration that is loaded already;
-            or `None` for `BEAVER_CONFIG`, else `.beaver/config.json`, else the defaults.
-        confirm: asks a person about a file that was merely found.
+        config: the configuration file, which is trusted because it is named; an already loaded configuration; or
+            `None` for `BEAVER_CONFIG`, else `.beaver/config.json`, else the defaults.
+        confirm: asks the user about a file that was merely found.
         plugins: further plugin objects to register, by name.
-        sinks: further places for audit events.
-        clock: where time comes from.
-        environment: the process's environment unless given.
+        sinks: further sinks for audit events.
+        clock: the source of time.
+        environment: by default the process's environment.
     """
 
     config: Path | LoadedConfig | None = attrs.field(default=None, kw_only=False)
@@ -127,18 +127,18 @@ class EngineLoader:
     environment: Mapping[str, str] | None = None
 
     async def load(self) -> EngineLoadResult:
-        """Open everything, in the running event loop; on failure nothing is left open.
+        """Open all parts, in the running event loop; on failure close them again.
 
         Raises:
             ConfigurationError: a setting is wrong; names its path, never its value.
-            ConfigurationNotTrusted: the file was merely found, and nobody has confirmed it.
-            PluginMissing: a plugin that the mode needs cannot be had; says how to install it.
+            ConfigurationNotTrusted: the file was merely found, and the user has not confirmed it.
+            PluginMissing: a plugin that the mode needs is missing; gives the way to install it.
             StorageError: the sessions cannot be read or written.
         """
         loaded = self._configuration()
         clock = self.clock or SystemClock()
         async with AsyncExitStack() as stack:
-            # A thread cannot be cancelled: the store that it opens all the same is closed with the rest.
+            # A thread cannot be cancelled: if it opens the store all the same, the store is closed with the rest.
             files = StateFiles(loaded.state_folder, os.environ if self.environment is None else self.environment)
             store = await uninterrupted(_open_store(stack, loaded.state_folder, clock, files))
             provider = provider_of(loaded, self.environment)
@@ -181,7 +181,7 @@ class EngineLoader:
 
 
 def skill_folders(loaded: LoadedConfig) -> tuple[Path, ...]:
-    """Return where skills are looked for: the configured folders, from the file's own, then one beside the state."""
+    """Return the folders of skills: the configured ones, relative to the file's folder, then the default one."""
     base = loaded.path.parent if loaded.path is not None else Path()
     own = loaded.state_folder / SKILLS
     given = tuple(base / folder for folder in loaded.config.agent.skill_folders)
@@ -189,7 +189,7 @@ def skill_folders(loaded: LoadedConfig) -> tuple[Path, ...]:
 
 
 def library_of(loaded: LoadedConfig, files: StateFiles) -> SkillLibrary:
-    """Return the skills. Those in the state folder have to be believed; other folders were named by the user."""
+    """Return the skills. Those in the state folder need trust; the user named the other folders."""
     inside = loaded.state_folder, Path(os.path.realpath(loaded.state_folder))
 
     def believes(path: Path, content: bytes) -> bool:
@@ -205,11 +205,11 @@ async def _open_store(stack: AsyncExitStack, folder: Path, clock: Clock, files: 
 
 
 async def _keep_off(store: SessionStore, host: Host) -> None:
-    """Switch memory off where an older version, or an imported session, has it off."""
+    """Switch memory off for sessions in which an older version, or an import, has it off."""
     for session, user in await store.paused():
-        # The owner at the terminal goes on with a session of any user without naming the user.
+        # The owner at the terminal continues a session of any user without naming the user.
         for each in {None, user}:
-            # An older version took blank ids, which no turn can have any more.
+            # An older version accepted blank ids, which no turn can have any more.
             if session.strip() and (each is None or each.strip()):
                 await host.switch_memory(on=False, session=session, user=each)
         await store.unpause(session)
@@ -221,10 +221,10 @@ def _store(folder: Path, clock: Clock, files: StateFiles) -> SessionStore:
 
 
 async def _flush(events: SessionEvents) -> None:
-    """Store what the host said last. Its trail has it too; that a session lacks it is no reason to fail."""
+    """Store the host's last events. The audit trail has them too, so a failure is only logged."""
     try:
         await events.flush()
-    except Exception as error:  # noqa: BLE001 - whatever it is, the rest is to be closed
+    except Exception as error:  # noqa: BLE001 - the other parts must be closed after any error
         make_log().error("session_events_lost", error=type(error).__name__)
     if events.lost:
         make_log().warning("session_events_lost", count=events.lost)

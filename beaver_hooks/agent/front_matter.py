@@ -10,7 +10,7 @@ Rules:
 
 1. The first line is `---`, and so is the line that ends the front matter. Blanks after it do not matter.
 2. In between: `key: value`, empty lines, and lines that start with `#`.
-3. A value is taken as it stands; in double quotes as a JSON string; in single quotes with `''` for a quote.
+3. A value is taken unchanged; in double quotes as a JSON string; in single quotes with `''` for a quote.
 4. `name` must be there, a word of letters, digits, `_`, `.` and `-`. `description` may be there. Both are on one line
    and given once. Other keys are ignored, with the indented lines and list items that follow them.
 5. CR, CRLF and LF end a line.
@@ -27,11 +27,11 @@ KNOWN = ("name", "description")
 
 _LINE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):(?:[ \t]+(.*))?")
 _BLOCK = re.compile(r"[|>][+-]?\d?[+-]?")
-"""What starts a text of several lines in YAML."""
+"""The beginning of a text of several lines in YAML."""
 
 
 class FrontMatterError(Exception):
-    """The front matter is not written as it should be; the text says how, to follow the path of the file."""
+    """The front matter is malformed; the text names the fault and follows the path of the file."""
 
 
 def read_front_matter(text: str) -> tuple[Mapping[str, str], str]:

@@ -29,7 +29,7 @@ TOOL_LIMIT = (
     " this conversation, so ask again for less at a time, or raise agent.maxToolRounds."
 )
 CUT = frozenset({"length", "content_filter"})
-"""Why a provider ends an answer that is not complete."""
+"""The reasons of a provider to end an incomplete answer."""
 
 
 PARAGRAPH = "\n\n"
@@ -37,10 +37,10 @@ PARAGRAPH = "\n\n"
 
 @attrs.define(kw_only=True)
 class _Progress:
-    """What a run has come to so far.
+    """The progress of a run.
 
     Attributes:
-        messages: what the provider gets next.
+        messages: the provider's next input.
         usage: the tokens of all rounds, or `None` while the provider counts none.
     """
 
@@ -49,14 +49,14 @@ class _Progress:
     usage: Usage | None = None
 
     def heard(self, completion: Completion) -> None:
-        """Take in what the model said."""
+        """Add the model's answer."""
         if completion.usage is not None:
             self.usage = completion.usage + (self.usage or Usage())
         if completion.tool_calls:
             self.messages.append(ChatMessage(role="assistant", text=completion.text, tool_calls=completion.tool_calls))
 
     def ran(self, outcomes: Iterable[ToolOutcome]) -> None:
-        """Take in what its tool calls came to."""
+        """Add the outcomes of its tool calls."""
         for outcome in outcomes:
             self.outcomes.append(outcome)
             self.messages.append(ChatMessage(role="tool", text=outcome.text, tool_call_id=outcome.call.id))
@@ -64,27 +64,27 @@ class _Progress:
 
 @attrs.frozen(kw_only=True)
 class _Listener:
-    """Who hears of a run while it goes on: of pieces of the answer, and of tool calls."""
+    """The callbacks of a running run: for pieces of the answer, and for tool calls."""
 
     on_delta: OnDelta | None
     on_tool: OnTool | None
 
     def ran(self, outcome: ToolOutcome) -> None:
-        """Say what a tool call came to."""
+        """Report the outcome of a tool call."""
         if self.on_tool is not None:
             self.on_tool(outcome)
 
 
 @attrs.frozen(kw_only=True)
 class _Final:
-    """How a run ends."""
+    """The end of a run."""
 
     text: str
     status: Status
 
 
 class AgentLoop:
-    """Runs prompts over what an `EngineLoader` has loaded. Sessions run side by side; runs of one session queue."""
+    """Runs prompts on the agent that an `EngineLoader` loaded. Sessions run in parallel; runs of one session queue."""
 
     def __init__(self, engine: EngineLoadResult) -> None:
         self._engine = engine
@@ -103,26 +103,26 @@ class AgentLoop:
         on_delta: OnDelta | None = None,
         on_tool: OnTool | None = None,
     ) -> AgentRunResult:
-        """Return what the agent answers. The exchange is stored and the turn committed by then, not yet learned from.
+        """Return the agent's answer. By then the exchange is stored and the turn committed, but plugins learn later.
 
         Args:
-            prompt: what the user says. NUL and lone surrogates in it become U+FFFD, everywhere.
-            session_id: the session to go on with, or a new one of that id; used as it is. A new id if `None`.
-            user_id: who speaks. A session stays its first user's.
-            scope: where this happens.
-            trust: how far the user is trusted with what memory holds: `agent.trust` unless this is less.
+            prompt: the user's prompt. NUL and lone surrogates in it become U+FFFD, everywhere.
+            session_id: the session to continue, or a new one of that id; used unchanged. A new id if `None`.
+            user_id: the user. A session stays its first user's.
+            scope: the scope of the run.
+            trust: the trust in the user: `agent.trust` unless this is less.
             skills: names of skills to activate, beside those of the configuration.
-            on_delta: given the answer's text piece by piece, while it arrives.
-            on_tool: given what each tool call came to, before the model goes on with it.
+            on_delta: called with the answer's text piece by piece, while it arrives.
+            on_tool: called with the outcome of each tool call, before the model gets it.
 
         Raises:
-            InvalidTurn: the prompt says nothing.
-            SessionError: an id does not fit, or the session is not this caller's.
-            SkillError: there is no such skill.
-            ProviderError: the model did not answer. The turn was dropped, and nothing of it is in the session.
-            AnswerNotStored: it did, and its answer could not be stored. The turn was dropped.
+            InvalidTurn: the prompt is blank.
+            SessionError: an id is invalid, or the session is not this caller's.
+            SkillError: a skill does not exist.
+            ProviderError: the model did not answer. The turn was dropped and is not in the session.
+            AnswerNotStored: the model answered, and the answer could not be stored. The turn was dropped.
             StorageError: the session cannot be read.
-            Exception: whatever a fail-closed plugin raised.
+            Exception: the error of a fail-closed plugin.
         """
         prompt, level = checked_prompt(prompt), self._engine.trust(trust)
         async with self._alone(session_id):
@@ -132,7 +132,7 @@ class AgentLoop:
                 session_id, user_id, limit=engine.settings.history_messages, trust=level
             )
             turn_id = new_turn_id()
-            # Before it is opened: its first audit events are part of the session too.
+            # Before the turn is opened: its first audit events are part of the session too.
             engine.events.register(turn_id, session.id)
             async with engine.host.turn(
                 prompt, session=session.id, id=turn_id, user=user_id, history=session.history, scope=scope or Scope(),
@@ -191,7 +191,7 @@ class AgentLoop:
         completion = _identified(completion, len(progress.outcomes))
         progress.heard(completion)
         if on_delta is not None and completion.text and completion.tool_calls:
-            # What it says after its tools is another paragraph.
+            # The model's text after its tools is another paragraph.
             on_delta(PARAGRAPH)
         return completion
 
@@ -220,7 +220,7 @@ class AgentLoop:
 
     @asynccontextmanager
     async def _alone(self, session: str | None) -> AsyncIterator[None]:
-        """Wait until no other run of the session is going on. A new session is nobody else's."""
+        """Wait until no other run of the session is active. A new session has no other run."""
         if session is None:
             yield
             return
@@ -236,7 +236,7 @@ class AgentLoop:
 
 
 def _identified(completion: Completion, before: int) -> Completion:
-    """Give an id to the calls that have none: some servers leave it out, and the answers must say what they answer."""
+    """Give an id to the calls that have none: some servers leave it out, and each tool message must name its call."""
     calls = [
         call if call.id else attrs.evolve(call, id=f"call-{number}")
         for number, call in enumerate(completion.tool_calls, before + 1)
@@ -252,6 +252,6 @@ def _said(completion: Completion) -> str:
 
 
 def _exchange(turn: OpenTurn, text: str, now: datetime) -> tuple[Message, ...]:
-    # A clock may be set back meanwhile.
+    # The clock may be set back during the turn.
     said = Message(role="user", text=turn.prompt, when=turn.turn.when)
     return (said, Message(role="assistant", text=text, when=max(now, turn.turn.when)))

@@ -1,4 +1,4 @@
-"""What the agent and a provider say to each other: plain records, no wire format."""
+"""The messages between the agent and a provider: plain records, no wire format."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -18,8 +18,8 @@ class ChatMessage:
     """One message on its way to the provider.
 
     Attributes:
-        tool_calls: what an `assistant` message asks for.
-        tool_call_id: which call a `tool` message answers.
+        tool_calls: the calls that an `assistant` message asks for.
+        tool_call_id: the call that a `tool` message answers.
     """
 
     role: Role
@@ -67,10 +67,10 @@ class Provider(Protocol):
         Args:
             messages: the conversation, the system prompt first.
             tools: name, description and parameters (JSON Schema) of each tool on offer.
-            on_delta: given the text piece by piece while it arrives; streaming is asked for only then.
+            on_delta: called with the text piece by piece while it arrives; without it the answer is not streamed.
 
         Raises:
-            ProviderError: it did not answer; nothing of the answer is to be used.
+            ProviderError: the model did not answer; a partial answer must not be used.
         """
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What a run of the agent comes to."""
+"""The result of a run of the agent."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -15,7 +15,7 @@ Status = Literal["completed", "truncated", "tool_limit"]
 
 @attrs.frozen(kw_only=True)
 class ToolCallSummary:
-    """One tool call of a run, without what it was about."""
+    """One tool call of a run, without its content."""
 
     id: str
     name: str
@@ -43,17 +43,17 @@ def summarise_calls(outcomes: Iterable[ToolOutcome]) -> tuple[ToolCallSummary, .
 
 @attrs.frozen(kw_only=True)
 class AgentRunResult:
-    """What one prompt came to.
+    """The result of one prompt.
 
     Attributes:
-        text: the answer, as the user gets it.
-        status: `completed`; `truncated` where the provider cut the answer; or `tool_limit` where the model asked for
-            tools more often than it may. All three are normal ends.
-        session_id: the session, as it was given or newly made.
+        text: the user's answer.
+        status: `completed`; `truncated` if the provider cut the answer; or `tool_limit` if the model called tools
+            more often than it may. All three are normal ends.
+        session_id: the given or new session.
         turn_id: the turn.
         tool_calls: the tool calls of the run, in order.
-        usage: the tokens of all rounds as the provider counts them, or `None` where it does not say.
-        receipt_id: under which id the turn's receipt is found, or `None` where none is kept.
+        usage: the tokens of all rounds as the provider counts them, or `None` if it does not count.
+        receipt_id: the id of the turn's receipt, or `None` if none is stored.
     """
 
     text: str = field(repr=False)

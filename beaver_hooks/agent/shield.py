@@ -1,4 +1,4 @@
-"""Work that is not to be left half done."""
+"""Work that a cancellation must not interrupt."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -8,21 +8,20 @@ T = TypeVar("T")
 
 
 async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
-    """Return what `work` comes to. It comes to its end even where this is cancelled meanwhile.
+    """Return the result of `work`, which runs to its end even if this call is cancelled.
 
-    The cancellation goes on after it. Whoever is cancelled is told of that only: what the work returned or raised is
-    lost then.
+    The cancellation is raised after the end of the work; the result or error of the work is then lost.
     """
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:
-            # Unlike `shield`, it never raises what the work does, which would hide the cancellation.
+            # Unlike `shield`, it never raises an error of the work, which would hide the cancellation.
             await asyncio.wait([task])
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is None:
         return task.result()
     if not task.cancelled():
-        task.exception()  # looked at, or asyncio would complain that nobody did
+        task.exception()  # retrieved, because asyncio logs an exception that is never retrieved
     raise cancelled

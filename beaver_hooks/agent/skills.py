@@ -3,8 +3,7 @@
     skills/                 a folder of the configuration
       review/SKILL.md       one skill
 
-A skill that cannot be read keeps no other one from being used; what is wrong with it is said in the list, and raised
-when somebody asks for it.
+A skill that cannot be read does not affect the others; the list contains its fault, and activating it raises an error.
 """
 
 import os
@@ -30,8 +29,8 @@ class Skill:
     """A skill that can be activated.
 
     Attributes:
-        name: how it is asked for.
-        description: what it is for, in a line.
+        name: the name that activates it.
+        description: its purpose, in a line.
         path: its `SKILL.md`.
         text: its instructions.
     """
@@ -52,11 +51,11 @@ class ActiveSkill:
 
 @attrs.frozen(kw_only=True)
 class SkillList:
-    """What a library holds.
+    """The content of a library.
 
     Attributes:
-        skills: those that can be activated, by name.
-        problems: one sentence for each that cannot, and why.
+        skills: the skills that can be activated, by name.
+        problems: one sentence with the reason for each that cannot.
     """
 
     skills: tuple[Skill, ...]
@@ -72,14 +71,14 @@ def believe_all(_path: Path, _content: bytes) -> bool:
 
 
 class SkillLibrary:
-    """The skills in some folders. Of two of one name the first folder's wins, and the list says so.
+    """The skills in some folders. Of two with one name the first folder's wins, and the list reports the other.
 
-    Each call reads the folders anew, so that a skill that was just written can be used. It reads files: call it in a
-    thread where that matters.
+    Each call reads the folders anew, so that a new skill can be used at once. It reads files: call it in a thread
+    if blocking matters.
 
     Args:
-        folders: where they are.
-        believes: whether a file may be believed as it is; each may, unless given.
+        folders: the folders.
+        believes: whether a file with its content may be believed; by default every file.
     """
 
     def __init__(self, folders: Iterable[Path | str], *, believes: Believes = believe_all) -> None:
@@ -87,7 +86,7 @@ class SkillLibrary:
         self._believes = believes
 
     def list(self) -> SkillList:
-        """Return every skill, by name, and what is wrong with others."""
+        """Return every skill, by name, and the faults of others."""
         skills: dict[str, Skill] = {}
         problems: list[str] = []
         for found in self._found():
@@ -107,7 +106,7 @@ class SkillLibrary:
         """Return the skills of these names, in this order, each once.
 
         Raises:
-            SkillError: there is no such skill; the message lists those that there are and what is wrong with others.
+            SkillError: a skill does not exist; the message lists those that do and the faults of others.
         """
         wanted = tuple(dict.fromkeys(names))
         if not wanted:
@@ -135,8 +134,7 @@ def read_skill(path: Path, folder: Path, believes: Believes = believe_all) -> Sk
     """Return the skill whose `SKILL.md` is at `path`, inside `folder`.
 
     Raises:
-        SkillError: it cannot be read or believed, leads out of the folder or is not written as it should be; names the
-            path.
+        SkillError: it cannot be read or believed, leads out of the folder or is malformed; names the path.
     """
     try:
         real = path.resolve(strict=True)
@@ -147,7 +145,7 @@ def read_skill(path: Path, folder: Path, believes: Believes = believe_all) -> Sk
         raise _fault(path, f"cannot be read ({_why(error)}); check its permissions") from None
     if len(content) > MOST_BYTES:
         raise _fault(path, f"is larger than {MOST_BYTES} bytes; shorten it")
-    # Where it is a link, it and what it leads to.
+    # A link and its target.
     if not all(believes(each, content) for each in {path, real}):
         raise _fault(
             path, "may have come with a repository and is not confirmed; review it with `beaver trust --files`"
@@ -156,10 +154,10 @@ def read_skill(path: Path, folder: Path, believes: Believes = believe_all) -> Sk
 
 
 def parse_skill(content: bytes, path: Path) -> Skill:
-    """Return the skill that a `SKILL.md` holds; `path` is for the record and the error.
+    """Return the skill in a `SKILL.md`; `path` is for the record and the error.
 
     Raises:
-        SkillError: it is not written as it should be; names the path.
+        SkillError: it is malformed; names the path.
     """
     try:
         values, text = read_front_matter(content.decode("utf-8-sig"))
@@ -183,7 +181,7 @@ def activation_text(skill: ActiveSkill) -> str:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is a file or a link, or what keeps one from knowing."""
+    """Whether a file or a link exists, or an error hides it."""
     try:
         path.lstat()
     except FileNotFoundError:
@@ -201,7 +199,7 @@ def _load(path: Path, folder: Path, believes: Believes) -> Skill | SkillError:
 
 
 def _read(path: Path) -> bytes:
-    # Without O_NONBLOCK a named pipe would be waited for.
+    # Without O_NONBLOCK, opening a named pipe would block.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

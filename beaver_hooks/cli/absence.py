@@ -1,4 +1,4 @@
-"""Which plugins are not in service, by what is installed and configured now: their last health is no news any more."""
+"""Plugins that the current installation and configuration leave out: their last health is outdated."""
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
@@ -24,8 +24,8 @@ class Absence:
 
     Attributes:
         there: the names of the installed plugins.
-        disabled: those that the configuration or the memory mode leaves out, each with the reason.
-        now: the time that the last day ends at.
+        disabled: the plugins that the configuration or the memory mode leaves out, each with the reason.
+        now: the end of the last day.
     """
 
     there: Collection[str]
@@ -34,7 +34,7 @@ class Absence:
 
     @classmethod
     def under(cls, config: Config | None) -> Self:
-        """Return what is so under a configuration; `None` is one that cannot take effect."""
+        """Return the absence under a configuration; `None` is one that cannot take effect."""
         there = installed()
         if config is None:
             return cls(there=there, disabled={})
@@ -43,7 +43,7 @@ class Absence:
         return cls(there=there, disabled=plan.disabled)
 
     def text(self, name: str, health: Health) -> str | None:
-        """Return why a plugin is not in service, and how it was when it was; `None` where it may be in service."""
+        """Return why a plugin is not in service, and its last health; `None` if it may be in service."""
         if name == HOST or (name in self.there and name not in self.disabled):
             return None
         if health.state == "disabled" and name in self.disabled:
@@ -53,7 +53,7 @@ class Absence:
         why = f"disabled: {self.disabled[name]}" if name in self.disabled else "not installed"
         if health.state in ("ok", "disabled"):
             return why
-        # What is not called is not suspended either.
+        # A plugin that is not called is not suspended either.
         return f"{why} (last seen {attrs.evolve(health, suspension=Suspension())})"
 
     def is_recent(self, name: str, health: Health) -> bool:
@@ -63,5 +63,5 @@ class Absence:
 
 def _last_active(health: Health) -> datetime:
     moments = (health.last_success, health.last_failure, health.suspension.moved)
-    # What was kept may lack a time zone.
+    # A stored time may lack a time zone.
     return max((each.astimezone(UTC) for each in moments if each is not None and each.tzinfo), default=NEVER)

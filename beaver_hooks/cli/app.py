@@ -1,4 +1,4 @@
-"""The root of the command line: which commands there are, and where."""
+"""The root of the command line: the table of commands and their modules."""
 
 from collections.abc import Iterator
 from importlib import import_module
@@ -28,13 +28,13 @@ COMMANDS = {
     "mcp": "Serve memory to clients of the Model Context Protocol.",
     "completion": "Print the script with which a shell completes `beaver`.",
 }
-"""The commands, in the order of the help, each with its line there. The module of each has its name."""
+"""The commands in the order of the help, each with its help line. The module of each has its name."""
 
 GROUP = "beaver_hooks.cli"
 """The entry-point group of the command groups that plugins add."""
 
 CONFIG = "beaver.config"
-"""Under which name a context holds the configuration that was named before the command."""
+"""The key in a context's `meta` of the configuration that was named before the command."""
 
 EXIT_CODES = """
 \b
@@ -53,10 +53,10 @@ Exit codes:
 
 
 class Root(click.Group):
-    """Commands that are imported when they are called, the plugins' too."""
+    """Commands that are imported when they are called, including those of plugins."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the signature is click's
-        """Return the names: ours, then those of the plugins."""
+        """Return the names: the built-in commands, then those of the plugins."""
         return [*COMMANDS, *(name for name in sorted(set(_announced())) if name not in COMMANDS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - see above
@@ -68,9 +68,9 @@ class Root(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or say which one was probably meant."""
+        """Find the command, or raise an error with the probable name."""
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            from difflib import get_close_matches  # noqa: PLC0415 - only who mistypes pays for it
+            from difflib import get_close_matches  # noqa: PLC0415 - needed only after a typo
 
             close = get_close_matches(args[0], self.list_commands(ctx), n=1)
             meant = f" Did you mean '{close[0]}'?" if close else " `beaver --help` lists the commands."
@@ -78,12 +78,12 @@ class Root(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> None:
-        """Run the command. What a plugin's command returns is no exit code, so nothing is returned."""
+        """Run the command. The return value of a plugin's command is no exit code, so it is dropped."""
         super().invoke(ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """Complete the names of commands without importing any of them, and the options."""
-        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only a shell that completes pays for it
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - needed only for completion
 
         names = [CompletionItem(name, help=COMMANDS.get(name)) for name in self.list_commands(ctx)]
         options = click.Command.shell_complete(self, ctx, incomplete)
@@ -99,14 +99,14 @@ class Root(click.Group):
 
 
 def plugin_group(name: str) -> click.Command | None:
-    """Return the command group that a plugin adds under its name, or `None`; only this one is imported.
+    """Return the command group that a plugin adds under its name, or `None`; import only this group.
 
     Raises:
         PluginFailed: it cannot be imported, or is no command.
     """
     for found, point in _points():
         if found == name:
-            from beaver_hooks.cli.shell import PluginShell  # noqa: PLC0415 - only who calls a plugin pays for it
+            from beaver_hooks.cli.shell import PluginShell  # noqa: PLC0415 - needed only for a plugin's command
 
             group = _loaded(name, point)
             group.context_settings = {**group.context_settings, "obj": PluginShell(name)}
@@ -120,7 +120,7 @@ def _loaded(name: str, point: Any) -> click.Command:
     why, cause = "they are not a click command", None
     try:
         found = point.load()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is raised below
+    except Exception as error:  # noqa: BLE001 - any error of the plugin is raised below
         found, why, cause = None, type(error).__name__, error
     if isinstance(found, click.Command):
         return found
@@ -133,7 +133,7 @@ def _announced() -> Iterator[str]:
 
 
 def _points() -> Iterator[tuple[str, Any]]:
-    from importlib.metadata import entry_points  # noqa: PLC0415 - slow, and most commands are ours
+    from importlib.metadata import entry_points  # noqa: PLC0415 - slow, and most commands are built in
 
     return ((point.name, point) for point in entry_points(group=GROUP))
 

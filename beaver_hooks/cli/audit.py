@@ -1,4 +1,4 @@
-"""`beaver audit`: is the trail whole, and what does it say. Needs no plugin."""
+"""`beaver audit`: verifies and shows the audit trail. Needs no plugin."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from beaver_hooks.cli.state import has_trail, nothing_yet, recorded_turns
 from beaver_hooks.cli.terminal import show, waiting
 
 POLL = 0.5
-"""Seconds between two looks at a trail that is followed."""
+"""Seconds between two reads of a followed trail."""
 
 HEAD = re.compile("[0-9]{1,18}:[0-9a-f]{64}")
 
@@ -57,7 +57,7 @@ def verify_command(ctx: click.Context, *, expect: Head | None, as_json: bool, co
     folder = configured(config).state_folder
     there = has_trail(folder)
     with waiting("Verifying the audit trail"):
-        # Where nothing was ever kept, nothing is wrong, unless something is expected.
+        # A missing trail is intact, unless a head is expected.
         verdict = TrailReader(folder).verify(expected_head=expect) if there else verify((), b"", expected_head=expect)
     if as_json:
         show(json.dumps(verdict_json(verdict)))
@@ -92,7 +92,7 @@ def tail_command(
 
 
 def _following(folder: Path, last: int) -> Iterator[ChainedEvent]:
-    """Yield what is appended after the record `last`, for ever."""
+    """Yield the records appended after the record `last`, for ever."""
     while True:
         time.sleep(POLL)
         for record in after(folder, last) if has_trail(folder) else ():

@@ -1,4 +1,4 @@
-"""Audit events and verdicts as people read them, and as programs do. Pure."""
+"""Audit events and verdicts as text for people and JSON for programs. Pure."""
 
 import json
 from datetime import datetime
@@ -10,7 +10,7 @@ from beaver_hooks.audit.chain import ChainedEvent, Head, Verdict
 from beaver_hooks.cli.formatting import counted, facts_text, filled
 
 SHORT_TURN = 13
-"""Characters of a turn's id that are shown: a beginning is enough for every command."""
+"""Characters of a turn's id that are shown: every command accepts a beginning."""
 
 MEANINGS = {
     "changed": "its content is not what was written: it was changed in the database",
@@ -34,11 +34,11 @@ Keep the head elsewhere: only with --expect HEAD can a missing end be found."""
 
 @attrs.frozen(kw_only=True)
 class Filter:
-    """Which records are wanted; all where nothing is said.
+    """Selection of records; by default it takes all.
 
     Attributes:
-        plugin: those about this plugin.
-        turns: those about a turn whose recorded id begins with one of these.
+        plugin: take the records about this plugin.
+        turns: take the records about a turn whose recorded id begins with one of these.
     """
 
     plugin: str | None = None
@@ -48,7 +48,7 @@ class Filter:
         return self.plugin is not None or bool(self.turns)
 
     def takes(self, record: ChainedEvent) -> bool:
-        """Whether a record is wanted."""
+        """Whether the filter selects a record."""
         _, _, plugin, _, turn, _, _ = record.fields
         if self.plugin not in (None, plugin):
             return False
@@ -56,7 +56,7 @@ class Filter:
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """Return what was found, where, and what that means."""
+    """Return the verdict in words: the finding, its place and its meaning."""
     good = counted(verdict.checked, "record")
     if verdict.head is None and verdict.ok:
         return "The audit trail is intact, and has no records yet."
@@ -82,7 +82,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
 
 
 def record_text(record: ChainedEvent) -> str:
-    """Return a record: its number, when, what, and its facts as `name=value`."""
+    """Return a record: its number, time, event, and its facts as `name=value`."""
     at, name, plugin, hook, turn, _, facts = record.fields
     about = {"plugin": plugin, "hook": hook, "turn": turn and turn[:SHORT_TURN]}
     known = {key: value for key, value in about.items() if value is not None}
@@ -117,7 +117,7 @@ def _when(at: str) -> str:
 
 
 def _facts(text: str) -> dict[str, Any]:
-    # Whoever writes past us may have left anything; what is broken is shown as that.
+    # Another program may have written any text; a broken record is shown as unreadable.
     try:
         facts = json.loads(text)
     except (ValueError, RecursionError):

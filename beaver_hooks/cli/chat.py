@@ -34,13 +34,13 @@ from beaver_hostspecs import BeaverError, NotOffered
 
 PROMPT = "you> "
 MORE = "...> "
-"""What stands before the rest of a prompt whose line ended with a backslash."""
+"""The prompt sign after a line that ended with a backslash."""
 
 RECALLED = 4
-"""Messages that a session is gone on with in sight."""
+"""Messages that are shown when a session is continued."""
 
 PATIENCE = 5.0
-"""Seconds that `/why` waits for what the plugins still do about the last answer."""
+"""Seconds that `/why` waits for the plugins' work on the last answer."""
 
 RED, YELLOW, DIM = colours.whole("red"), colours.whole("yellow"), colours.whole("bright_black")
 WHY = "what memory recalled for your last prompt and kept of it, and why"
@@ -88,8 +88,8 @@ def _talk(loaded: LoadedConfig, session: str | None, *, again: bool, trust: str 
     Args:
         loaded: the configuration.
         session: the session, or `None`.
-        again: whether to go on with the session used last.
-        trust: how far the user is trusted, where that is less than configured.
+        again: whether to continue the session that was used last.
+        trust: the trust in the user, if it is less than configured.
         wanted: the other fields of the conversation.
     """
     thread = LoopThread()
@@ -115,15 +115,15 @@ class _Terminal:
         self._conversation = conversation
         self._interactive = sys.stdin.isatty()
         if isinstance(sys.stdin, io.TextIOWrapper):
-            # What is not UTF-8 is no reason to end: the agent replaces it.
+            # Input that is not UTF-8 does not end the chat: the agent replaces it.
             sys.stdin.reconfigure(errors="surrogateescape")
         self._troubles: dict[str, str] = {}
         self._failed = 0
 
     def talk(self) -> int:
-        """Go on until the user ends it; return the exit code. A person has seen what failed, a program has not."""
+        """Go on until the user ends it; return the exit code. Only a program needs one for failures."""
         started = self._thread.call(self._conversation.start)
-        # A skill that is not there is said before the first prompt.
+        # A missing skill is reported before the first prompt.
         self._thread.call(self._conversation.command, " ".join(["/skill", *self._conversation.skills]))
         self._greet()
         if started:
@@ -150,14 +150,14 @@ class _Terminal:
             show("\nThe prompt was cancelled. Ctrl-D ends the chat." if self._interactive else "")
 
     def _try(self, line: str) -> None:
-        """Answer a line, or say why that cannot be done: the conversation goes on."""
+        """Answer a line, or show the error: the conversation goes on."""
         try:
             self._answer(line)
         except (Ended, BrokenPipeError, Unwritable):
             raise
         except BeaverError as error:
             self._fail(error, sentence(error))
-        except Exception as error:  # noqa: BLE001 - whatever a plugin raised
+        except Exception as error:  # noqa: BLE001 - an error of a plugin
             known = "`beaver audit tail` shows the failure."
             self._fail(error, f"{UNEXPECTED.format(type(error).__name__)} {known}")
 
@@ -184,7 +184,7 @@ class _Terminal:
             show(f"! {complaint}", err=True, paint=RED)
 
     def _help_typing(self) -> None:
-        """Show a person how the session ended, and let the keys bring back and complete what is typed."""
+        """Show the end of the session, and set up history and completion for the user's input."""
         history = self._thread.call(self._conversation.history)
         if history:
             show(recap(history[-RECALLED:], prompt=PROMPT), paint=DIM)
@@ -192,7 +192,7 @@ class _Terminal:
         line_editor.set_up(prompts, partial(self._thread.call, self._conversation.completions))
 
     def _show_troubles(self) -> None:
-        """Say what is wrong with a memory, once it is, and once it is no more."""
+        """Show each trouble of a memory once when it begins, and once when it ends."""
         now = self._thread.call(self._conversation.troubles)
         for name, text in now.items():
             if name not in self._troubles:
@@ -216,7 +216,7 @@ def _input(prompt: str) -> str:
 
 
 def _show_tool(pieces: Pieces, outcome: ToolOutcome) -> None:
-    """Show what a tool call came to, in a line of its own between what the model says."""
+    """Show the outcome of a tool call, in a line of its own between the model's texts."""
     pieces.over()
     pieces.end()
     show(tool_line(outcome), paint=DIM)

@@ -1,4 +1,4 @@
-"""`beaver check`: whether configuration and environment are as an agent needs them."""
+"""`beaver check`: checks the configuration and the environment of an agent."""
 
 import os
 from pathlib import Path
@@ -43,14 +43,14 @@ def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
         findings += [*provider, *_skills(loaded), state_folder(loaded.state_folder), *_person_folder(loaded)]
         opening, code = in_loop(_open(loaded, frozenset(looked.sections)))
         findings += opening
-        # A credential that is not there is the configuration's fault.
+        # A missing credential is a fault of the configuration.
         code = CONFIGURATION if exit_code(provider) else code
     report(findings, as_json=as_json)
     ctx.exit(code or exit_code(findings))
 
 
 def state_folder(folder: Path) -> Finding:
-    """Return whether a state folder can be written, or made where it is missing."""
+    """Return whether a state folder can be written, or made if it is missing."""
     there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
     if os.access(there, os.W_OK | os.X_OK):
         return ok("state folder", printable(str(folder)))
@@ -59,7 +59,7 @@ def state_folder(folder: Path) -> Finding:
 
 
 def _person_folder(loaded: LoadedConfig) -> list[Finding]:
-    """Return whether what belongs to the person can be kept, where that is not in the state folder."""
+    """Return whether the person's folder can be written, if it is outside of the state folder."""
     if loaded.person_folder == loaded.state_folder:
         return []
     found = state_folder(loaded.person_folder)
@@ -67,7 +67,7 @@ def _person_folder(loaded: LoadedConfig) -> list[Finding]:
 
 
 async def _open(loaded: LoadedConfig, wanted: frozenset[str]) -> tuple[list[Finding], int]:
-    """Return how every plugin is, once all that can be are started, and the exit code if it is clear by now."""
+    """Return the state of every plugin after the start, and the exit code, as far as it is known by then."""
     try:
         async with opened(loaded, notices=False) as engine:
             return _plugins(engine, wanted), 0
@@ -82,7 +82,7 @@ def _plugins(engine: EngineLoadResult, wanted: frozenset[str]) -> list[Finding]:
         health.examine(name, each, wanted=name in wanted, degraded="warning") for name, each in engine.status.items()
     ]
     renamed = {str(each): each for each in renames(engine.loaded.config)}
-    # A sentence for the person is no fault, and has its own remedy.
+    # A notice for the person is no fault, and has its own remedy.
     told = [(name, text) for name, texts in engine.notices.items() for text in texts if text not in renamed]
     return [*examined, *(ok(f"plugin {name}", text) for name, text in told), *map(_renamed, renamed.values())]
 
@@ -92,7 +92,7 @@ def _renamed(each: Renamed) -> Finding:
 
 
 def _skills(loaded: LoadedConfig) -> list[Finding]:
-    """Return whether the skills can be read, and those exist that are active in every run."""
+    """Return whether the skills can be read, and the skills of every run exist."""
     subject, folders = "skills", skill_folders(loaded)
     library = library_of(loaded, StateFiles(loaded.state_folder, os.environ))
     listed = library.list()

@@ -1,4 +1,4 @@
-"""Colours of words that are there anyway: the level of a finding, the state of a plugin, the role of a speaker."""
+"""Colours of words in the output: the level of a finding, the state of a plugin, the role of a speaker."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from typing import TextIO
 import click
 
 Paint = Callable[[str], str]
-"""Colours a text that a terminal may be sent. It adds no word and takes none away."""
+"""Colours a text that is safe for a terminal. It adds and removes no word."""
 
 STATES = {"ok": "green", "degraded": "yellow", "unavailable": "red", "disabled": "cyan"}
 LEVELS = {"ok": "green", "warning": "yellow", "problem": "red"}
@@ -26,7 +26,7 @@ def takes_colour(stream: TextIO) -> bool:
 
 
 def painter(pattern: str, colours: Mapping[str, str]) -> Paint:
-    """Return what colours the group `word` of each match, by the colour of that word."""
+    """Return a `Paint` for the group `word` of each match, by the colour of that word."""
     compiled = re.compile(pattern, re.MULTILINE)
 
     def paint(text: str) -> str:
@@ -36,7 +36,7 @@ def painter(pattern: str, colours: Mapping[str, str]) -> Paint:
 
 
 def whole(colour: str) -> Paint:
-    """Return what colours each line of a text."""
+    """Return a `Paint` for each line of a text."""
 
     def paint(text: str) -> str:
         return "\n".join(click.style(line, fg=colour) if line else line for line in text.split("\n"))
@@ -53,7 +53,7 @@ def _any(words: Mapping[str, str]) -> str:
     return f"(?P<word>{'|'.join(words)})"
 
 
-# Anchored where our own words stand: what a plugin or a person wrote is indented, and keeps its colour.
+# Anchored at the place of our own words: texts of plugins and people are indented, and keep their colour.
 level = painter(rf"^{_any(LEVELS)} ", LEVELS)
 state = painter(rf"^\S+ +{_any(STATES)}\b", STATES)
 listed_state = painter(rf"^\S.*? \(fail-(?:open|closed)\): {_any(STATES)}\b", STATES)

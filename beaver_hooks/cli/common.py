@@ -1,4 +1,4 @@
-"""Opens the agent for a command: which configuration, whom to ask about it, how much to log."""
+"""Opens the agent for a command: finds and confirms the configuration, and sets up the log."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
 def common(function: Function) -> Function:
-    """Give a command the options that all have: `--config` and `--debug`."""
+    """Give a command the common options: `--config` and `--debug`."""
     path = click.Path(dir_okay=False, path_type=Path)
     config = click.option(
         "--config", metavar="FILE", type=path, help="The configuration file; naming it here confirms it."
@@ -39,7 +39,7 @@ def common(function: Function) -> Function:
 
 
 def configured(config: Path | None) -> LoadedConfig:
-    """Return the configuration that is in effect; a person is asked about one that was merely found."""
+    """Return the configuration in effect; ask the user about one that was merely found."""
     set_up_log()
     named = config or click.get_current_context().meta.get(CONFIG)
     return load_config(
@@ -58,14 +58,14 @@ def _settings_classes(config: Config) -> dict[str, type]:
 
 @asynccontextmanager
 async def opened(loaded: LoadedConfig, *, notices: bool = True) -> "AsyncIterator[EngineLoadResult]":
-    """Give an open agent, and close it.
+    """Yield an open agent, and close it.
 
     Args:
         loaded: the configuration.
-        notices: whether to say which plugins are left out and what others tell, where that is not what the command is
-            about.
+        notices: whether to show which plugins are left out, and the notices of others; not for a command whose output
+            contains them.
     """
-    from beaver_hooks.agent.factory import EngineLoader  # noqa: PLC0415 - `beaver mcp` answers before the agent is there
+    from beaver_hooks.agent.factory import EngineLoader  # noqa: PLC0415 - `beaver mcp` answers before the agent is open
 
     with waiting("Loading the plugins"):
         engine = await EngineLoader(loaded).load()
@@ -84,7 +84,7 @@ def in_loop(work: Coroutine[Any, Any, T]) -> T:
 
 
 def set_up_log() -> None:
-    """Log to stderr, as BEAVER_LOG_LEVEL says."""
+    """Log to stderr, at the level of BEAVER_LOG_LEVEL."""
     level = os.environ.get("BEAVER_LOG_LEVEL", "warning").strip().lower()
     if level not in LEVELS:
         raise click.UsageError(f"BEAVER_LOG_LEVEL must be one of {', '.join(LEVELS)}.")
@@ -99,7 +99,7 @@ def set_up_log() -> None:
 
 
 def asks_for_log() -> bool:
-    """Whether the user has said how much to log: then all of it goes to stderr."""
+    """Whether the user has set the log level: then the log goes to stderr."""
     return bool(os.environ.get("BEAVER_LOG_LEVEL"))
 
 
@@ -119,7 +119,7 @@ def logging_to_file(folder: Path) -> Iterator[None]:
 
 
 def _confirm(summary: Summary) -> bool:
-    """Show a person what a configuration would use, and ask."""
+    """Show the user the summary of a configuration, and ask for a confirmation."""
     what = "was changed after it was confirmed" if summary.changed else "was found here"
     click.echo(f"This configuration {what}:\n{harmless(scrub(str(summary)))}", err=True)
     return click.confirm("Use it from now on?", err=True)

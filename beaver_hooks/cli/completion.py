@@ -1,4 +1,4 @@
-"""`beaver completion`: the script by which a shell completes `beaver`."""
+"""`beaver completion`: the script with which a shell completes `beaver`."""
 
 import os
 from pathlib import PurePath
@@ -9,7 +9,7 @@ from click.shell_completion import BashComplete, FishComplete, ShellComplete, Zs
 from beaver_hooks.cli.terminal import show
 
 PROGRAM, VARIABLE = "beaver", "_BEAVER_COMPLETE"
-"""Whom the script completes, and how it asks: click answers, before any command runs, where the variable is set."""
+"""The completed program, and the variable of the script: if it is set, click answers before any command runs."""
 
 SHELLS: dict[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 

@@ -34,7 +34,7 @@ def _keys(ctx: click.Context, param: click.Parameter, value: str | None) -> tupl
 
 
 def _paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - the signature is click's
-    """Complete the paths of the host's own settings; no plugin is imported for it."""
+    """Complete the paths of the host's own settings, without importing a plugin."""
     return [path for path in own_paths(Config) if path.startswith(incomplete)]
 
 
@@ -111,9 +111,9 @@ def migrate(*, dry_run: bool, config: Path | None) -> None:
 
 
 def _moves(config: Config, path: Path) -> list[Step]:
-    """Return the steps that rename what has an old name. What stands in a list is left for the user to edit."""
+    """Return the steps that rename settings with an old name. The user must edit those in a list."""
     raw, steps = read_json(path), []
-    # The innermost first: its path has the name that the object around it has until then.
+    # The innermost first: its path contains the old name of the object around it.
     for each in reversed([each for each in renames(config) if "[" not in each.old]):
         old, new = tuple(each.old.split(".")), tuple(each.new.split("."))
         steps += [Step(path=new, value=_found(raw, old)), Step(path=old, remove=True)]
@@ -152,7 +152,7 @@ def _no_constant(_: str) -> NoReturn:
 
 
 def _found(value: Any, path: tuple[str, ...]) -> Any:
-    """Return what is at `path`, or say which key of it there is not."""
+    """Return the value at `path`, or raise an error that names the missing key."""
     for number, key in enumerate(path, 1):
         there = value if isinstance(value, Mapping) else {}
         if key not in there:

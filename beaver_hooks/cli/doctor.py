@@ -1,4 +1,4 @@
-"""`beaver doctor`: whether everything that is kept is sound, private and in use."""
+"""`beaver doctor`: examines whether the stored state is sound, private and in use."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -40,7 +40,7 @@ def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
 
 
 def confirmations(environment: Mapping[str, str]) -> list[Finding]:
-    """Return whether the record of confirmed configurations can be read, and is nobody else's to change."""
+    """Return whether the record of confirmed configurations can be read, and only this user can change it."""
     path = record_path(environment)
     if not is_there(path):
         return [ok("confirmations", "no configuration has been confirmed")]
@@ -72,7 +72,7 @@ def _kept(looked: settings.Looked) -> Iterator[Finding]:
 
 
 def _elsewhere(looked: settings.Looked) -> Iterator[Finding]:
-    """Yield what is wrong with files that are not in the state folder: the configuration, and folders it names."""
+    """Yield findings about files outside of the state folder: the configuration, and folders it names."""
     path = looked.loaded.path if looked.loaded is not None else None
     if path is not None:
         yield from files.examine(files.entry(path, private=False), what="the configuration", root=path)
@@ -85,6 +85,6 @@ def _elsewhere(looked: settings.Looked) -> Iterator[Finding]:
 def _trail(folder: Path) -> Iterator[Finding]:
     database = databases.trail(folder)
     yield database
-    # A chain in a database that is damaged or not there cannot be followed.
+    # The chain of a damaged or missing database cannot be verified.
     if database.level == "ok" and is_there(folder / TRAIL):
         yield databases.chain(folder)

@@ -1,4 +1,4 @@
-"""What the commands that edit the configuration have in common: which file they edit, and what they print."""
+"""The common part of the commands that edit the configuration: the choice of the file, and the output."""
 
 import os
 from collections.abc import Callable
@@ -24,7 +24,7 @@ dry_run = click.option("--dry-run", is_flag=True, help="Show what would change, 
 
 
 def target(config: Path | None) -> Found:
-    """Return the file to edit: the one that is named here or before the command, else the one that is found or made."""
+    """Return the file to edit: the one named here or before the command, else the one that is found or made."""
     set_up_log()
     named = config or click.get_current_context().meta.get(CONFIG)
     cwd = Path.cwd()
@@ -33,11 +33,11 @@ def target(config: Path | None) -> Found:
 
 
 def edited(found: Found, steps: Steps, *, dry: bool) -> Edited:
-    """Edit the file, or find out what that would come to, and say what changed.
+    """Edit the file, or only compute the result of the edit, and show the changes.
 
     Raises:
-        ConfigurationError: it cannot be edited, or would not be right.
-        KeyError: what is to be removed is not there.
+        ConfigurationError: it cannot be edited, or the result would be wrong.
+        KeyError: a setting to remove is missing.
     """
     done = edit_config(
         found, steps, environment=os.environ, classes=settings_classes, check=check_plugin_sections, write=not dry

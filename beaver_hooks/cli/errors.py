@@ -1,4 +1,4 @@
-"""Runs the command line. What goes wrong becomes one sentence with a remedy on stderr, and an exit code."""
+"""Runs the command line. An error becomes one sentence with a remedy on stderr, and an exit code."""
 
 import contextlib
 import sys
@@ -12,7 +12,7 @@ from beaver_hooks.cli.signals import Signals
 from beaver_hooks.cli.streams import Unwritable, fault, mend, settle, tell
 
 AFTERWORD = "afterword"
-"""The attribute of an error that has more to say on stderr after its sentence."""
+"""The attribute of an error with further text for stderr after its sentence."""
 
 DEBUG = "--debug"
 UNEXPECTED = "an unexpected error happened ({})."
@@ -22,10 +22,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code.
 
     Args:
-        arguments: the command line, this process's unless given.
+        arguments: the command line, by default this process's.
 
     Raises:
-        SystemExit: whoever read stdout has enough; click leaves, with code 1.
+        SystemExit: the reader of stdout has closed it; click exits with code 1.
     """
     mend()
     with Signals() as signals:
@@ -38,16 +38,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def _run(given: list[str]) -> int:
     try:
-        # Commands return nothing (see `Root.invoke`): a number is what one of them exited with.
+        # Commands return nothing (see `Root.invoke`): a number is an exit code.
         return int(beaver.main(given, prog_name="beaver", standalone_mode=False) or 0)
     except (KeyboardInterrupt, click.Abort) as error:
-        # Where a question was answered, and not interrupted, click raises it by itself.
+        # If the user declined a question, click raises `Abort` without a context; after an interrupt it has one.
         declined = isinstance(error, click.Abort) and error.__context__ is None
         tell("Nothing was changed." if declined else "Interrupted.")
         return FOUND if declined else INTERRUPTED
     except click.ClickException as error:
         return _leave(error)
-    except Exception as error:  # noqa: BLE001 - it is said, and --debug shows all of it
+    except Exception as error:  # noqa: BLE001 - the user sees its sentence, and with --debug its traceback
         problem = fault(error)
         return _say(error, debug=DEBUG in given) if problem is None else _leave(Unwritable(problem))
 
@@ -59,8 +59,8 @@ def _leave(error: click.ClickException) -> int:
 
 
 def _say(error: Exception, *, debug: bool) -> int:
-    """Say what went wrong; return the exit code."""
-    from beaver_hostspecs import BeaverError, scrub  # noqa: PLC0415 - only who fails pays for it
+    """Show the error; return the exit code."""
+    from beaver_hostspecs import BeaverError, scrub  # noqa: PLC0415 - needed only after a failure
 
     if debug:
         import traceback  # noqa: PLC0415 - the same
@@ -84,7 +84,7 @@ def _add(afterword: str) -> None:
 
 
 def sentence(error: Exception) -> str:
-    """Return what an error says as a sentence that any terminal may be sent."""
+    """Return the text of an error as a sentence that is safe for a terminal."""
     from beaver_hooks.cli.terminal import harmless  # noqa: PLC0415 - see above
 
     text = harmless(str(error))
@@ -92,9 +92,9 @@ def sentence(error: Exception) -> str:
 
 
 def exit_code(error: Exception) -> int:
-    """Return the exit code of an error: the first kind of these that it is."""
+    """Return the exit code of an error: that of the first matching kind."""
     from beaver_hooks.agent.errors import ProviderError, SessionError, SkillError, StorageError  # noqa: PLC0415
-    from beaver_hostspecs import (  # noqa: PLC0415 - only who fails pays for it
+    from beaver_hostspecs import (  # noqa: PLC0415 - needed only after a failure
         AuditError,
         ConfigurationError,
         InvalidTurn,

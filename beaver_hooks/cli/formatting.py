@@ -1,4 +1,4 @@
-"""How commands say things: counts, moments, lines that fit."""
+"""Text formats of the commands: counts, times, tables, wrapped lines."""
 
 import json
 import shutil
@@ -8,37 +8,37 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 LEAST_TEXT = 16
-"""Characters that the last column of a table has at least, however narrow the terminal is."""
+"""The least characters of a table's last column, even on a narrow terminal."""
 
 WIDTH = 80
 
 
 def counted(number: float, noun: str) -> str:
-    """Return a number with what it counts, for example `1 session` or `2,000 sessions`."""
+    """Return a number with its noun, for example `1 session` or `2,000 sessions`."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def moment(at: datetime, *, seconds: bool = True) -> str:
-    """Return a time as people read it, in UTC; what says so stands beside it."""
+    """Return a time for people, in UTC; the caller adds the zone."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M")
 
 
 def cut(text: str, width: int) -> str:
-    """Return `text`, cut to `width` characters where it is longer."""
+    """Return `text`, cut to `width` characters if it is longer."""
     return text if len(text) <= width else f"{text[: width - 1]}\u2026"
 
 
 def filled(text: str, *, indent: str = "", width: int = WIDTH) -> str:
-    """Return `text` in lines of at most `width` characters, those after the first indented. No word is cut."""
+    """Return `text` in lines of at most `width` characters, indented after the first. No word is cut."""
     return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def table(rows: Sequence[Sequence[str]], *, widest: int = 32) -> str:
-    """Return rows in columns, the first row being the heads.
+    """Return rows in columns; the first row is the header.
 
     Args:
-        rows: the cells. On a terminal the last column is wrapped; in a pipe each row is one line, however long.
-        widest: how wide a column may be; what is longer pushes the rest of its own row.
+        rows: the cells. On a terminal the last column is wrapped; in a pipe each row is one line of any length.
+        widest: the widest column; a longer cell pushes the rest of its own row.
     """
     widths = [min(widest, max(map(len, column))) for column in zip(*rows, strict=True)][:-1]
     room, lines = terminal_width(), []
@@ -51,7 +51,7 @@ def table(rows: Sequence[Sequence[str]], *, widest: int = 32) -> str:
 
 
 def terminal_width() -> int | None:
-    """Return the columns of the terminal that stdout is, or `None`."""
+    """Return the width of the terminal on stdout, or `None`."""
     return shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else None
 
 

@@ -161,7 +161,7 @@ def trust(agent: str) -> None:  # noqa: ARG001 - the other commands take it, too
 
 
 def _problem(found: Sequence[looking.Found], used: Collection[tuple[str, ...]]) -> str | None:
-    """Return what keeps hooks that are installed from working as they should, whichever file says so."""
+    """Return the problem that keeps installed hooks from working, in any of the files."""
     if used and any(each.switched_off for each in found):
         return OFF
     return TWICE if len(used) > 1 else None
@@ -172,7 +172,7 @@ def _installation(scope: Scope) -> Installation:
 
 
 def _absolute(config: Path) -> str:
-    """Return the path of a configuration as every project can use it."""
+    """Return the path of a configuration in a form that every project can use."""
     path = config.absolute()
     if not path.is_file():
         raise ConfigurationError("", f"the configuration file {printable(str(path))} does not exist; create it first")
@@ -205,19 +205,19 @@ def _lines(content: bytes | None) -> list[str]:
 def _mcp(scope: Scope, options: Sequence[str]) -> str:
     """Return the line for a shell that adds the tools of the same memory to Claude Code."""
     kept = [each for each in options if not each.startswith("--budget=")]
-    # `-P`: a module that lies in somebody's project must not pass for one of ours.
+    # `-P`: a module in the user's project must not shadow a module of Beaver Hooks.
     server = [sys.executable, "-P", "-m", "beaver_hooks.cli", "mcp", *kept]
     return shlex.join(["claude", "mcp", "add", "--scope", scope, "beaver", "--", *server])
 
 
 def _memory(options: tuple[str, ...], scope: Scope, cwd: Path) -> dict[str, Any]:
-    """Return how memory is for what is installed with these options."""
+    """Return the state of memory for hooks installed with these options."""
     problem = looking.place_fault(options, os.environ) or looking.configuration_fault(options, os.environ, cwd)
     try:
         said = looking.resident(options, os.environ)
     except TimeoutError:
         said, problem = None, looking.silence(options, os.environ)
-    # A resident that runs has tried: what it says comes first.
+    # A running resident has tried to open memory: its reason comes first.
     if said is not None and said.get("memory") == "off" and said.get("failed"):
         problem = str(said["why"])
     log = str(looking.log_file(options, os.environ))

@@ -1,4 +1,4 @@
-"""`beaver init`: writes a configuration and makes the folder for state."""
+"""`beaver init`: writes a configuration and makes the state folder."""
 
 import json
 import os
@@ -19,11 +19,11 @@ from beaver_toolkit.files import replace
 
 KINDS = ("offline", "openai")
 LOCAL = "local"
-"""The name of the plugin that a person is asked about. No more is known of it here."""
+"""The name of the plugin that the command asks about. It knows only this name."""
 
 EMBEDDER = "To find memories by meaning as well as by words: beaver memory embedder install e5-small"
 UNSET = "not-set-yet"
-"""Stands for the credential while what was asked for is checked: it need not be in the environment yet."""
+"""Stands for the credential while the new configuration is checked: the variable need not be set yet."""
 
 
 @click.command(name="init")
@@ -59,7 +59,7 @@ def command(
     parse_config(json.dumps(raw), environment=_variables(raw))
     make_state_folder(path.parent)
     replace(path, f"{json.dumps(raw, indent=2)}\n".encode())
-    # Who has just written it need not be asked about it.
+    # The user has just written it, so it needs no question.
     trust_config(path)
     _tell(path, raw)
 
@@ -93,7 +93,7 @@ def _provider(kind: str | None, base_url: str | None, model: str | None, variabl
 
 
 def _local(*, wanted: bool | None) -> bool:
-    """Return whether to use the local memory; a person is asked, if it is there to be used.
+    """Return whether to use the local memory; ask the user, if it is installed.
 
     Raises:
         UsageError: it is wanted, and is not installed.

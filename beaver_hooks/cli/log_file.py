@@ -1,4 +1,4 @@
-"""The log of a conversation: a private file in the state folder, so that no log line stands between what is said."""
+"""The log of a conversation: a private file in the state folder, so that no log line interrupts the messages."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ MOST_BYTES = 1024 * 1024
 
 
 class LogFile(RotatingFileHandler):
-    """Appends to a file that is made with the first record; the one before it is kept. No link is followed."""
+    """Appends to a file that the first record creates, and keeps one earlier file. No link is followed."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / NAME, maxBytes=MOST_BYTES, backupCount=1, encoding="utf-8", delay=True)
@@ -23,7 +23,7 @@ class LogFile(RotatingFileHandler):
         return open(self.baseFilename, "a", encoding="utf-8", opener=_private)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name is the standard library's
-        """Show on stderr what cannot be written."""
+        """Show on stderr that a record cannot be written."""
         show(f"{record.levelname} {record.getMessage()} ({self.baseFilename} cannot be written)", err=True)
 
 

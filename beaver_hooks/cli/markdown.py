@@ -21,7 +21,7 @@ class MarkdownPieces(Pieces):
         self._shown = False
 
     def __call__(self, piece: str) -> None:
-        """Take in one piece. Only where a line begins can a block be over."""
+        """Take one piece. A block can end only at the beginning of a line."""
         begins = "\n" in piece or self._rest.endswith("\n")
         self._rest += piece
         if begins:
@@ -29,7 +29,7 @@ class MarkdownPieces(Pieces):
             self._show(done)
 
     def end(self) -> None:
-        """Show the last block; what follows is no part of this answer."""
+        """Show the last block; later output is no part of this answer."""
         rest, self._rest = self._rest, ""
         self._show(rest)
         self._shown = False
@@ -61,7 +61,7 @@ def whole_blocks(text: str) -> tuple[str, str]:
 
 
 def rendered(text: str) -> str:
-    """Return Markdown as a terminal shows it: nothing is lost, no link is hidden, HTML is text."""
+    """Return Markdown rendered for a terminal: no text is lost, no link is hidden, HTML is text."""
     # Slow to import, and only a conversation on a terminal needs it.
     from rich.console import Console  # noqa: PLC0415
     from rich.markdown import Markdown  # noqa: PLC0415

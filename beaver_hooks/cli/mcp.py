@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 ADAPTER = "beaver_hooks.adapters.mcp_server"
 NEEDED = ("mcp", "mcp_types", "starlette", "uvicorn")
-"""What the extra brings along; `mcp_types` is there from version 2 of `mcp` on."""
+"""The packages of the extra; `mcp_types` exists from version 2 of `mcp` on."""
 
 MISSING = "`beaver mcp` needs the package `mcp`, version 2; run: {}"
 ELSEWHERE = ("mcp", "uvicorn")
-"""Loggers of others that have something to say while a server runs."""
+"""Loggers of other packages that log while a server runs."""
 
 
 @click.command(name="mcp")
@@ -93,7 +93,7 @@ async def _stdio(loaded: LoadedConfig, identity: "Identity") -> None:
     from beaver_hooks.adapters.mcp_server import RecordedAnswers, wire  # noqa: PLC0415 - an extra
 
     record = RecordedAnswers.of(loaded, identity, os.environ)
-    # Before the plugins are loaded: what they print is not for the client.
+    # Before the plugins are loaded: their output is not for the client.
     async with wire(record) as streams:
         stdio, server = await asyncio.to_thread(_server)
         async with _host(loaded) as host:
@@ -130,10 +130,10 @@ def _host(loaded: LoadedConfig) -> "Host":
 
 
 def _check_extra() -> None:
-    """Raise where what the extra brings is not installed, without importing it.
+    """Raise if a package of the extra is missing, without importing it.
 
     Raises:
-        PluginMissing: it is not.
+        PluginMissing: a package is missing.
     """
     if any(find_spec(each) is None for each in NEEDED):
         raise PluginMissing(MISSING.format(install_command("beaver-hooks", "mcp")))
@@ -143,7 +143,7 @@ class _OneLine(logging.Filter):
     """Makes each record of another package one line, without a secret and without a traceback."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Change the record; all of them are let through."""
+        """Change the record; let every record through."""
         kind = record.exc_info[0] if record.exc_info else None
         said = f"{record.name}: {record.getMessage()}{f' ({kind.__name__})' if kind else ''}"
         record.msg, record.args = harmless(" ".join(scrub(said).split())), ()
@@ -152,7 +152,7 @@ class _OneLine(logging.Filter):
 
 
 def _set_up_other_logs() -> None:
-    """Send what the packages of others say where our own log goes, from warnings on: below, they show content."""
+    """Send warnings and errors of other packages to our own log; their lower levels contain content."""
     ours = logging.getLogger(beaver_hooks.__name__)
     for name in ELSEWHERE:
         logger = logging.getLogger(name)

@@ -1,4 +1,4 @@
-"""`beaver memory`: how each memory is, and the commands of the plugins."""
+"""`beaver memory`: the state of each memory, and the commands of the plugins."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 FREE = {"ignore_unknown_options": True}
-"""What looks like an option among the words of a plugin's command is the plugin's, unless it is one of ours."""
+"""An unknown option among the words of a plugin's command belongs to the plugin."""
 
 LONGEST = 100
-"""Characters that are shown of what a command does."""
+"""The most characters of a command's summary."""
 
 REST = "--"
-"""Behind it everything is the plugin's, whatever it looks like."""
+"""All words after it belong to the plugin, even those that look like options."""
 
 
 class Memory(click.Group):
-    """Ours, and one group per plugin. What only one of those groups has may be called without the plugin's name."""
+    """Built-in commands, and one group per plugin. A command of only one group needs no plugin's name."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; say the plugin's name for whoever leaves it out."""
-        # A shell that completes must not ask about a configuration, and imports no plugin that was not named.
+        """Find the command; add the plugin's name if the user leaves it out."""
+        # Completion must not ask about a configuration, and imports only a named plugin.
         if not ctx.resilient_parsing and not self._is_known(ctx, args[0]):
             args = [*_offering(ctx, args[0]), *args]
         return super().resolve_command(ctx, args)
@@ -47,11 +47,11 @@ class Memory(click.Group):
         return super().get_command(ctx, name) is not None or name in installed() or name in _groups(ctx)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command of ours, or the group of a plugin of that name, which need not exist."""
+        """Return a built-in command, or the group of a plugin of that name, which need not exist."""
         return super().get_command(ctx, cmd_name) or PluginCommands(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write our commands, then those of each plugin's group; without a configuration in effect, only ours."""
+        """Write the built-in commands, then, with a configuration in effect, those of each plugin's group."""
         super().format_commands(ctx, formatter)
         for plugin in () if ctx.resilient_parsing else _in_service(ctx):
             group = _group(plugin)
@@ -61,20 +61,20 @@ class Memory(click.Group):
                     formatter.write_dl([(name, _help(group, ctx, name)) for name in names])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """Complete our commands, the names of plugins, and the options. No plugin is imported."""
-        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only a shell that completes pays for it
+        """Complete the built-in commands, the names of plugins, and the options. No plugin is imported."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - needed only for completion
 
         plugins = (name for name in sorted({*installed(), *_groups(ctx)}) if name.startswith(incomplete))
         return [*super().shell_complete(ctx, incomplete), *map(CompletionItem, plugins)]
 
 
 def _offering(ctx: click.Context, command: str) -> tuple[str, ...]:
-    """Return the one plugin whose group has a command, or nothing where none has.
+    """Return the one plugin whose group has a command, or an empty tuple.
 
-    Only plugins count that are installed and that the configuration lets be: the others are not imported.
+    Only installed plugins that the configuration does not leave out count: the others are not imported.
 
     Raises:
-        UsageError: several have it; says which.
+        UsageError: several plugins have it; names them.
     """
     left_out = _left_out(configured(ctx.params.get("config")).config)
     found = [name for name in _groups(ctx) if name in installed() and name not in left_out and _has(ctx, name, command)]
@@ -85,7 +85,7 @@ def _offering(ctx: click.Context, command: str) -> tuple[str, ...]:
 
 
 def _in_service(ctx: click.Context) -> list[str]:
-    """Return the plugins whose groups may be imported, without a question about the configuration."""
+    """Return the plugins whose groups may be imported, without asking about the configuration."""
     named = ctx.params.get("config") or ctx.meta.get(CONFIG)
     try:
         left_out = _left_out(load_config(None if named is None else Path(named)).config)
@@ -114,7 +114,7 @@ def _has(ctx: click.Context, plugin: str, command: str) -> bool:
 
 
 def _group(plugin: str) -> click.Group | None:
-    """Return the command group of a plugin; one that cannot be imported is said and passed over."""
+    """Return the command group of a plugin; report and skip one that cannot be imported."""
     try:
         group = plugin_group(plugin)
     except PluginFailed as error:
@@ -124,10 +124,10 @@ def _group(plugin: str) -> click.Group | None:
 
 
 class PluginCommands(click.Group):
-    """What a plugin adds: its own command group, if it has one, and the commands that it offers in conversations."""
+    """The commands of a plugin: its own command group, if it has one, and its commands in conversations."""
 
     def __init__(self, plugin: str) -> None:
-        # Without options of its own: those would be the plugin's to understand.
+        # Without options of its own: options belong to the plugin.
         super().__init__(
             plugin,
             invoke_without_command=True,
@@ -139,11 +139,11 @@ class PluginCommands(click.Group):
         self.context_settings = dict(self._group.context_settings) if self._group else {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return what is known without loading the plugin: its command group."""
+        """Return the commands that are known without loading the plugin: those of its command group."""
         return self._group.list_commands(ctx) if isinstance(self._group, click.Group) else []
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        """Return the command of the plugin's group, else the one that it offers in conversations."""
+        """Return the command of the plugin's group, else its command in conversations."""
         found = self._group.get_command(ctx, cmd_name) if isinstance(self._group, click.Group) else None
         return found or _offered(self._plugin, cmd_name)
 
@@ -153,7 +153,7 @@ class PluginCommands(click.Group):
             names = self.list_commands(context)
             width = max(map(len, names), default=0)
             for name in names:
-                # A sentence that is cut says little; a terminal has room for a whole one.
+                # A cut sentence is hard to understand; a terminal has room for a whole one.
                 said = self.get_command(context, name).get_short_help_str(limit=LONGEST).removesuffix(".")
                 show(f"{self._plugin} {name:{width}}  {said}")
             if not names:
@@ -178,10 +178,10 @@ def command(ctx: click.Context, *, config: Path | None) -> None:
 
 
 class Offered(click.Command):
-    """A command that a plugin offers in conversations: options of ours, then words of the plugin's."""
+    """A plugin's command in conversations: built-in options, then words of the plugin."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take our options from anywhere before `--`; refuse what looks like another one before the first word."""
+        """Take built-in options from anywhere before `--`; refuse an unknown option before the first word."""
         behind = len(args) - args.index(REST) - 1 if REST in args else 0
         rest = super().parse_args(ctx, args)
         words: tuple[str, ...] = ctx.params.get("words") or ()
@@ -216,7 +216,7 @@ _switch("on", "Switch memory on again for SESSION, or for all sessions of a user
 
 
 async def _switched(loaded: LoadedConfig, name: str, given: str | None, user: str | None, *, exact: bool) -> str:
-    """Switch memory off or on; a session that is not stored is refused, as a mistyped one would be off."""
+    """Switch memory off or on; refuse a session that is not stored, which may be a typo."""
     if given is not None and not exact and not has_sessions(loaded.state_folder):
         raise UnknownSession(nothing_yet(loaded.state_folder))
     async with opened(loaded) as engine:
@@ -227,7 +227,7 @@ async def _switched(loaded: LoadedConfig, name: str, given: str | None, user: st
 
 
 def _offered(plugin: str, name: str) -> click.Command:
-    """Return the command that runs one that a plugin offers in conversations."""
+    """Return the click command that runs a plugin's command in conversations."""
     text = (
         f"Run the command `{name}` of the plugin `{plugin}`. `beaver memory {plugin}` lists its commands.\n\n"
         f"These options may stand among the WORDS; after `{REST}` everything is a word."
@@ -246,12 +246,12 @@ def _offered(plugin: str, name: str) -> click.Command:
 
 def _run(words: tuple[str, ...], session: str | None, user: str | None, config: Path | None) -> None:
     context = CommandContext(session=session, user=user, trust=Trust.FULL)
-    # Only the overview is ours; a plugin chooses the words of its commands.
+    # Only the overview is coloured; a plugin words the output of its commands.
     show(in_loop(_answer(configured(config), words, context)), paint=None if words else colours.state)
 
 
 async def _others(loaded: LoadedConfig, plugin: str, known: list[str]) -> str:
-    """Return the commands that a plugin offers in conversations, but for those that its group has."""
+    """Return the commands that a plugin offers in conversations, without those of its group."""
     async with opened(loaded) as engine:
         return MemoryCommands(engine, "beaver memory").listing(plugin, CommandContext(trust=Trust.FULL), known)
 

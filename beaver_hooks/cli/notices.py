@@ -1,4 +1,4 @@
-"""What the command line says once per state folder: which plugins are left out, and what the others tell the person."""
+"""Notices shown once per state folder: plugins that are left out, and the notices of the others."""
 
 import hashlib
 import logging
@@ -12,11 +12,11 @@ from beaver_hostspecs import scrub
 from beaver_toolkit.files import create_once
 
 if TYPE_CHECKING:
-    # A client of `beaver mcp` waits for what is imported before it is answered.
+    # A client of `beaver mcp` waits for the imports before its first answer.
     from beaver_hooks.receipts.health import Health
 
 FOLDER = "notices"
-"""The folder in the state folder with one empty file for each thing that was said."""
+"""The folder in the state folder with one empty file for each shown notice."""
 
 ONCE = "This line is shown once; `beaver check` repeats it."
 
@@ -26,14 +26,14 @@ _OWN_WORDS = "error=PluginUnavailable"
 
 
 def is_news(record: logging.LogRecord) -> bool:
-    """Whether a log record says more than `tell_once`, which says what asks to be left out and what was renamed."""
+    """Whether a log record says more than `tell_once`, which reports plugins that opt out and renamed settings."""
     text = record.getMessage()
     is_left_out = text.startswith(_LEFT_OUT) and text.endswith(_OWN_WORDS)
     return not (is_left_out or text.startswith(_RENAMED))
 
 
 def tell_once(status: "Mapping[str, Health]", notices: Mapping[str, Sequence[str]], folder: Path) -> None:
-    """Say on stderr which plugins are left out, and what the others tell the person, each once per state folder."""
+    """Show on stderr the plugins that are left out and the notices of the others, each once per state folder."""
     for name, health in status.items():
         if health.state == "unavailable" and _is_first(folder, name, health.reason):
             show(f"{name} is left out: {health.reason}. {ONCE}", err=True)
@@ -52,5 +52,5 @@ def _is_first(state_folder: Path, name: str, reason: str | None) -> bool:
         folder.mkdir(mode=0o700, exist_ok=True)
         create_once(path, b"")
     except OSError:
-        return True  # said again, rather than never
+        return True  # shown again, rather than never
     return True

@@ -1,4 +1,4 @@
-"""Options that several commands have, and what they take."""
+"""Options of several commands, and their parameter types."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from beaver_hostspecs import Trust
 
 
 class Identifier(click.ParamType[str]):
-    """The id of a user or a session. A blank one is refused: it would be taken for none."""
+    """The id of a user or a session. A blank one is refused: it would count as missing."""
 
     name = "id"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the id as it is."""
+        """Return the id unchanged."""
         if not str(value).strip():
             self.fail("An id must not be blank; leave the option out if there is none.", param, ctx)
         return str(value)

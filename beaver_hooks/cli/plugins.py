@@ -1,4 +1,4 @@
-"""`beaver plugins`: every installed plugin, and how it is."""
+"""`beaver plugins`: every installed plugin and its state."""
 
 import json
 import os
@@ -31,17 +31,17 @@ from beaver_hostspecs import ConfigurationError
 
 @attrs.frozen(kw_only=True)
 class Listed:
-    """A plugin as it is listed.
+    """A plugin in the list.
 
     Attributes:
         name: its name.
-        version: what it says itself, else its distribution; `None` where neither is known.
-        health: its state, since when and why.
+        version: its own version, else that of its distribution; `None` if neither is known.
+        health: its state, with time and reason.
         fail_closed: whether its failure stops a turn.
-        summary: what it says it is for.
+        summary: its purpose in its own words.
         tools: the names of the tools it offers to the model.
         commands: the names of the commands it offers under `beaver memory`.
-        distribution: what brought it, with its version, or `None`.
+        distribution: its distribution with the version, or `None`.
     """
 
     name: str
@@ -86,7 +86,7 @@ def command(ctx: click.Context, *, as_json: bool, config: Path | None) -> None:
 
 
 def _installed(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Return the name of an installed plugin, or say which one was probably meant or how to install it."""
+    """Return the name of an installed plugin, or raise an error with the probable name or the way to install it."""
     if value not in (there := installed()):
         remedy = install_command(value)
         end = f"; run: {remedy}" if remedy else meant_or_known(value, there, "installed plugins")
@@ -147,7 +147,7 @@ def _disabling(name: str, config: Config) -> Iterator[Step]:
 
 
 def _has_switch(cls: type) -> bool:
-    """Whether a plugin has a setting of its own that says whether it is on: `enabled`, true or false."""
+    """Whether a plugin has a boolean setting `enabled` of its own."""
     return any(key_of(each) == "enabled" and each.type is bool for each in settings_fields(cls))
 
 
@@ -167,7 +167,7 @@ async def _show(loaded: LoadedConfig, *, as_json: bool) -> None:
 
 
 def listed(engine: EngineLoadResult) -> tuple[Listed, ...]:
-    """Return every plugin that the host has heard of, by name."""
+    """Return every plugin that the host knows, by name."""
     config = engine.loaded.config
     closed = preset_of(config).fail_closed
     distributions = _distributions()
@@ -198,7 +198,7 @@ def _state(health: Health) -> dict[str, Any]:
 
 
 def _distributions() -> dict[str, tuple[str, str]]:
-    """Return name and version of the distribution that brings each plugin. Of rivals nobody knows which it is."""
+    """Return name and version of the distribution of each plugin, except rivals, whose distribution is ambiguous."""
     found = {name: getattr(point, "dist", None) for name, point in installed().items()}
     return {name: (dist.name, dist.version) for name, dist in found.items() if dist is not None}
 

@@ -1,4 +1,4 @@
-"""Receipts as they are kept, read back into records."""
+"""Conversion of stored receipts back into records."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from cattrs import Converter
 
 BROKEN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What reading anything at all can end in."""
+"""The errors that reading arbitrary data can raise."""
 
 
 def read_receipt(body: Mapping[str, Any]) -> Receipt:
     """Return the receipt that `beaver_hooks.receipts.receipts.to_json` has written.
 
-    Fields that a newer version has written are passed over.
+    Fields of a newer version are ignored.
 
     Raises:
         ValueError: this is no receipt.
@@ -31,12 +31,12 @@ def read_receipt(body: Mapping[str, Any]) -> Receipt:
 
 @cache
 def _converter() -> "Converter":
-    from cattrs import Converter  # noqa: PLC0415 - only who explains a turn pays for it
+    from cattrs import Converter  # noqa: PLC0415 - needed only to explain a turn
 
     converter = Converter(detailed_validation=False)
     converter.register_structure_hook(datetime, lambda value, _: _moment(value))
     converter.register_structure_hook(str, lambda value, _: str.__str__(value))
-    # A str itself: the hook above would take any other for it.
+    # It is a str itself, and the hook above would accept any other str for it.
     converter.register_structure_hook(DropReason, lambda value, _: DropReason(value))
     converter.register_structure_hook_func(lambda kind: kind is object, lambda value, _: value)
     converter.register_structure_hook_func(_is_literal, _one_of)
@@ -48,7 +48,7 @@ def _is_literal(kind: Any) -> bool:
 
 
 def _one_of(value: object, kind: Any) -> object:
-    # The stock hook raises an error that is in no family but its own.
+    # The stock hook raises an error that is not in `BROKEN`.
     if value not in get_args(kind):
         raise ValueError("none of them")
     return value

@@ -1,4 +1,4 @@
-"""A receipt in words, for somebody who asks why something was not remembered. Pure."""
+"""A receipt in words, for a user who asks why a fact was not remembered. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,21 +12,21 @@ from beaver_hooks.receipts.receipts import Failure, Outcome, PluginReceipt, Rece
 from beaver_hooks.receipts.suspension import GATE
 
 LABEL = 12
-"""Columns before what a line says."""
+"""The width of a line's label."""
 
 SECOND = 1000
 
 MOST_IDS = 10
-"""Candidates that are named."""
+"""The most candidates that are named."""
 
 
 def receipt_text(receipt: Receipt, health: Mapping[str, Mapping[str, Any]], absence: Absence) -> str:
-    """Return what a turn was, what each plugin did in it, and which plugins are in trouble now.
+    """Return the turn, the work of each plugin in it, and the plugins that are in trouble now.
 
     Args:
         receipt: the receipt.
-        health: the last known health by plugin, as it is kept.
-        absence: says which plugins are not in service any more.
+        health: the last known health by plugin, as it is stored.
+        absence: knows the plugins that are no longer in service.
     """
     plugins = [f"{name}\n{_part(each, receipt)}" for name, each in receipt.plugins.items()]
     nobody = ["No plugin took part in this turn; `beaver plugins` lists the installed ones."]
@@ -91,7 +91,7 @@ def _recalled(part: PluginReceipt) -> str:
 
 
 def _nothing(part: PluginReceipt) -> str:
-    """Say why a plugin gave the model nothing, as far as the receipt knows."""
+    """Return why a plugin gave the model nothing, as far as the receipt knows."""
     if any(each.hook == "before_prompt" for each in part.failures):
         return "before_prompt failed, see below"
     if any(each.gate == "memory" and each.verdict == "off" for each in part.decisions):
@@ -121,7 +121,7 @@ def _named(found: Sequence[tuple[str | None, float | None]], *, unnamed: int = 0
 
 
 def _kept(part: PluginReceipt, receipt: Receipt) -> Iterator[str]:
-    """Say how each write ended; equal ones share a line."""
+    """Yield the outcome of each write; equal ones share a line."""
     lines = Counter(map(_outcome, part.outcomes))
     for text, times in lines.items():
         yield _line("Kept", text + (f", {times} times" if times > 1 else ""))
@@ -143,7 +143,7 @@ def _failure(failure: Failure) -> str:
 
 
 def _now(health: Mapping[str, Mapping[str, Any]], absence: Absence) -> Iterator[str]:
-    """Say who is out of service or not well now; whoever is not in service has no part in a receipt."""
+    """Yield the plugins that are out of service or degraded now; those out of service have no part in a receipt."""
     lines = [_line(name, text) for name, text in _unwell(health, absence)]
     if lines:
         yield "\n".join(["Plugins that are out of service or degraded now:", *lines])
@@ -170,7 +170,7 @@ def _tokens(tokens: int) -> str:
 
 
 def _order(hook: str) -> int:
-    """Return the place of a hook in the life of a turn; tools of the plugin and its `on_tool_result` are in between."""
+    """Return the position of a hook in a turn; tools of the plugin and its `on_tool_result` are in between."""
     return {"before_prompt": 0, "after_prompt": 2, "on_turn_dropped": 2}.get(hook, 1)
 
 

@@ -1,4 +1,4 @@
-"""What the words of a receipt mean."""
+"""Explanations of the words in a receipt."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Reads the records of an audit trail with their numbers, which `audit verify` speaks of."""
+"""Reads the records of an audit trail with their numbers, which `audit verify` prints."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -21,15 +21,15 @@ def newest(folder: Path, number: int, fits: Callable[[ChainedEvent], bool] | Non
     """
     with _reading(folder) as database:
         last = database.head().seq
-        # One pass in constant memory where only some fit: they may be anywhere.
+        # With a filter, one pass in constant memory: matching records may be anywhere.
         some = database.tail(number) if fits is None else deque(filter(fits, database.records()), maxlen=number)
         found = [*some]
-    # Others append meanwhile; what is shown must not be shown again.
+    # Other processes append meanwhile; a record must not be shown twice.
     return max([last, *(each.seq for each in found[-1:])]), found
 
 
 def after(folder: Path, last: int) -> list[ChainedEvent]:
-    """Return the records after the one of number `last`; all of them where the trail was begun anew since.
+    """Return the records after number `last`; all of them if the trail was begun anew since.
 
     Raises:
         AuditUnavailable: the trail cannot be read.

@@ -21,14 +21,14 @@ from beaver_hostspecs import CommandContext, Trust
 
 STANDARD = "-"
 MOST_BYTES = 16 * 1024 * 1024
-"""How long a prompt from stdin may be."""
+"""The most bytes of a prompt from stdin."""
 
 
 class AnswerOnStderr(AnswerNotStored):
-    """An answer that is not stored, where stdout is for JSON alone: it follows its error on stderr.
+    """An answer that is not stored, when stdout is for JSON alone: it follows its error on stderr.
 
     Attributes:
-        afterword: what is said after the sentence.
+        afterword: the text after the sentence.
     """
 
     def __init__(self, error: AnswerNotStored) -> None:
@@ -103,7 +103,7 @@ def _show(result: AgentRunResult, *, as_json: bool, streamed: bool) -> None:
 
 
 def _typed() -> str:
-    """Return the prompt that stdin is."""
+    """Return the prompt from stdin."""
     try:
         content = sys.stdin.buffer.read(MOST_BYTES + 1)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`beaver sessions export` and `import`: sessions as JSON lines, out and back in."""
+"""`beaver sessions export` and `import`: sessions to and from JSON lines."""
 
 import os
 import sys
@@ -23,7 +23,7 @@ STANDARD = Path("-")
 """Stands for stdin and stdout."""
 
 BEGINNING = '{"type": "session"'
-"""How the first line of each session begins; see `transfer`."""
+"""The beginning of each session's first line; see `transfer`."""
 
 file_type = click.Path(dir_okay=False, path_type=Path)
 
@@ -72,7 +72,7 @@ def import_command(file: Path, *, replacing: bool, dry_run: bool, config: Path |
 
 
 async def _export(folder: Path, session: str | None, write: Callable[[str], None]) -> int:
-    """Write lines; return how many sessions they hold."""
+    """Write lines; return the number of their sessions."""
     count = 0
     async with sessions_in(folder) as store:
         chosen = None if session is None else await session_named(store, session)
@@ -97,7 +97,7 @@ def _write(path: Path, content: bytes, *, force: bool) -> None:
         if force:
             replace(path, content)
             return
-        # Another process may have made it since we looked.
+        # Another process may have made it since the check.
         made = create_once(path, content)
     except OSError as error:
         raise StorageError(
@@ -106,13 +106,13 @@ def _write(path: Path, content: bytes, *, force: bool) -> None:
     _ensure(made, path)
 
 
-def _ensure(free: bool, path: Path) -> None:  # noqa: FBT001 - what is ensured
+def _ensure(free: bool, path: Path) -> None:  # noqa: FBT001 - the condition to ensure
     if not free:
         raise click.UsageError(f"The file {printable(str(path))} exists; overwrite it with --force.")
 
 
 def _lines(file: Path) -> list[str]:
-    """Return the lines of a file or of stdin; only line feeds end them, a text may hold other line ends."""
+    """Return the lines of a file or of stdin; only line feeds end them, a text may contain other line ends."""
     try:
         content = sys.stdin.buffer.read() if file == STANDARD else file.read_bytes()
         return content.decode("utf-8-sig").split("\n")
@@ -140,7 +140,7 @@ def _stored_ids(folder: Path) -> set[str]:
 
 
 def _foreseen(incoming: Iterable[Incoming], stored: set[str], *, replacing: bool) -> ImportReport:
-    """Return what an import would do."""
+    """Return the report of an import without doing it."""
     coming = list(incoming)
     known = [each for each in coming if each.id in stored]
     taken = coming if replacing else [each for each in coming if each.id not in stored]

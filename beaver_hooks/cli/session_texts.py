@@ -1,4 +1,4 @@
-"""Sessions as people read them, and as programs do. Pure."""
+"""Sessions as text for people and JSON for programs. Pure."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -13,18 +13,18 @@ from beaver_hostspecs import Message
 INDENT = "  "
 
 LAST_LINES = 8
-"""Lines of a message that are shown where a session is gone on with."""
+"""Lines of a message that are shown when a session is continued."""
 
 
 def list_text(infos: Sequence[SessionInfo]) -> str:
-    """Return sessions as a table: the id first, as other commands want it."""
+    """Return sessions as a table: the id first, in the form that other commands take."""
     users = any(each.user is not None for each in infos)
     heads = ("ID", *(("USER",) if users else ()), "LAST USED (UTC)", "MESSAGES", "TITLE")
     return table([heads, *(_row(each, users=users) for each in infos)])
 
 
 def info_json(info: SessionInfo) -> dict[str, Any]:
-    """Return what is known of a session as plain data."""
+    """Return the facts about a session as plain data."""
     return {
         "id": info.id,
         "user": info.user,
@@ -37,7 +37,7 @@ def info_json(info: SessionInfo) -> dict[str, Any]:
 
 
 def session_text(session: Session) -> str:
-    """Return a whole session. Texts are indented, so that nothing in them looks like a heading of ours."""
+    """Return a whole session. Texts are indented, so that their lines do not look like headings."""
     info = session.info
     said = ((each.when or info.created, _message_text(each)) for each in session.messages)
     happened = ((each.at, _event_text(each)) for each in session.events)
@@ -53,7 +53,7 @@ def session_json(session: Session, *, hidden: bool) -> dict[str, Any]:
 
 
 def recap(messages: Iterable[Message], *, prompt: str) -> str:
-    """Return the end of a session: of each message the last lines, those of the user behind `prompt`."""
+    """Return the end of a session: the last lines of each message, those of the user after `prompt`."""
     return "\n".join(f"{prompt if each.role == 'user' else ''}{_last_lines(each.text)}" for each in messages)
 
 
@@ -63,7 +63,7 @@ def _last_lines(text: str) -> str:
 
 
 def hits_text(hits: Iterable[SearchHit]) -> str:
-    """Return what a search found, best first."""
+    """Return the hits of a search, best first."""
     return "\n\n".join(f"{each.session}  {each.role}, {_when(each.when)}\n{_wrapped(each.snippet)}" for each in hits)
 
 
@@ -79,7 +79,7 @@ def hit_json(hit: SearchHit) -> dict[str, Any]:
 
 
 def import_text(report: ImportReport, *, dry_run: bool) -> str:
-    """Return what an import did, or would do."""
+    """Return the report of an import, or of a dry run."""
     did, replaced = ("Would add", "would replace") if dry_run else ("Added", "replaced")
     parts = [f"{did} {counted(report.added, 'session')}"]
     if report.replaced:

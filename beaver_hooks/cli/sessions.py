@@ -1,4 +1,4 @@
-"""`beaver sessions`: the conversations that are stored. Needs no plugin."""
+"""`beaver sessions`: the stored conversations. Needs no plugin."""
 
 import json
 import sys
@@ -43,7 +43,7 @@ def list_command(*, user: str | None, limit: int, as_json: bool, config: Path | 
     """List the sessions, the last used one first."""
     folder = configured(config).state_folder
     there = has_sessions(folder)
-    # One more than is shown tells whether there are more.
+    # One more than shown, to know whether there are more.
     found = _answer(folder, lambda store: store.list(limit + 1, user)) if there else ()
     infos, more = found[:limit], len(found) > limit
     if as_json:
@@ -149,7 +149,7 @@ def _no_session(user: str | None) -> str:
 
 
 def _folder(config: Path | None) -> Path:
-    """Return the folder in which a session is that was named."""
+    """Return the folder of the stored sessions."""
     folder = configured(config).state_folder
     if not has_sessions(folder):
         raise UnknownSession(nothing_yet(folder))
@@ -157,7 +157,7 @@ def _folder(config: Path | None) -> Path:
 
 
 def _answer(folder: Path, ask: Callable[[SessionStore], Awaitable[T]]) -> T:
-    """Return what the store in a folder answers."""
+    """Return the answer of the store in a folder."""
 
     async def asked() -> T:
         async with sessions_in(folder) as store:
@@ -168,7 +168,7 @@ def _answer(folder: Path, ask: Callable[[SessionStore], Awaitable[T]]) -> T:
 
 
 def _ensure_meant(infos: list[SessionInfo], *, yes: bool) -> None:
-    """Ask whether sessions may be deleted; where nobody can be asked, only --yes says so."""
+    """Ask whether sessions may be deleted; without a terminal, require --yes."""
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

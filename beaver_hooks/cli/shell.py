@@ -1,4 +1,4 @@
-"""What the command group of a plugin works with: its plugin, in service."""
+"""The shell of a plugin's command group: gives it the plugin in service."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -22,15 +22,15 @@ class PluginShell:
     name: str
 
     def call(self, function: Callable[[Any], Awaitable[T]]) -> T:
-        """Return what `await function(plugin)` returns, in a host that is open for as long as it takes."""
+        """Return the result of `await function(plugin)`, in a host that is open meanwhile."""
         return in_loop(self._call(configured(None), function))
 
     def folder(self) -> Path:
-        """Return the plugin's own state folder, whether it is in service or not."""
+        """Return the plugin's own state folder, even if it is not in service."""
         return plugin_folder(configured(None).state_folder, self.name)
 
     def person_folder(self) -> Path:
-        """Return the plugin's own folder for what belongs to the person."""
+        """Return the plugin's own folder for files that belong to the person."""
         return plugin_folder(configured(None).person_folder, self.name)
 
     async def _call(self, loaded: LoadedConfig, function: Callable[[Any], Awaitable[T]]) -> T:
@@ -42,7 +42,7 @@ def in_service(engine: EngineLoadResult, name: str) -> object:
     """Return a plugin that is in service.
 
     Raises:
-        UnknownPlugin: it is not; says why.
+        UnknownPlugin: it is not in service; gives the reason.
     """
     plugin = engine.plugin(name)
     if plugin is not None:

@@ -1,4 +1,4 @@
-"""Opens what a state folder holds, for commands that need no plugin. Looking at a folder makes nothing in it."""
+"""Opens the files of a state folder, for commands that need no plugin. Reading a folder makes no file in it."""
 
 import os
 from collections.abc import AsyncIterator, Iterable
@@ -19,11 +19,11 @@ from beaver_hooks.turns.ids import is_ours
 from beaver_hostspecs import AuditUnavailable
 
 MOST_CANDIDATES = 8
-"""Ids that are named where a beginning is not enough."""
+"""The most ids that the error about an ambiguous beginning names."""
 
 
 def nothing_yet(folder: Path) -> str:
-    """Return the sentence for a folder in which nothing was ever kept."""
+    """Return the sentence for a folder without stored state."""
     return f"Nothing is stored yet; `beaver run` will store sessions in {printable(str(folder))}."
 
 
@@ -38,7 +38,7 @@ def has_trail(folder: Path) -> bool:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is something. What cannot be looked at is there: whoever opens it will say what is wrong."""
+    """Whether a file exists. One that cannot be examined counts as present: opening it will report the fault."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -50,7 +50,7 @@ def is_there(path: Path) -> bool:
 
 @asynccontextmanager
 async def sessions_in(folder: Path) -> AsyncIterator[SessionStore]:
-    """Give the store of sessions in a folder, open, and close it."""
+    """Yield the open store of sessions in a folder, and close it."""
     refuse_listed(folder, StateFiles(folder, os.environ))
     store = SessionStore.open(folder)
     try:
@@ -60,11 +60,11 @@ async def sessions_in(folder: Path) -> AsyncIterator[SessionStore]:
 
 
 async def session_named(store: SessionStore, given: str) -> str:
-    """Return the id of the session that is meant: one of exactly that id, else the one whose id begins so.
+    """Return the id of the named session: exactly this id, else the one that begins with it.
 
     Raises:
-        UnknownSession: there is none.
-        SessionError: there are several, or this is no id.
+        UnknownSession: no session matches.
+        SessionError: several sessions match, or this is no id.
     """
     with suppress(UnknownSession):
         await store.history(given, 0)
@@ -78,7 +78,7 @@ async def session_named(store: SessionStore, given: str) -> str:
 
 
 def ambiguous(given: str, found: Iterable[str], noun: str) -> str:
-    """Return the sentence for a beginning that several ids have; it names some of them."""
+    """Return the sentence for a beginning of several ids; it names some of them."""
     ids = [printable(each) for each in found]
     more = f", and {len(ids) - MOST_CANDIDATES} more" if len(ids) > MOST_CANDIDATES else ""
     named = ", ".join(ids[:MOST_CANDIDATES])
@@ -86,8 +86,8 @@ def ambiguous(given: str, found: Iterable[str], noun: str) -> str:
 
 
 def recorded_turns(folder: Path, given: str) -> tuple[str, ...]:
-    """Return the names under which a turn may be recorded: its id, and its keyed hash where the id is not of ours."""
-    # Without a key, or with a broken one, there is no hash; what is recorded under its own id is found all the same.
+    """Return the names under which a turn may be recorded: its id, and the keyed hash of a foreign id."""
+    # Without a usable key there is no hash; records under the id itself are found all the same.
     with suppress(AuditUnavailable):
         key = None if is_ours(given) else read_key(folder)
         if key is not None:

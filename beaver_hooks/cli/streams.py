@@ -1,4 +1,4 @@
-"""The three standard streams, where one of them is closed or cannot be written."""
+"""Handling of standard streams that are closed or cannot be written."""
 
 import contextlib
 import os
@@ -10,11 +10,11 @@ import click
 from beaver_hooks.cli.codes import FOUND
 
 STREAMS = {"stdin": os.O_RDONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
-"""How the null device stands in for each that is closed: writing to stdout fails then, as it should."""
+"""The mode in which the null device replaces each closed stream: writing to stdout then fails, as intended."""
 
 
 class Unwritable(click.ClickException):
-    """What is to be said cannot be written to stdout."""
+    """The output cannot be written to stdout."""
 
     exit_code = FOUND
 
@@ -24,33 +24,33 @@ class Unwritable(click.ClickException):
 
 
 def mend() -> None:
-    """Put something in place of the streams that are closed: a file that is opened later would take their number."""
+    """Replace closed streams: a file that is opened later would take their number."""
     for name, flags in STREAMS.items():
         if getattr(sys, name) is None:
             number = os.open(os.devnull, flags)
-            # It stays open: whoever says something last says it there.
+            # It stays open until the last output.
             stream = os.fdopen(number, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False)
             setattr(sys, name, stream)
 
 
 def tell(text: str) -> None:
-    """Say something on stderr, if that can be."""
+    """Write a text to stderr, if possible."""
     with contextlib.suppress(OSError):
         click.echo(text, err=True)
 
 
 def fault(error: Exception | None = None) -> OSError | None:
-    """Return why stdout does not take what was written to it, or `None`; `error` is what somebody saw of that."""
+    """Return the error of writing to stdout, or `None`; `error` is one that the caller caught."""
     try:
         sys.stdout.flush()
     except OSError as found:
         return found
-    # Where nothing is buffered, nothing is left that could be written again.
+    # Without a buffer, the failed output is lost, and the flush succeeds.
     return error if isinstance(error, OSError) and _is_of_click(error) else None
 
 
 def _is_of_click(error: OSError) -> bool:
-    """Whether it was raised while click wrote something."""
+    """Whether click raised the error while writing."""
     at = error.__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next
@@ -65,7 +65,7 @@ def unreadable(error: OSError) -> click.UsageError:
 
 
 def settle() -> None:
-    """Let go of what can be written nowhere: Python would try again at its end, and complain."""
+    """Discard output that cannot be written: Python would try again at its end, and print an error."""
     for name in ("stdout", "stderr"):
         stream = cast("TextIO", getattr(sys, name))
         try:

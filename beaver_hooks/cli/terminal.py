@@ -1,4 +1,4 @@
-"""What a person at a terminal sees: text that does no harm there, and a sign of life when something takes long."""
+"""Output for a terminal: safe text, and a status line while the user waits."""
 
 import sys
 import threading
@@ -16,44 +16,44 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 CUT = "The provider cut this answer off, so its end is missing. Ask the model to continue, or for less."
-"""What is said of an answer that is truncated."""
+"""The remark about a truncated answer."""
 
 PATIENCE = 1.0
-"""Seconds without a word before something is said."""
+"""Seconds without output before the status line appears."""
 
 
 def harmless(text: str) -> str:
-    """Return `text` as any terminal may be sent: no control character, no lone surrogate, nothing that hides text."""
+    """Return `text` safe for a terminal: without control characters, lone surrogates, or characters that hide text."""
     return neutralise(text)
 
 
 def escaped(text: str) -> str:
-    """Return `text` with each character that a terminal does not show as an escape; tabs and line feeds stay."""
+    """Return `text` with each invisible character as an escape; tabs and line feeds stay."""
     return "".join(each if each in "\t\n" or _is_shown(each) else _escape(each) for each in text)
 
 
 def show(text: str = "", *, end: str = "\n", err: bool = False, paint: Paint | None = None) -> None:
-    """Write to stdout (or stderr) at once: as it is for a program, harmless for a terminal.
+    """Write to stdout (or stderr) at once: unchanged for a program, harmless for a terminal.
 
     Args:
-        text: what is written.
-        end: what ends it.
+        text: the text.
+        end: its end.
         err: whether it goes to stderr.
-        paint: colours the text, where it goes to a terminal that takes colour.
+        paint: colours the text on a terminal that takes colour.
 
     Raises:
-        BrokenPipeError: whoever read stdout has enough.
-        Unwritable: stdout cannot be written. That stderr cannot is said nowhere.
+        BrokenPipeError: the reader of stdout has closed it.
+        Unwritable: stdout cannot be written. A failure of stderr is ignored.
     """
     stream = sys.stderr if err else sys.stdout
     shown = harmless(text) if stream.isatty() else text
-    # Only now: what is harmless holds no escape sequence, and only ours are added.
+    # Only now: harmless text contains no escape sequence, so the only ones are those of `paint`.
     shown = paint(shown) if paint is not None and takes_colour(stream) else shown
     write(shown + end, err=err)
 
 
 def write(text: str, *, err: bool = False) -> None:
-    """Write what is fit for where it goes to stdout (or stderr) at once; see `show`."""
+    """Write a text that is fit for its stream to stdout (or stderr) at once; see `show`."""
     stream = sys.stderr if err else sys.stdout
     encoding = stream.encoding or "utf-8"
     try:
@@ -65,7 +65,7 @@ def write(text: str, *, err: bool = False) -> None:
 
 
 def agreed(*, yes: bool) -> bool:
-    """Whether a person agrees, at a terminal or by `--yes`."""
+    """Whether the user agrees, at a terminal or by `--yes`."""
     if yes:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -77,9 +77,9 @@ def agreed(*, yes: bool) -> bool:
 
 @contextmanager
 def waiting(text: str) -> Iterator[Callable[[], None]]:
-    """Say on a terminal what is being waited for, once it takes longer than a second.
+    """Show a status line on a terminal, once the block takes longer than a second.
 
-    Gives what ends the waiting before the block does. Call it before anything is written to stdout meanwhile.
+    Yields a function that removes the line before the end of the block. Call it before writing to stdout.
     """
     if not sys.stderr.isatty():
         yield _nothing
@@ -99,7 +99,7 @@ class Pieces:
     """Shows an answer piece by piece, and knows whether its last line is still open.
 
     Attributes:
-        over: ends the waiting for the answer.
+        over: removes the status line.
     """
 
     def __init__(self, over: Callable[[], None]) -> None:
@@ -109,12 +109,12 @@ class Pieces:
     def __call__(self, piece: str) -> None:
         """Show one piece."""
         self.over()
-        # Before it is shown: whoever is interrupted meanwhile ends the line too.
+        # Before it is shown: after an interrupt, `end` must end the line, too.
         self._open = not piece.endswith("\n") if piece else self._open
         show(piece, end="")
 
     def end(self) -> None:
-        """End the line, if it is open: what is said next begins another one."""
+        """End the line, if it is open: the next output begins a new one."""
         if self._open:
             self._open = False
             show()
@@ -122,11 +122,11 @@ class Pieces:
 
 @contextmanager
 def ended(over: Callable[[], None], make: Callable[[Callable[[], None]], Pieces] = Pieces) -> Iterator[Pieces]:
-    """Give what shows an answer piece by piece; its line is ended with the block, whatever else is said then.
+    """Yield `Pieces` that show an answer piece by piece; end its line with the block.
 
     Args:
-        over: ends the waiting for the answer.
-        make: makes what shows it.
+        over: removes the status line.
+        make: makes the `Pieces`.
     """
     pieces = make(over)
     try:
@@ -145,7 +145,7 @@ def _escape(character: str) -> str:
 
 
 def _nothing() -> None:
-    """There is no waiting to end."""
+    """Do nothing: no status line is shown."""
 
 
 class _Status:
@@ -158,8 +158,8 @@ class _Status:
         self._over = False
 
     def start(self) -> None:
-        """Show it, unless it was stopped already."""
-        from rich.console import Console  # noqa: PLC0415 - slow, and most things are quick
+        """Show the line, unless it was stopped already."""
+        from rich.console import Console  # noqa: PLC0415 - slow, and most waits are short
 
         with self._lock:
             if not self._over:
@@ -167,7 +167,7 @@ class _Status:
                 self._live.start()
 
     def stop(self) -> None:
-        """Take it away for good."""
+        """Remove the line for good."""
         with self._lock:
             self._over = True
             if self._live is not None:

@@ -1,4 +1,4 @@
-"""What a tool call came to, in one line of a conversation. Pure."""
+"""The outcome of a tool call, in one line of a conversation. Pure."""
 
 import json
 
@@ -8,7 +8,7 @@ from beaver_hostspecs import thaw
 
 
 def tool_line(outcome: ToolOutcome) -> str:
-    """Return which tool was called, with what, and how it ended; of a private one not with what."""
+    """Return the tool, its arguments unless it is private, and the outcome."""
     given = "" if outcome.private else one_line(" ".join(map(_value, thaw(outcome.arguments).values())))
     call = " ".join(filter(None, (outcome.call.name, given)))
     ended = "done" if outcome.error is None else f"failed, {one_line(outcome.error)}"
@@ -16,7 +16,7 @@ def tool_line(outcome: ToolOutcome) -> str:
 
 
 def _value(value: object) -> str:
-    """Return an argument as it is read: a word as it is, anything longer in quotes or as JSON."""
+    """Return an argument for people: a word unchanged, a longer value in quotes or as JSON."""
     if isinstance(value, str) and value and not any(map(str.isspace, value)):
         return value
     return json.dumps(value, ensure_ascii=False)

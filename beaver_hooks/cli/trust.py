@@ -1,4 +1,4 @@
-"""`beaver trust`: a person reviews a configuration that was found, and confirms it or takes that back."""
+"""`beaver trust`: the user reviews a configuration that was found, and confirms it or revokes that."""
 
 import os
 from pathlib import Path
@@ -53,8 +53,8 @@ def command(ctx: click.Context, file: Path | None, *, yes: bool, forget: bool, o
 
 
 def _review(path: Path, *, yes: bool, only_show: bool) -> int:
-    """Show a configuration, and confirm it if that is wanted; return the exit code."""
-    # What is shown and what is confirmed come from the same bytes: the file may change at any time.
+    """Show a configuration, and confirm it if the user agrees; return the exit code."""
+    # The review and the confirmation use the same bytes: the file may change at any time.
     raw = read_json(path)
     config = build_config(raw, source=path)
     classes = settings_classes(config)

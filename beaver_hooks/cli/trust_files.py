@@ -1,4 +1,4 @@
-"""`beaver trust --files`: a person reviews the files that git may have brought, and confirms them."""
+"""`beaver trust --files`: the user reviews the files that git may have brought, and confirms them."""
 
 import difflib
 import os
@@ -15,7 +15,7 @@ from beaver_hostspecs import scrub
 
 
 def review(*, yes: bool, forget: bool, only_show: bool) -> int:
-    """Show what is not confirmed, and confirm it if that is wanted; return the exit code."""
+    """Show the unconfirmed files, and confirm them if the user agrees; return the exit code."""
     looked = settings.look(None)
     if looked.loaded is None:
         report(looked.findings, as_json=False)
@@ -24,7 +24,7 @@ def review(*, yes: bool, forget: bool, only_show: bool) -> int:
     folders = (looked.folder, *looked.further_folders)
     if forget:
         return _forget(files, folders)
-    # What is shown and what is confirmed are the same bytes: a file may change at any time.
+    # The review and the confirmation use the same bytes: a file may change at any time.
     unbelieved = files.unbelieved(*folders)
     for path, content in unbelieved.items():
         show(_difference(path, files.records.last(path), content), end="")
@@ -52,7 +52,7 @@ def _forget(files: StateFiles, folders: tuple[Path, ...]) -> int:
 
 
 def _difference(path: Path, before: bytes, after: bytes) -> str:
-    """Return what a content adds to the last one that was believed, with every character of it to be seen."""
+    """Return the difference between a content and the last confirmed one, with every character visible."""
     name = printable(str(path))
     known, now = (escaped(each.decode("utf-8", "backslashreplace")).splitlines() for each in (before, after))
     compared = difflib.unified_diff(

@@ -51,7 +51,7 @@ def explanation(name: str, receipt: Receipt, health: Mapping[str, Receipt], conf
     """Return a receipt in words.
 
     Raises:
-        AuditUnavailable: it is damaged, or of a newer version.
+        AuditUnavailable: the receipt is damaged, or of a newer version.
     """
     try:
         read = read_receipt(receipt)
@@ -70,7 +70,7 @@ def _newest(reader: TrailReader, folder: Path) -> tuple[str, Receipt]:
 
 
 def _named(reader: TrailReader, folder: Path, given: str) -> tuple[str, Receipt]:
-    """Return the receipt of exactly that turn, else of the one whose id begins so."""
+    """Return the receipt of exactly this id, else of the turn whose id begins with it."""
     for name in recorded_turns(folder, given):
         receipt = reader.receipt(name)
         if receipt is not None:

@@ -1,6 +1,6 @@
 """Runs the tools of the plugins and of the agent, for the agent and for adapters.
 
-`arguments` reads what the model wrote, `result_text` writes what the model reads, `outcomes` holds the records, `box`
+`arguments` parses the model's arguments, `result_text` writes results for the model, `outcomes` has the records, `box`
 runs the calls, `session_search` is the one built-in tool.
 """
 

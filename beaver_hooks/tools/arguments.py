@@ -1,8 +1,8 @@
 """Reads the arguments of a tool call as the model wrote them. Pure.
 
-Strict, because a model's slip is better told to the model than guessed at: one JSON object, no key twice, no NaN, no
-infinity, no lone surrogate, at most 50 levels and 256 Ki characters. Nothing at all counts as an empty object: that is
-how many models call a tool without parameters.
+It is strict, because the model can correct a reported mistake: one JSON object, no repeated key, no NaN, no infinity,
+no lone surrogate, at most 50 levels and 256 Ki characters. An empty text counts as an empty object: many models call a
+tool without parameters so.
 """
 
 import json
@@ -17,11 +17,11 @@ from beaver_toolkit.strict_json import InvalidJson, is_utf8, loads, repeated_key
 MOST_CHARACTERS = 256 * 1024
 DEEPEST = 50
 MOST_FAULTS = 50
-"""Faults that are looked at to find the one that says most."""
+"""The most faults that are compared to find the most useful one."""
 
 
 class UnfitArgumentsError(Exception):
-    """The arguments cannot be used; the text says why, for the model."""
+    """The arguments cannot be used; the text gives the model the reason."""
 
 
 class BrokenSchemaError(Exception):
@@ -29,7 +29,7 @@ class BrokenSchemaError(Exception):
 
 
 def parse_arguments(text: str) -> dict[str, Any]:
-    """Return the object that `text` holds.
+    """Return the object in `text`.
 
     Raises:
         UnfitArgumentsError: it is no strict JSON object.
@@ -46,32 +46,32 @@ def check_arguments(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> 
     """Check `arguments` against a JSON Schema; references to other documents are never followed.
 
     Raises:
-        UnfitArgumentsError: names the path of the field and what is wrong with it.
-        BrokenSchemaError: the schema is none.
+        UnfitArgumentsError: an argument is wrong; names the path of the field and its fault.
+        BrokenSchemaError: the schema is invalid.
     """
     try:
         fault = _fault(arguments, thaw(schema))
-    except Exception as error:  # the schema is a plugin's, and a broken one raises whatever it comes to
+    except Exception as error:  # the schema is a plugin's, and a broken one may raise any error
         raise BrokenSchemaError("the tool's own JSON Schema cannot be used") from error
     if fault is not None:
         raise UnfitArgumentsError(fault)
 
 
 def _fault(arguments: Mapping[str, Any], schema: dict[str, Any]) -> str | None:
-    # Imported late: a conversation without tool calls does not pay for it.
+    # Imported late: a conversation without tool calls does not need it.
     import jsonschema  # type: ignore[import-untyped]  # noqa: PLC0415
     from referencing import Registry  # noqa: PLC0415
 
     kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
     kind.check_schema(schema)
-    # An empty registry, because the default one fetches what a schema refers to.
+    # An empty registry, because the default one fetches the references of a schema.
     faults = kind(schema, registry=Registry()).iter_errors(arguments)
     best = jsonschema.exceptions.best_match(islice(faults, MOST_FAULTS))
     return None if best is None else f"{_path(best.absolute_path)}: {one_line(best.message)}"
 
 
 def _path(parts: Iterable[str | int]) -> str:
-    """Return where a fault is, for example `items[2].name`."""
+    """Return the path of a fault, for example `items[2].name`."""
     path = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in parts)
     return one_line(path.removeprefix(".")) or "arguments"
 
@@ -80,7 +80,7 @@ def _loads(text: str) -> object:
     value = _strict(text)
     if (key := _repeated(value)) is not None:
         raise UnfitArgumentsError(f"{one_line(key)}: is given twice")
-    # What cannot be written as UTF-8 no tool can store.
+    # No tool can store text that UTF-8 cannot encode.
     if not is_utf8(json.dumps(value, ensure_ascii=False)):
         raise UnfitArgumentsError("the text of the arguments holds a lone surrogate")
     return value

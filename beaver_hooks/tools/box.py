@@ -1,4 +1,4 @@
-"""Offers tools to the model and runs the calls that it asks for. No failure of a tool gets out as an exception."""
+"""Offers tools to the model and runs its calls. No failure of a tool is raised."""
 
 import asyncio
 import json
@@ -20,12 +20,12 @@ from beaver_hostspecs import Caller, Tool, thaw
 from beaver_hostspecs.naming import type_name
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What providers accept as a tool's name; one that they do not would cost every turn its answer."""
+"""The tool names that providers accept; they refuse every request with another name."""
 
 OUTPUT_CHARACTERS = 20_000
 SECONDS = 30.0
 MOST_CALLS = 64
-"""Calls that are run in one round; a model that asks for more has lost its way."""
+"""The most calls in one round; a model that asks for more is in error."""
 
 AnyTool = BuiltInTool | Tool
 
@@ -33,14 +33,14 @@ AnyTool = BuiltInTool | Tool
 class ToolBox:
     """The built-in tools and those of the plugins that are registered now.
 
-    A plugin's tool is refused, loudly and once, if its name is that of a built-in one, if no provider would take its
+    A plugin's tool is refused, with one loud log entry, if a built-in tool has its name, if providers do not accept its
     name, or if its parameters are not a JSON object.
 
     Args:
         host: runs the plugins' tools.
         built_in: the agent's own tools; their names are reserved.
-        output_characters: how much of a tool's output the model gets.
-        seconds: how long a built-in tool may take; the host has its own deadline for those of plugins.
+        output_characters: the most characters of a tool's output that the model gets.
+        seconds: the time limit of a built-in tool; the host has its own deadline for those of plugins.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class ToolBox:
         self._refused: set[tuple[str, str, str]] = set()
 
     def schemas(self, caller: OpenTurn | Caller) -> tuple[dict[str, Any], ...]:
-        """Return what to offer to the provider: name, description and parameters of each tool."""
+        """Return the tools for the provider: name, description and parameters of each."""
         return tuple(_with_parameters(tool.schema) for tool in self.offered(caller).values())
 
     def offered(self, caller: OpenTurn | Caller) -> dict[str, AnyTool]:
@@ -83,7 +83,7 @@ class ToolBox:
                 yield name, tool
 
     async def run_all(self, calls: Sequence[ToolCall], turn: OpenTurn) -> tuple[ToolOutcome, ...]:
-        """Run calls side by side; the outcomes are in the order of the calls. Only cancellation gets out."""
+        """Run calls in parallel; the outcomes are in the order of the calls. Only cancellation is raised."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self.run(call, turn)) for call in calls[:MOST_CALLS]]
         beyond = (_failed(call, f"only {MOST_CALLS} calls are run in one round") for call in calls[MOST_CALLS:])
@@ -113,7 +113,7 @@ class ToolBox:
         return await self._run(call, tool, arguments, turn)
 
     async def _run(self, call: ToolCall, tool: AnyTool, arguments: dict[str, Any], turn: OpenTurn) -> ToolOutcome:
-        # The host writes down what a plugin's tool raises; what else goes wrong is for us to write down.
+        # The host records errors of a plugin's tool; this class records those of a built-in one.
         ours = isinstance(tool, BuiltInTool)
         try:
             value = await self._call(tool, arguments, turn)
@@ -125,7 +125,7 @@ class ToolBox:
             outcome = _failed(call, "it was cancelled")
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the model is told of it
+        except BaseException as error:  # noqa: BLE001 - the model gets every error as text
             outcome = _failed(call, describe_error(error))
             if ours:
                 self._tell_failed(tool, error)
@@ -160,7 +160,7 @@ class ToolBox:
         return None if _is_object(tool.parameters) else "unusable_parameters"
 
     def _say(self, refused: set[tuple[str, str, str]]) -> None:
-        """Say what is newly refused."""
+        """Record the newly refused tools."""
         fresh = refused - self._refused
         self._refused = refused
         for plugin, name, fault in sorted(fresh):
@@ -168,12 +168,12 @@ class ToolBox:
 
 
 def _with_parameters(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a tool's schema; some providers want to be told that a tool takes nothing."""
+    """Return a tool's schema with explicit parameters, which some providers require of a tool without any."""
     return {**schema, "parameters": schema["parameters"] or {"type": "object", "properties": {}}}
 
 
 def _is_object(parameters: object) -> bool:
-    """Whether parameters can be sent to a provider at all."""
+    """Whether a provider can take the parameters."""
     if not isinstance(parameters, Mapping):
         return False
     try:
@@ -184,7 +184,7 @@ def _is_object(parameters: object) -> bool:
 
 
 def is_being_cancelled() -> bool:
-    """Whether somebody cancels this task, rather than a tool raising `CancelledError` of its own."""
+    """Whether this task is being cancelled, as opposed to a tool that raises `CancelledError` itself."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -13,7 +13,7 @@ from beaver_hostspecs.plugins import Allows, any_caller
 RunBuiltIn = Callable[[Mapping[str, Any], Turn], Awaitable[object]]
 
 NAMELESS = "nameless"
-"""What stands for a call's name or id where the model gave none."""
+"""The name or id of a call if the model gave none."""
 
 
 @attrs.frozen(kw_only=True)
@@ -36,14 +36,14 @@ class BuiltInTool:
     """A tool of the agent's own. Its name is reserved: no plugin can take it.
 
     Attributes:
-        name: what the model calls it.
-        description: what it does, for the model.
+        name: its name for the model.
+        description: its description for the model.
         parameters: the JSON Schema of its arguments.
-        run: `async run(arguments, turn)`; what it returns goes to the model.
-        external: its output comes from outside: data that somebody else wrote.
+        run: `async run(arguments, turn)`; its result goes to the model.
+        external: its output comes from outside: data of strangers.
         private: its output must not be stored or sent anywhere.
         allows: whether a caller may use it; it is neither offered to other callers nor run for them.
-        remembers: it tells what was said earlier, so it is out of service while memory is off.
+        remembers: its output contains earlier messages, so it is out of service while memory is off.
     """
 
     name: str
@@ -57,20 +57,20 @@ class BuiltInTool:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The tool as providers want it."""
+        """The tool in the form that providers take."""
         return {"name": self.name, "description": self.description, "parameters": thaw(self.parameters)}
 
 
 @attrs.frozen(kw_only=True)
 class ToolOutcome:
-    """What one call came to.
+    """The outcome of one call.
 
     Attributes:
         call: the call, as the model asked for it.
-        text: what the model is told, an error with its mark.
-        error: what went wrong, without the mark, or `None`.
-        arguments: what the tool was called with; empty where they could not be read.
-        duration: how long it took, reading the arguments included.
+        text: the text for the model; that of an error has a mark.
+        error: the error without the mark, or `None`.
+        arguments: the arguments of the call; empty if they could not be read.
+        duration: the duration, including the reading of the arguments.
         external: see `BuiltInTool`.
         private: see `BuiltInTool`.
     """
@@ -85,9 +85,9 @@ class ToolOutcome:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What to tell the plugins: `await turn.tool_result(**outcome.fields)`.
+        """The fields for the plugins: `await turn.tool_result(**outcome.fields)`.
 
-        The output is the text that the model got, so that nothing in it is a plugin's own object.
+        The output is the text that the model got, so that it contains no object of a plugin.
         """
         return {
             "tool": self.call.name or NAMELESS,
@@ -102,4 +102,4 @@ class ToolOutcome:
 
 
 OnTool = Callable[[ToolOutcome], None]
-"""Called with what each tool call came to, in the order of the calls."""
+"""Called with the outcome of each tool call, in the order of the calls."""

@@ -1,4 +1,4 @@
-"""Writes what a tool call came to as text for the model. Pure."""
+"""Writes the result of a tool call as text for the model. Pure."""
 
 import json
 from collections.abc import Mapping
@@ -10,15 +10,15 @@ from beaver_hostspecs.naming import type_name
 
 LONGEST_LINE = 300
 MARK = "[tool error]"
-"""What every text begins with that tells the model of a failure."""
+"""The beginning of every text about a failure for the model."""
 
 
 def render_output(value: object, *, characters: int) -> str:
-    """Return what a tool returned as text: a str as it is, else JSON; scrubbed, and cut with a mark that says so.
+    """Return a tool's result as text: a str unchanged, else JSON; scrubbed, and cut with a mark.
 
     Raises:
-        TypeError: it holds something that JSON has no form for.
-        ValueError: it holds itself.
+        TypeError: it contains a value that JSON cannot represent.
+        ValueError: it contains itself.
         RecursionError: it is nested too deeply.
     """
     if not isinstance(value, str):
@@ -33,10 +33,10 @@ def render_error(name: str, problem: str) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return what an exception says, on one line, without a traceback or a secret; its type where that helps."""
+    """Return the text of an exception on one line, without a traceback or a secret; with its type if that helps."""
     try:
         said = one_line(str(error))
-    except BaseException as trouble:  # noqa: BLE001 - the text is made by a plugin's code
+    except BaseException as trouble:  # noqa: BLE001 - a plugin's code makes the text
         said = f"its text cannot be read ({type_name(trouble)})"
     if issubclass(type(error), BeaverError):  # by its type: an error may lie about its class
         return said

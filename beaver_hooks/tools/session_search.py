@@ -1,4 +1,4 @@
-"""`session_search`: the built-in tool with which the model looks into earlier sessions."""
+"""`session_search`: the built-in tool with which the model searches earlier sessions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -35,38 +35,38 @@ PARAMETERS = {
 
 
 class SessionHit(Protocol):
-    """One message that was found."""
+    """One found message."""
 
     @property
     def session(self) -> str:
-        """The session that it is from."""
+        """The session of the message."""
 
     @property
     def user(self) -> str | None:
-        """Whose session it is."""
+        """The user of the session."""
 
     @property
     def trust(self) -> Trust:
-        """How far the caller who began the session was trusted."""
+        """The trust in the caller who began the session."""
 
     @property
     def when(self) -> datetime | None:
-        """When it was said."""
+        """The time of the message."""
 
     @property
     def role(self) -> str:
-        """Who said it."""
+        """The role of the speaker."""
 
     @property
     def snippet(self) -> str:
-        """The part of it that was found."""
+        """The found part of the message."""
 
 
 class SessionSearch(Protocol):
-    """What finds messages of earlier sessions."""
+    """Search over the messages of earlier sessions."""
 
     async def search(self, query: str, *, limit: int, user_id: str | None) -> Sequence[SessionHit]:
-        """Return the best hits first: of this user alone, or of everybody where it is `None`."""
+        """Return the best hits first: those of one user, or of all users if `user_id` is `None`."""
 
 
 IsOff = Callable[[str, str | None], bool]
@@ -77,7 +77,7 @@ def session_search_tool(sessions: SessionSearch, is_off: IsOff) -> BuiltInTool:
     """Return the tool, over `sessions`.
 
     It searches the sessions of the turn's user. Without a user it searches all of them, for a turn of full trust only.
-    Sessions whose memory is off are not found, nor those that were begun with more trust than the turn has.
+    It leaves out sessions whose memory is off, and those that were begun with more trust than the turn has.
     """
 
     async def run(arguments: Mapping[str, Any], turn: Turn) -> object:
@@ -94,14 +94,14 @@ def session_search_tool(sessions: SessionSearch, is_off: IsOff) -> BuiltInTool:
         ),
         parameters=PARAMETERS,
         run=run,
-        private=True,  # A memory that learned from it would learn what is kept already.
+        private=True,  # A memory that learned from it would learn stored messages again.
         allows=_allows,
         remembers=True,
     )
 
 
 def _allows(caller: Caller) -> bool:
-    """Whether there are sessions that a caller may search: those of a known user, or the owner's, which are all."""
+    """Whether a caller may search sessions: a known user their own, the owner all."""
     return caller.user is not None or caller.trust is Trust.FULL
 
 

@@ -1,1 +1,1 @@
-"""Where earlier versions had `beaver_hooks.coding_agents.claude_code`: only the client is here, for installed hooks."""
+"""The former place of `beaver_hooks.coding_agents.claude_code`: it keeps only the client, for installed hooks."""

@@ -1,12 +1,12 @@
 """Serves the plugins over the Model Context Protocol, for hosts that only pull.
 
 `MemoryServer` answers a client: the plugins' tools, their commands as prompts, their health as a resource, their rules
-as the server's instructions. `serve_stdio` and `serve_http` connect it. Such a host shows neither what the user says
-nor the answer, so nothing is recalled or learned by itself: only the tools and commands run.
+as the server's instructions. `serve_stdio` and `serve_http` connect it. Such a host shows neither the user's prompts
+nor the answers, so plugins recall and learn nothing by themselves: only the tools and commands run.
 
-`identity` says for whom, `tools`, `prompts` and `resources` are the three things on offer, `server` puts them together,
-`standard_streams` and `stdio` are the one way in, `token`, `gate` and `http` the other. `recorded_answers` and
-`early_answers` answer the first requests over the former while the rest is being imported and opened.
+`identity` names the user, `tools`, `prompts` and `resources` are the three kinds of offers, `server` combines them.
+`standard_streams` and `stdio` are one transport, `token`, `gate` and `http` the other. `recorded_answers` and
+`early_answers` answer the first requests over stdio while the SDK is imported and the host is opened.
 """
 
 from importlib import import_module
@@ -49,7 +49,7 @@ _MODULES = {
     "serve_stdio": "stdio",
     "wire": "standard_streams",
 }
-"""Where each name is. It is imported when it is asked for: importing the SDK takes half a second."""
+"""The module of each name. It is imported on first use: importing the SDK takes half a second."""
 
 
 def __getattr__(name: str) -> object:

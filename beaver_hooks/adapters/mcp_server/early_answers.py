@@ -1,9 +1,9 @@
-"""Answers the requests that open a connection from what the last run answered, while the server is being opened.
+"""Answers the requests that open a connection from the answers of the last run, while the server opens.
 
-Importing the SDK and opening the host take a second or more, and a client that is waiting for its first answers may go
-on without the tools. So the requests in `METHODS` are answered from `RecordedAnswers`, in the thread that reads them.
-Every line waits for the SDK all the same: its own answers to those requests are held back, compared and recorded, and
-where the list of tools is another one, the client is told so by `notifications/tools/list_changed`.
+Importing the SDK and opening the host take a second or more, and a client that waits for its first answers may go on
+without the tools. So the requests in `METHODS` are answered from `RecordedAnswers`, in the thread that reads them. The
+SDK gets every line all the same: its own answers to those requests are held back, compared and recorded, and if the
+list of tools differs, the client gets `notifications/tools/list_changed`.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ Id = str | int
 
 
 class Sender(Protocol):
-    """Where messages to the client go."""
+    """The output for messages to the client."""
 
     def send(self, text: str) -> None:
         """Send text, from any thread."""
@@ -31,7 +31,7 @@ class Sender(Protocol):
         """Take text; `flush` sends it."""
 
     async def flush(self) -> None:
-        """Return when what was taken is sent."""
+        """Return when the taken text is sent."""
 
 
 @attrs.frozen(kw_only=True)
@@ -41,7 +41,7 @@ class Request:
     Attributes:
         id: its id.
         method: its method.
-        key: the method and what it is called with, as they are recorded.
+        key: the method and its parameters, as they are recorded.
     """
 
     id: Id
@@ -51,11 +51,11 @@ class Request:
 
 @attrs.frozen(kw_only=True)
 class Expected:
-    """An answer of the SDK that is to come.
+    """An expected answer of the SDK.
 
     Attributes:
-        request: what it answers.
-        early: what the client was answered before, if anything.
+        request: its request.
+        early: the early answer that the client already has, if any.
     """
 
     request: Request
@@ -67,7 +67,7 @@ class EarlyAnswers:
 
     Args:
         out: the output.
-        record: what was answered before; it keeps what is answered now.
+        record: the answers of the last run; it keeps those of this run.
     """
 
     def __init__(self, out: Sender, record: RecordedAnswers) -> None:
@@ -88,7 +88,7 @@ class EarlyAnswers:
             self._out.send(_line({"jsonrpc": "2.0", "id": request.id, "result": early}))
 
     async def write(self, text: str) -> None:
-        """Take a message of the SDK; an answer that the client has already is held back."""
+        """Take a message of the SDK; hold back an answer that the client already has."""
         expected = self._expected.pop(_answered(text), None) if self._expected else None
         if expected is None:
             await self._out.write(text)
@@ -101,7 +101,7 @@ class EarlyAnswers:
             await self._out.write(_line(CHANGED))
 
     async def flush(self) -> None:
-        """Return when everything that was taken is sent, and what is to be recorded is."""
+        """Return when the taken text is sent, and new answers are recorded."""
         await self._out.flush()
         if self._record.is_news:
             await asyncio.to_thread(self._record.save)
@@ -119,7 +119,7 @@ def as_request(line: str) -> Request | None:
 
 
 def _lasting(value: object) -> object:
-    """Return parameters without what differs from run to run: which client it is, and where it is told of progress."""
+    """Return parameters without the parts that differ from run to run: the client's values, and its progress token."""
     if not isinstance(value, dict):
         return value
     kept = {name: each for name, each in value.items() if name != "progressToken"}
@@ -127,7 +127,7 @@ def _lasting(value: object) -> object:
         if name == "_meta":
             kept[name] = _lasting(each)
         elif name.rpartition("/")[2] == "clientInfo" and isinstance(each, dict):
-            kept[name] = sorted(each)  # an answer depends on what it says of itself, and not on what it says
+            kept[name] = sorted(each)  # an answer depends on the fields that the client sends, not on their values
     return kept
 
 

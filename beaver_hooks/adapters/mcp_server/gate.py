@@ -1,4 +1,4 @@
-"""Who may knock at the HTTP server: whoever has the token. An ASGI application around another one."""
+"""Token check of the HTTP server. An ASGI application around another one."""
 
 import hmac
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -23,9 +23,9 @@ class Gate:
     """Lets requests with the token through, and answers 401 to all others.
 
     Attributes:
-        app: what is behind it.
-        token: what a request has to bring.
-        entering: called before each request that is let through.
+        app: the inner application.
+        token: the token that a request must have.
+        entering: called before each request with the token.
     """
 
     app: App
@@ -43,7 +43,7 @@ class Gate:
             await self._pass(scope, receive, send)
 
     async def _pass(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Serve a request; a stream that is cut short because the server ends is ended as it should be."""
+        """Serve a request; a stream that the server's end cuts short is ended properly."""
         streams = False
 
         async def watched(message: Message) -> None:
@@ -63,7 +63,7 @@ class Gate:
         if len(given) != 1:
             return False
         scheme, _, token = given[0].partition(b" ")
-        # In constant time: how long it takes says nothing about the token.
+        # In constant time, so that the duration reveals nothing about the token.
         return scheme.lower() == SCHEME and hmac.compare_digest(token.strip(), self.token.reveal().encode("ascii"))
 
 

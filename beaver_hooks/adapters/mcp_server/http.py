@@ -18,14 +18,14 @@ PATH = "/mcp"
 PORT = 8737
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 IDLE = 24 * 60 * 60.0
-"""Seconds after which a session that nobody has asked anything ends: clients go without a word."""
+"""Seconds after which a session without requests ends: clients leave without a message."""
 
 GRACE = 1
-"""Seconds that answers under way have to end when the server does."""
+"""Seconds for pending answers when the server ends."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine only."""
+    """Whether only this machine can reach an address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -34,13 +34,13 @@ def is_loopback(host: str) -> bool:
 
 @attrs.frozen(kw_only=True)
 class HttpPlace:
-    """Where a server listens, and by which names it is called.
+    """The address where a server listens, and its names.
 
     Attributes:
         host: the address; any but a loopback one needs `names`.
-        port: the port; 0 for one that is free.
-        names: the names by which other machines call it, as they stand in `Host` headers, with or without a port. None
-            of them means that other machines do not.
+        port: the port; 0 for a free one.
+        names: the names by which other machines call it, as in `Host` headers, with or without a port. Without names,
+            other machines have no access.
     """
 
     host: str = "127.0.0.1"
@@ -58,7 +58,7 @@ class HttpPlace:
         """Return a socket that listens here.
 
         Raises:
-            HostMisused: it cannot.
+            HostMisused: the address is unusable.
         """
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         try:
@@ -74,7 +74,7 @@ class HttpPlace:
             ) from None
 
     def allowed(self, port: int) -> TransportSecuritySettings:
-        """Return which `Host` and `Origin` headers are let through: a page that a browser shows is a stranger."""
+        """Return the allowed `Host` and `Origin` headers: a page in a browser is a stranger."""
         names = [*_with_ports((*LOOPBACK, *self.names), port)]
         origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in names]
         return TransportSecuritySettings(
@@ -93,16 +93,16 @@ def make_app(memory: MemoryServer, token: Secret, allowed: TransportSecuritySett
 async def serve_http(
     memory: MemoryServer, token: Secret, place: HttpPlace, ready: Callable[[str], object] | None = None
 ) -> None:
-    """Serve until this is cancelled, or SIGINT or SIGTERM comes; answers under way have a second to end.
+    """Serve until this is cancelled, or SIGINT or SIGTERM arrives; pending answers have a second to end.
 
     Args:
-        memory: what answers.
-        token: what every request has to bring.
+        memory: answers the requests.
+        token: the token that every request must have.
         place: where to listen.
-        ready: called with the URL once the server can be called.
+        ready: called with the URL once the server accepts requests.
 
     Raises:
-        HostMisused: the port cannot be listened on.
+        HostMisused: the server cannot listen on the port.
     """
     with place.bound() as listening:
         port: int = listening.getsockname()[1]

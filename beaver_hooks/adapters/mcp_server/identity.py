@@ -1,4 +1,4 @@
-"""For whom a server works."""
+"""The identity that a server serves."""
 
 from typing import Any
 
@@ -13,13 +13,13 @@ from beaver_hostspecs.turns import named_or_none
 
 @attrs.frozen(kw_only=True)
 class Identity:
-    """Who speaks through a server, and how far they are trusted.
+    """The user of a server, and the trust in them.
 
     Attributes:
         user: the id of the user, or `None`.
-        session: the id of the session; each connection has its own where it is `None`.
-        trust: how far the user is trusted.
-        scope: what the calls belong to.
+        session: the id of the session; with `None` each connection has its own.
+        trust: the trust in the user.
+        scope: the scope of the calls.
     """
 
     user: str | None = field(default=None, validator=named_or_none)
@@ -29,7 +29,7 @@ class Identity:
 
     @property
     def fields(self) -> TurnFields:
-        """What a tool's turn says about them."""
+        """The fields of a tool's turn that identify the user."""
         return {"user": self.user, "trust": self.trust, "scope": self.scope}
 
     def context(self, session: str | None) -> CommandContext:

@@ -1,4 +1,4 @@
-"""The commands of the plugins, as prompts: what a user picks in a menu of the client."""
+"""The commands of the plugins as prompts, which a user picks in a menu of the client."""
 
 import secrets
 
@@ -18,13 +18,13 @@ WORDS = "words"
 """The one argument of every prompt."""
 
 LONGEST = 10_000
-"""Characters of words that a command takes."""
+"""The most characters of words that a command takes."""
 
 
 class Prompts:
     """Lists the commands as prompts `memory_PLUGIN_COMMAND`; getting one runs the command.
 
-    A command whose name does not fit into that of a prompt, or makes one that is taken, is left out, loudly and once.
+    A command whose name makes an invalid or taken prompt name is left out, with one loud log entry.
     """
 
     def __init__(self, host: Host, identity: Identity) -> None:
@@ -41,10 +41,10 @@ class Prompts:
         return types.ListPromptsResult(prompts=prompts, ttl_ms=0, cache_scope="private")
 
     async def get(self, name: str, words: str, session: str) -> types.GetPromptResult:
-        """Run a command; return what it says as a user message, fenced: a memory shows what anybody may have said.
+        """Run a command; return its text as a fenced user message: a memory may show texts of strangers.
 
         Raises:
-            MCPError: there is no such prompt for this client, the words are too long, or the command failed.
+            MCPError: this client has no such prompt, the words are too long, or the command failed.
         """
         offered = self._offered(session)
         if name not in offered:
@@ -56,7 +56,7 @@ class Prompts:
         plugin, command = offered[name]
         try:
             said = await self._host.run_command(plugin, command.name, words.split(), self._identity.context(session))
-        except Exception as error:  # noqa: BLE001 - the host has written it down
+        except Exception as error:  # noqa: BLE001 - the host has recorded it
             raise MCPError(types.INTERNAL_ERROR, clean(describe_error(error))) from None
         return _message(plugin, command, said)
 

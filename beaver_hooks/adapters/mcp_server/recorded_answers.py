@@ -1,9 +1,9 @@
-"""What a server answered to the requests that open a connection, for the next run to answer at once.
+"""A server's answers to the requests that open a connection, which the next run gives at once.
 
-The record is the user's own, beside the confirmations of configurations, and in no folder that a repository can bring.
-It holds what clients are told anyway: names, descriptions and schemas of tools, rules of plugins. An answer counts only
-for the very same caller, configuration, memory switch, installed distributions and set variables, and as long as no
-file of the plugins' code has changed. So it lists a tool for a caller exactly where the last run has.
+The record belongs to the user, beside the confirmations of configurations, and in no folder that a repository can
+contain. It holds only texts that clients get anyway: names, descriptions and schemas of tools, rules of plugins. An
+answer counts only for the same caller, configuration, memory switch, installed distributions and set variables, and as
+long as no file of the plugins' code has changed. So it lists a tool for a caller exactly if the last run did.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ SWITCH = "memory-off.json"
 MOST_RECORDS, MOST_ANSWERS = 64, 16
 LARGEST = 8 * 1024 * 1024
 OURS = frozenset({"beaver_hooks", "beaver_hostspecs"})
-"""Packages whose code decides about the answers, beside those of the plugins."""
+"""Packages whose code determines the answers, beside those of the plugins."""
 
 SLACK = 50_000_000
 """Nanoseconds by which the clock of a file system may be behind."""
@@ -41,14 +41,14 @@ Stamp = list[int] | None
 
 @attrs.define(kw_only=True, eq=False)
 class RecordedAnswers:
-    """What was answered before under the same conditions, and what is kept of this run.
+    """The answers of the last run under the same conditions, and those of this run.
 
     Attributes:
-        folder: where the records are, one for each digest of conditions.
-        condition: returns a digest of everything that is known before the plugins are loaded.
-        begun: what it was at the start.
-        started: when that was, in nanoseconds since 1970: a file that is newer may not be what was loaded.
-        packages: the packages whose modules the answers rest on.
+        folder: the folder of the records, one for each digest of conditions.
+        condition: returns a digest of all conditions that are known before the plugins are loaded.
+        begun: the digest at the start.
+        started: the time of the start, in nanoseconds since 1970: a newer file may differ from the loaded code.
+        packages: the packages whose modules determine the answers.
     """
 
     folder: Path
@@ -62,7 +62,7 @@ class RecordedAnswers:
 
     @classmethod
     def of(cls, loaded: LoadedConfig, identity: Identity, environment: Mapping[str, str]) -> "RecordedAnswers":
-        """Return what is recorded for a caller under a configuration; nothing where it cannot be read."""
+        """Return the record for a caller under a configuration; an empty one if it cannot be read."""
 
         def condition() -> str:
             return _digest(_conditions(loaded, identity, environment))
@@ -80,22 +80,22 @@ class RecordedAnswers:
         """Give no more answers: the host is open.
 
         Args:
-            packages: the packages of the plugins, whose modules the answers rest on too.
+            packages: the packages of the plugins, whose modules determine the answers, too.
         """
         self._retired = True
         self.packages |= {*packages}
 
     def keep(self, request: str, answer: object) -> None:
-        """Keep the first answer of this run to a request; `None` forgets the one that is recorded."""
+        """Keep the first answer of this run to a request; `None` removes the recorded one."""
         self._fresh.setdefault(request, answer)
 
     @property
     def is_news(self) -> bool:
-        """Whether something is kept that the record does not hold."""
+        """Whether this run kept an answer that the record lacks."""
         return any(self._known.get(request) != answer for request, answer in self._fresh.items())
 
     def save(self) -> None:
-        """Write down what is kept, unless something has changed since the start. A failure is logged."""
+        """Save the kept answers, unless a condition has changed since the start. A failure is logged."""
         answers = [
             (request, answer) for request, answer in {**self._known, **self._fresh}.items() if answer is not None
         ]
@@ -126,7 +126,7 @@ def _path(folder: Path, condition: str) -> Path:
 
 
 def _read(path: Path) -> Answers:
-    """Return the recorded answers; none where a file that they rest on has changed, or it is no record."""
+    """Return the recorded answers; none if a file behind them has changed, or the record is invalid."""
     try:
         record = json.loads(_content(path) or b"{}")
     except (ValueError, RecursionError):
@@ -135,13 +135,13 @@ def _read(path: Path) -> Answers:
     if not known or any(_stamp(name) != stamp for name, stamp in record["files"].items()):
         return {}
     with contextlib.suppress(OSError):
-        os.utime(path)  # the records that are used last are kept
+        os.utime(path)  # the most recently used records are kept
     answers: Answers = record["answers"]
     return answers
 
 
 def _conditions(loaded: LoadedConfig, identity: Identity, environment: Mapping[str, str]) -> list[object]:
-    """Return everything that decides about the answers and is known before the plugins are loaded."""
+    """Return all conditions of the answers that are known before the plugins are loaded."""
     config = _content(loaded.path) if loaded.path is not None else None
     return [
         VERSION, __version__, sys.version, sys.path, [*_distributions(sys.path)], str(loaded.state_folder),
@@ -157,13 +157,13 @@ def _digest(value: object) -> str:
 
 
 def _distributions(folders: Iterable[str]) -> Iterator[list[object]]:
-    """Return what is installed in folders, by its records: an installation makes them anew."""
+    """Yield the installed distributions in folders, by their metadata, which an installation rewrites."""
     for folder in folders:
         try:
             found = [each for each in os.scandir(folder or ".") if each.name.endswith((".dist-info", ".egg-info"))]
             yield [folder, sorted([each.name, each.stat().st_mtime_ns] for each in found)]
         except OSError:
-            yield [folder, None]  # an archive, or nothing that is there
+            yield [folder, None]  # an archive, or a missing folder
 
 
 def _content(path: Path) -> bytes | None:
@@ -175,13 +175,13 @@ def _content(path: Path) -> bytes | None:
 
 
 def _files(packages: frozenset[str]) -> list[str]:
-    """Return the files of the modules of packages, as far as they are loaded."""
+    """Return the files of the loaded modules of packages."""
     modules = [module for name, module in [*sys.modules.items()] if name.partition(".")[0] in packages]
     return sorted({file for each in modules if isinstance(file := getattr(each, "__file__", None), str)})
 
 
 def _stamp(path: str) -> Stamp:
-    """Return what changes when a file does."""
+    """Return a value that changes with a file."""
     try:
         found = os.stat(path)  # noqa: PTH116 - hundreds of them, before the first answer
     except OSError:

@@ -1,7 +1,7 @@
-"""The health of the plugins, as resources: without content and without a secret.
+"""The health of the plugins as resources, without content and without secrets.
 
-A client of full trust reads why a plugin is not well. Other clients read its state alone: the reason may name folders
-and addresses of the owner.
+A client of full trust reads the reason for a plugin's bad health. Other clients read its state alone: the reason may
+name folders and addresses of the owner.
 """
 
 import json
@@ -24,7 +24,7 @@ TEXT_TYPE = "text/plain"
 
 
 class Resources:
-    """Lists and reads the resources, of which there are two: health as JSON, and as lines for people."""
+    """Lists and reads the two resources: health as JSON, and as lines for people."""
 
     def __init__(self, host: Host, identity: Identity) -> None:
         self._host = host

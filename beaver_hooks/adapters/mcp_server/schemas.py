@@ -1,4 +1,4 @@
-"""Parameters of a tool, as the protocol wants them. Pure."""
+"""Parameters of a tool in the form of the protocol. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,10 +14,10 @@ class UnusableSchemaError(Exception):
 
 
 def input_schema(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON Schema as the protocol wants it: of an object, and it says so itself.
+    """Return a JSON Schema in the form of the protocol: of an object, with an explicit `type`.
 
     Raises:
-        UnusableSchemaError: it is of anything else, or its outermost level is no JSON Schema.
+        UnusableSchemaError: the schema describes no object, or its outermost level is no JSON Schema.
     """
     plain: Any = clean_all(thaw(parameters))
     schema: dict[str, Any] = {"type": "object", **plain} if plain else dict(EMPTY)

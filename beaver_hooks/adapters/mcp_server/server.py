@@ -1,4 +1,4 @@
-"""Answers one client or many: what the protocol asks, from what the host has."""
+"""Answers the protocol's requests of one or many clients from an open host."""
 
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -28,11 +28,11 @@ T = TypeVar("T")
 
 
 class MemoryServer:
-    """What an open host offers, for clients of the Model Context Protocol.
+    """The offers of an open host, for clients of the Model Context Protocol.
 
     Args:
         host: a host that is open, and stays so while there are connections.
-        identity: for whom the server works; nobody in particular, and trusted as the public is, unless given.
+        identity: the user of the server; by default unnamed and with public trust.
     """
 
     def __init__(self, host: Host, identity: Identity | None = None) -> None:
@@ -57,7 +57,7 @@ class MemoryServer:
     def server(self) -> Server[str]:
         """The SDK's server, for one more connection: its instructions are the rules of the plugins as of now.
 
-        There are none while memory is off, and none of a plugin that has tools and offers the client no one of them.
+        They are empty while memory is off, and leave out a plugin that has tools but offers the client none of them.
         """
         caller = self._identity.context(self._identity.session)
         off = self._host.is_memory_off(session=caller.session, user=caller.user)
@@ -91,26 +91,26 @@ class MemoryServer:
         return function(*arguments)
 
     async def _guarded(self, work: Awaitable[T]) -> T:
-        """Return what `work` comes to; no text of an error that nobody foresaw reaches the client."""
+        """Return the result of `work`; the text of an unexpected error does not reach the client."""
         try:
             return await work
         except MCPError:
             raise
         except BeaverError as error:
             raise MCPError(types.INTERNAL_ERROR, clean(describe_error(error))) from None
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is written down
+        except Exception as error:  # noqa: BLE001 - the host records it
             self._host.record("mcp_request_failed", loudly=True, error=type_name(error))
             raise MCPError(types.INTERNAL_ERROR, f"the request failed ({type_name(error)})") from None
 
     def _session(self, context: Context) -> str:
-        """Return the session of a call: the one that is configured, else one per connection.
+        """Return the session of a call: the configured one, else one per connection.
 
-        Over HTTP, connections are those that the protocol knows by an id; where it has none, all are one.
+        Over HTTP, the protocol identifies a connection by an id; all calls without one share a session.
         """
         if self._identity.session is not None:
             return self._identity.session
         header = None if context.request is None else context.request.headers.get(SESSION_HEADER)
-        # Of the versions without a handshake nobody has checked the header.
+        # In the versions without a handshake the SDK does not check the header.
         if header and context.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
             return f"mcp-{header}"
         return context.lifespan_context
@@ -118,5 +118,5 @@ class MemoryServer:
 
 @asynccontextmanager
 async def _connection(_: object) -> AsyncIterator[str]:
-    """Give a session id: to each connection that is a stream, and one for all of HTTP."""
+    """Yield a session id: one for each stream, and one for all of HTTP."""
     yield f"mcp-{secrets.token_hex(12)}"

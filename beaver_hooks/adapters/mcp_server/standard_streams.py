@@ -1,8 +1,8 @@
-"""Standard input and output, kept for the protocol alone.
+"""Standard input and output, reserved for the protocol.
 
-While they are lent, descriptor 0 leads nowhere and descriptor 1 to stderr: whatever a plugin or a child of it prints
-does not get between two messages. They are read and written in threads of their own that nobody waits for: a client
-that neither says anything nor listens keeps no process from ending.
+While they are lent, descriptor 0 leads nowhere and descriptor 1 to stderr: the output of a plugin or its child does not
+get between two messages. They are read and written in threads that the process does not join: a client that neither
+writes nor reads does not keep the process from ending.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ MOST_WAITING = 64
 """Lines that are read ahead."""
 
 LONGEST_LINE = 16 * 1024 * 1024
-"""Bytes of one message; who sends more has lost the thread, and the connection is ended."""
+"""The most bytes of one message; a longer one ends the connection."""
 
 ENCODING = "utf-8"
 
 
 @contextlib.contextmanager
 def lent() -> Iterator[tuple[int, int]]:
-    """Give the descriptors of the wire, to read and to write; put everything back afterwards."""
+    """Yield the descriptors of the wire, to read and to write; restore the streams afterwards."""
     sys.stdout.flush()
     read, write = os.dup(STDIN), os.dup(STDOUT)
     try:
@@ -43,7 +43,7 @@ def lent() -> Iterator[tuple[int, int]]:
         _lead(STDOUT, os.dup(STDERR))
         yield read, write
     finally:
-        # What was printed meanwhile goes where it was meant to go then.
+        # Buffered output of this time still goes to stderr.
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
         os.dup2(read, STDIN)
@@ -66,7 +66,7 @@ class Wire:
 
 @contextlib.asynccontextmanager
 async def wire(record: RecordedAnswers | None = None) -> AsyncIterator[Wire]:
-    """Keep standard input and output for the protocol. Enter it before the host is opened: plugins may print.
+    """Reserve standard input and output for the protocol. Enter it before the host is opened: plugins may print.
 
     Args:
         record: answers the first requests, until its `retire` is called.
@@ -88,8 +88,8 @@ class LinesIn:
     """The lines that arrive on a descriptor, for one event loop.
 
     Args:
-        descriptor: where they arrive.
-        arrived: is told of each line first, in the thread that reads.
+        descriptor: the descriptor to read.
+        arrived: called first with each line, in the thread that reads.
     """
 
     def __init__(self, descriptor: int, arrived: Callable[[str], object] | None = None) -> None:
@@ -101,7 +101,7 @@ class LinesIn:
         threading.Thread(target=self._read, name="beaver-mcp-stdin", daemon=True).start()
 
     def end(self) -> None:
-        """End the lines here, whatever is still to come."""
+        """End the lines here, before any further input."""
         self._lines.put_nowait(None)
 
     def __aiter__(self) -> Self:
@@ -116,7 +116,7 @@ class LinesIn:
 
     def _read(self) -> None:
         """Read to the end; in the thread."""
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody wants any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no task reads any more
             for line in _lines_of(self._descriptor):
                 self._room.acquire()
                 self._arrived(line)
@@ -128,8 +128,8 @@ class TextOut:
     """Writes text to a descriptor, for one event loop.
 
     Args:
-        descriptor: where to.
-        gone: called in the loop once the client reads no more; what is written from then on is dropped.
+        descriptor: the descriptor to write.
+        gone: called in the loop once the client reads no more; later output is dropped.
     """
 
     def __init__(self, descriptor: int, gone: Callable[[], object] | None = None) -> None:
@@ -149,7 +149,7 @@ class TextOut:
         self._texts.append(text)
 
     async def flush(self) -> None:
-        """Return when everything that was taken is written, or nobody reads any more."""
+        """Return when the taken text is written, or the client reads no more."""
         data = "".join(self._texts).encode(ENCODING, "replace")
         self._texts.clear()
         written: asyncio.Future[None] = self._loop.create_future()
@@ -157,7 +157,7 @@ class TextOut:
         await written
 
     def _write(self) -> None:
-        """Write whatever comes; in the thread."""
+        """Write the queued texts; in the thread."""
         broken = False
         while True:
             data, written = self._work.get()
@@ -170,7 +170,7 @@ class TextOut:
 
 
 def _ignore(*_: object) -> None:
-    """Do nothing with what is told."""
+    """Do nothing."""
 
 
 def _settle(written: "asyncio.Future[None] | None") -> None:
@@ -179,7 +179,7 @@ def _settle(written: "asyncio.Future[None] | None") -> None:
 
 
 def _write_all(descriptor: int, data: bytes) -> bool:
-    """Write all of it; say whether somebody reads."""
+    """Write all data; return whether the client still reads."""
     try:
         while data:
             data = data[os.write(descriptor, data) :]
@@ -211,7 +211,7 @@ def _read_some(descriptor: int) -> bytes:
 
 
 def _log() -> "Log":
-    # Late: importing it takes as long as all that a first answer needs.
+    # Late: importing it takes as long as a whole first answer.
     from beaver_hooks.log import make_log  # noqa: PLC0415
 
     return make_log()

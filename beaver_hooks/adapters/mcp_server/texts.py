@@ -1,4 +1,4 @@
-"""Texts for a client: no secret, and nothing that JSON or UTF-8 has no form for. Pure."""
+"""Texts for a client: without secrets, and valid in JSON and UTF-8. Pure."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from beaver_hostspecs import scrub
 
 
 def clean(text: str) -> str:
-    """Return `text` as any client may be sent."""
+    """Return `text` in a form that any client may get."""
     return presentable(scrub(str.__str__(text)))
 
 

@@ -1,7 +1,7 @@
 """The bearer token of the HTTP server: from the environment, else from a file of its own in the state folder.
 
-A repository may bring a state folder, and a token in it would be known to whoever wrote it. So only a file that was
-made here counts.
+A repository may contain a state folder, and its author would know a token in it. So only a file that was made on this
+machine counts.
 """
 
 import errno
@@ -24,24 +24,24 @@ VARIABLE = "BEAVER_MCP_TOKEN"
 FILE = "mcp.token"
 _BYTES = 32
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}")
-"""What a bearer token may be made of; a shorter one could be guessed."""
+"""The form of a bearer token; an attacker could guess a shorter one."""
 
 _NO_LINKS: int = getattr(os, "O_NOFOLLOW", 0)
 
 
 @attrs.frozen(kw_only=True)
 class Token:
-    """The token, and in words where it is from."""
+    """The token, and its source in words."""
 
     secret: Secret
     source: str
 
 
 def find_token(state_folder: Path, environment: Mapping[str, str]) -> Token:
-    """Return the token; it is made unless there is one.
+    """Return the token; make one unless it exists.
 
     Raises:
-        ConfigurationError: it cannot be read or made, is none, or somebody else has made it.
+        ConfigurationError: it cannot be read or made, has the wrong form, or was not made on this machine.
         AuditUnavailable: the state folder cannot be used.
     """
     if given := environment.get(VARIABLE, "").strip():
@@ -70,7 +70,7 @@ def find_token(state_folder: Path, environment: Mapping[str, str]) -> Token:
 
 
 def _read(path: Path) -> str:
-    """Return what the file holds; one that others may read is tightened."""
+    """Return the content of the file; tighten a mode that lets others read it."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NO_LINKS)
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):

@@ -23,7 +23,8 @@ from beaver_hostspecs.naming import type_name
 class Tools:
     """Lists and runs the tools of the plugins that are registered now.
 
-    Refused, loudly and once, is what the reference agent refuses, and parameters that are not those of an object.
+    Tools that the reference agent refuses, and tools whose parameters are no object, are refused, with one loud log
+    entry.
     """
 
     def __init__(self, host: Host, identity: Identity, *, characters: int = OUTPUT_CHARACTERS) -> None:
@@ -39,14 +40,14 @@ class Tools:
             types.Tool(name=tool.name, description=clean(tool.description), input_schema=schema)
             for tool, schema in self._offered(session).values()
         ]
-        # A plugin may come or go, so nobody keeps the list.
+        # A plugin may come or go, so clients must not cache the list.
         return types.ListToolsResult(tools=tools, ttl_ms=0, cache_scope="private")
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None, session: str) -> types.CallToolResult:
-        """Run a tool. What goes wrong with it is an answer that is marked as an error.
+        """Run a tool. Its failure is an answer that is marked as an error.
 
         Raises:
-            MCPError: there is no such tool for this client.
+            MCPError: this client has no such tool.
         """
         offered = self._offered(session)
         if name not in offered:
@@ -67,11 +68,11 @@ class Tools:
     async def _run(self, tool: Tool, arguments: Mapping[str, Any], session: str) -> types.CallToolResult:
         try:
             value = await self._host.use_tool(tool.name, arguments, session=session, **self._identity.fields)
-        except Exception as error:  # noqa: BLE001 - the host has written it down, and the client is told
+        except Exception as error:  # noqa: BLE001 - the host has recorded it, and the client gets it
             return _failed(describe_error(error))
         try:
             return _answer(render_output(value, characters=self._characters))
-        except Exception as error:  # noqa: BLE001 - what a plugin returns may raise anything when it is looked at
+        except Exception as error:  # noqa: BLE001 - a plugin's return value may raise any error when it is rendered
             self._tell(tool, "tool_failed", error=type_name(error))
             return _failed(describe_error(error))
 
@@ -79,7 +80,7 @@ class Tools:
         offered: dict[str, tuple[Tool, dict[str, Any]]] = {}
         refused: dict[tuple[str | None, str], Tool] = {}
         for name, tool in self._box.offered(self._identity.context(session)).items():
-            if not isinstance(tool, Tool):  # there are no built-in ones in this box
+            if not isinstance(tool, Tool):  # this box has no built-in tools
                 continue
             try:
                 offered[name] = (tool, input_schema(tool.parameters))
@@ -98,7 +99,7 @@ class Tools:
 
 
 def _strict(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments that a client has read, as strict as what a model writes is read."""
+    """Return a client's arguments, read as strictly as those of a model."""
     try:
         text = json.dumps(arguments, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""The language models that the agent can talk to: one module each, imported when it is asked for."""
+"""The providers of language models: one module each, imported on first use."""
 
 from importlib import import_module
 from types import MappingProxyType
@@ -15,9 +15,9 @@ PROVIDERS = MappingProxyType(
         "openai": "beaver_hooks.agent.providers.openai",
     }
 )
-"""Where each kind of provider is: a module with a function `make(settings)` that returns a `Provider`."""
+"""The module of each kind of provider; its function `make(settings)` returns a `Provider`."""
 
 
 def make_provider(settings: ProviderSettings) -> Provider:
-    """Return the provider that `settings` name. Nothing is sent before it is asked for a completion."""
+    """Return the provider that `settings` name. It sends no request before the first completion."""
     return cast("Provider", import_module(PROVIDERS[settings.kind]).make(settings))

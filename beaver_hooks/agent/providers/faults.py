@@ -1,7 +1,7 @@
-"""What a provider can do wrong, each as one sentence and a remedy. Pure: no network.
+"""The faults of a provider, each as one sentence and a remedy. Pure: no network.
 
-Of what a provider sends only its own short error message is shown: without control characters, scrubbed, on one
-line and cut. Nothing at all is shown of the answer to a refused credential, since providers repeat parts of it.
+An error shows only the provider's own short message: without control characters, scrubbed, on one line and cut. The
+answer to a refused credential is never shown, since providers repeat parts of the credential.
 """
 
 from beaver_hooks.agent.errors import ProviderError
@@ -11,7 +11,7 @@ from beaver_toolkit.strict_json import InvalidJson, loads
 
 LONGEST_DETAIL = 200
 _TOO_LONG = 50 * LONGEST_DETAIL
-"""A message of more than this is no short one: it holds what somebody sent."""
+"""A longer message is not shown: it may quote the request."""
 
 _UNAUTHORISED, _SERVER, _BEYOND = 401, 500, 600
 _ERRORS = range(400, _BEYOND)
@@ -37,7 +37,7 @@ _EXPLAINED = {
 
 
 def malformed(problem: str) -> ProviderError:
-    """Return the error for an answer that is not what an OpenAI-compatible API sends."""
+    """Return the error for an answer that does not fit an OpenAI-compatible API."""
     return ProviderError(
         f"The provider's answer cannot be used: {problem}. Check that provider.baseUrl names an OpenAI-compatible API.",
         category="malformed",
@@ -92,7 +92,7 @@ def from_status(status: int, detail: str = "") -> ProviderError:
 def from_error(error: object) -> ProviderError:
     """Return the error for the value of `error` in an answer that claims success.
 
-    A code that is an HTTP status means what the status means; anything else is a failure of the server.
+    A code that is an HTTP status has the meaning of the status; any other code is a failure of the server.
     """
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, int) and code in _ERRORS:
@@ -103,7 +103,7 @@ def from_error(error: object) -> ProviderError:
 
 
 def detail_of(body: bytes) -> str:
-    """Return the provider's own short message from the body of an error, or nothing."""
+    """Return the provider's own short message from the body of an error, or an empty text."""
     try:
         value = loads(body)
     except InvalidJson:
@@ -112,11 +112,11 @@ def detail_of(body: bytes) -> str:
 
 
 def brief(text: str) -> str:
-    """Return a foreign text as an error may show it: harmless, scrubbed, on one line, short; a long one not at all."""
+    """Return a foreign text safe for an error: harmless, scrubbed, on one line and cut; empty if it is long."""
     if len(text) > _TOO_LONG:
         return ""
-    # Scrubbed after it is neutralised, or an invisible character would hide a credential; cut last, or half of one
-    # would stay.
+    # Scrubbed after it is neutralised, since an invisible character could hide a credential; cut last, since half of a
+    # credential could stay.
     line = scrub(" ".join(neutralise(text).split()))
     return line if len(line) <= LONGEST_DETAIL else line[: LONGEST_DETAIL - 3] + "..."
 

@@ -1,7 +1,7 @@
-"""Finds the lines of a conversation that share most words with a question, and says where each is from. Pure.
+"""Finds the lines of a conversation that share most words with a question, with their sources. Pure.
 
-Sources: the blocks in the system prompt, the reference messages of memory plugins, and the history. Plain overlap of
-words: no weights, no meaning. Chinese, Japanese and Korean characters count as words of their own.
+Sources: the blocks in the system prompt, the reference messages of memory plugins, and the history. The score is the
+number of shared words, without weights. Chinese, Japanese and Korean characters count as words of their own.
 """
 
 import re
@@ -13,14 +13,14 @@ from beaver_toolkit.words import HANGUL, SPACELESS
 
 MOST_LINES = 3
 _NEWEST = 200
-"""Of the history no more messages than this are looked at, and of each no more characters than the next."""
+"""The most messages of the history that are searched; the next one is the most characters of each."""
 _LONGEST = 20_000
 _LONGEST_LINE = 500
 
 _REFERENCES = re.compile(r'Reference data recalled by the memory plugin "(?P<plugin>[^"\n]*)"')
 _BAR = "| "
 _OWN = ("From ", "The tool ", "I was given nothing", "I have no memory tool")
-"""How the answers of the offline provider begin: quoting them would quote quotations."""
+"""The beginnings of the offline provider's answers: quoting them would quote quotations."""
 
 _CJK = SPACELESS + HANGUL
 _WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]{{2,}}")
@@ -32,18 +32,18 @@ aber als am an auch auf aus bei bin bist das dass dein deine dem den der des die
 haben hat habe ich ihr im in ist kann man mein meine mich mir mit nicht oder sie sind und uns von war warum was weisst
 welche welcher welches wer wie wir wo zu zum zur
 """
-"""Words that tell nothing apart, in English and German."""
+"""Stop words in English and German."""
 _COMMON = frozenset(_COMMON_WORDS.split())
 
 Found = tuple[str, str]
-"""Where a line is from, and the line."""
+"""The source of a line, and the line."""
 
 
 def best_lines(question: str, given: Sequence[ChatMessage]) -> list[Found]:
     """Return at most three lines that share most words with `question`, in the order of `given`; or none.
 
     Args:
-        question: what was asked.
+        question: the user's question.
         given: every message before it, the system prompt first.
     """
     asked = words(question)
@@ -54,7 +54,7 @@ def best_lines(question: str, given: Sequence[ChatMessage]) -> list[Found]:
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the words of a text, or of its beginning, that tell it from others: without case and plural."""
+    """Return the distinctive words of a text, or of its beginning, without case and plural."""
     found = {*_WORD.findall(text[:_LONGEST].casefold())}
     return frozenset(_singular(word) for word in found - _COMMON)
 
@@ -79,7 +79,7 @@ def _spoken(message: ChatMessage) -> Iterator[Found]:
         quoted = (line.removeprefix(_BAR) for line in message.text.splitlines() if line.startswith(_BAR))
         yield from _of(f'the references of the memory plugin "{found["plugin"]}"', "\n".join(quoted))
     elif not message.text.startswith(_OWN):
-        # A question that was asked before is no answer.
+        # An earlier question is no answer.
         yield from ((source, line) for source, line in _of("the history", message.text) if not line.endswith("?"))
 
 

@@ -1,4 +1,4 @@
-"""Stands for a provider whose credential is not there: nothing is sent, and whoever asks learns which one to set."""
+"""Replaces a provider whose credential is missing: it sends no request, and its error names the one to set."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,10 @@ from beaver_hooks.config.parser import read_json
 
 @attrs.frozen
 class Keyless:
-    """A provider that cannot be asked.
+    """A provider that cannot answer.
 
     Attributes:
-        problem: what is wrong with its credential.
+        problem: the fault of its credential.
     """
 
     problem: str
@@ -36,7 +36,7 @@ class Keyless:
 
     @property
     def complaint(self) -> str:
-        """What is wrong, and what to do about it."""
+        """The fault and its remedy."""
         return f"provider.apiKey {self.problem}. Set it, or remove apiKey from the configuration if no key is needed."
 
     async def close(self) -> None:
@@ -44,7 +44,7 @@ class Keyless:
 
 
 def provider_of(loaded: LoadedConfig, environment: Mapping[str, str] | None) -> Provider:
-    """Return the provider of a configuration. One that lacks its key fails when it is asked: the rest needs none."""
+    """Return the provider of a configuration. One without its key fails only in `complete`: other uses need no key."""
     settings = loaded.config.provider
     if settings.kind == "offline" or settings.api_key is not None or loaded.path is None:
         return make_provider(settings)

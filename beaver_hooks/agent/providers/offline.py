@@ -1,11 +1,11 @@
-"""A provider without a network and without a model: deterministic, and honest about where its words come from.
+"""A provider without a network and without a model: deterministic, and names the sources of its words.
 
-1. After a tool has answered, it says what the tool answered.
-2. Told to remember something, it calls the tool `memory`, if that is on offer.
-3. Anything else is looked up in what it was given, and the lines that share most words with it are quoted, each with
-   its source. It knows nothing else, and says so.
+1. After a tool has answered, it repeats the tool's answer.
+2. Asked to remember a fact, it calls the tool `memory`, if that is on offer.
+3. Any other prompt is compared with the given messages, and the lines that share most words with it are quoted, each
+   with its source. Without such lines it says so.
 
-For demonstrations, and for tests of the whole path that a prompt takes.
+It serves demonstrations, and tests of the whole path of a prompt.
 """
 
 import json
@@ -24,7 +24,7 @@ NO_TOOL = "I have no memory tool here, so I cannot keep that."
 
 _TOOL = "memory"
 _LONGEST_RESULT = 500
-# Blanks are counted where several follow each other, or a row of a million would be tried in every division.
+# The number of blanks in a row is limited, because the pattern would try a row of a million in every division.
 _REMEMBER = re.compile(
     r"(?:(?:please|bitte)[,:]?\s{1,9})?"
     r"(?:remember(?:\s{0,9}[:,]|\s{1,9}that\b)?|merke?\s{1,9}dir(?:\s{0,9},?\s{0,9}(?:bitte|dass)\b){0,2}\s{0,9}[:,]?)"
@@ -37,7 +37,7 @@ _OF_THE_USER = re.compile(
 
 
 class OfflineProvider:
-    """Answers from what it is given; see the rules above."""
+    """Answers from the given messages; see the rules above."""
 
     async def complete(
         self,
@@ -79,7 +79,7 @@ def _answer(messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]])
 
 
 def _results(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Return the tools' answers that nobody has spoken about yet."""
+    """Return the tools' answers that the provider has not repeated yet."""
     found: list[ChatMessage] = []
     for message in reversed(messages):
         if message.role != "tool":
@@ -89,7 +89,7 @@ def _results(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 
 
 def _account(messages: Sequence[ChatMessage], result: ChatMessage) -> str:
-    """Return what is said about a tool's answer: the answer itself, which may be that it failed."""
+    """Return the sentence about a tool's answer: it quotes the answer, which may be a failure."""
     calls = {call.id: call.name for message in messages for call in message.tool_calls}
     line = " ".join(_message(result.text).split())
     shown = line if len(line) <= _LONGEST_RESULT else line[: _LONGEST_RESULT - 3] + "..."
@@ -122,7 +122,7 @@ def _called(messages: Sequence[ChatMessage], content: str) -> Completion:
 
 
 def _usage(messages: Sequence[ChatMessage], answer: str) -> Usage:
-    """Return an estimate: nobody counts here."""
+    """Return an estimate of the tokens."""
     return Usage(
         input_tokens=sum(estimate_tokens(message.text) for message in messages),
         output_tokens=estimate_tokens(answer),

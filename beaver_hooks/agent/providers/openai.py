@@ -1,13 +1,13 @@
 """Any endpoint that speaks OpenAI's chat completions, over httpx. The only module that imports httpx.
 
-1. One deadline for everything: connecting, retries and every byte of the answer, however slowly it drips.
-2. No more bytes than allowed, counted as they come from the network; the answer is asked for uncompressed, and a
-   compressed one is refused.
-3. A busy provider is asked again, as long as nothing of its answer was used, and not if the wait it asks for goes
-   beyond the deadline.
-4. No redirects, no proxies and no credentials from the environment: what is configured is where it goes.
-5. The credential enters the request last of all, and errors are raised where httpx's own are gone: they hold the
-   request.
+1. One deadline covers connecting, retries and every byte of the answer, even of a slow one.
+2. The bytes of the answer are limited, and counted as they arrive from the network; the request asks for an
+   uncompressed answer, and a compressed one is refused.
+3. A busy provider is asked again, as long as no part of its answer was used, and not if the wait it asks for exceeds
+   the deadline.
+4. No redirects, no proxies and no credentials from the environment: requests go only to the configured address.
+5. The credential enters the request last, and errors are raised outside of the handlers of httpx's own, which contain
+   the request.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ BUSY = frozenset({429, 503})
 """The statuses after which a provider is asked again."""
 
 FIRST_WAIT = 0.5
-"""Seconds."""
+"""Seconds before the first retry."""
 
 _JSON, _EVENTS = "application/json", "text/event-stream"
 _ERROR_BYTES = 64 * 1024
@@ -44,7 +44,7 @@ _GRACE = 0.25
 
 @attrs.frozen(kw_only=True)
 class _Refused:
-    """What the server said in place of an answer. Not raised where it is read: an error keeps frames with the body."""
+    """The server's refusal. It is not raised where it is read: an error keeps frames with the body."""
 
     error: ProviderError
     retry_after: str | None
@@ -81,7 +81,7 @@ class OpenAIProvider:
         """Return the model's answer; see `Provider.complete`.
 
         Raises:
-            ProviderError: there is none.
+            ProviderError: the model did not answer.
         """
         body = request_body(str(self._settings.model), messages, tools, stream=on_delta is not None)
         try:
@@ -134,7 +134,7 @@ class OpenAIProvider:
 
     async def _refusal(self, response: httpx.Response) -> _Refused:
         body = bytearray()
-        # The status is known; what can be had of the body is enough.
+        # The status is known; a part of the body is enough.
         with contextlib.suppress(httpx.HTTPError):
             async for chunk in response.aiter_raw():
                 body += chunk
@@ -186,7 +186,7 @@ def make(settings: ProviderSettings) -> OpenAIProvider:
 
 
 async def _read_end(chunks: AsyncIterator[bytes]) -> None:
-    """Read what follows the answer, so that the connection can be used again. The answer is good without it."""
+    """Read the rest after the answer, so that the connection can be used again. The answer is complete without it."""
     with contextlib.suppress(TimeoutError, httpx.HTTPError, ProviderError):
         async with asyncio.timeout(_GRACE):
             async for _ in chunks:
@@ -194,5 +194,5 @@ async def _read_end(chunks: AsyncIterator[bytes]) -> None:
 
 
 def _left(deadline: asyncio.Timeout) -> float:
-    """Return how many seconds the deadline leaves."""
+    """Return the seconds until the deadline."""
     return (deadline.when() or 0.0) - asyncio.get_running_loop().time()

@@ -1,8 +1,8 @@
-"""A streamed chat completion, put together from the data of its events. Pure: no network.
+"""A streamed chat completion, assembled from the data of its events. Pure: no network.
 
-1. Text is given out as it arrives. A fragment of a tool call belongs to the call that its index names; a fragment
-   that brings another id under the same index begins another call, since some servers count all calls as the first.
-2. What a call costs comes in a chunk of its own, without choices, or with any other; the last one counts.
+1. Text is returned as it arrives. A fragment of a tool call belongs to the call that its index names; a fragment with
+   another id under the same index begins another call, since some servers give all calls the first index.
+2. The usage arrives in a chunk of its own, without choices, or with any other; the last one counts.
 3. `[DONE]` ends the answer, and so does the end of the stream after a reason to finish was given. Any other end is a
    cut.
 """
@@ -45,10 +45,10 @@ class _Call:
 
 
 class StreamedCompletion:
-    """Takes the events of one answer, then gives the whole of it.
+    """Takes the events of one answer, then returns the whole answer.
 
     Attributes:
-        done: whether the provider said that nothing follows.
+        done: whether the provider has ended the answer.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class StreamedCompletion:
         self._begun = False
 
     def feed(self, data: str) -> str:
-        """Take the data of one event and return the text that it adds. What follows the end is ignored.
+        """Take the data of one event and return the text that it adds. Events after the end are ignored.
 
         Raises:
             ProviderError: it is no chunk of a completion, or an error.
@@ -78,7 +78,7 @@ class StreamedCompletion:
         """Return the whole answer, once the stream has ended.
 
         Raises:
-            ProviderError: `truncated` where it was cut, `malformed` where it holds no choice.
+            ProviderError: `truncated` if it was cut, `malformed` if it contains no choice.
         """
         if not self.done and self._finish_reason is None:
             raise truncated()

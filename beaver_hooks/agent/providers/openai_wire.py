@@ -1,12 +1,12 @@
 """The chat completions format: from our records to a request, and from an answer to our records. Pure: no network.
 
-What is read is checked, and what is not read is ignored: servers that call themselves compatible add fields of
-their own. Every fault is a `ProviderError`.
+Fields that are read are checked, and other fields are ignored: compatible servers add fields of their own. Every fault
+is a `ProviderError`.
 
-1. Of several choices the first one counts: only one is asked for.
-2. A refusal is what the model says, and so part of the text.
-3. The arguments of a tool call are text, whatever they hold: the tools answer the model. Its name must be
-   there. Some servers leave out its id, which the loop then gives.
+1. Of several choices the first one counts: the request asks for one.
+2. A refusal is part of the model's text.
+3. The arguments of a tool call are any text: the tools report faults in them to the model. Its name is required. Some
+   servers leave out its id, which the loop then adds.
 """
 
 import json
@@ -31,10 +31,10 @@ def request_body(
 ) -> bytes:
     """Return the body of a request.
 
-    Lone surrogates, which UTF-8 has none of, become U+FFFD; every other character, NUL included, is sent as it is.
+    Lone surrogates, which UTF-8 cannot encode, become U+FFFD; every other character, including NUL, is sent unchanged.
 
     Raises:
-        ValueError: the parameters of a tool hold NaN or infinity.
+        ValueError: the parameters of a tool contain NaN or infinity.
         TypeError: they are no plain data.
     """
     body: dict[str, Any] = {"model": model, "messages": [_message(each) for each in messages]}
@@ -47,10 +47,10 @@ def request_body(
 
 
 def parse_completion(body: bytes) -> Completion:
-    """Return the completion that a whole answer holds.
+    """Return the completion in a whole answer.
 
     Raises:
-        ProviderError: it holds none.
+        ProviderError: it contains none.
     """
     answer = read_object(body)
     choices = read_list(answer, "choices")
@@ -67,14 +67,14 @@ def parse_completion(body: bytes) -> Completion:
 
 
 def tool_call(*, id: str, name: str, arguments: str) -> ToolCall:  # noqa: A002 - the name of the field
-    """Return the call, or raise what rule 3 asks for."""
+    """Return the call, or raise the error of rule 3."""
     if not name:
         raise malformed("a tool call has no name")
     return ToolCall(id=id, name=name, arguments=arguments)
 
 
 def read_object(text: str | bytes) -> Json:
-    """Return the object that an answer or the data of an event holds.
+    """Return the object in an answer or in the data of an event.
 
     Raises:
         ProviderError: it is no strict JSON, no object, or an error in spite of a status that claims success.
@@ -97,7 +97,7 @@ def as_object(value: object, what: str) -> Json:
 
 
 def read_list(holder: Json, key: str) -> list[Any]:
-    """Return a list; an empty one where there is none."""
+    """Return a list; an empty one if the key is missing."""
     value = holder.get(key)
     if value is not None and not isinstance(value, list):
         raise malformed(f"`{key}` is not a list")
@@ -105,7 +105,7 @@ def read_list(holder: Json, key: str) -> list[Any]:
 
 
 def read_text(holder: Json, key: str) -> str:
-    """Return a text; an empty one where there is none."""
+    """Return a text; an empty one if the key is missing."""
     value = holder.get(key)
     if value is not None and not isinstance(value, str):
         raise malformed(f"`{key}` is not a string")
@@ -113,7 +113,7 @@ def read_text(holder: Json, key: str) -> str:
 
 
 def read_number(holder: Json, key: str) -> int:
-    """Return a whole number; 0 where there is none."""
+    """Return a whole number; 0 if the key is missing."""
     value = holder.get(key)
     if value is None:
         return 0
@@ -132,7 +132,7 @@ def read_said(message: Json) -> str:
 
 
 def read_usage(answer: Json) -> Usage | None:
-    """Return what the answer says it cost, if it says so."""
+    """Return the usage in an answer, if it contains one."""
     if answer.get("usage") is None:
         return None
     usage = as_object(answer["usage"], "`usage`")
@@ -168,8 +168,8 @@ def _sent_call(call: ToolCall) -> dict[str, Any]:
 
 
 def _sent_arguments(arguments: str) -> str:
-    # Many servers parse them, and would refuse every further request of the session. What was wrong with them the
-    # model reads in the tool's answer.
+    # Many servers parse them, and would refuse every further request of the session. The tool's answer tells the model
+    # about the fault.
     try:
         return arguments if isinstance(loads(arguments), dict) else "{}"
     except InvalidJson:

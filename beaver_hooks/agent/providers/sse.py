@@ -2,11 +2,11 @@ r"""Decodes server-sent events from bytes as they arrive. Pure: no network.
 
 1. A line ends with LF, CR or CR LF, wherever the bytes are split.
 2. One byte order mark at the very start is skipped.
-3. The text is UTF-8; anything else is an error, where a browser would replace it.
-4. `data` lines are collected, joined by LF, and given out at the blank line that ends the event. An event without
-   data is none; comments and all other fields are skipped.
-5. What follows the last blank line is no event: it is dropped when the stream ends.
-6. A line, and the data of one event, has a largest size.
+3. The text is UTF-8; invalid bytes are an error, while a browser would replace them.
+4. `data` lines are collected, joined by LF, and returned at the blank line that ends the event. An event without
+   data is ignored; comments and all other fields are skipped.
+5. Lines after the last blank line are no event: they are dropped when the stream ends.
+6. The size of a line, and of the data of one event, is limited.
 """
 
 import re
@@ -20,10 +20,10 @@ LARGEST = 1024 * 1024
 
 
 class EventDecoder:
-    """Turns bytes into the data of events. The same bytes give the same events, however they are split.
+    """Turns bytes into the data of events. The same bytes give the same events, with any split.
 
     Args:
-        largest: how many bytes a line, and the data of an event, may have.
+        largest: the most bytes of a line, and of the data of an event.
     """
 
     def __init__(self, *, largest: int = LARGEST) -> None:
@@ -38,7 +38,7 @@ class EventDecoder:
         """Yield the data of every event that `received` completes. Consume all of it before the next call.
 
         Raises:
-            ProviderError: `malformed` for what is not UTF-8, `too_large` for a line or event beyond the limit.
+            ProviderError: `malformed` for bytes that are not UTF-8, `too_large` for a line or event beyond the limit.
         """
         for line in self._lines(received):
             data = self._take(line)

@@ -1,5 +1,5 @@
-"""Conversations that outlive the process: stored, listed, searched, exported and really forgotten.
+"""Stored conversations: listed, searched, exported and deleted for good.
 
-Import what you need from the modules: `store` (the store), `records` (what it answers), `events` (a sink that
-keeps the host's audit events as hidden events of their sessions).
+Import from the modules: `store` (the store), `records` (its results), `events` (a sink that keeps the host's audit
+events as hidden events of their sessions).
 """

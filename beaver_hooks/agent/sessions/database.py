@@ -1,4 +1,4 @@
-"""Opens the database of sessions; turns what is wrong with it into a sentence with a remedy."""
+"""Opens the database of sessions; turns its faults into sentences with a remedy."""
 
 import contextlib
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DATABASE = "sessions.db"
 FILES = tuple(f"{DATABASE}{end}" for end in ("", "-wal", "-shm", "-journal"))
-"""The database, and what SQLite keeps beside it: it changes the database by a log that it finds there."""
+"""The database, and SQLite's files beside it: SQLite applies a log that it finds there to the database."""
 
 PACKAGE = "beaver_hooks.agent.sessions"
 SQL = Queries(Path(__file__).with_name("queries.sql"))
@@ -38,12 +38,12 @@ _REMEDIES = {
 
 
 def refuse_listed(folder: Path, files: StateFiles) -> None:
-    """Refuse conversations that may have come with a repository: what a resumed one says counts as said by the user.
+    """Refuse conversations that may have come with a repository: a resumed one counts as the user's own.
 
-    Asks by name, as a file that git lists and that is not there may have been replayed into the database already.
+    The check is by name, because SQLite may already have applied a listed log and removed its file.
 
     Raises:
-        StorageError: git's index lists a file of theirs for certain.
+        StorageError: git's index certainly lists one of their files.
     """
     listed = next((path for name in FILES if files.is_listed(path := folder / name)), None)
     if listed is not None:
@@ -54,13 +54,13 @@ def refuse_listed(folder: Path, files: StateFiles) -> None:
 
 
 def storage_error(folder: Path, category: str) -> StorageError:
-    """Return the error for a category, with what to do about it."""
+    """Return the error for a category, with its remedy."""
     remedy = _REMEDIES.get(category, "cannot be used; see `beaver doctor`")
     return StorageError(f"The session store {folder / DATABASE} {remedy}.")
 
 
 class SessionDatabase:
-    """The database of sessions, opened when it is first needed, and again after a failure. Used by one thread."""
+    """The database of sessions, opened on first use, and again after a failure. Used by one thread."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / DATABASE
@@ -70,7 +70,7 @@ class SessionDatabase:
         """Return the open connection.
 
         Raises:
-            DatabaseError: it cannot be opened or is not ours; it is never replaced by a new one.
+            DatabaseError: it cannot be opened or is no database of sessions; a new one never replaces it.
         """
         return self._opened().connection
 
@@ -79,7 +79,7 @@ class SessionDatabase:
         """Hold the write lock for a block; commit at its end, durably, or roll all of it back.
 
         Raises:
-            DatabaseError: nothing of the block was written, or the file no longer has its name.
+            DatabaseError: the block was not written, or the file no longer has its name.
         """
         with self._opened().transaction() as connection:
             yield connection

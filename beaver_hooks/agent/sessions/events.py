@@ -19,13 +19,13 @@ MOST_TURNS = 5000
 class SessionEvents:
     """Stores the audit events of turns in their sessions. Implements `AuditSink`.
 
-    Who runs turns says which session a turn belongs to, before opening it. An event is taken at once, from any
-    thread, and written soon, many in one transaction. Events of unknown turns, and those of no turn, are none of a
-    session's business and are left to the trail.
+    The caller registers the session of a turn before opening the turn. An event is taken at once, from any thread, and
+    written soon, many in one transaction. Events of unknown turns, and those of no turn, belong to no session and are
+    left to the trail.
 
     Attributes:
-        lost: how many events could not be stored: there was no room, no session any more, or no store.
-        failure: why writing fails at present, or `None`; what waits is kept and tried again with the next event.
+        lost: the number of events that could not be stored: the queue was full, or the session or the store was gone.
+        failure: why writing fails at present, or `None`; waiting events are kept and tried again with the next one.
     """
 
     def __init__(self, store: SessionStore) -> None:
@@ -38,7 +38,7 @@ class SessionEvents:
         self.failure: str | None = None
 
     def register(self, turn: str, session: str) -> None:
-        """Say which session a turn belongs to. The newest `MOST_TURNS` turns are remembered."""
+        """Register the session of a turn. The newest `MOST_TURNS` turns are kept."""
         with self._lock:
             self._sessions[turn] = session
             if len(self._sessions) > MOST_TURNS:
@@ -59,10 +59,10 @@ class SessionEvents:
             self._schedule()
 
     async def flush(self) -> None:
-        """Wait until everything given so far is durable.
+        """Wait until all events so far are durable.
 
         Raises:
-            StorageError: it is not. It is kept all the same, and tried again with the next event.
+            StorageError: they are not. They are kept all the same, and tried again with the next event.
         """
         await asyncio.wrap_future(self._store.submit(self._write))
 
@@ -88,7 +88,7 @@ class SessionEvents:
         error = done.exception()
         with self._lock:
             self.failure = None if error is None else str(error)
-            # What failed is tried again with the next event, not at once and for ever.
+            # Failed events are tried again with the next event, not at once and for ever.
             self._scheduled = bool(self._waiting) and error is None
             again = self._scheduled
         if again:

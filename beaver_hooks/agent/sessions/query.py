@@ -1,14 +1,14 @@
-"""How a search is put to the index, so that its cost does not grow with the number of messages. Pure.
+"""Expressions for the search index whose cost does not grow with the number of messages. Pure.
 
 FTS5 scores every row that matches any term of an OR; that is the whole cost. So:
 
-1. Count in how many messages (of the scope) each term is; the count stops at `BUDGET`.
+1. Count the messages (of the scope) that have each term; the count stops at `BUDGET`.
 2. Rarest first, terms *lead* as long as their counts stay within `BUDGET` together. Rows with a leading term come
    first; the other terms only add to their score.
 3. If that finds too little, rows with all of the `MOST_COMMON` longest other terms come next, then rows with any.
 4. In each case at most the `BUDGET` newest rows that match are scored.
 
-Terms are put in quotes and hold letters, digits and symbols alone, so nothing in a query is ever FTS5 syntax.
+Terms are quoted and contain only letters, digits and symbols, so no part of a query is FTS5 syntax.
 """
 
 import hashlib
@@ -20,18 +20,18 @@ BUDGET = 4000
 MOST_TERMS = 24
 MOST_COMMON = 3
 LONGEST_QUERY = 10_000
-"""Characters of a query that count."""
+"""The most characters of a query; the rest is ignored."""
 
 
 @attrs.frozen(kw_only=True)
 class SearchScope:
-    """Where to search: scope terms as the index has them."""
+    """The scope of a search: scope terms as the index has them."""
 
     within: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
     def limit(self, expression: str) -> str:
-        """Return the expression for those matches that lie in the scope."""
+        """Return the expression for the matches in the scope."""
         limited = " AND ".join([f"({expression})", *(f'scope : "{term}"' for term in self.within)])
         return " NOT ".join([f"({limited})", *(f'scope : "{term}"' for term in self.without)])
 
@@ -42,7 +42,7 @@ def session_term(number: int) -> str:
 
 
 def user_term(user: str) -> str:
-    """Return the scope term of a user. It ends in a digit, so that no stemming makes two users one."""
+    """Return the scope term of a user. It ends in a digit, so that stemming does not merge two users."""
     digest = hashlib.blake2b(user.encode("utf-8", "surrogatepass"), digest_size=16)
     return f"u{digest.hexdigest()}0"
 
@@ -58,7 +58,7 @@ def one(term: str) -> str:
 
 
 def expressions(counts: Mapping[str, int]) -> list[str]:
-    """Return what to ask the index, one after the other until enough is found.
+    """Return the expressions to search for, one after the other until enough messages are found.
 
     Args:
         counts: the terms, each with the number of messages that have it, not counted beyond `BUDGET`.

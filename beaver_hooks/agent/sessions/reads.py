@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import apsw
 
 EVERYTHING = -1
-"""As a limit: all there is."""
+"""The limit that means all rows."""
 
 
 def info(connection: "apsw.Connection", number: int) -> SessionInfo:
@@ -23,7 +23,7 @@ def info(connection: "apsw.Connection", number: int) -> SessionInfo:
 
 
 def infos(connection: "apsw.Connection", limit: int, user: str | None) -> list[SessionInfo]:
-    """Return the sessions in which something was said, of one user or of all, the one used last first."""
+    """Return the sessions with messages, of one user or of all, the one used last first."""
     if user is None:
         rows = connection.execute(SQL["session_infos"], (limit,)).fetchall()
     else:

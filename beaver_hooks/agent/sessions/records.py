@@ -1,4 +1,4 @@
-"""What a session store answers."""
+"""The results of a session store."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -17,10 +17,10 @@ class SessionInfo:
 
     Attributes:
         id: the id, as it was given.
-        user: whose session it is, as its first caller said.
-        title: what it was named, else the first words of its first prompt.
-        messages: how many visible messages it has.
-        events: how many hidden events it has.
+        user: the user of the session, as its first caller named them.
+        title: its given title, else the first words of its first prompt.
+        messages: the number of its visible messages.
+        events: the number of its hidden events.
     """
 
     id: str
@@ -34,7 +34,7 @@ class SessionInfo:
 
 @attrs.frozen(kw_only=True)
 class HiddenEvent:
-    """Something that happened in a session and is part of no conversation (`context_visible=false`)."""
+    """An event of a session that is not part of the conversation (`context_visible=false`)."""
 
     name: str
     at: datetime
@@ -43,10 +43,10 @@ class HiddenEvent:
 
 @attrs.frozen(kw_only=True)
 class Resumed:
-    """A session as its next turn finds it.
+    """A session for its next turn.
 
     Attributes:
-        id: the id, given or newly made.
+        id: the given or new id.
         history: its newest visible messages, in order.
     """
 
@@ -56,7 +56,7 @@ class Resumed:
 
 @attrs.frozen(kw_only=True)
 class Session:
-    """One whole session: visible messages in order, and its hidden events where they were asked for."""
+    """One whole session: visible messages in order, and its hidden events if requested."""
 
     info: SessionInfo
     messages: tuple[Message, ...] = field(default=(), repr=False)
@@ -69,8 +69,8 @@ class SearchHit:
 
     Attributes:
         session: the id of its session.
-        user: whose session it is.
-        trust: how far the caller who began the session was trusted.
+        user: the user of the session.
+        trust: the trust in the caller who began the session.
         snippet: some of its text around the first term found, on one line.
         score: higher is better; comparable within one search only.
     """
@@ -86,12 +86,12 @@ class SearchHit:
 
 @attrs.frozen(kw_only=True)
 class ImportReport:
-    """What an import did, in sessions and in messages.
+    """The result of an import, in sessions and in messages.
 
     Attributes:
         added: sessions that are new.
-        skipped: sessions that exist and were left as they are.
-        replaced: sessions that existed and were replaced, because that was asked for.
+        skipped: sessions that exist and were left unchanged.
+        replaced: sessions that existed and were replaced on request.
         messages: visible messages stored.
     """
 

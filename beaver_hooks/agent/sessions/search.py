@@ -1,4 +1,4 @@
-"""Runs a search: counts terms, asks the index, and cuts snippets."""
+"""Runs a search: counts terms, queries the index, and cuts snippets."""
 
 import math
 import re
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SNIPPET = 160
 """Characters of a snippet."""
 SEARCHED_FOR_SNIPPET = 50_000
-"""Characters of a message in which the place for the snippet is looked for."""
+"""Characters of a message that are searched for the place of the snippet."""
 
 
 def search(connection: "apsw.Connection", query: str, limit: int, scope: SearchScope) -> list[SearchHit]:
@@ -29,7 +29,7 @@ def search(connection: "apsw.Connection", query: str, limit: int, scope: SearchS
     found: dict[int, float] = {}
     for expression in expressions(counts):
         rows: list[Any] = connection.execute(SQL["find_messages"], (scope.limit(expression), BUDGET, limit)).fetchall()
-        # What comes later is worth less, whatever its score among its own.
+        # Hits of a later expression rank lower, with any score within it.
         worst = min(found.values(), default=math.inf)
         found |= {number: min(-score, worst) for number, score in rows if number not in found}
         if len(found) >= limit:
@@ -38,7 +38,7 @@ def search(connection: "apsw.Connection", query: str, limit: int, scope: SearchS
 
 
 def snippet(text: str, wanted: Sequence[str]) -> str:
-    """Return some of a text around the first place that has one of the terms, else its beginning; on one line."""
+    """Return a part of a text around the first of the terms, else its beginning; on one line."""
     head = text[:SEARCHED_FOR_SNIPPET]
     found = re.search("|".join(map(_place, wanted)), head, re.IGNORECASE)
     start = max(0, found.start() - SNIPPET // 4) if found else 0
@@ -47,7 +47,7 @@ def snippet(text: str, wanted: Sequence[str]) -> str:
 
 
 def _place(term: str) -> str:
-    # One letter is in most words; as a term it begins one.
+    # A single letter is in most words; as a term it begins one.
     return (r"\b" if term.isascii() else "") + re.escape(term)
 
 

@@ -25,12 +25,12 @@ MOST_ROWS = 2**31
 class SessionStore:
     """Keeps sessions. Several processes may have a store open in the same folder.
 
-    Every method runs its work in the store's one thread, in the order of the calls. What a writing method was
-    given is durable when it returns. If its caller is cancelled meanwhile, the work is done or not begun, never
-    done by half; shield the call to know which.
+    Every method runs its work in the store's one thread, in the order of the calls. Data is durable when a writing
+    method returns. If its caller is cancelled meanwhile, the work is done or not begun, never half done; shield the
+    call to know which.
 
-    Every method raises `StorageError` where the database cannot be used, and says what to do; the next call tries
-    again. Those that take a session raise `UnknownSession` for an id that is not stored.
+    Every method raises `StorageError` with a remedy if the database cannot be used; the next call tries again. Those
+    that take a session raise `UnknownSession` for an id that is not stored.
     """
 
     def __init__(self, folder: Path, *, clock: Clock | None = None) -> None:
@@ -42,10 +42,10 @@ class SessionStore:
 
     @classmethod
     def open(cls, folder: Path, *, clock: Clock | None = None) -> "SessionStore":
-        """Open the store in a state folder, and make what is missing there.
+        """Open the store in a state folder, and make missing files there.
 
         Raises:
-            StorageError: it cannot be used; says why and what to do. Nothing that exists is replaced.
+            StorageError: it cannot be used; gives the reason and a remedy. No existing file is replaced.
         """
         try:
             store = cls(make_state_folder(folder), clock=clock)
@@ -59,21 +59,21 @@ class SessionStore:
         return store
 
     async def close(self) -> None:
-        """Finish what was begun and close the database; closing again does nothing."""
+        """Finish the pending work and close the database; closing again does nothing."""
         if os.getpid() == self._pid:
             await asyncio.to_thread(self._shut)
 
     # --- One session --------------------------------------------------------------------------------------------
 
     async def ensure(self, session_id: str | None = None, user_id: str | None = None) -> str:
-        """Return the id of a session that exists from now on: the id given, else a new one.
+        """Make a session unless it exists; return its id: the given one, else a new one.
 
         Args:
-            session_id: any text of 1 to 512 characters without control characters; used as it is.
-            user_id: whose session it is, if it is new. Whose an existing session is never changes.
+            session_id: any text of 1 to 512 characters without control characters; used unchanged.
+            user_id: the user of a new session. The user of an existing session never changes.
 
         Raises:
-            SessionError: an id does not fit.
+            SessionError: an id is invalid.
         """
         session = new_session_id() if session_id is None else checked_id(session_id)
         user = None if user_id is None else checked_id(user_id, "user")
@@ -88,17 +88,17 @@ class SessionStore:
         limit: int = 50,
         trust: Trust = Trust.PUBLIC,
     ) -> Resumed:
-        """Return a session as its next turn finds it: one that exists, or a new one as `ensure` makes it.
+        """Return a session for its next turn: an existing one, or a new one as `ensure` makes it.
 
         Args:
             session_id: the session; a new one if `None`.
-            user_id: who speaks: whoever began the session, and nobody else.
-            limit: how many of the newest messages to return.
-            trust: how far the caller is trusted. One of full trust who names no user may go on with every session; one
-                of less trust who names no user, with sessions that were begun with no more trust.
+            user_id: the user, who must be the one that began the session.
+            limit: the most messages to return, the newest ones.
+            trust: the trust in the caller. A caller of full trust without a user may continue every session; one of
+                less trust without a user, those that were begun with no more trust.
 
         Raises:
-            SessionError: an id does not fit, or the session is not this user's.
+            SessionError: an id is invalid, or the session is not this user's.
         """
         session = new_session_id() if session_id is None else checked_id(session_id)
         user = None if user_id is None else checked_id(user_id, "user")
@@ -106,12 +106,12 @@ class SessionStore:
         return await self._run(lambda work: begin(work, now=self._clock.now()))
 
     async def resume(self, session_id: str, *, limit: int = 50) -> Resumed:
-        """Return a session as its next turn would find it, whether it is stored or not; nothing is stored."""
+        """Return a session for its next turn, even one that is not stored, without storing it."""
         session = checked_id(session_id)
         return await self._run(lambda work: work.resume(session, _within(limit)))
 
     async def check(self, session_id: str, user_id: str | None, trust: Trust) -> None:
-        """Raise unless a caller may go on with a session; one that is not stored is free.
+        """Raise unless a caller may continue a session; one that is not stored is free.
 
         Raises:
             SessionError: the session is not this caller's.
@@ -120,25 +120,25 @@ class SessionStore:
         await self._run(lambda work: work.check(session, user_id, trust))
 
     async def owner(self, session_id: str) -> str | None:
-        """Return whose session it is; `None` where it was started without a user, or is not stored."""
+        """Return the user of a session; `None` if it was begun without a user, or is not stored."""
         session = checked_id(session_id)
         return await self._run(lambda work: work.owner(session))
 
     async def paused(self) -> tuple[tuple[str, str | None], ...]:
-        """Return id and user of the sessions whose memory an older version, or an import, has switched off."""
+        """Return id and user of the sessions whose memory an older version, or an import, switched off."""
         return await self._run(lambda work: work.paused())
 
     async def unpause(self, session_id: str) -> None:
-        """Take the mark from a session, once its memory is off by the host's own switch."""
+        """Remove the mark of a session, once the host's own switch has its memory off."""
         await self._run(lambda work: work.unpause(session_id))
 
     async def append_exchange(self, session_id: str, messages: Sequence[Message]) -> None:
-        """Store what stays visible of a turn, in one transaction: what the user said, and the last answer."""
+        """Store the visible messages of a turn, in one transaction: the user's, and the last answer."""
         given = tuple(messages)
         await self._run(lambda work: work.append(session_id, given, self._clock.now()))
 
     async def history(self, session_id: str, limit: int = 50) -> tuple[Message, ...]:
-        """Return the newest `limit` visible messages, in order; the cost does not depend on how many there are."""
+        """Return the newest `limit` visible messages, in order; the cost does not depend on their total number."""
         return await self._run(lambda work: work.history(session_id, _within(limit)))
 
     async def add_event(self, session_id: str, name: str, payload: Mapping[str, Any]) -> None:
@@ -150,25 +150,25 @@ class SessionStore:
         return await self._run(lambda work: work.events(session_id, _within(limit)))
 
     async def show(self, session_id: str, *, hidden: bool = False) -> Session:
-        """Return a whole session as it is at one moment, with its hidden events if asked."""
+        """Return a consistent copy of a whole session, with its hidden events if `hidden`."""
         return await self._run(lambda work: work.show(session_id, hidden=hidden))
 
     async def rename(self, session_id: str, title: str | None) -> None:
-        """Give a session a title; `None` goes back to the first words."""
+        """Give a session a title; `None` restores the first words."""
         await self._run(lambda work: work.rename(session_id, title))
 
     async def delete(self, session_id: str) -> None:
         """Delete a session so that none of its content is left in the database's files.
 
-        While another process reads, the write-ahead log may keep it until that process is done and anything else is
-        deleted, or the last process closes the database.
+        While another process reads, the write-ahead log may keep content until that process is done and another
+        session is deleted, or the last process closes the database.
         """
         await self._run(lambda work: work.delete(session_id))
 
     # --- All sessions -------------------------------------------------------------------------------------------
 
     async def list(self, limit: int = 50, user_id: str | None = None) -> tuple[SessionInfo, ...]:
-        """Return the sessions in which something was said, of one user or of all, the one used last first."""
+        """Return the sessions with messages, of one user or of all, the one used last first."""
         user = None if user_id is None else checked_id(user_id, "user")
         return await self._run(lambda work: work.list(_within(limit), user))
 
@@ -184,17 +184,17 @@ class SessionStore:
         """Return the visible messages that fit a query best, best first. The query is words, never a syntax.
 
         Args:
-            query: what to look for.
-            limit: how many hits at most.
-            session_id: look in this session only.
-            user_id: look in this user's sessions only.
-            exclude_session: do not look in this session.
+            query: the words to search for.
+            limit: the most hits.
+            session_id: search only this session.
+            user_id: search only this user's sessions.
+            exclude_session: do not search this session.
         """
         find = partial(Work.search, query=query, limit=_within(limit), within=session_id, without=exclude_session)
         return await self._run(lambda work: find(work, user=user_id))
 
     async def export(self, session_id: str | None = None) -> AsyncIterator[str]:
-        """Yield one session, or all of them, as JSON lines without line ends; each session as it is at one moment."""
+        """Yield one session, or all of them, as JSON lines without line ends; each session is consistent."""
         chosen = (session_id,) if session_id is not None else await self._run(lambda work: work.session_ids())
         for each in chosen:
             session = await self._run(partial(Work.show_if_any, session=each, needed=session_id is not None))
@@ -202,10 +202,10 @@ class SessionStore:
                 yield line
 
     async def import_(self, lines: Iterable[str], *, replace: bool = False) -> ImportReport:
-        """Store exported sessions, each in one transaction; those that exist are skipped unless `replace`.
+        """Store exported sessions, each in one transaction; skip existing ones unless `replace`.
 
         Raises:
-            SessionError: a line is wrong; names its number, and nothing was imported.
+            SessionError: a line is wrong; names its number, and no session was imported.
         """
         incoming = await asyncio.to_thread(read_lines, lines)
         total = ImportReport()
@@ -214,13 +214,13 @@ class SessionStore:
         return total
 
     async def integrity(self) -> tuple[str, ...]:
-        """Return what SQLite finds wrong with the database; nothing when it is sound."""
+        """Return the faults that SQLite finds in the database; none if it is sound."""
         return await self._run(lambda work: work.integrity())
 
     # --- The thread ---------------------------------------------------------------------------------------------
 
     def submit(self, job: Callable[[Work], Answer]) -> "Future[Answer]":
-        """Have something done in the store's thread, from any thread.
+        """Run a job in the store's thread, from any thread.
 
         Raises:
             StorageError: the store is closed, or belongs to another process.

@@ -1,8 +1,8 @@
-"""What a term is: the one place that decides it, for stored messages and for queries alike. Pure.
+"""The split of texts into terms, the same for stored messages and for queries. Pure.
 
-Text is folded (compatibility forms, case, accents). A run of letters and digits is one term. Scripts that are
-written without spaces, and Hangul with its endings, have no words to split at: there every character is a term,
-and every pair of neighbours is one. A symbol such as an emoji is a term by itself.
+Text is folded (compatibility forms, case, accents). A run of letters and digits is one term. Scripts without spaces,
+and Hangul with its endings, have no words to split at: there every character is a term, and every pair of neighbours
+is one. A symbol such as an emoji is a term by itself.
 """
 
 import re
@@ -42,9 +42,9 @@ def terms(text: str) -> Iterator[str]:
 
 
 def query_terms(text: str, most: int) -> list[str]:
-    """Return the terms to look for, each once: the first `most`, without stop-words unless there is nothing else.
+    """Return the terms to search for, each once: the first `most`, without stop-words unless all are stop-words.
 
-    Where several characters without spaces come together, their pairs say more than the characters.
+    Several adjacent characters of a script without spaces are searched as pairs, which are more specific.
     """
     found = dict.fromkeys(_asked(text))
     wanted = [term for term in found if term not in STOP_WORDS] or [*found]
@@ -52,7 +52,7 @@ def query_terms(text: str, most: int) -> list[str]:
 
 
 def fold(text: str) -> str:
-    """Return a text in the form in which texts are compared."""
+    """Return a text in the form for comparison."""
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text).casefold()

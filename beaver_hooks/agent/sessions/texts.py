@@ -1,4 +1,4 @@
-"""How texts and ids enter the database and come back, and which messages of a turn are kept. Pure."""
+"""Encoding of texts and ids for the database, and selection of the messages that a turn stores. Pure."""
 
 import secrets
 import unicodedata
@@ -12,12 +12,12 @@ LONGEST_TITLE = 80
 
 
 def encode(text: str) -> bytes:
-    """Return a text as bytes from which `decode` makes the same text, whatever it holds."""
+    """Return any text as bytes from which `decode` makes the same text."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def decode(stored: bytes) -> str:
-    """Return the text that was encoded. Bytes that are none of ours become visible escapes."""
+    """Return the encoded text. Bytes that `encode` did not make become visible escapes."""
     try:
         return stored.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
@@ -35,10 +35,10 @@ def optional_decode(stored: bytes | None) -> str | None:
 
 
 def checked_id(given: str, what: str = "session") -> str:
-    """Return an id of a session or a user as it is.
+    """Return an id of a session or a user unchanged.
 
     Raises:
-        SessionError: it is no text, empty, too long, or holds what no terminal should be sent.
+        SessionError: it is no text, empty, too long, or contains characters that are unsafe for a terminal.
     """
     if isinstance(given, str) and 0 < len(given) <= LONGEST_ID and not any(map(_unprintable, given)):
         return given
@@ -53,19 +53,19 @@ def new_session_id() -> str:
 
 
 def kept(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages of a turn that stay visible: what the user said, and the last answer of the model."""
+    """Return the messages of a turn that stay visible: the user's, and the last answer of the model."""
     answers = [at for at, message in enumerate(messages) if message.role == "assistant"]
     return [message for at, message in enumerate(messages) if message.role == "user" or at in answers[-1:]]
 
 
 def opening(messages: Sequence[Message]) -> str | None:
-    """Return the first words of the first prompt that has any, as a title."""
+    """Return the first words of the first prompt with words, as a title."""
     titles = (title_of(scrub(message.text)) for message in messages if message.role == "user")
     return next(filter(None, titles), None)
 
 
 def title_of(text: str) -> str:
-    """Return the first words of a text on one line that any terminal may be sent."""
+    """Return the first words of a text on one line that is safe for a terminal."""
     # A slice before the split: a text may be a megabyte of spaces.
     line = " ".join(text[: 20 * LONGEST_TITLE].split())
     shown = "".join("\ufffd" if _unprintable(character) else character for character in line[: LONGEST_TITLE + 1])

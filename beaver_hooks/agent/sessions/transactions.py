@@ -1,4 +1,4 @@
-"""What the store's thread does: one method per question, each one transaction where it writes."""
+"""The work of the store's thread: one method per operation, each writing one in one transaction."""
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,20 +21,20 @@ from beaver_toolkit.sqlite.errors import driver
 
 
 class Work:
-    """The store's questions, asked in its thread. What SQLite raises passes through."""
+    """The store's operations, run in its thread. Errors of SQLite pass through."""
 
     def __init__(self, database: SessionDatabase) -> None:
         self._database = database
         self._connection = database.connection()
 
     def ensure(self, session: str, user: str | None, now: datetime, trust: Trust | None = None) -> None:
-        """Add a session unless there is one."""
+        """Add a session unless it exists."""
         if rows.find(self._connection, session) is None:
             with self._database.writing() as connection:
                 rows.add_session(connection, session, user, now, now, trust=trust)
 
     def append(self, session: str, messages: Sequence[Message], now: datetime) -> None:
-        """Add what stays visible of a turn."""
+        """Add the visible messages of a turn."""
         with self._database.writing() as connection:
             number, user = self._find(session)
             rows.add_messages(connection, number, user, kept(messages), now)
@@ -45,18 +45,18 @@ class Work:
         return reading.messages(self._connection, self._find(session)[0], limit)
 
     def begin(self, session: str, user: str | None, limit: int, now: datetime, *, trust: Trust) -> Resumed:
-        """Return a session as its next turn finds it; add it unless there is one."""
+        """Return a session for its next turn; add it unless it exists."""
         self.ensure(session, user, now, trust)
         self.check(session, user, trust)
         return self.resume(session, limit)
 
     def check(self, session: str, user: str | None, trust: Trust) -> None:
-        """Raise unless a caller may go on with a session; one that is not stored is free."""
+        """Raise unless a caller may continue a session; one that is not stored is free."""
         if why := self._why_not(session, user, trust):
             raise SessionError(f"The session {why}; leave the id out to start a new session.")
 
     def _why_not(self, session: str, user: str | None, trust: Trust) -> str | None:
-        """Return why a caller may not go on with a session, or `None`."""
+        """Return why a caller may not continue a session, or `None`."""
         found = rows.find(self._connection, session)
         if found is None or (user is None and trust is Trust.FULL):
             return None
@@ -66,7 +66,7 @@ class Work:
         return None if trust.reaches(rows.begun_with(self._connection, number)) else "was started with more trust"
 
     def resume(self, session: str, limit: int) -> Resumed:
-        """Return a session as its next turn would find it; nothing is added."""
+        """Return a session for its next turn without adding it."""
         found = rows.find(self._connection, session)
         if found is None:
             return Resumed(id=session)
@@ -74,16 +74,16 @@ class Work:
         return Resumed(id=session, history=messages)
 
     def owner(self, session: str) -> str | None:
-        """Return whose session it is."""
+        """Return the user of a session."""
         found = rows.find(self._connection, session)
         return None if found is None else found[1]
 
     def paused(self) -> tuple[tuple[str, str | None], ...]:
-        """Return id and user of the sessions whose memory is still to be switched off."""
+        """Return id and user of the sessions whose memory must still be switched off."""
         return tuple(rows.paused(self._connection))
 
     def unpause(self, session: str) -> None:
-        """Take the mark from a session whose memory was switched off."""
+        """Remove the mark of a session whose memory was switched off."""
         with self._database.writing() as connection:
             rows.pause(connection, session, paused=False)
 
@@ -93,7 +93,7 @@ class Work:
             rows.add_events(connection, self._find(session)[0], [HiddenEvent(name=name, at=now, payload=payload)])
 
     def add_events(self, events: Mapping[str, Sequence[HiddenEvent]]) -> int:
-        """Add hidden events to several sessions; return how many had no session any more."""
+        """Add hidden events to several sessions; return the number of events whose session is gone."""
         lost = 0
         with self._database.writing() as connection:
             for session, each in events.items():
@@ -119,7 +119,7 @@ class Work:
             )
 
     def show_if_any(self, *, session: str, needed: bool) -> Session | None:
-        """Return a whole session; `None` if there is none and none is needed."""
+        """Return a whole session; `None` if it is missing and not `needed`."""
         if not needed and rows.find(self._connection, session) is None:
             return None
         return self.show(session, hidden=True)
@@ -130,14 +130,14 @@ class Work:
             rows.name(connection, self._find(session)[0], title_of(title or "") or None)
 
     def delete(self, session: str) -> None:
-        """Delete a session, and leave none of it in the files."""
+        """Delete a session, without traces in the files."""
         with self._database.writing() as connection:
             rows.delete(connection, self._find(session)[0])
             # Interior pages of the index may still name a term.
             connection.execute(SQL["optimise_words"])
         engine = driver()
         with contextlib.suppress(engine.BusyError):
-            # Another process reads the log; whoever deletes next, or closes last, empties it.
+            # Another process reads the log; the next deletion, or the last close, empties it.
             self._connection.wal_checkpoint(mode=engine.SQLITE_CHECKPOINT_TRUNCATE)
 
     def list(self, limit: int, user: str | None) -> tuple[SessionInfo, ...]:
@@ -161,11 +161,11 @@ class Work:
         return tuple(reading.session_ids(self._connection))
 
     def session_count(self) -> int:
-        """Return how many sessions there are."""
+        """Return the number of sessions."""
         return int(self._connection.execute(SQL["count_sessions"]).get)
 
     def take_in(self, *, incoming: Incoming, replace: bool, total: ImportReport) -> ImportReport:
-        """Store one session that comes from elsewhere; return the total with it."""
+        """Store one imported session; return the total with it."""
         with self._database.writing() as connection:
             found = rows.find(connection, incoming.id)
             if found and not replace:
@@ -181,7 +181,7 @@ class Work:
         )
 
     def integrity(self) -> tuple[str, ...]:
-        """Return what is wrong with the file."""
+        """Return the faults of the file."""
         return tuple(integrity_problems(self._connection))
 
     def _add(self, incoming: Incoming) -> None:

@@ -1,7 +1,7 @@
-"""Sessions as JSON lines, to take them elsewhere and back. Pure.
+"""Sessions as JSON lines, for export and import. Pure.
 
 A line with `"type": "session"` begins a session; the lines after it, of type `message` and `event`, belong to it.
-The lines are ASCII: whatever a text holds survives every tool that copies them.
+The lines are ASCII: every character of a text survives every tool that copies them.
 """
 
 import json
@@ -20,7 +20,7 @@ from beaver_hostspecs import Message
 
 @attrs.define(kw_only=True)
 class Incoming:
-    """A session on its way in, as far as it was read."""
+    """A session in the course of an import, as far as it was read."""
 
     id: str
     user: str | None
@@ -47,7 +47,7 @@ def read_lines(lines: Iterable[str]) -> list[Incoming]:
     """Return the sessions in the lines; empty lines do not count.
 
     Raises:
-        SessionError: a line is none of ours; names its number.
+        SessionError: a line has another form; names its number.
     """
     sessions: dict[str, Incoming] = {}
     current: Incoming | None = None
@@ -57,7 +57,7 @@ def read_lines(lines: Iterable[str]) -> list[Incoming]:
         try:
             current = _read(line, current)
             _keep(current, sessions)
-        # Too deep nesting is a RecursionError; a field that is missing or of another type, the others.
+        # Too deep nesting raises RecursionError; a missing field or one of another type, the other errors.
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, SessionError) as error:
             raise SessionError(
                 f"Line {number} is not a line of an exported session; nothing was imported. Correct or remove the line."

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def begun_with(connection: "apsw.Connection", number: int) -> Trust:
-    """Return how far the caller who began a session was trusted.
+    """Return the trust in the caller who began a session.
 
-    An older version did not keep it. Without a user it was the owner at the terminal; with one it may have been anyone.
+    An older version did not store it. Without a user it was the owner at the terminal; with one it may be a stranger.
     """
     trust, user = connection.execute(SQL["begun_with"], (number,)).get
     return Trust(trust) if trust else Trust.FULL if user is None else Trust.PUBLIC
 
 
 def find(connection: "apsw.Connection", session: str) -> tuple[int, str | None] | None:
-    """Return the number and the user of a session, or `None` where there is none of that id."""
+    """Return the number and the user of a session, or `None` if the id is not stored."""
     row = connection.execute(SQL["find_session"], (session,)).fetchone()
     return (row[0], row[1]) if row else None
 
@@ -40,7 +40,7 @@ def add_session(
     *,
     trust: Trust | None = None,
 ) -> int:
-    """Add a session unless there is one of that id; return its number."""
+    """Add a session unless the id exists; return its number."""
     connection.execute(SQL["add_session"], (session, user, stamp(created), stamp(updated), trust and trust.value))
     return int(connection.execute(SQL["session_number"], (session,)).get)
 
@@ -51,7 +51,7 @@ def add_messages(
     """Add visible messages to a session, with the terms that find them."""
     scope = " ".join([session_term(number), *([user_term(user)] if user is not None else [])])
     for message in messages:
-        # What is kept passes the scrubber, whoever said it.
+        # Stored messages of every role are scrubbed.
         text = scrub(message.text)
         connection.execute(
             SQL["add_message"],
@@ -73,30 +73,30 @@ def add_messages(
 
 
 def add_events(connection: "apsw.Connection", number: int, events: Iterable[HiddenEvent]) -> None:
-    """Add hidden events to a session: scrubbed, plain and short, as an audit trail would keep them."""
+    """Add hidden events to a session: scrubbed, plain and short, like those of an audit trail."""
     rows = [(number, stamp(event.at), column(event.name), body_text(event.payload)) for event in events]
     connection.executemany(SQL["add_event"], rows)
     connection.execute(SQL["count_events"], (len(rows), number))
 
 
 def paused(connection: "apsw.Connection") -> list[tuple[str, str | None]]:
-    """Return id and user of the sessions whose memory an older version, or an import, has switched off."""
+    """Return id and user of the sessions whose memory an older version, or an import, switched off."""
     found = connection.execute(SQL["paused_sessions"]).fetchall()
     return [(str(session), None if user is None else str(user)) for session, user in found]
 
 
 def pause(connection: "apsw.Connection", session: str, *, paused: bool) -> None:
-    """Mark a session as one whose memory is to be switched off, or take the mark away."""
+    """Mark a session whose memory must be switched off, or remove the mark."""
     connection.execute(SQL["pause"], (int(paused), session))
 
 
 def touch(connection: "apsw.Connection", number: int, now: datetime) -> None:
-    """Say that something was said in a session just now."""
+    """Set the time of the last message of a session."""
     connection.execute(SQL["touch"], (stamp(now), number))
 
 
 def name(connection: "apsw.Connection", number: int, title: str | None) -> None:
-    """Give a session a title; `None` takes it away."""
+    """Give a session a title; `None` removes it."""
     connection.execute(SQL["set_title"], (optional_encode(title), number))
 
 

@@ -1,4 +1,4 @@
-"""What `beaver check` and `beaver doctor` look at. Nothing here repairs, makes or sends anything.
+"""The examinations of `beaver check` and `beaver doctor`. They repair, make and send nothing.
 
-`findings` is the record and how it is said; each other module examines one thing and returns findings.
+`findings` has the record of a finding and its output; each other module examines one subject and returns findings.
 """

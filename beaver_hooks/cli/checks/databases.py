@@ -1,4 +1,4 @@
-"""Whether the databases of a state folder are sound, and the audit trail's chain whole."""
+"""Examination of a state folder's databases and the audit trail's chain."""
 
 import contextlib
 import os
@@ -44,10 +44,10 @@ def trail(folder: Path) -> Finding:
 
 
 def chain(folder: Path) -> Finding:
-    """Return whether the records of the audit trail are whole, as their keyed hashes say."""
+    """Return whether the keyed hashes of the audit trail's records are correct."""
     subject = "audit chain"
     if _is_loose(folder / KEY_FILE):
-        # Reading the key in the usual way would tighten it, and nothing is repaired here.
+        # `read_key` would tighten the file's mode, and an examination repairs nothing.
         text = f"not verified: other users may read {KEY_FILE}, so they could forge records"
         return problem(subject, text, f"run: chmod 600 {shlex.quote(printable(str(folder / KEY_FILE)))}")
     try:
@@ -68,7 +68,7 @@ def _no_trail(subject: str, folder: Path) -> Finding:
 
 
 def _unusable(subject: str, path: Path) -> Finding | None:
-    """Return why a database is not even opened, or `None`. A pipe would be waited for; a link leads anywhere."""
+    """Return why a database must not be opened, or `None`. A pipe would block; a link may lead anywhere."""
     try:
         found = path.lstat()
     except OSError as error:
@@ -95,10 +95,10 @@ def _examined(subject: str, path: Path, integrity: Callable[[], Iterable[str]]) 
 
 
 def _sessions_integrity(folder: Path) -> list[str]:
-    """Return what SQLite finds wrong with the sessions.
+    """Return the faults that SQLite finds in the sessions.
 
     Raises:
-        StorageError: they cannot be read, or must not be: closing a database writes into it what its log holds.
+        StorageError: they cannot be read, or must not be: closing a database writes its log into it.
     """
     refuse_listed(folder, StateFiles(folder, os.environ))
     try:

@@ -1,4 +1,4 @@
-"""Who else can read or change what is kept, and what does not belong there."""
+"""Examination of stored files: access by other users, and files that do not belong there."""
 
 import os
 import shlex
@@ -21,10 +21,10 @@ from beaver_toolkit.files import STRAY_AFTER
 
 MEBIBYTE = 2**20
 LITTLE, HARDLY_ANY = 512 * MEBIBYTE, 32 * MEBIBYTE
-"""Bytes of free space below which writing soon fails, or fails any moment."""
+"""Bytes of free space below which writing fails soon, or at any moment."""
 
 NAMED = 3
-"""Files that a finding names; the rest is counted."""
+"""The most files that a finding names; it counts the rest."""
 
 PLUGINS = "plugins"
 _PRIVATE = frozenset({KEY_FILE, *(f"{name}{end}" for name in (TRAIL, SESSIONS) for end in ("", "-wal", "-shm"))})
@@ -35,10 +35,10 @@ class Entry:
     """A file or folder.
 
     Attributes:
-        path: where it is.
-        found: what is known of it.
+        path: its path.
+        found: its `lstat` result.
         private: whether only its owner may read it.
-        shut: whether it is in a folder that other users cannot enter, so that they cannot read it whatever its mode.
+        shut: whether it is in a folder that other users cannot enter, so that they cannot read it with any mode.
     """
 
     path: Path
@@ -53,9 +53,9 @@ class Entry:
 
 
 def entries(folder: Path, *, private: bool = False) -> Iterator[Entry]:
-    """Yield a state folder and everything in it; in a `private` one nothing is anybody else's business.
+    """Yield a state folder and its content; in a `private` one every entry is private.
 
-    No link is followed. What vanishes meanwhile is passed over, and so is what cannot be looked into.
+    No link is followed. Entries that vanish meanwhile or cannot be examined are left out.
     """
     yield from entry(folder, private=True)
     shut = {folder: _is_shut(folder)}
@@ -70,7 +70,7 @@ def entries(folder: Path, *, private: bool = False) -> Iterator[Entry]:
 
 
 def entry(path: Path, *, private: bool, shut: bool = False) -> Iterator[Entry]:
-    """Yield one file, if it can be looked at."""
+    """Yield one file, if it can be examined."""
     try:
         yield Entry(path=path, found=path.lstat(), private=private, shut=shut)
     except OSError:
@@ -78,12 +78,12 @@ def entry(path: Path, *, private: bool, shut: bool = False) -> Iterator[Entry]:
 
 
 def examine(found: Iterable[Entry], *, what: str, root: Path) -> list[Finding]:
-    """Return who else has what of these files, and what was left behind.
+    """Return findings about the owners and modes of these files, and about stray files.
 
     Args:
         found: the files.
-        what: what they are, in a word or two.
-        root: where they are; it is in the remedies.
+        what: their kind, in a word or two.
+        root: their folder, which the remedies name.
     """
     there = list(found)
     subject, folder = f"files of {what}", shlex.quote(printable(str(root)))
@@ -99,13 +99,13 @@ def examine(found: Iterable[Entry], *, what: str, root: Path) -> list[Finding]:
 
 
 def free_space(folder: Path) -> Finding:
-    """Return whether there is room on the disk of a folder, which need not exist."""
+    """Return whether the disk of a folder, which need not exist, has room."""
     there = next(each for each in (folder, *folder.parents) if is_folder(each))
     return free_bytes(shutil.disk_usage(there).free)
 
 
 def free_bytes(free: int) -> Finding:
-    """Return whether so many bytes are room enough."""
+    """Return whether this number of free bytes is enough."""
     subject, text = "free space", f"{free // MEBIBYTE:,} MiB"
     if free >= LITTLE:
         return ok(subject, text)
@@ -113,7 +113,7 @@ def free_bytes(free: int) -> Finding:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is a folder. One that cannot be looked at is none."""
+    """Whether a folder exists. One that cannot be examined counts as missing."""
     try:
         return stat.S_ISDIR(path.stat().st_mode)
     except OSError:
@@ -121,7 +121,7 @@ def is_folder(path: Path) -> bool:
 
 
 def folder_fault(folder: Path) -> Finding | None:
-    """Return why there is nothing to examine in a state folder; `None` where there is."""
+    """Return why a state folder cannot be examined; `None` if it can."""
     subject, name = "state folder", printable(str(folder))
     if not is_there(folder):
         return ok(subject, f"{name} does not exist yet: nothing is stored")
@@ -138,7 +138,7 @@ def folder_fault(folder: Path) -> Finding | None:
 
 
 def _is_shut(folder: Path) -> bool:
-    """Whether other users cannot enter a folder, and so reach nothing in it."""
+    """Whether other users cannot enter a folder, and so cannot reach its content."""
     try:
         return os.name == "posix" and not stat.S_IMODE(folder.lstat().st_mode) & 0o011
     except OSError:
@@ -146,9 +146,9 @@ def _is_shut(folder: Path) -> bool:
 
 
 def _is_foreign(entry: Entry) -> bool:
-    """Whether it is somebody else's. What is only read may be the system's."""
+    """Whether another user owns it. A file that is only read may belong to the system."""
     if not hasattr(os, "geteuid"):
-        return False  # nor has the system owners that could be compared
+        return False  # the system has no owners to compare
     return entry.found.st_uid not in ({os.geteuid()} if entry.private else {os.geteuid(), 0})
 
 
@@ -157,18 +157,18 @@ def _is_out_of_place(entry: Entry) -> bool:
 
 
 def _is_changeable(entry: Entry) -> bool:
-    # Whoever gives a group the right to change a configuration means it.
+    # A group's right to change a configuration is intended.
     return _is_mode(entry, 0o022 if entry.private else 0o002)
 
 
 def _is_readable(entry: Entry) -> bool:
-    # In a folder that only its owner can enter, a file's own mode means nothing; of the key it is kept all the same.
+    # In a folder that only its owner can enter, a file's own mode does not matter, except for the key.
     reached = not (entry.shut and stat.S_ISREG(entry.found.st_mode)) or entry.path.name == KEY_FILE
     return entry.private and reached and _is_mode(entry, 0o055)
 
 
 def _is_mode(entry: Entry, others: int) -> bool:
-    # A link has every permission and no meaning in them; neither have they one on Windows.
+    # The permissions of a link have no meaning, nor do any permissions on Windows.
     return os.name == "posix" and not entry.is_link and bool(stat.S_IMODE(entry.found.st_mode) & others)
 
 

@@ -1,4 +1,4 @@
-"""What an examination comes to: findings, each `ok`, a `warning` or a `problem`, and how they are said."""
+"""The findings of an examination, each `ok`, a `warning` or a `problem`, and their output."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -16,10 +16,10 @@ from beaver_hostspecs import scrub
 Level = Literal["ok", "warning", "problem"]
 
 COMMAND = "run: "
-"""How a remedy begins that is a command and nothing else."""
+"""The beginning of a remedy that is only a command."""
 
 _INDENT = " " * 9
-"""As wide as a level and what separates it from the rest."""
+"""As wide as a level and its separator."""
 
 
 def _scrubbed(text: str) -> str:
@@ -28,13 +28,13 @@ def _scrubbed(text: str) -> str:
 
 @attrs.frozen(kw_only=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one examination.
 
     Attributes:
-        subject: what.
-        level: whether it is as it should be.
-        text: how it is. Holds no credential, and of a configuration no value.
-        remedy: what to do about it; empty where nothing is to be done.
+        subject: the examined subject.
+        level: whether it is in order.
+        text: its state. Contains no credential, and no value of a configuration.
+        remedy: advice for the user; empty if no action is needed.
     """
 
     subject: str
@@ -48,33 +48,33 @@ class Finding:
 
 
 def ok(subject: str, text: str) -> Finding:
-    """Return the finding that something is as it should be."""
+    """Return the finding that a subject is in order."""
     return Finding(subject=subject, level="ok", text=text)
 
 
 def warning(subject: str, text: str, remedy: str) -> Finding:
-    """Return the finding that something may be meant so."""
+    """Return the finding of an oddity, which may be intended."""
     return Finding(subject=subject, level="warning", text=text, remedy=remedy)
 
 
 def problem(subject: str, text: str, remedy: str) -> Finding:
-    """Return the finding that something is wrong."""
+    """Return the finding of a fault."""
     return Finding(subject=subject, level="problem", text=text, remedy=remedy)
 
 
 def from_error(subject: str, error: Exception, remedy: str) -> Finding:
-    """Return an error of ours as a finding; `remedy` is for one that names none after a semicolon."""
+    """Return a `BeaverError` as a finding; `remedy` is for one that names none after a semicolon."""
     text, found, own = str(error).rpartition("; ")
     return problem(subject, text, own) if found else problem(subject, own, remedy)
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
-    """Return 1 where there is a problem, else 0. A warning is none."""
+    """Return 1 if there is a problem, else 0. A warning is no problem."""
     return FOUND if any(each.level == "problem" for each in findings) else 0
 
 
 def report(findings: Sequence[Finding], *, as_json: bool) -> None:
-    """Print findings: as one JSON object, or in lines with what they come to at the end."""
+    """Print findings: as one JSON object, or in lines with a summary at the end."""
     if as_json:
         found = [each.to_json() for each in findings]
         show(json.dumps({"ok": not exit_code(findings), "findings": found}))
@@ -87,7 +87,7 @@ def report(findings: Sequence[Finding], *, as_json: bool) -> None:
 def _lines(finding: Finding) -> Iterable[str]:
     yield filled(f"{finding.level:<9}{finding.subject}: {finding.text}", indent=_INDENT)
     if finding.remedy.startswith(COMMAND):
-        # In one line, however long, so that it can be copied.
+        # In one line of any length, so that the user can copy it.
         yield f"{_INDENT}-> {finding.remedy}"
     elif finding.remedy:
         yield filled(f"{_INDENT}-> {finding.remedy}", indent=f"{_INDENT}   ")

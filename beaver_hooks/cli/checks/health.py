@@ -1,4 +1,4 @@
-"""How each plugin is, as a host says it or as it was kept."""
+"""Examination of each plugin's health, as an open host reports it or as it was stored."""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -14,13 +14,13 @@ from beaver_hostspecs import AuditUnavailable
 
 
 def examine(name: str, health: Health, *, wanted: bool, degraded: Level) -> Finding:
-    """Return how a plugin is.
+    """Return the finding about a plugin's health.
 
     Args:
         name: the plugin.
         health: its health.
         wanted: whether the configuration has settings for it, so that it must not be unavailable.
-        degraded: how bad it is that it is degraded.
+        degraded: the level of the finding if it is degraded.
     """
     subject = HOST if name == HOST else f"plugin {name}"
     if health.state == "degraded":
@@ -47,11 +47,11 @@ def _remedy(name: str, health: Health) -> str:
 
 
 def kept(folder: Path, wanted: Collection[str], absence: Absence) -> list[Finding]:
-    """Return the health that the hosts of a state folder kept, without loading any plugin."""
+    """Return the health that the hosts of a state folder stored, without loading any plugin."""
     try:
         healths = TrailReader(folder).health()
     except AuditUnavailable:
-        # Whoever examines the database says why.
+        # The examination of the database reports the reason.
         return []
     return [_kept(name, body, absence, wanted=name in wanted) for name, body in healths.items()]
 

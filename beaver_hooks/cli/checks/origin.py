@@ -24,12 +24,12 @@ _WHY = {
 
 
 def examine(folder: Path, further: Iterable[Path], environment: Mapping[str, str]) -> list[Finding]:
-    """Return which files of a state folder git lists where it should not, and which wait to be confirmed.
+    """Return the files of a state folder that git must not list, and those that wait for a confirmation.
 
     Args:
         folder: the state folder.
-        further: folders outside of it that plugins keep files in.
-        environment: where git and the record of confirmations are found.
+        further: folders outside of it in which plugins keep files.
+        environment: the variables that locate git and the record of confirmations.
     """
     files = StateFiles(folder, environment)
     listed = files.listed()
@@ -51,7 +51,7 @@ def _is_wrong(path: Path) -> bool:
 
 
 def _conversations(folder: Path, files: StateFiles) -> list[Path]:
-    """Return the files of the conversations that are listed: those that are not there are refused too."""
+    """Return the listed files of the conversations, including missing ones, which are refused too."""
     real = Path(os.path.realpath(folder))
     return [real / name for name in SESSIONS if files.is_listed(real / name)]
 

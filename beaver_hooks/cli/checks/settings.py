@@ -1,4 +1,4 @@
-"""Which configuration is in effect, and what can be said of it without a value; nobody is asked about it."""
+"""Examination of the configuration in effect: reports no value and asks the user no question."""
 
 import os
 from collections.abc import Mapping
@@ -25,12 +25,12 @@ SUBJECT = "configuration"
 
 @attrs.frozen(kw_only=True)
 class Looked:
-    """What is known of the configuration.
+    """The result of the examination.
 
     Attributes:
-        loaded: it, or `None` where it cannot take effect.
-        folder: the state folder; the one that needs no configuration where there is none.
-        findings: how it is.
+        loaded: the configuration, or `None` if it cannot take effect.
+        folder: the state folder; without a configuration the default one.
+        findings: the findings about the configuration.
     """
 
     loaded: LoadedConfig | None
@@ -39,7 +39,7 @@ class Looked:
 
     @property
     def sections(self) -> dict[str, Mapping[str, Any]]:
-        """The raw settings that the configuration has for plugins, by the name that is probably the plugin's."""
+        """The raw settings of plugins in the configuration, by the probable name of the plugin."""
         if self.loaded is None:
             return {}
         config = self.loaded.config
@@ -47,14 +47,14 @@ class Looked:
 
     @property
     def plugin_folders(self) -> dict[str, Path]:
-        """The folders of their own that plugins are given by a setting `folder`, as far as they are there."""
+        """The existing folders that a setting `folder` gives to plugins."""
         named = {name: section.get("folder") for name, section in self.sections.items()}
         folders = {name: Path(folder) for name, folder in named.items() if isinstance(folder, str)}
         return {name: folder for name, folder in folders.items() if folder.is_absolute() and is_folder(folder)}
 
     @property
     def persons_folder(self) -> Path | None:
-        """The folder with what plugins keep for the person, if that is there and not in the state folder."""
+        """The folder of plugin files that belong to the person, if it exists outside of the state folder."""
         if self.loaded is None or os.path.realpath(self.loaded.person_folder) == os.path.realpath(self.folder):
             return None
         folder = self.loaded.person_folder / PLUGINS
@@ -62,13 +62,13 @@ class Looked:
 
     @property
     def further_folders(self) -> tuple[Path, ...]:
-        """The folders outside of the state folder that plugins keep files in."""
+        """The folders outside of the state folder in which plugins keep files."""
         own = self.persons_folder
         return (*self.plugin_folders.values(), *([own] if own else []))
 
 
 def look(given: Path | None) -> Looked:
-    """Return how the configuration is: the one that is named here or before the command, else the one that is found."""
+    """Return the examined configuration: the one named here or before the command, else the one that is found."""
     named = given or click.get_current_context().meta.get(CONFIG)
     try:
         loaded = load_config(None if named is None else Path(named))
@@ -79,7 +79,7 @@ def look(given: Path | None) -> Looked:
 
 
 def provider(loaded: LoadedConfig, environment: Mapping[str, str] = os.environ) -> list[Finding]:
-    """Return where prompts would be sent, and whether the credential for it is there."""
+    """Return the destination of prompts, and whether its credential is set."""
     settings, subject = loaded.config.provider, "provider"
     if settings.base_url is None or loaded.path is None:
         return [ok(subject, f"{settings.kind}; nothing is sent anywhere")]

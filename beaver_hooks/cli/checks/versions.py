@@ -1,4 +1,4 @@
-"""What everything runs on: Python, SQLite, this distribution and those of the plugins, none of which is imported."""
+"""The versions of Python, SQLite, this distribution and those of the plugins, none of which is imported."""
 
 import platform
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from beaver_hostspecs import CONTRACT_VERSION
 from beaver_toolkit.sqlite.errors import driver
 
 SOUND_SQLITE = (3, 51, 3)
-"""The first version in which no write-ahead log spoils its database by being reset at the wrong moment."""
+"""The first version in which a badly timed reset of the write-ahead log does not damage the database."""
 
 
 def engines() -> list[Finding]:
@@ -19,7 +19,7 @@ def engines() -> list[Finding]:
 
 
 def sqlite_version(version: str) -> Finding:
-    """Return whether a version of SQLite can be trusted with a database that several processes write."""
+    """Return whether a version of SQLite is safe for a database that several processes write."""
     if tuple(map(int, version.split("."))) >= SOUND_SQLITE:
         return ok("SQLite", version)
     sound = ".".join(map(str, SOUND_SQLITE))
@@ -29,7 +29,7 @@ def sqlite_version(version: str) -> Finding:
 
 
 def distributions() -> Iterator[Finding]:
-    """Yield the versions of what is installed of us."""
+    """Yield the versions of Beaver Hooks and its installed plugins."""
     yield ok("beaver-hooks", f"{__version__}, contract {CONTRACT_VERSION}")
     for name, point in installed().items():
         if isinstance(point, Rivals):
@@ -39,6 +39,6 @@ def distributions() -> Iterator[Finding]:
 
 
 def distribution(found: object) -> str:
-    """Return name and version of a distribution, as far as it is known."""
+    """Return name and version of a distribution, as far as they are known."""
     name, version = getattr(found, "name", None), getattr(found, "version", None)
     return f"{name} {version}" if name else "from an unknown distribution"

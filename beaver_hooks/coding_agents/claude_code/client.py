@@ -1,17 +1,17 @@
-"""What Claude Code runs for each event: hands the event to the resident process, and prints its answer.
+"""The command of each hook in Claude Code: hands the event to the resident process, and prints its answer.
 
 Run by its path, as `python -I -S client.py [--seconds=N] [--start] [OPTION...]`, with the event on stdin. It imports
-next to nothing, because a user waits for it. It exits with 0 whatever happens, and writes nothing to stdout but a whole
-answer: Claude Code takes another exit code for trouble, and any other text for something that the model should read.
+few modules, because a user waits for it. It always exits with 0 and writes only whole answers to stdout: Claude Code
+treats another exit code as an error, and passes any other text to the model.
 
-Other programs run the entries of Claude Code's settings files, too, and cannot use what is printed here. Their
-events are dropped; a file beside the socket keeps which programs they are, for `beaver hooks status`.
+Other programs run the entries of Claude Code's settings files, too, and cannot use this output. Their events are
+dropped; a file beside the socket names these programs for `beaver hooks status`.
 
-`--seconds` is the time within which it is over, `--start` starts a resident process where none answers. Every other
-option is the resident's (see `resident`); among them `--config` says for whom it is.
+`--seconds` is the client's time limit, `--start` starts a resident process if none answers. Every other option belongs
+to the resident (see `resident`); its `--config` names the configuration.
 """
 
-# Importing pathlib takes longer than all that is done here.
+# Importing pathlib takes longer than the whole client.
 # ruff: noqa: PTH100, PTH102, PTH109, PTH112, PTH117, PTH118, PTH119, PTH120
 
 import hashlib
@@ -21,28 +21,28 @@ import sys
 from collections.abc import Mapping, Sequence
 
 MAGIC = b"BEAVER1 "
-"""What a message starts with; then come the length of its body in decimal digits, a newline, and the body."""
+"""The start of a message; the length of its body in decimal digits, a newline, and the body follow."""
 
 MOST_REQUEST = 16 * 1024 * 1024
-"""The largest event that is handed on, in bytes."""
+"""The largest event that the client hands on, in bytes."""
 
 MOST_ANSWER = 65_000
-"""The largest answer, in bytes: so much fits into a pipe at once, so that half an answer is never printed."""
+"""The largest answer, in bytes. It fits into a pipe in one write, so the client never prints half an answer."""
 
 MOST_PATH = 100
-"""How long the path of a Unix socket may be; the least that any system allows is a little more."""
+"""The longest path of a Unix socket; every system allows a little more."""
 
 KIND, DIRECTORY, OTHERS = 0o170000, 0o040000, 0o077
-"""Of a file's mode: what kind it is, that of a folder, and what others may do."""
+"""Parts of a file's mode: the mask of its kind, the kind of a folder, and the permissions of other users."""
 
 RESIDENT = "beaver_hooks.coding_agents.claude_code.resident"
 STATUS = "beaver_status"
-"""The name of the event that asks the resident how it is."""
+"""The name of the event that asks for the resident's status."""
 
 SECONDS, START, CONFIG, FOLDER = "--seconds=", "--start", "--config=", "--folder="
 PAUSE = 0.02
 BRIEF = 0.3
-"""Seconds for a resident that was late the last time; it takes that back once it answers anybody."""
+"""Seconds for a resident that was late the last time; its next answer clears the mark."""
 
 LATE = b'{"systemMessage": "Beaver Hooks: memory did not answer in time; `beaver hooks status` says more"}\n'
 OFF = b'{"systemMessage": "Beaver Hooks: memory is off: its process cannot start; `beaver hooks status` says more"}\n'
@@ -58,7 +58,7 @@ UNKNOWN = "a program without a known name"
 
 
 class Unsafe(OSError):
-    """The folder of the sockets is not ours alone."""
+    """Other users can access the folder of the sockets."""
 
 
 class NotStarted(OSError):
@@ -66,21 +66,21 @@ class NotStarted(OSError):
 
 
 class TooLarge(Exception):
-    """An event is larger than what is handed on."""
+    """An event exceeds `MOST_REQUEST`."""
 
 
 def split(arguments: Sequence[str]) -> tuple[float, bool, list[str]]:
-    """Return the seconds, whether to start a resident, and the options that are the resident's."""
+    """Return the time limit, whether to start a resident, and the options of the resident."""
     seconds = next((float(each[len(SECONDS) :]) for each in arguments if each.startswith(SECONDS)), 2.0)
     passed = [each for each in arguments if not each.startswith(SECONDS) and each != START]
     return seconds, START in arguments, passed
 
 
 def folder_for(passed: Sequence[str], environment: Mapping[str, str]) -> str:
-    """Return the folder that a resident works in.
+    """Return the working folder of a resident.
 
-    With a configuration that was named at installation it is that of the configuration, so that all projects share
-    one resident; else it is the project's, so that no two projects share memory.
+    If the installation named a configuration, this is the folder of the configuration, and all projects share one
+    resident; otherwise it is the project's folder, and no two projects share memory.
     """
     for each in passed:
         if each.startswith(FOLDER):
@@ -92,7 +92,7 @@ def folder_for(passed: Sequence[str], environment: Mapping[str, str]) -> str:
 
 
 def socket_path(passed: Sequence[str], environment: Mapping[str, str]) -> str:
-    """Return where the resident for these options listens: one per folder, configuration and set of options."""
+    """Return the socket path of the resident for these options: one per folder, configuration and set of options."""
     options = sorted(each for each in passed if not each.startswith(FOLDER))
     parts = [folder_for(passed, environment), environment.get("BEAVER_CONFIG", ""), *options]
     name = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:20] + ".sock"
@@ -106,12 +106,12 @@ def socket_path(passed: Sequence[str], environment: Mapping[str, str]) -> str:
 
 
 def late_path(path: str) -> str:
-    """Return the file that says that the resident at `path` was late."""
+    """Return the file that marks the resident at `path` as late."""
     return path.removesuffix(".sock") + ".late"
 
 
 def others_path(path: str) -> str:
-    """Return the file that names the other programs whose events came for the resident at `path`."""
+    """Return the file that names the other programs that sent events to the resident at `path`."""
     return path.removesuffix(".sock") + ".others"
 
 
@@ -139,31 +139,31 @@ def digests(environment: Mapping[str, str]) -> bytes:
 
 
 def check_private(folder: str) -> None:
-    """Raise `Unsafe` unless `folder` is a real folder that belongs to this user, and to nobody else."""
+    """Raise `Unsafe` unless `folder` is a real folder that this user owns and no other user can access."""
     found = os.lstat(folder)
     if found.st_mode & (KIND | OTHERS) != DIRECTORY or found.st_uid != os.getuid():
         raise Unsafe("the folder of the sockets is not private; remove it")
 
 
 def ask(path: str, request: bytes, seconds: float | None = None) -> bytes | None:
-    """Send a request to whoever listens at `path`; return the body of the answer, or `None` if it is not one.
+    """Send a request to the resident at `path`; return the body of the answer, or `None` if the answer is malformed.
 
     Raises:
-        OSError: nobody listens or answers, the folder is not private, or the time is over.
+        OSError: no process listens or answers, the folder is not private, or the time is over.
     """
     check_private(os.path.dirname(path))
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(seconds)
         try:
             connection.connect(path)
-        except BlockingIOError:  # so many wait already that there is no room for one more
+        except BlockingIOError:  # the queue of the socket is full
             raise TimeoutError from None
         connection.sendall(framed(request))
         answer = bytearray()
         while len(answer) <= MOST_ANSWER and (piece := connection.recv(65536)):
             answer += piece
     if not answer:
-        # A resident that ends meanwhile leaves without a word; the next one may answer.
+        # A resident that ends meanwhile closes the connection without an answer; the next one may answer.
         raise ConnectionResetError
     return body_of(bytes(answer))
 
@@ -193,7 +193,7 @@ def main(arguments: Sequence[str]) -> None:
     if not is_claude_code(request):
         _note_other(path)
         return
-    # The person at the terminal is told once a session, not at each prompt; a session is worth all the patience.
+    # The user sees the message once a session, not at each prompt; the start of a session gets the whole time limit.
     starts = b'"SessionStart"' in request
     if starts:
         request += b"\0" + digests(os.environ)
@@ -213,13 +213,13 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _answer(path: str, request: bytes, passed: Sequence[str], *, start: bool, brief: bool) -> bytes | None:
-    """Ask until somebody answers. Another resident is started only where the last one has left without an error.
+    """Ask until a resident answers. Start another resident only if the last one ended without an error.
 
     Raises:
-        TimeoutError: the time is over, or one that was late before is late again, if that is to be `brief`.
-        OSError: none can be started.
+        TimeoutError: the time is over, or, with `brief`, a resident that was late before is late again.
+        OSError: no resident can be started.
     """
-    import time  # noqa: PLC0415 - only who finds no resident waits
+    import time  # noqa: PLC0415 - used only if no resident answers
 
     started = 0
     while True:
@@ -236,13 +236,13 @@ def _answer(path: str, request: bytes, passed: Sequence[str], *, start: bool, br
             ended, error = os.waitpid(started, os.WNOHANG)
             if error:
                 raise NotStarted
-            # It has found another one, which may have made way for somebody else's since.
+            # The started resident found another one, which may have ended for a third one since.
             started = 0 if ended else started
         time.sleep(PAUSE)
 
 
 def _start(path: str, passed: Sequence[str]) -> int:
-    """Start the resident process: in a session of its own, with nothing of ours but a log for its stderr."""
+    """Start the resident process in a session of its own; it inherits only a log for its stderr."""
     _make_private(os.path.dirname(path))
     if pid := os.fork():
         return pid
@@ -256,14 +256,14 @@ def _start(path: str, passed: Sequence[str]) -> int:
         where = folder_for(passed, os.environ)
         os.chdir(where)
         options = [each for each in passed if not each.startswith(FOLDER)]
-        # `-P`: a module that lies in somebody's project must not pass for one of ours.
+        # `-P`: a module in the user's project must not shadow a module of Beaver Hooks.
         os.execv(sys.executable, [sys.executable, "-P", "-m", RESIDENT, FOLDER + where, *options])  # noqa: S606 - ours
     finally:
         os._exit(1)
 
 
 def _note_other(path: str) -> None:
-    """Write down, once, which program it is whose event was not handed on."""
+    """Record, once, the program whose event was dropped."""
     name = next((each for variable, each in PROGRAMS if variable in os.environ), UNKNOWN).encode() + b"\n"
     _make_private(os.path.dirname(path))
     file = os.open(others_path(path), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
@@ -280,8 +280,8 @@ def _make_private(folder: str) -> None:
 
 
 def _set_end(seconds: float) -> None:
-    """Raise `TimeoutError` when the time is over; end the process, with 0, when somebody wants it to end."""
-    import signal  # noqa: PLC0415 - not for those who only want to know where a resident is
+    """Raise `TimeoutError` when the time is over; exit with 0 on a signal to end."""
+    import signal  # noqa: PLC0415 - callers that only look up a socket do not need it
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: os._exit(0))
@@ -294,7 +294,7 @@ def _be_late(*_: object) -> None:
 
 
 def _read(number: int) -> bytes:
-    """Return all that stdin holds, or, if that is too much, a little more than too much."""
+    """Return the content of stdin; of an event that is too large, only a little more than `MOST_REQUEST`."""
     pieces, length = [], 0
     while piece := os.read(number, 1 << 20):
         length += len(piece)
@@ -310,7 +310,7 @@ def _own() -> str:
 if __name__ == "__main__":
     try:
         main(sys.argv[1:])
-    except BaseException as error:  # noqa: BLE001 - whatever it is, the user's turn goes on; Claude Code shows it on demand
+    except BaseException as error:  # noqa: BLE001 - no error stops the user's turn; Claude Code shows it on demand
         sys.stderr.write(f"beaver hooks: {type(error).__name__}\n")
         sys.stderr.flush()
     finally:

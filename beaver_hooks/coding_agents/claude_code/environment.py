@@ -1,4 +1,4 @@
-"""Whether a session has another environment than the resident: a credential may be set meanwhile, or be another one."""
+"""Comparison of a session's environment with the resident's: a credential may have been added or changed."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -9,15 +9,15 @@ from beaver_hooks.config.parser import read_json
 from beaver_hostspecs import ConfigurationError
 
 USUAL = "_API_KEY"
-"""How the names end under which plugins look where the configuration names none."""
+"""The suffix of the variables that plugins read if the configuration names none."""
 
 
 def differs(given: bytes, config: Path) -> bool:
-    """Whether a variable that matters differs from ours.
+    """Whether a relevant variable differs from this process's.
 
     Args:
-        given: the digests of the session's environment, as the client makes them; nothing if it has sent none.
-        config: the configuration: every variable matters whose name is one of its texts.
+        given: the digests of the session's environment, as the client makes them; empty if the client sent none.
+        config: the configuration; a variable is relevant if one of its texts is the variable's name.
     """
     theirs, ours = _parsed(given), _parsed(digests(os.environ))
     named = set(_texts(config))
@@ -34,7 +34,7 @@ def _texts(config: Path) -> Iterator[str]:
     try:
         yield from _within(read_json(config))
     except (ConfigurationError, OSError):
-        return  # nothing is used of it
+        return  # an invalid configuration names no variable
 
 
 def _within(value: object) -> Iterator[str]:

@@ -1,14 +1,14 @@
-"""From Claude Code's hook events to turns of a host, and from what memory says to what Claude Code reads.
+"""Translation of Claude Code's hook events into turns of a host, and of recalled texts into Claude Code's answers.
 
-No I/O of its own: events come in as the objects that Claude Code writes, and go out as what it reads. Three things
-follow from how Claude Code works:
+The module does no I/O: it takes the objects that Claude Code writes, and returns the objects that it reads. Three rules
+follow from the behaviour of Claude Code:
 
 1. `Stop` may come more than once for one prompt, whenever another hook makes the model go on. So the last answer waits
-   and is committed at the session's next event, or when somebody settles what is left.
-2. There is no event for an answer that failed or that the user interrupted. A turn that has no answer when the session
-   goes on is dropped: as `cancelled` where a tool call said that it was interrupted, else as `abandoned`.
-3. What is added to the context stays in the conversation. So rules and blocks are said once per session and again when
-   they change, and references have a budget. What is too long for the context is cut, says so, and is audited.
+   and is committed at the session's next event, or when the caller calls `settle`.
+2. Claude Code sends no event for an answer that failed or that the user interrupted. A turn without an answer at the
+   session's next event is dropped: as `cancelled` if a tool call was interrupted, else as `abandoned`.
+3. Texts in the context stay in the conversation. So rules and blocks are added once per session and again when they
+   change, and references have a budget. A text that is too long is cut, with a note, and the cut is audited.
 """
 
 import asyncio
@@ -50,10 +50,10 @@ from beaver_hostspecs.turns import named_or_none
 
 MOST_SESSIONS = 256
 MOST_CHARACTERS = 10_000
-"""Claude Code puts what is longer into a file, and shows the model its beginning: half of a fenced message."""
+"""Claude Code puts a longer text into a file, and shows the model its beginning: half of a fenced message."""
 
 MOST_RULES = MOST_CHARACTERS // 2
-"""So much of it may be rules, that there is room for blocks."""
+"""The most characters of rules; the rest is room for blocks."""
 
 BY_MCP = (
     "The tools that memory names come from an MCP server, which may not be connected. If you do not have them, you"
@@ -62,12 +62,12 @@ BY_MCP = (
 EMPTY = "The memory shown at the start of this session no longer applies: memory is empty now."
 
 STALE = 15 * 60.0
-"""Seconds after which an answer is committed though its session says nothing more."""
+"""Seconds after which an answer is committed though its session sends no more events."""
 
 
 @attrs.define(kw_only=True, eq=False)
 class _Session:
-    """What is known of one conversation."""
+    """The state of one conversation."""
 
     id: str
     lock: asyncio.Lock = attrs.field(factory=asyncio.Lock)
@@ -81,7 +81,7 @@ class _Session:
     blocks: tuple[Block, ...] = ()
 
     def forget(self) -> None:
-        """Say rules and blocks again: they are not in the context any more, or never were."""
+        """Add rules and blocks again: they are not in the context any more, or never were."""
         self.rules, self.blocks = "", ()
 
 
@@ -91,10 +91,10 @@ class ClaudeCodeTurns:
 
     Attributes:
         host: the host, open.
-        trust: how far whoever types is trusted.
+        trust: the trust in the user who types.
         user: the host's id of the user.
         budget: how many tokens memory may add per prompt.
-        rules_elsewhere: whether somebody else puts the plugins' rules into the system prompt.
+        rules_elsewhere: whether the caller puts the plugins' rules into the system prompt itself.
     """
 
     host: Host
@@ -106,30 +106,30 @@ class ClaudeCodeTurns:
     _sessions: OrderedDict[str, _Session] = attrs.field(factory=OrderedDict, init=False)
 
     async def handle(self, event: object) -> Output:
-        """Do what an event means; return what Claude Code is to be told, `{}` for nothing.
+        """Handle an event; return the answer for Claude Code, `{}` for an empty one.
 
-        Raises nothing but cancellation: what is no event of Claude Code's is passed over, and what fails is logged. A
-        fail-closed plugin that fails blocks the prompt, with a sentence that says so.
+        Raises only cancellation: an unknown event is ignored, and an error is logged. A fail-closed plugin that fails
+        blocks the prompt, with a sentence that says so.
         """
         try:
             output = await self._handle(event)
             await self._settle_stale()
-        except Exception as error:  # noqa: BLE001 - logged; nothing of ours is the user's trouble
+        except Exception as error:  # noqa: BLE001 - logged; an error of memory does not stop the user
             make_log().warning("claude_code_event_failed", error=type_name(error))
             return {}
         return output
 
     async def settle(self, reason: DropReason = DropReason.ABANDONED) -> None:
-        """Commit the answers that wait, and drop the turns that have none: nothing more will come.
+        """Commit the answers that wait, and drop the turns without an answer, after the last event.
 
         Args:
-            reason: why there is no answer, as far as the caller knows.
+            reason: the drop reason, as far as the caller knows it.
         """
         for session in list(self._sessions.values()):
             await self._settle(session, reason)
 
     def unheard(self, event: object) -> None:
-        """Take note that the answer to an event has reached nobody, so that what it said is said again."""
+        """Note that the answer to an event did not reach Claude Code, so that its texts are added again."""
         session = self._sessions.get(text_of(event, "session_id") or "") if isinstance(event, Mapping) else None
         if session is not None:
             session.forget()
@@ -142,17 +142,17 @@ class ClaudeCodeTurns:
 
     @property
     def sessions(self) -> int:
-        """How many conversations are known."""
+        """The number of known conversations."""
         return len(self._sessions)
 
     @property
     def open_turns(self) -> int:
-        """How many turns are open, those whose answer waits among them."""
+        """The number of open turns, including those whose answer waits."""
         return sum(each.opened is not None for each in self._sessions.values())
 
     @property
     def resting(self) -> bool:
-        """Whether the model owes nobody an answer, and no event is being answered."""
+        """Whether no turn lacks an answer, and no event is being handled."""
         waiting = (each.opened is None or each.answer is not None for each in self._sessions.values())
         return all(waiting) and not any(each.lock.locked() for each in self._sessions.values())
 
@@ -160,7 +160,7 @@ class ClaudeCodeTurns:
         if not isinstance(event, Mapping):
             return {}
         name, session_id = text_of(event, "hook_event_name"), text_of(event, "session_id")
-        # What a subagent says is no prompt of the user's and no answer to one; its tool calls belong to the turn.
+        # A subagent's texts are no prompts of the user and no answers to them; its tool calls belong to the turn.
         subagent = event.get("agent_id") is not None and name not in ("PostToolUse", "PostToolUseFailure")
         if session_id is None or subagent:
             return {}
@@ -192,7 +192,7 @@ class ClaudeCodeTurns:
         output = context("SessionStart", self._new_rules(session, self.rules(session.id)))
         degraded = [f"{name}: {each}" for name, each in self.host.health().items() if each.state == "degraded"]
         if degraded and source in ("startup", "resume"):
-            # For the person at the terminal; the model does not see it.
+            # For the user; the model does not see it.
             said = cut("; ".join(degraded), MOST_SAID)
             output["systemMessage"] = f"Beaver Hooks: {said}. `beaver doctor` shows the details."
         return output
@@ -202,7 +202,7 @@ class ClaudeCodeTurns:
         if not isinstance(prompt, str):
             return {}
         if session.opened is not None and prompt_id is not None and prompt_id == session.prompt_id:
-            return {}  # told twice: the hooks are installed twice
+            return {}  # a second event for the same prompt: the hooks are installed twice
         await self._settle(session)
         fields = TurnFields(trust=self.trust, user=self.user, budget=self.budget)
         if prompt_id is not None:
@@ -213,7 +213,7 @@ class ClaudeCodeTurns:
             return {}
         except (TurnError, HostError):
             raise
-        except Exception as error:  # noqa: BLE001 - it was audited, and it is said
+        except Exception as error:  # noqa: BLE001 - the host audited it, and the user sees it
             return {"decision": "block", "reason": why(error)}
         session.opened, session.prompt_id = opened, prompt_id
         return context("UserPromptSubmit", *self._recalled(session, opened))
@@ -221,7 +221,7 @@ class ClaudeCodeTurns:
     async def _tool(self, session: _Session, event: Event) -> Output:
         opened, fields = self._of(session, event), tool_fields(event)
         if opened is not None and fields is not None and fields["call_id"] not in session.told:
-            session.told.add(fields["call_id"])  # told twice where the hooks are installed twice
+            session.told.add(fields["call_id"])  # two events per call if the hooks are installed twice
             session.interrupted |= event.get("is_interrupt") is True
             await opened.tool_result(**fields)
         return {}
@@ -243,7 +243,7 @@ class ClaudeCodeTurns:
     # --- Turns --------------------------------------------------------------------------------------------------
 
     def _of(self, session: _Session, event: Event) -> OpenTurn | None:
-        """Return the open turn that an event is about: of the same prompt, where Claude Code says which."""
+        """Return the open turn of an event: of the same prompt, if Claude Code names the prompt."""
         return session.opened if text_of(event, "prompt_id") == session.prompt_id else None
 
     async def _settle(self, session: _Session, reason: DropReason = DropReason.ABANDONED) -> None:
@@ -268,16 +268,16 @@ class ClaudeCodeTurns:
         session = self._sessions.setdefault(session_id, _Session(id=session_id))
         self._sessions.move_to_end(session_id)
         if len(self._sessions) > MOST_SESSIONS:
-            # One that is in the middle of something is no candidate, and this one is the last.
+            # A session that is handling an event is no candidate, and this one is the last.
             oldest = next(each for each in self._sessions.values() if not each.lock.locked())
             del self._sessions[oldest.id]
             await self._settle(oldest)
         return session
 
-    # --- What is said -------------------------------------------------------------------------------------------
+    # --- Texts for the context ----------------------------------------------------------------------------------
 
     def _recalled(self, session: _Session, opened: OpenTurn) -> list[str]:
-        """Return what is to be said with a prompt: what is new of the rules and blocks, and the references."""
+        """Return the texts to add to a prompt: changed rules and blocks, and the references."""
         recall = opened.recall
         rules = self._new_rules(session, "\n\n".join(each.text for each in recall.rules))
         room = MOST_CHARACTERS - length(f"{rules}\n\n" if rules else "")
@@ -293,14 +293,14 @@ class ClaudeCodeTurns:
         if self.rules_elsewhere or rules == session.rules:
             return ""
         session.rules = rules
-        # The same bytes each time: whether the tools are there is not known here.
+        # The same bytes each time: the host does not know whether the MCP server is connected.
         return self._fitting("rules", f"{rules}\n\n{BY_MCP}" if any(self.host.tools.values()) else rules, MOST_RULES)
 
     def _new_blocks(self, session: _Session, blocks: tuple[Block, ...], room: int) -> str:
         if blocks == session.blocks:
             return ""
         if not blocks and any(self._fails(each.plugin) for each in session.blocks):
-            return ""  # what it said before may still hold
+            return ""  # its earlier blocks may still hold
         session.blocks = blocks
         return self._fitting("blocks", "\n\n".join(each.text for each in blocks) or EMPTY, room)
 
@@ -309,7 +309,7 @@ class ClaudeCodeTurns:
         return health is not None and health.state == "degraded"
 
     def _fitting(self, what: str, text: str, room: int) -> str:
-        """Return a text as far as there is room for it."""
+        """Return a text, cut to the room."""
         if length(text) > room:
             self.host.record("context_cut", loudly=True, what=what, characters=length(text), room=room)
         return cut(text, room)

@@ -1,8 +1,8 @@
-"""Whose state folder it is: nobody is asked when Claude Code opens a folder, and what is in it may be a stranger's.
+"""Trust in a state folder: Claude Code opens folders without a question, and their content may be a stranger's.
 
-A repository can bring a `.beaver` folder, and what the memory in it says would reach the model as the user's own. So
-one that was merely found counts only if it was made for this user, or confirmed: by `beaver hooks trust`, or by
-`beaver trust` for the configuration in it.
+A repository can contain a `.beaver` folder, and its memories would reach the model as the user's own. So a folder that
+was merely found is used only if it was made for this user, or confirmed: by `beaver hooks trust`, or by `beaver trust`
+for the configuration in it.
 """
 
 from collections.abc import Mapping
@@ -17,15 +17,15 @@ from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import ConfigurationNotTrusted
 
 EMPTY = {".gitignore", KEY_FILE}
-"""What a state folder holds in which nothing was ever kept."""
+"""The files of a state folder without content."""
 
 
 def merely_found(loaded: LoadedConfig, environment: Mapping[str, str], *, named: bool) -> bool:
-    """Whether it is the folder of whatever project this is, and no confirmed configuration stands for it.
+    """Whether the state folder is that of the current project, and no confirmed configuration names it.
 
     Args:
         loaded: the configuration.
-        environment: where its path may stand; a relative one leads into every project.
+        environment: the variables, which may contain its path; a relative path leads into every project.
         named: whether the hooks were installed with this configuration.
     """
     named = named or Path(environment.get(VARIABLE, "")).is_absolute()
@@ -36,12 +36,12 @@ def check_folder(folder: Path, environment: Mapping[str, str]) -> None:
     """Raise unless a state folder that was merely found may be used.
 
     Raises:
-        ConfigurationNotTrusted: nobody has confirmed it.
+        ConfigurationNotTrusted: the user has not confirmed it.
         ConfigurationError: the record of confirmations cannot be read.
         AuditUnavailable: the folder, or the key in it, cannot be read.
     """
     if folder == home_folder(environment) / FOLDER:
-        return  # no repository can bring it
+        return  # no repository can contain it
     if not _is_new(folder) and not _is_ours(folder, environment):
         raise ConfigurationNotTrusted(
             "",
@@ -51,10 +51,10 @@ def check_folder(folder: Path, environment: Mapping[str, str]) -> None:
 
 
 def keep_folder(folder: Path, environment: Mapping[str, str]) -> None:
-    """Make a state folder unless it exists, and record that it is this user's.
+    """Make a state folder unless it exists, and record that this user owns it.
 
     Raises:
-        ConfigurationError: that cannot be recorded.
+        ConfigurationError: the record cannot be written.
         AuditUnavailable: the folder, or the key in it, cannot be made or read.
     """
     key = make_key(make_state_folder(folder))

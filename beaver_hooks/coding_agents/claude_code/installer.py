@@ -1,8 +1,8 @@
 """Installs the hooks in a settings file of Claude Code, and takes them out again.
 
-What the file was before is kept in the user's state folder, beside the record of confirmed configurations: never in a
-project. As long as the file is as it was left, taking the hooks out puts back the same bytes; else only what is ours
-goes.
+A backup of the file is kept in the user's state folder, beside the record of confirmed configurations: never in a
+project. If the file is unchanged since the installation, uninstalling restores the same bytes; otherwise it removes
+only the entries of Beaver Hooks.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ Scope = Literal["user", "project", "local"]
 
 
 def named_file(scope: Scope, environment: Mapping[str, str], cwd: Path) -> Path:
-    """Return the settings file of a scope as it is named, links and all."""
+    """Return the settings file of a scope, with links unresolved."""
     if scope == "user":
         base = environment.get("CLAUDE_CONFIG_DIR")
         home = Path(environment.get("HOME") or Path.home())
@@ -41,10 +41,10 @@ def named_file(scope: Scope, environment: Mapping[str, str], cwd: Path) -> Path:
 
 
 def settings_file(scope: Scope, environment: Mapping[str, str], cwd: Path) -> Path:
-    """Return the settings file of a scope; what a link leads to, so that the link stays.
+    """Return the settings file of a scope; the target of a link, so that the link stays.
 
     Raises:
-        ConfigurationError: a link leads out of the project. A repository can bring one that leads to any file.
+        ConfigurationError: a link leads out of the project. A repository can contain a link to any file.
     """
     named = named_file(scope, environment, cwd)
     real = Path(os.path.realpath(named))
@@ -62,7 +62,7 @@ def commands(options: Sequence[str]) -> dict[str, str]:
 
 @attrs.frozen(kw_only=True)
 class Change:
-    """What becomes of a file; `None` is a file that is not there."""
+    """A file before and after; `None` is a missing file."""
 
     path: Path
     before: bytes | None
@@ -76,11 +76,11 @@ class Change:
 
 @attrs.frozen(kw_only=True)
 class _Record:
-    """What the last installation did.
+    """The record of the last installation.
 
     Attributes:
-        before: the file as it was, or `None` where there was none.
-        after: the hash of what was written.
+        before: the file before the installation, or `None` if it was missing.
+        after: the hash of the written file.
     """
 
     before: bytes | None
@@ -92,7 +92,7 @@ class Installation:
 
     Args:
         path: the file.
-        environment: where the user's state folder is looked up.
+        environment: the variables that locate the user's state folder.
     """
 
     def __init__(self, path: Path, environment: Mapping[str, str]) -> None:
@@ -102,7 +102,7 @@ class Installation:
         self._record, self._backup = self._folder / f"{name}.json", self._folder / f"{name}.before"
 
     def read(self) -> bytes | None:
-        """Return the settings file as it is, or `None`.
+        """Return the settings file, or `None`.
 
         Raises:
             ConfigurationError: it cannot be read.
@@ -110,10 +110,10 @@ class Installation:
         return _file(lambda: _read(self._path), self._path)
 
     def install(self, wanted: Mapping[str, str], *, dry: bool = False) -> Change:
-        """Put the commands in, one per event; nothing changes where they are in already.
+        """Put the commands in, one per event; change nothing if they are in already.
 
         Raises:
-            ConfigurationError: the file is not what Claude Code reads, or something cannot be read or written.
+            ConfigurationError: the file is no settings file of Claude Code, or a file cannot be read or written.
         """
         with self._alone(dry=dry):
             current, record = self.read(), self._recorded()
@@ -129,7 +129,7 @@ class Installation:
             return Change(path=self._path, before=current, after=after)
 
     def uninstall(self, *, dry: bool = False) -> Change:
-        """Take the commands out; a file that the installation made goes with them, if nothing else is in it.
+        """Take the commands out; remove a file that the installation made, if it has no other content.
 
         Raises:
             ConfigurationError: as for `install`.
@@ -157,7 +157,7 @@ class Installation:
 
     @contextlib.contextmanager
     def _alone(self, *, dry: bool) -> Iterator[None]:
-        """Hold the lock, unless nothing is to be written."""
+        """Hold the lock, except in a dry run."""
         with contextlib.ExitStack() as stack:
             if not dry:
                 _file(lambda: self._folder.mkdir(mode=0o700, parents=True, exist_ok=True), self._folder)
@@ -165,7 +165,7 @@ class Installation:
             yield
 
     def _keep(self, before: bytes | None, after: bytes) -> None:
-        """Write down how it was, before anything changes."""
+        """Back up the file before the change."""
         if before is not None:
             replace(self._backup, before)
         digest = None if before is None else _digest(before)
@@ -173,14 +173,14 @@ class Installation:
         replace(self._record, json.dumps(record, indent=2).encode())
 
     def _recorded(self) -> _Record | None:
-        """Return what was written down, or `None` where there is nothing, or nothing that can be relied on."""
+        """Return the record of the installation, or `None` if it is missing or unusable."""
         try:
             found = json.loads(self._record.read_bytes())
             before = None if found["before"] is None else self._backup.read_bytes()
             usable = found["version"] == 1 and (before is None or _digest(before) == found["before"])
             return _Record(before=before, after=str(found["after"])) if usable else None
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
-            return None  # without it only what is ours is taken out, and that can be told without it
+            return None  # without a record, uninstalling removes only our entries, which it recognises by themselves
 
     def _forget(self) -> None:
         self._record.unlink(missing_ok=True)
@@ -188,7 +188,7 @@ class Installation:
 
 
 def _read(path: Path) -> bytes | None:
-    # Without waiting for a writer: a repository may bring anything under this name.
+    # Without waiting for a writer: in a repository this name may be a pipe.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         descriptor = os.open(path, flags)
@@ -201,7 +201,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, content: bytes | None) -> None:
-    """Put a file in its place with the mode that it had, or take it away."""
+    """Replace a file and keep its mode, or remove it."""
     if content is None:
         path.unlink(missing_ok=True)
         return
@@ -220,7 +220,7 @@ def _digest(content: bytes) -> str:
 
 
 def _file(do: Callable[[], T], path: Path) -> T:
-    """Return what `do` returns; what the system refuses is an error that names the path."""
+    """Return the result of `do`; turn an error of the system into one that names the path."""
     try:
         return do()
     except LocksMissing:

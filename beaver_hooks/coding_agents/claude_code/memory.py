@@ -1,4 +1,4 @@
-"""The host of a resident, as far as it can be opened: memory is on, or off for a reason."""
+"""The host of a resident: memory is on, or off for a reason."""
 
 import asyncio
 import inspect
@@ -16,14 +16,14 @@ from beaver_hostspecs import BeaverError
 from beaver_hostspecs.naming import type_name
 
 RETRY = 10.0
-"""Seconds after which a prompt is reason enough to try again; the start of a session always is."""
+"""Seconds after which a prompt makes `Memory` try again; the start of a session always does."""
 
 OPENING = ("SessionStart", "UserPromptSubmit")
-"""The events that open a host: without one of them there is no turn that the others could be about."""
+"""The events that open a host: all other events belong to a turn that one of these began."""
 
 
 def abilities(host: Host) -> dict[str, dict[str, Any]]:
-    """Return what each plugin does by itself, as far as its hooks show: who does not take the answer learns nothing."""
+    """Return the abilities that each plugin's hooks show: a plugin that does not take the answer learns nothing."""
     tools = host.tools
     return {
         name: {
@@ -36,21 +36,21 @@ def abilities(host: Host) -> dict[str, dict[str, Any]]:
 
 
 def _taken(plugin: object, hook: str) -> tuple[str, ...]:
-    """Return what a plugin takes of what a hook is called with; nothing where it has no such hook."""
+    """Return the parameters that a plugin's hook takes; none if the plugin lacks the hook."""
     run = getattr(plugin, hook, None)
     return () if run is None else tuple(inspect.signature(run).parameters)
 
 
 @attrs.define(eq=False)
 class Memory:
-    """Opens a host when it is first needed, and passes events on.
+    """Opens a host at the first need, and passes events on.
 
-    A host that cannot be opened costs nobody a turn: events are answered with nothing, the person at the terminal is
-    told at the start of the session, and it is tried again.
+    A host that cannot be opened does not stop the user's turn: events get an empty answer, the user sees the reason at
+    the start of the session, and a later event tries again.
 
     Args:
-        open_turns: opens a host, and returns what runs its turns.
-        stamp: changes with the configuration: a session that starts then has a host that is opened again.
+        open_turns: opens a host, and returns its `ClaudeCodeTurns`.
+        stamp: returns a value that changes with the configuration; the next session then opens the host again.
     """
 
     _open_turns: Callable[[], Awaitable[ClaudeCodeTurns]]
@@ -62,7 +62,7 @@ class Memory:
     _why: str | None = attrs.field(default=None, init=False)
 
     async def handle(self, event: object) -> Output:
-        """Do what an event means; return what Claude Code is to be told."""
+        """Handle an event; return the answer for Claude Code."""
         name = event.get("hook_event_name") if isinstance(event, Mapping) else None
         if name == "SessionStart" and self._turns is not None and self._turns.resting:
             await self._close_if_changed(self._turns)
@@ -75,17 +75,17 @@ class Memory:
         return {}
 
     def unheard(self, event: object) -> None:
-        """Take note that the answer to an event has reached nobody."""
+        """Note that the answer to an event did not reach Claude Code."""
         if self._turns is not None:
             self._turns.unheard(event)
 
     @property
     def resting(self) -> bool:
-        """Whether nobody is waiting for anything."""
+        """Whether no event waits for an answer."""
         return self._opening is None and (self._turns is None or self._turns.resting)
 
     def status(self) -> dict[str, Any]:
-        """Return how it is, without content."""
+        """Return the status, without content."""
         turns = self._turns
         return {
             "memory": "on" if turns else "off",
@@ -98,7 +98,7 @@ class Memory:
         }
 
     async def close(self) -> None:
-        """Commit what waits, and close the host."""
+        """Commit the answers that wait, and close the host."""
         if self._opening is not None:
             await self._opening
         if self._turns is not None:
@@ -120,7 +120,7 @@ class Memory:
             make_log().warning("claude_code_close_failed", error=type_name(error))
 
     async def _open(self, name: object) -> None:
-        """Open the host, unless that failed just now; whoever comes meanwhile waits for the same attempt."""
+        """Open the host, unless that failed just now; concurrent callers wait for the same attempt."""
         if self._opening is None:
             if name != "SessionStart" and time.monotonic() < self._failed + RETRY:
                 return
@@ -129,10 +129,10 @@ class Memory:
 
     async def _try(self) -> None:
         try:
-            # Taken before: what changes while the host is being opened is seen at the next session.
+            # Taken before: the next session sees a change that happens while the host opens.
             stamp = self._stamp()
             self._turns, self._opened_at, self._why = await self._open_turns(), stamp, None
-        except Exception as error:  # noqa: BLE001 - logged, and said to whoever starts a session
+        except Exception as error:  # noqa: BLE001 - logged, and shown to the user at the start of a session
             self._failed = time.monotonic()
             self._why = str(error) if isinstance(error, BeaverError) else f"it failed with {type_name(error)}"
             make_log().warning("claude_code_memory_off", why=self._why)

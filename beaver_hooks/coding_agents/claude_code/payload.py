@@ -1,4 +1,4 @@
-"""Reads the fields of hook events, which may be of any kind, and makes what Claude Code reads. Pure."""
+"""Reads the fields of hook events, which may be of any type, and makes the answers for Claude Code. Pure."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -13,12 +13,12 @@ Output = dict[str, Any]
 
 MOST_MILLISECONDS = 1e12
 MOST_SAID = 2000
-"""The longest sentence for a person."""
+"""The most characters of a sentence for the user."""
 
 CUT = "\n[Cut here: this is the most that Claude Code accepts.]"
 
 OUTSIDE = ("WebFetch", "WebSearch")
-"""Claude Code's own tools whose output somebody else wrote; that of MCP servers may be, too."""
+"""Claude Code's own tools whose output comes from strangers; that of MCP servers may, too."""
 
 
 def text_of(event: Event, key: str) -> str | None:
@@ -28,7 +28,7 @@ def text_of(event: Event, key: str) -> str | None:
 
 
 def tool_fields(event: Event) -> ToolFields | None:
-    """Return what an event says about a tool call, or `None` where it cannot be named."""
+    """Return the fields of a tool call in an event, or `None` if the event does not name it."""
     tool, call_id = text_of(event, "tool_name"), text_of(event, "tool_use_id")
     if tool is None or call_id is None:
         return None
@@ -44,18 +44,18 @@ def tool_fields(event: Event) -> ToolFields | None:
 
 
 def context(name: str, *said: str) -> Output:
-    """Return the answer to an event by which texts are added to the context; `{}` where there are none."""
+    """Return the answer to an event that adds texts to the context; `{}` if there are none."""
     text = "\n\n".join(each for each in said if each)
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}} if text else {}
 
 
 def length(text: str) -> int:
-    """Return how long Claude Code takes a text to be: it counts in UTF-16."""
+    """Return the length of a text as Claude Code counts it, in UTF-16."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text that is no longer than `most`, with a note at its end if it was."""
+    """Return a text, cut to `most` with a note at its end if it is longer."""
     if length(text) <= most:
         return text
     kept = text.encode("utf-16-le", "surrogatepass")[: 2 * (most - len(CUT))]
@@ -63,7 +63,7 @@ def cut(text: str, most: int) -> str:
 
 
 def why(error: Exception) -> str:
-    """Return what a person is told whose prompt was blocked; nothing of an error that anybody may have worded."""
+    """Return the reason for a blocked prompt; without the text of an error that may be a stranger's."""
     what = cut(str(error), MOST_SAID) if isinstance(error, BeaverError) else f"a plugin raised {type_name(error)}"
     return (
         f"Beaver Hooks: the prompt was stopped, because a required memory plugin failed: {what}. `beaver doctor` shows"

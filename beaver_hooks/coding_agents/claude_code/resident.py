@@ -1,8 +1,8 @@
-"""The resident process: one host for all events of Claude Code in one place, for as long as there are any.
+"""The resident process: one host for all events of Claude Code in one place, as long as events arrive.
 
-Started by the client with `python -P -m`. It listens on a Unix socket that only this user can reach, answers each
-event, and ends when nothing has come for a while or on SIGTERM; what waits is committed then. A second one ends at
-once.
+The client starts it with `python -P -m`. It listens on a Unix socket that only this user can reach, answers each
+event, and ends after a while without events or on SIGTERM; it then commits the answers that wait. A second one ends
+at once.
 """
 
 import argparse
@@ -38,15 +38,15 @@ from beaver_hostspecs.naming import type_name
 MOST_LOG = 1_000_000
 IDLE = 15 * 60.0
 UNASKED = 30.0
-"""Seconds after which a resident ends that nobody has asked anything: whoever started it has found another one."""
+"""Seconds after which a resident without a first request ends: the client that started it has found another one."""
 
 READING = 10.0
-"""Seconds that a client may take to say what it wants."""
+"""Seconds that a client may take to send its request."""
 
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """What the resident was started with."""
+    """The options of the resident."""
 
     folder: Path
     config: Path | None
@@ -56,7 +56,7 @@ class Options:
 
 
 def options(arguments: Sequence[str]) -> Options:
-    """Return what the arguments say."""
+    """Return the options that the arguments give."""
     parser = argparse.ArgumentParser(prog="beaver-claude-code-resident", allow_abbrev=False)
     parser.add_argument("--folder", type=Path, default=Path())
     parser.add_argument("--config", type=Path)
@@ -67,12 +67,12 @@ def options(arguments: Sequence[str]) -> Options:
 
 
 class Resident:
-    """Answers requests until nothing has come for `idle` seconds, or `end` is called.
+    """Answers requests until none has arrived for `idle` seconds, or `end` is called.
 
     Args:
-        memory: what answers.
+        memory: answers the events.
         idle: the seconds.
-        differs: whether the environment that a session has, as digests, is another one where it matters.
+        differs: whether the digests of a session's environment differ in a relevant variable.
     """
 
     def __init__(self, memory: Memory, *, idle: float, differs: Callable[[bytes], bool] = lambda _: False) -> None:
@@ -89,7 +89,7 @@ class Resident:
         self._over.set()
 
     async def serve(self, place: Place) -> None:
-        """Answer whoever connects; at the end leave the place, and close the memory once the last answer is given."""
+        """Answer each client; at the end leave the place, and close the memory after the last answer."""
         self._rest(min(self._idle, UNASKED))
         server = await asyncio.start_unix_server(partial(self._connected, place), sock=place.listening)
         await self._over.wait()
@@ -115,7 +115,7 @@ class Resident:
             if same_user(writer.get_extra_info("socket")) and (request := await _read(reader)) is not None:
                 await self._reply(place, request, writer)
         except (OSError, EOFError, TimeoutError, ValueError) as error:
-            # The client is gone, or it was none.
+            # The client has left, or another program had connected.
             make_log().debug("claude_code_request_failed", error=type_name(error))
         finally:
             writer.close()
@@ -130,8 +130,8 @@ class Resident:
             event = None
         starts = isinstance(event, dict) and event.get("hook_event_name") == "SessionStart"
         if starts and self._memory.resting and (_installed() != self._installed or self._differs(environment)):
-            # There is another version or another credential now. Without an answer the client starts a resident that
-            # has it.
+            # The version or a credential has changed. Without an answer the client starts a resident that has the new
+            # one.
             self.end()
             return
         answer = framed(await self._answer(event))
@@ -158,7 +158,7 @@ class Resident:
 
 
 async def _read(reader: asyncio.StreamReader) -> bytes | None:
-    """Return the body of a request, or `None` if it is none."""
+    """Return the body of a request, or `None` if the request is malformed."""
     async with asyncio.timeout(READING):
         head = await reader.readuntil(b"\n")
         digits = head.removeprefix(MAGIC).strip()
@@ -168,24 +168,24 @@ async def _read(reader: asyncio.StreamReader) -> bytes | None:
 
 
 def _installed() -> object:
-    """Return what changes when another version is installed in the place of this one."""
+    """Return a value that changes when another version replaces this one."""
     return _state(Path(__file__))
 
 
 def stamp(config: Path | None, folder: Path = Path()) -> tuple[object, ...]:
-    """Return what changes when the configuration does, or its confirmation, or the folder is another one."""
+    """Return a value that changes with the configuration, its confirmation, or the folder."""
     path = file_of(config, folder)
     return _state(path), _confirmed(path), _state(folder)[:1]
 
 
 def file_of(config: Path | None, folder: Path) -> Path:
-    """Return where the configuration is, or would be."""
+    """Return the path of the configuration, which may not exist."""
     named = config or os.environ.get(VARIABLE)
     return folder / named if named else find_folder(os.environ, folder.absolute()) / FILE
 
 
 def _confirmed(path: Path) -> str | None:
-    # Not the whole record: what somebody confirms elsewhere is nothing to this one.
+    # Not the whole record: confirmations of other configurations do not matter here.
     with contextlib.suppress(ConfigurationError, OSError):
         return recorded_fingerprint(path, os.environ)
     return None
@@ -203,9 +203,9 @@ async def run(given: Options, place: Place) -> None:
     """Be the resident at a place."""
 
     async def open_turns() -> ClaudeCodeTurns:
-        # Somebody may have removed the folder, and put another one there.
+        # The user may have removed the folder, and put another one there.
         os.chdir(given.folder)
-        # Nobody can be asked here, so what was merely found counts only if it was confirmed.
+        # The resident cannot ask the user, so a folder that was merely found counts only if it was confirmed.
         loaded = load_config(given.config)
         if merely_found(loaded, os.environ, named=given.config is not None):
             check_folder(loaded.state_folder, os.environ)
@@ -249,7 +249,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _begin_log() -> None:
-    """Begin the file that stderr leads to anew where it has become large."""
+    """Truncate the log file behind stderr if it has become large."""
     with contextlib.suppress(OSError, ValueError):
         found = os.fstat(sys.stderr.fileno())
         if stat.S_ISREG(found.st_mode) and found.st_size > MOST_LOG:

@@ -1,4 +1,4 @@
-"""The one place where a resident listens: a socket in a private folder, and the lock that keeps a second one away."""
+"""The place where a resident listens: a socket in a private folder, and the lock that keeps a second one away."""
 
 import contextlib
 import importlib.util
@@ -16,7 +16,7 @@ from beaver_hooks.coding_agents.claude_code.client import check_private, late_pa
 UNSUPPORTED = "the hooks need Unix sockets and POSIX file locks, which Python lacks on this system; use `beaver mcp`"
 
 PATIENCE = 10.0
-"""Seconds that a resident waits for another one that has the lock and does not listen: it starts, or it ends."""
+"""Seconds that a resident waits for one that has the lock and does not listen: that one is starting or ending."""
 
 PAUSE = 0.02
 BACKLOG = 64
@@ -24,10 +24,10 @@ BACKLOG = 64
 
 @attrs.define(eq=False)
 class Place:
-    """A socket that is listened on, by this process alone.
+    """A socket on which only this process listens.
 
     Attributes:
-        path: where the socket is.
+        path: the path of the socket.
         listening: the socket.
     """
 
@@ -51,7 +51,7 @@ class Place:
             if not _locked(lock, path):
                 os.close(lock)
                 return None
-            # For those who wonder which process it is that does not answer.
+            # The lock file names the process, so that the user can find one that does not answer.
             os.ftruncate(lock, 0)
             os.write(lock, b"%d\n" % os.getpid())
             Path(late_path(str(path))).unlink(missing_ok=True)
@@ -62,7 +62,7 @@ class Place:
             raise
 
     def be_in_time(self) -> None:
-        """Take it back that this resident was late."""
+        """Clear the mark that this resident was late."""
         Path(late_path(str(self.path))).unlink(missing_ok=True)
 
     def leave(self) -> None:
@@ -81,7 +81,7 @@ def is_supported() -> bool:
 
 
 def same_user(connection: socket.socket) -> bool:
-    """Whether whoever is connected is this user, as far as the system says; the folder keeps the others out anyway."""
+    """Whether this user runs the client, as far as the system tells; the folder keeps other users out anyway."""
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
         return True
@@ -121,7 +121,7 @@ def _listen(path: Path) -> socket.socket:
     path.unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        # Bound under another name: whoever sees the socket can connect to it, and its mode is right.
+        # Bound under another name: once clients see the socket, they can connect to it, and its mode is right.
         temporary = path.with_suffix(".new")
         temporary.unlink(missing_ok=True)
         listening.bind(str(temporary))

@@ -1,8 +1,8 @@
-"""Claude Code's settings as bytes: our entries put in, looked for, and taken out. Pure.
+"""Claude Code's settings as bytes: finds, adds and removes the entries of Beaver Hooks ("our entries"). Pure.
 
-1. What is not ours stays as it is, in the order that it has.
-2. A file that is not what Claude Code reads is refused and never written.
-3. An entry is ours if our client is the program that it runs, wherever that is or was.
+1. All other entries stay unchanged and in order.
+2. A file of another shape than Claude Code's settings is refused and never written.
+3. An entry is ours if it runs our client, wherever that is or was installed.
 """
 
 import json
@@ -21,28 +21,28 @@ CLIENTS = (
     ("beaver_hooks", "coding_agents", "claude_code", "client.py"),
     ("beaver_hooks", "adapters", "claude_code", "client.py"),
 )
-"""How the path of our client ends, in whatever installation; the second one is that of earlier versions."""
+"""The end of the path of our client, in any installation; the second one is that of earlier versions."""
 
 FLAGS = ["-I", "-S"]
-"""What an interpreter is told before the client."""
+"""The options of the interpreter before the client."""
 
 HOOKS = "hooks"
 
 
 @attrs.frozen
 class _Number:
-    """A number as it is written: another program's, which reads it in its own way."""
+    """A number as it is written, so that another program reads the same digits."""
 
     digits: str
 
 
 @attrs.frozen(kw_only=True)
 class Wanted:
-    """How one event is asked for.
+    """The wanted entry of one event.
 
     Attributes:
-        seconds: within which our client is over.
-        start: whether it starts a resident where there is none.
+        seconds: the time limit of our client.
+        start: whether the client starts a resident if none listens.
     """
 
     seconds: float
@@ -50,7 +50,7 @@ class Wanted:
 
     @property
     def timeout(self) -> int:
-        """When Claude Code ends it: later than it ends itself."""
+        """The seconds after which Claude Code ends the client: later than the client ends itself."""
         return math.ceil(self.seconds) + 2
 
 
@@ -62,12 +62,12 @@ EVENTS: Mapping[str, Wanted] = {
     "Stop": Wanted(seconds=2),
     "SessionEnd": Wanted(seconds=1),
 }
-"""The events. A prompt waits a second longer than a plugin may take unless it says otherwise."""
+"""The events. A prompt waits a second longer than the default deadline of a plugin."""
 
 
 @attrs.frozen(kw_only=True)
 class Entries:
-    """Which of our entries a file has: the command per event, each as often as it is there."""
+    """Our entries in a file: the commands per event, with repetitions."""
 
     commands: Mapping[str, tuple[str, ...]]
     switched_off: bool
@@ -90,7 +90,7 @@ class Entries:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What stands behind the client in the first of them; nothing where there is none."""
+        """The options after the client in the first entry; empty without an entry."""
         words = next((shlex.split(each) for found in self.commands.values() for each in found), [])
         return tuple(words[2 + len(FLAGS) :])
 
@@ -102,9 +102,9 @@ def command(interpreter: str, client: str, wanted: Wanted, options: Sequence[str
 
 
 def put_in(content: bytes, commands: Mapping[str, str]) -> bytes:
-    """Return the file with our entries, one per event, in place of those of ours that it has.
+    """Return the file with these entries, one per event, in place of our present entries.
 
-    A file that has exactly these comes back as it is.
+    A file that has exactly these comes back unchanged.
 
     Raises:
         ConfigurationError: it is not what Claude Code reads.
@@ -120,10 +120,10 @@ def put_in(content: bytes, commands: Mapping[str, str]) -> bytes:
 
 
 def take_out(content: bytes) -> bytes:
-    """Return the file without our entries, and without what is empty because of that; as it is if it has none.
+    """Return the file without our entries and the containers that they leave empty; unchanged if it has none.
 
     Raises:
-        ConfigurationError: it is not what Claude Code reads.
+        ConfigurationError: the file is no settings file of Claude Code.
     """
     settings = _parsed(content)
     if not _ours(settings):
@@ -141,17 +141,17 @@ def take_out(content: bytes) -> bytes:
 
 
 def look(content: bytes) -> Entries:
-    """Return which of our entries a file has.
+    """Return our entries in a file.
 
     Raises:
-        ConfigurationError: it is not what Claude Code reads.
+        ConfigurationError: the file is no settings file of Claude Code.
     """
     settings = _parsed(content)
     return Entries(commands=_ours(settings), switched_off=settings.get("disableAllHooks") is True)
 
 
 def is_empty(content: bytes) -> bool:
-    """Whether a file says nothing."""
+    """Whether a file has no settings."""
     return not _parsed(content)
 
 
@@ -175,7 +175,7 @@ def _is_ours(entry: Mapping[str, Any]) -> bool:
         return False
     try:
         return _client(shlex.split(line)) is not None
-    except ValueError:  # a quote that nobody closes: not written by us
+    except ValueError:  # an unclosed quote: not one of our entries
         return False
 
 
@@ -186,7 +186,7 @@ def _client(words: Sequence[str]) -> str | None:
 
 
 def _parsed(content: bytes) -> dict[str, Any]:
-    """Return the settings, once they are known to be of the shape that is written back."""
+    """Return the settings, after a check that they can be written back."""
     if not content.strip():
         return {}
     try:
@@ -216,7 +216,7 @@ def _has_shape(hooks: object) -> bool:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; one that has a key twice would lose something."""
+    """Return an object; refuse a repeated key, which would lose a value."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
@@ -230,7 +230,7 @@ def _refuse(_: str) -> NoReturn:
 
 
 def _written(settings: Mapping[str, Any], like: bytes) -> bytes:
-    """Return the settings as bytes, with the indentation, line ends and last line of the file that they are from."""
+    """Return the settings as bytes, with the indentation, line ends and last line of the original file."""
     found = re.search(rb"\n([ \t]+)\S", like)
     indent = found[1].decode() if found else "  "
     end = "\n" if like.endswith(b"\n") or not like.strip() else ""
@@ -243,7 +243,7 @@ def _written(settings: Mapping[str, Any], like: bytes) -> bytes:
 
 def _text(settings: Mapping[str, Any], indent: str, *, ascii_only: bool) -> str:
     """Return the settings as text, with each number as it was written."""
-    # Numbers go in as strings that begin with what is nowhere else, and lose that and the quotes again.
+    # Numbers go in as strings with a mark that occurs nowhere else, and then lose the mark and the quotes.
     mark, plain = "#", json.dumps(settings, default=lambda each: each.digits)
     while mark in plain:
         mark += "#"

@@ -1,4 +1,4 @@
-"""How the hooks are: in each settings file, and in the resident process."""
+"""The status of the hooks: in each settings file, and in the resident process."""
 
 import contextlib
 import json
@@ -22,19 +22,19 @@ State = Literal["installed", "partly", "absent", "unreadable"]
 
 SCOPES: tuple[Scope, ...] = ("user", "project", "local")
 PATIENCE = 2.0
-"""Seconds that a resident has to say how it is."""
+"""Seconds that a resident has to report its status."""
 
 
 @attrs.frozen(kw_only=True)
 class Found:
-    """How the hooks are in one settings file.
+    """The status of the hooks in one settings file.
 
     Attributes:
-        state: `installed`, or `partly` where something is missing or doubled.
-        problems: what keeps them from working, each a sentence.
-        notes: what is worth knowing, each a sentence.
+        state: `installed`, or `partly` if an entry is missing or doubled.
+        problems: faults that keep the hooks from working, each a sentence.
+        notes: other remarks for the user, each a sentence.
         options: the resident's options, as the entries have them.
-        switched_off: whether it says that Claude Code is to run no hooks, whichever file they are in.
+        switched_off: whether the file makes Claude Code run no hooks of any file.
     """
 
     scope: Scope
@@ -58,7 +58,7 @@ class Found:
 
 
 def examine(scope: Scope, environment: Mapping[str, str], cwd: Path) -> Found:
-    """Return how the hooks are in the settings file of a scope."""
+    """Return the status of the hooks in the settings file of a scope."""
     path = named_file(scope, environment, cwd)
     try:
         path = settings_file(scope, environment, cwd)
@@ -108,10 +108,10 @@ def place_fault(options: Sequence[str], environment: Mapping[str, str]) -> str |
 
 
 def resident(options: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return what the resident for the working directory says of itself, or `None` where there is none.
+    """Return the status that the resident for the working directory reports, or `None` if none runs.
 
     Raises:
-        TimeoutError: there is one, and it says nothing.
+        TimeoutError: a resident runs and does not answer.
     """
     request = json.dumps({"hook_event_name": client.STATUS}).encode()
     try:
@@ -124,7 +124,7 @@ def resident(options: Sequence[str], environment: Mapping[str, str]) -> dict[str
 
 
 def silence(options: Sequence[str], environment: Mapping[str, str]) -> str:
-    """Return what to do about a resident that is there and says nothing."""
+    """Return advice about a resident that runs and does not answer."""
     lock = Path(client.socket_path(options, environment)).with_suffix(".lock")
     then = "and the next session starts another"
     with contextlib.suppress(OSError, ValueError):
@@ -134,7 +134,7 @@ def silence(options: Sequence[str], environment: Mapping[str, str]) -> str:
 
 
 def others(options: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """Return the other programs that have run these hooks in the working directory, and got no memory by them."""
+    """Return the other programs that ran these hooks in the working directory and got no memory."""
     path = Path(client.others_path(client.socket_path(options, environment)))
     try:
         return sorted(set(path.read_text(encoding="utf-8", errors="replace").splitlines()))
@@ -143,7 +143,7 @@ def others(options: Sequence[str], environment: Mapping[str, str]) -> list[str]:
 
 
 def log_file(options: Sequence[str], environment: Mapping[str, str]) -> Path:
-    """Return where the resident for the working directory writes its log."""
+    """Return the log file of the resident for the working directory."""
     return Path(client.socket_path(options, environment)).with_suffix(".log")
 
 
@@ -172,7 +172,7 @@ def _notes(entries: Entries, *, edited: bool) -> list[str]:
 
 
 def _options(entries: Entries) -> tuple[str, ...]:
-    """Return the options of the resident, from any of our commands; none where somebody has garbled them."""
+    """Return the options of the resident from our commands; none if they cannot be parsed."""
     try:
         return tuple(client.split(entries.options)[2])
     except ValueError:
