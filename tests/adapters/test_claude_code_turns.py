@@ -137,7 +137,7 @@ async def test_a_configuration_that_nobody_confirmed(folder):
     (memory,) = found["memory"]
     assert "One.\n" == answer
     assert not any("hook additional context" in text for _, text in texts(fake.requests[0]))
-    assert "nobody has confirmed it" in memory["problem"]
+    assert "is not confirmed" in memory["problem"]
     assert ("off", True) == (memory["resident"]["memory"], memory["resident"]["failed"])
 
 

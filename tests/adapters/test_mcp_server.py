@@ -230,7 +230,7 @@ for _ in range(60):
         ({"text": "t", "more": 1}, "arguments: Additional properties are not allowed ('more' was unexpected)"),
         (
             {"text": "t", "deep": DEEP},
-            "the text of the arguments is nested more than 50 levels deep (line 1, column 77)",
+            "the text of the arguments is nested more than 50 levels deep (line 1, column 72)",
         ),
         ({"text": "t" * 300_000}, "the arguments are longer than 262144 characters"),
     ],

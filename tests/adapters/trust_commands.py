@@ -64,7 +64,7 @@ COMMANDS = {
     "local export": Row((), ALL, "second's"),
     "local forget": Row(("1", "--dry-run"), "private", "-"),
     "local list": Row((), ALL, "second's"),
-    "local move-global": Row(("--dry-run",)),
+    "local move-global": Row(("--dry-run",), "-", "-"),
     "local pin": Row(("1",), "private", "-"),
     "local reindex": Row(),
     "local search": Row(("harbour",), ALL, "second's"),
