@@ -14,7 +14,7 @@ from beaver_hooks.audit.trail import Trail
 from beaver_hooks.config import Config, Summary, load_config
 from beaver_hooks.loop_affinity import Home, not_open
 from beaver_hooks.receipts.health import Health
-from beaver_hooks.runtime import Engine
+from beaver_hooks.runtime import HostRuntime
 from beaver_hooks.turns.fields import ToolFields, TurnFields
 from beaver_hooks.turns.ids import is_ours, new_turn_id
 from beaver_hooks.turns.open_turn import OpenTurn
@@ -87,7 +87,7 @@ class Host:
             state_folder=state_folder, person_folder=person_folder, services=services, sinks=sinks, clock=clock,
             boundary=boundary, environment=environment,
         )  # fmt: skip
-        self._engine: Engine | None = None
+        self._runtime: HostRuntime | None = None
         self._home: Home | None = None
 
     @classmethod
@@ -148,27 +148,27 @@ class Host:
             raise HostNotOpen("this host is open already; close it before you open it again")
         self._home = Home()
         try:
-            engine = Engine(self._options, self._home)
-            await engine.open()
+            runtime = HostRuntime(self._options, self._home)
+            await runtime.open()
         except BaseException:
             self._home = None
             raise
-        self._engine = engine
+        self._runtime = runtime
 
     async def close(self) -> None:
         """Drop open turns, drain the background within the largest declared deadline, stop the plugins."""
-        engine = self._running()
-        engine.home.leave()
-        self._engine = None
+        runtime = self._running()
+        runtime.home.leave()
+        self._runtime = None
         try:
-            await engine.close()
+            await runtime.close()
         finally:
             self._home = None
 
     async def drain(self, seconds: float | None = None) -> int:
         """Wait until the background work is done, at most `seconds`; return how many calls are left."""
-        engine = self._running()
-        return await engine.background.backlog.drain(None if seconds is None else as_seconds("seconds", seconds))
+        runtime = self._running()
+        return await runtime.background.backlog.drain(None if seconds is None else as_seconds("seconds", seconds))
 
     # --- Plugins ------------------------------------------------------------------------------------------------
 
@@ -219,15 +219,17 @@ class Host:
 
     def offered_tools(self, caller: Caller) -> dict[str, tuple[Tool, ...]]:
         """Return the tools that a caller may use, by plugin; none while memory is off."""
-        engine = self._running()
+        runtime = self._running()
         _check_caller(caller)
-        return {each.name: engine.admission.allowed(each, each.tools, caller) for each in engine.registry.members()}
+        return {each.name: runtime.admission.allowed(each, each.tools, caller) for each in runtime.registry.members()}
 
     def offered_commands(self, caller: Caller) -> dict[str, tuple[Command, ...]]:
         """Return the commands that a caller may use, by plugin; none while memory is off."""
-        engine = self._running()
+        runtime = self._running()
         _check_caller(caller)
-        return {each.name: engine.admission.allowed(each, each.commands, caller) for each in engine.registry.members()}
+        return {
+            each.name: runtime.admission.allowed(each, each.commands, caller) for each in runtime.registry.members()
+        }
 
     async def switch_memory(self, *, on: bool, session: str | None = None, user: str | None = None) -> None:
         """Switch memory on or off in a session of a user, or in all sessions of the user.
@@ -245,9 +247,9 @@ class Host:
             AuditUnavailable: the switch cannot be written.
         """
         who = checked(CommandContext, session=session, user=user)
-        engine = self._running()
-        await asyncio.to_thread(engine.admission.switch.turn, who.user, who.session, off=not on)
-        engine.recorder.event("memory_switched", {"on": bool(on), "whole_user": session is None})
+        runtime = self._running()
+        await asyncio.to_thread(runtime.admission.switch.turn, who.user, who.session, off=not on)
+        runtime.recorder.event("memory_switched", {"on": bool(on), "whole_user": session is None})
 
     def is_memory_off(self, *, session: str | None = None, user: str | None = None) -> bool:
         """Whether memory is off in a session of a user; without a session, whether it is off in all of them."""
@@ -292,12 +294,12 @@ class Host:
             PluginFailed: the tool exceeded its deadline, or ended itself.
         """
         given, wanted = as_mapping("arguments", arguments), as_text("name", name)
-        engine = self._running()
+        runtime = self._running()
         tools = LoneTools(
-            registry=engine.registry, recorder=engine.recorder, turns=engine.turns, offers=self._offers(),
-            clock=self._options.clock, check=engine.home.check,
+            registry=runtime.registry, recorder=runtime.recorder, turns=runtime.turns, offers=self._offers(),
+            clock=self._options.clock, check=runtime.home.check,
         )  # fmt: skip
-        return await tools.use(self._turn(engine, "", session, fields), wanted, given)
+        return await tools.use(self._turn(runtime, "", session, fields), wanted, given)
 
     async def run_command(self, plugin: str, command: str, words: Iterable[str], context: CommandContext) -> str:
         """Run a plugin's command for the user; return the text to show.
@@ -339,15 +341,15 @@ class Host:
             Exception: the error of a fail-closed plugin, unchanged.
             PluginFailed: a fail-closed plugin timed out or returned the wrong type.
         """
-        engine = self._running()
-        turn = self._turn(engine, prompt, session, fields)
+        runtime = self._running()
+        turn = self._turn(runtime, prompt, session, fields)
         earlier = None if supersedes is None else checked_id(supersedes)
-        return await engine.turns.open(turn, supersedes=earlier)
+        return await runtime.turns.open(turn, supersedes=earlier)
 
-    def _turn(self, engine: Engine, prompt: str, session: str, fields: TurnFields) -> Turn:
+    def _turn(self, runtime: HostRuntime, prompt: str, session: str, fields: TurnFields) -> Turn:
         fields.setdefault("id", new_turn_id())
         fields.setdefault("when", self._options.clock.now())
-        was_injected = partial(engine.turns.injected.was_injected, session)
+        was_injected = partial(runtime.turns.injected.was_injected, session)
         return cast("Turn", checked(Turn, prompt=prompt, session=session, was_injected=was_injected, **fields))
 
     @asynccontextmanager
@@ -429,10 +431,10 @@ class Host:
         """
         return self._trail_of(self._opened())
 
-    def _trail_of(self, engine: Engine) -> Trail:
-        if engine.record.trail is None:
+    def _trail_of(self, runtime: HostRuntime) -> Trail:
+        if runtime.record.trail is None:
             raise AuditUnavailable("the audit trail could not be opened; the host's health and log show why")
-        return engine.record.trail
+        return runtime.record.trail
 
     def record(self, event: str, *, plugin: str | None = None, loudly: bool = False, **facts: object) -> None:
         """Append an audit event of the application: a `snake_case` name and flat, content-free facts.
@@ -447,25 +449,25 @@ class Host:
         self._running().recorder.event(as_name("event", event), facts, plugin=name, loudly=bool(loudly))
 
     def _offers(self) -> Offers:
-        engine, settings = self._running(), self._options.config.host
+        runtime, settings = self._running(), self._options.config.host
         seconds = min(settings.deadline_cap_seconds, settings.default_deadline_seconds)
         return Offers(
-            registry=engine.registry, recorder=engine.recorder, calls=engine.calls, admission=engine.admission,
+            registry=runtime.registry, recorder=runtime.recorder, calls=runtime.calls, admission=runtime.admission,
             seconds=seconds,
         )  # fmt: skip
 
-    def _running(self) -> Engine:
-        """Return the engine, or raise if the host may not be used here."""
-        engine = self._opened()
-        engine.home.check()
-        return engine
+    def _running(self) -> HostRuntime:
+        """Return the runtime, or raise if the host may not be used here."""
+        runtime = self._opened()
+        runtime.home.check()
+        return runtime
 
-    def _opened(self) -> Engine:
-        """Return the engine for methods that any thread may call."""
-        if self._engine is None:
+    def _opened(self) -> HostRuntime:
+        """Return the runtime for methods that any thread may call."""
+        if self._runtime is None:
             raise not_open()
-        self._engine.home.check_open()
-        return self._engine
+        self._runtime.home.check_open()
+        return self._runtime
 
 
 def _check_caller(caller: object) -> None:

@@ -1,4 +1,4 @@
-"""The engine of an open host: its parts, built anew at each opening, so that two hosts share nothing."""
+"""The runtime of an open host: its parts, built anew at each opening, so that two hosts share nothing."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
@@ -80,7 +80,7 @@ class Options:
     boundary: Callable[[], str]
 
 
-class Engine:
+class HostRuntime:
     """The parts of an open host, on the event loop in which they were made."""
 
     def __init__(self, options: Options, home: Home) -> None:

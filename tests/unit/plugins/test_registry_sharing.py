@@ -68,7 +68,7 @@ async def test_only_the_entry_points_that_are_named(site, tmp_path):
     site.install("zebra")
 
     async with Host(entry_points=["odd"], fail_closed=["odd"], state_folder=tmp_path / "state") as host:
-        assert [(each.name, each.fail_closed) for each in host._engine.registry.members()] == [("odd", True)]
+        assert [(each.name, each.fail_closed) for each in host._runtime.registry.members()] == [("odd", True)]
     with pytest.raises(PluginMissing):
         await Host(entry_points=["ghost"], state_folder=tmp_path / "state").open()
 

@@ -18,7 +18,7 @@ def states(host):
 
 
 def closed_for_failing(host):
-    return sorted(each.name for each in host._engine.registry.members() if each.fail_closed)
+    return sorted(each.name for each in host._runtime.registry.members() if each.fail_closed)
 
 
 IMPLICIT = {"curated": "ok", "gateway": "ok", "local": "ok", "third": "ok"}

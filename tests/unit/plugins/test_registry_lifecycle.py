@@ -210,7 +210,7 @@ async def test_a_plugin_that_starts_while_its_host_closes(tmp_path):
     async with Host(state_folder=tmp_path / "state") as host:
         arriving = asyncio.create_task(host.register("odd", plugin))
         await plugin.starting.wait()
-        await host._engine.loader.stop_all()
+        await host._runtime.loader.stop_all()
         plugin.go.set()
         with pytest.raises(HostNotOpen) as caught:
             await arriving
@@ -257,9 +257,9 @@ async def test_unregistering_stops_once(tmp_path):
     plugin = Stopping()
 
     async with Host({"odd": plugin}, state_folder=tmp_path / "state") as host:
-        member = host._engine.registry.member("odd")
+        member = host._runtime.registry.member("odd")
         await host.unregister("odd")
-        await host._engine.loader.stop(member)
+        await host._runtime.loader.stop(member)
         assert plugin.stopped == 1
 
     assert plugin.stopped == 1
