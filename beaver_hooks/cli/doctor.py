@@ -11,9 +11,9 @@ from beaver_hooks.cli.absence import Absence
 from beaver_hooks.cli.checks import databases, files, health, origin, settings, versions
 from beaver_hooks.cli.checks.findings import Finding, exit_code, from_error, ok, report
 from beaver_hooks.cli.common import common, set_up_log
-from beaver_hooks.cli.formatting import counted
 from beaver_hooks.cli.state import is_there
 from beaver_hooks.cli.terminal import waiting
+from beaver_hooks.cli.text_format import counted
 from beaver_hooks.config.confirmations import read_record, record_path
 from beaver_hooks.config.paths import printable
 from beaver_hostspecs import ConfigurationError

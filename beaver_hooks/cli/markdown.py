@@ -5,8 +5,8 @@ import re
 import shutil
 from collections.abc import Callable
 
-from beaver_hooks.cli.formatting import WIDTH
 from beaver_hooks.cli.terminal import Pieces, harmless, write
+from beaver_hooks.cli.text_format import WIDTH
 
 _PADDING = re.compile(r" +$", re.MULTILINE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from beaver_hooks.cli.absence import Absence
-from beaver_hooks.cli.formatting import counted, facts_text, filled, moment
 from beaver_hooks.cli.receipt_words import DROPPED, FAILED, LOST, OUTCOMES, STATES
+from beaver_hooks.cli.text_format import counted, facts_text, filled, moment
 from beaver_hooks.receipts.health import from_json
 from beaver_hooks.receipts.receipts import Failure, Outcome, PluginReceipt, Receipt
 from beaver_hooks.receipts.suspension import GATE

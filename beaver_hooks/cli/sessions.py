@@ -13,12 +13,12 @@ from beaver_hooks.agent.sessions.records import SearchHit, Session, SessionInfo
 from beaver_hooks.agent.sessions.store import SessionStore
 from beaver_hooks.cli import colours
 from beaver_hooks.cli.common import common, configured, in_loop
-from beaver_hooks.cli.formatting import counted, cut
 from beaver_hooks.cli.options import IDENTIFIER
 from beaver_hooks.cli.session_files import export_command, import_command
 from beaver_hooks.cli.session_texts import hit_json, hits_text, info_json, list_text, session_json, session_text
 from beaver_hooks.cli.state import has_sessions, nothing_yet, session_named, sessions_in
 from beaver_hooks.cli.terminal import show, waiting
+from beaver_hooks.cli.text_format import counted, cut
 
 T = TypeVar("T")
 ID = "SESSION"

@@ -7,8 +7,8 @@ from pathlib import Path
 from beaver_hooks.cli.checks import settings
 from beaver_hooks.cli.checks.findings import report
 from beaver_hooks.cli.codes import CONFIGURATION, FOUND
-from beaver_hooks.cli.formatting import counted
 from beaver_hooks.cli.terminal import agreed, escaped, show
+from beaver_hooks.cli.text_format import counted
 from beaver_hooks.config.paths import printable
 from beaver_hooks.file_trust import StateFiles
 from beaver_hostspecs import scrub

@@ -5,7 +5,7 @@ import contextlib
 import attrs
 import pytest
 
-from beaver_memory.store.cases import indexing
+from beaver_memory.store.cases import index as indexing
 from beaver_memory.store.conformance import STORE_CASES
 from beaver_memory.store.joint import PERSONAL_IDS, JointStore
 from beaver_memory.store.personal import PersonalStore

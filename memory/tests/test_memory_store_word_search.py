@@ -12,7 +12,7 @@ from beaver_memory.store import inserts as writing
 from beaver_memory.store import reads as reading
 from beaver_memory.store import sqlite
 from beaver_memory.store import upsert as remembering
-from beaver_memory.store.cases.filtering import FILTERS
+from beaver_memory.store.cases.filters import FILTERS
 from beaver_memory.store.cases.kit import NOW, looking, new
 from beaver_memory.store.sql_filters import conditions
 from beaver_memory.store.sqlite import SqliteStore

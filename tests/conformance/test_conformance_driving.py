@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from beaver_hostspecs import Contribution, Deadlines, PluginInfo, Reference, Trust, hookimpl
 from beaver_hostspecs.conformance import PluginCard, PluginHarness
-from beaver_hostspecs.conformance.plugins.driving import BOUNDARY, DEFAULT_SECONDS, made, started, texts_of
-from beaver_hostspecs.conformance.plugins.interrupting import interrupt
-from beaver_hostspecs.conformance.plugins.offering import command_tries, tool_tries
-from beaver_hostspecs.conformance.plugins.reading import HOOKS, faults_of, hooks_of
+from beaver_hostspecs.conformance.plugins.driver import BOUNDARY, DEFAULT_SECONDS, made, started, texts_of
+from beaver_hostspecs.conformance.plugins.hook_reader import HOOKS, faults_of, hooks_of
+from beaver_hostspecs.conformance.plugins.interruption import interrupt
+from beaver_hostspecs.conformance.plugins.offers import command_tries, tool_tries
 from beaver_hostspecs.contributions import Hint
 from beaver_hostspecs.rendering import check_boundary
 from beaver_hostspecs.testing import COROUTINE_HOOKS, PLAIN_HOOKS, RecordingPlugin

@@ -18,7 +18,7 @@ from beaver_hostspecs.conformance import (
     examine_all,
     require,
 )
-from beaver_hostspecs.conformance.examining import LONGEST_REASON
+from beaver_hostspecs.conformance.cases import LONGEST_REASON
 from beaver_hostspecs.testing.faults import BareFault
 
 FLAGS = [each.name for each in attrs.fields(Card) if each.type is bool]

@@ -6,8 +6,8 @@ from typing import Protocol
 import attrs
 from attrs import field
 
-from beaver_hostspecs.conformance.asking import Ask
 from beaver_hostspecs.conformance.cards import Card
+from beaver_hostspecs.conformance.requests import Ask
 from beaver_hostspecs.turns import Message
 
 

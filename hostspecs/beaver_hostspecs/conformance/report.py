@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from beaver_hostspecs.conformance.cards import Card
-from beaver_hostspecs.conformance.examining import Outcome, Verdict
+from beaver_hostspecs.conformance.cases import Outcome, Verdict
 from beaver_hostspecs.conformance.plugins.harness import PluginCard
 
 _SHORT = {Outcome.PASSED: "yes", Outcome.EXCUSED: "excused", Outcome.FAILED: "**no**"}

@@ -9,6 +9,7 @@
 
 from beaver_hostspecs.testing.canaries import Canary, make_canary, traces
 from beaver_hostspecs.testing.clocks import FrozenClock
+from beaver_hostspecs.testing.factories import make_answer, make_tool_result, make_turn
 from beaver_hostspecs.testing.faults import (
     PLAIN_FAULTS,
     BareFault,
@@ -19,9 +20,8 @@ from beaver_hostspecs.testing.faults import (
 )
 from beaver_hostspecs.testing.files import RecordedFiles
 from beaver_hostspecs.testing.hooked import COROUTINE_HOOKS, PLAIN_HOOKS, Call, HookedPlugin
-from beaver_hostspecs.testing.making import make_answer, make_tool_result, make_turn
-from beaver_hostspecs.testing.recording import RecordingPlugin
-from beaver_hostspecs.testing.reporting import RecordingReport
+from beaver_hostspecs.testing.recording_plugin import RecordingPlugin
+from beaver_hostspecs.testing.recording_report import RecordingReport
 from beaver_hostspecs.testing.signals import Signal
 
 __all__ = [

@@ -11,12 +11,12 @@ A case raises `Disagreement` where the store does something else. With pytest, p
 from beaver_memory.store.cases import (
     analysers,
     changes,
-    filtering,
-    forgetting,
-    indexing,
+    filters,
+    forget,
+    index,
     memories,
-    remembering,
     texts,
+    upsert,
 )
 from beaver_memory.store.cases.kit import Disagreement, OpenStore, StoreCase, case_of
 
@@ -24,11 +24,11 @@ STORE_CASES: tuple[StoreCase, ...] = tuple(
     case_of(check)
     for check in (
         *memories.CASES,
-        *remembering.CASES,
-        *filtering.CASES,
+        *upsert.CASES,
+        *filters.CASES,
         *changes.CASES,
-        *forgetting.CASES,
-        *indexing.CASES,
+        *forget.CASES,
+        *index.CASES,
         *analysers.CASES,
         *texts.CASES,
     )

@@ -8,7 +8,7 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks_local.tracing import TraceFile, _plain
+from beaver_hooks_local.trace_file import TraceFile, _plain
 from beaver_hostspecs.testing import FrozenClock, make_canary
 
 

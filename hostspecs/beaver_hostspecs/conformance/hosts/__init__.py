@@ -1,8 +1,10 @@
 """The suite for hosts: turns of every shape, and every way in which a turn can fail."""
 
-from beaver_hostspecs.conformance.hosts import ending, faults, placing, turns
+from beaver_hostspecs.conformance.hosts import faults, turns
+from beaver_hostspecs.conformance.hosts import positions as placing
+from beaver_hostspecs.conformance.hosts import unanswered as ending
 
-HOST_CASES = (*turns.CASES, *ending.CASES, *placing.CASES, *faults.CASES)
+HOST_CASES = (*turns.CASES, *unanswered.CASES, *positions.CASES, *faults.CASES)
 """Every case, in the order of the report."""
 
 __all__ = ["HOST_CASES"]

@@ -4,8 +4,7 @@ import asyncio
 
 import attrs
 
-from beaver_hostspecs.conformance.asking import BROKEN, ECHO, Ask, CallTool, Say
-from beaver_hostspecs.conformance.examining import Case, require
+from beaver_hostspecs.conformance.cases import Case, require
 from beaver_hostspecs.conformance.harness import HostHarness
 from beaver_hostspecs.conformance.hosts.scenes import (
     ANSWER,
@@ -19,6 +18,7 @@ from beaver_hostspecs.conformance.hosts.scenes import (
     with_tool,
 )
 from beaver_hostspecs.conformance.probes import PROBE_TOOL
+from beaver_hostspecs.conformance.requests import BROKEN, ECHO, Ask, CallTool, Say
 
 
 async def _normal(harness: HostHarness) -> None:

@@ -1,24 +1,24 @@
 """The suite for plugins: turns of every shape, and everything that a plugin must not do."""
 
 from beaver_hostspecs.conformance.plugins import (
-    describing,
-    learning,
-    offering,
+    capture,
+    deadlines,
+    description,
+    offers,
     secrecy,
-    stopping,
-    timing,
-    turning,
+    shutdown,
+    turns,
 )
 from beaver_hostspecs.conformance.plugins.harness import PluginCard, PluginHarness
 
 PLUGIN_CASES = (
-    *describing.CASES,
-    *turning.CASES,
-    *learning.CASES,
+    *description.CASES,
+    *turns.CASES,
+    *capture.CASES,
     *secrecy.CASES,
-    *timing.CASES,
-    *stopping.CASES,
-    *offering.CASES,
+    *deadlines.CASES,
+    *shutdown.CASES,
+    *offers.CASES,
 )
 """Every case, in the order of the report."""
 

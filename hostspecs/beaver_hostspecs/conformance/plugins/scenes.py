@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from beaver_hostspecs.conformance.examining import Excused
-from beaver_hostspecs.conformance.plugins.driving import Driven, texts_of
+from beaver_hostspecs.conformance.cases import Excused
+from beaver_hostspecs.conformance.plugins.driver import Driven, texts_of
 from beaver_hostspecs.conformance.plugins.harness import PluginHarness
 from beaver_hostspecs.contributions import Contribution
 

@@ -10,8 +10,8 @@ import click
 from beaver_hooks_curated import rejected_files as aside
 from beaver_hooks_curated.entries import MOST_ENTRIES, Target
 from beaver_hooks_curated.errors import CuratedError, EditNotTaken
-from beaver_hooks_curated.moving import Move
 from beaver_hooks_curated.plugin import Curated
+from beaver_hooks_curated.profile_move import Move
 from beaver_hooks_curated.threat_scan import clean
 from beaver_hostspecs import Shell
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from beaver_hooks_curated.access import BOTH, readable
 from beaver_hooks_curated.commands import CuratedCommands
 from beaver_hooks_curated.entries import Target
-from beaver_hooks_curated.moving import Move, Moved
+from beaver_hooks_curated.profile_move import Move, Moved
 from beaver_hooks_curated.reports import UNCONFIRMED, UNREADABLE, own_profile, tell_taken, tell_written
 from beaver_hooks_curated.service import MemoryService
 from beaver_hooks_curated.settings import PATH, CuratedSettings

@@ -24,7 +24,7 @@ from beaver_hooks_curated.errors import (
 )
 from beaver_hooks_curated.history import Change
 from beaver_hooks_curated.layout import Places
-from beaver_hooks_curated.moving import Move, Moved, move, preview
+from beaver_hooks_curated.profile_move import Move, Moved, move, preview
 from beaver_hooks_curated.settings import CuratedSettings
 from beaver_hooks_curated.snapshot import MemorySnapshot, take
 from beaver_hooks_curated.store import MemoryStore, Written, problem

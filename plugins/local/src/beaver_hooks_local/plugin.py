@@ -15,7 +15,7 @@ import attrs
 from beaver_hooks_local.errors import LocalError, Overloaded
 from beaver_hooks_local.health import Troubles
 from beaver_hooks_local.settings import PATH, LocalSettings
-from beaver_hooks_local.tracing import TraceFile
+from beaver_hooks_local.trace_file import TraceFile
 from beaver_hostspecs import (
     Clock,
     Command,

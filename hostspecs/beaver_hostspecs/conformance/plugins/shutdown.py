@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from beaver_hostspecs.conformance.examining import Case
-from beaver_hostspecs.conformance.plugins.driving import Driven, contained, made
+from beaver_hostspecs.conformance.cases import Case
+from beaver_hostspecs.conformance.plugins.deadlines import TURN_HOOKS
+from beaver_hostspecs.conformance.plugins.driver import Driven, contained, made
 from beaver_hostspecs.conformance.plugins.harness import PluginHarness
-from beaver_hostspecs.conformance.plugins.interrupting import PROMPT, interrupt
+from beaver_hostspecs.conformance.plugins.interruption import PROMPT, interrupt
 from beaver_hostspecs.conformance.plugins.scenes import QUESTION, demand, need, teach
-from beaver_hostspecs.conformance.plugins.timing import TURN_HOOKS
-from beaver_hostspecs.conformance.plugins.turning import RESULTS
+from beaver_hostspecs.conformance.plugins.turns import RESULTS
 from beaver_hostspecs.testing import make_answer
 from beaver_hostspecs.turns import DropReason
 

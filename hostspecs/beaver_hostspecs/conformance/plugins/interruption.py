@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Generator
 from functools import partial
 from typing import Any
 
-from beaver_hostspecs.conformance.plugins.driving import Ended, contained
+from beaver_hostspecs.conformance.plugins.driver import Ended, contained
 
 PROMPT = 2.0
 """Seconds within which a cancelled call must end."""

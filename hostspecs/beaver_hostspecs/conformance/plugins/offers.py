@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from beaver_hostspecs.conformance.examining import Case
-from beaver_hostspecs.conformance.plugins.driving import DEFAULT_SECONDS, Driven, Ended, outcome, started
+from beaver_hostspecs.conformance.cases import Case
+from beaver_hostspecs.conformance.plugins.driver import DEFAULT_SECONDS, Driven, Ended, outcome, started
 from beaver_hostspecs.conformance.plugins.harness import PluginHarness
 from beaver_hostspecs.conformance.plugins.scenes import QUESTION, demand, need, same
 from beaver_hostspecs.freezing import freeze

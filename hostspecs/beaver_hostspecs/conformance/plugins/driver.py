@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import attrs
 
 from beaver_hostspecs.conformance.plugins.harness import PluginHarness
-from beaver_hostspecs.conformance.plugins.reading import hooks_of, wanted_by
+from beaver_hostspecs.conformance.plugins.hook_reader import hooks_of, wanted_by
 from beaver_hostspecs.contributions import Contribution
 from beaver_hostspecs.markers import CONTRACT_VERSION
 from beaver_hostspecs.plugins import Command, Deadlines, PluginInfo, Setup, Tool

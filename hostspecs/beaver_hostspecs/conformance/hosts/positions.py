@@ -2,7 +2,7 @@
 
 import re
 
-from beaver_hostspecs.conformance.examining import Case, require
+from beaver_hostspecs.conformance.cases import Case, require
 from beaver_hostspecs.conformance.harness import HostHarness, ModelCall
 from beaver_hostspecs.conformance.hosts.scenes import (
     ANSWER,

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from beaver_hostspecs.conformance.examining import Case
-from beaver_hostspecs.conformance.plugins.driving import Driven, started
+from beaver_hostspecs.conformance.cases import Case
+from beaver_hostspecs.conformance.plugins.driver import Driven, started
 from beaver_hostspecs.conformance.plugins.harness import PluginHarness
 from beaver_hostspecs.conformance.plugins.scenes import QUESTION, demand, fact, need, not_shown, shows, teach
 from beaver_hostspecs.testing import make_tool_result

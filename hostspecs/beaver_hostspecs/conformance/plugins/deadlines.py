@@ -3,12 +3,12 @@
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from beaver_hostspecs.conformance.examining import Case
-from beaver_hostspecs.conformance.plugins.driving import Driven, started, within
+from beaver_hostspecs.conformance.cases import Case
+from beaver_hostspecs.conformance.plugins.driver import Driven, started, within
 from beaver_hostspecs.conformance.plugins.harness import PluginHarness
-from beaver_hostspecs.conformance.plugins.interrupting import Stepped, interrupt
+from beaver_hostspecs.conformance.plugins.interruption import Stepped, interrupt
 from beaver_hostspecs.conformance.plugins.scenes import MOST_POINTS, QUESTION, demand, teach
-from beaver_hostspecs.conformance.plugins.turning import RESULTS
+from beaver_hostspecs.conformance.plugins.turns import RESULTS
 from beaver_hostspecs.testing import RecordingReport, make_answer
 from beaver_hostspecs.turns import DropReason, Turn
 

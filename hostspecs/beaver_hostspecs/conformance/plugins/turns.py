@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
-from beaver_hostspecs.conformance.examining import Case
-from beaver_hostspecs.conformance.plugins.driving import Driven, started, texts_of
+from beaver_hostspecs.conformance.cases import Case
+from beaver_hostspecs.conformance.plugins.driver import Driven, started, texts_of
 from beaver_hostspecs.conformance.plugins.harness import PluginHarness
 from beaver_hostspecs.conformance.plugins.scenes import QUESTION, demand, need, teach
 from beaver_hostspecs.neutralising import neutralise
