@@ -1,8 +1,6 @@
 """The suite for hosts: turns of every shape, and every way in which a turn can fail."""
 
-from beaver_hostspecs.conformance.hosts import faults, turns
-from beaver_hostspecs.conformance.hosts import positions as placing
-from beaver_hostspecs.conformance.hosts import unanswered as ending
+from beaver_hostspecs.conformance.hosts import faults, positions, turns, unanswered
 
 HOST_CASES = (*turns.CASES, *unanswered.CASES, *positions.CASES, *faults.CASES)
 """Every case, in the order of the report."""
