@@ -135,7 +135,7 @@ def _all(shell: Shell, which: Asked) -> list[Memory]:
 
 
 def _ensure_meant(found: list[Memory], *, yes: bool) -> None:
-    """Ask whether memories may be forgotten; where nobody can be asked, only --yes says so."""
+    """Ask the user to confirm that memories are forgotten; without a terminal, require --yes."""
     if yes or not found:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -1,4 +1,4 @@
-"""`explain`: what a prompt would be given, what each signal has added, and what the recall gate would say."""
+"""`explain`: the memories that a prompt would get, the share of each signal, and the decision of the recall gate."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -34,18 +34,18 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "same_topic": "the prompt has no new word, so the memories of the previous prompt are used again",
     }
 )
-"""What the gate's reasons mean, those that are possible here."""
+"""The meaning of the gate's reasons that are possible here."""
 
 
 @attrs.frozen(kw_only=True)
 class Explained:
-    """What there is to say of a prompt.
+    """The explanation of a prompt.
 
     Attributes:
-        answer: what is found.
-        given: the ids of what a turn would be given.
-        minimum: what a memory has to score for that.
-        gate: what the gate says.
+        answer: of the search.
+        given: the ids of the memories that a turn would be given.
+        minimum: the lowest score of such a memory.
+        gate: the decision of the gate.
     """
 
     answer: Answer

@@ -84,12 +84,12 @@ def limit_option(default: int, most: int = 1_000) -> Callable[[Function], Functi
 
 @attrs.frozen(kw_only=True)
 class Asked:
-    """Whose memories a command is about, and which of them.
+    """The memories that a command is about.
 
     Attributes:
-        user: whose.
-        project: seen from where.
-        narrowed: the options that narrow it, by the names that `Filters` has for them.
+        user: their owner.
+        project: the project from which they are seen.
+        narrowed: the options that narrow them, by the names that `Filters` has for them.
     """
 
     user: str | None = None
@@ -98,7 +98,7 @@ class Asked:
 
     @property
     def sight(self) -> Sight:
-        """Return what whoever sits at the terminal may see: all of it."""
+        """The sight of the user at the terminal, at full trust."""
         scope = Scope(project=self.project) if self.project else Scope()
         return Sight.of_command(CommandContext(user=self.user, scope=scope, trust=Trust.FULL))
 
@@ -107,7 +107,7 @@ class Asked:
         return self.sight.filters(memory.clock.now(), **self.narrowed)
 
     def own(self, memory: LocalMemory, *, lapsed: bool = False) -> Filters:
-        """Return what may be changed, or with `lapsed` forgotten."""
+        """Return filters for memories that the command may change, or with `lapsed` forget."""
         return self.sight.own(memory.clock.now(), lapsed=lapsed)
 
 

@@ -52,7 +52,7 @@ def offered(serve: Serving) -> tuple[Tool, ...]:
 
 
 async def _run(serve: Serving, name: str, arguments: Mapping[str, Any], turn: Turn, report: Report) -> Answer:
-    """Run a tool; arguments that do not fit are told to the model, which can fix them."""
+    """Run a tool; for arguments that do not fit, return an error that the model can fix."""
     try:
         given = checked(arguments, SCHEMAS[name])
     except ArgumentError as error:

@@ -15,7 +15,7 @@ MOST_PEOPLE = 50
 
 
 def search(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -> Answer:
-    """Return rows of what says most about a query, or of the newest."""
+    """Return rows of the memories that fit a query best, or of the newest ones."""
     sight = Sight.of_turn(turn)
     more = {
         name: arguments[name] for name in ("stores", "types", "people", "file", "after", "before") if name in arguments
@@ -31,7 +31,7 @@ def search(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report
 
 
 def timeline(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
-    """Return rows of what is before and after a memory."""
+    """Return rows of the memories before and after one."""
     around = {"before": arguments.get("before", 3), "after": arguments.get("after", 3)}
     filters = Sight.of_turn(turn).filters(memory.clock.now())
     found = memory.engine.timeline(arguments["anchor"], filters, **around)
