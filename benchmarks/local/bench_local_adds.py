@@ -1,10 +1,10 @@
-"""What adding memories costs: many at once, and one at a time, beside what the disk itself takes for as many bytes.
+"""Measures adding memories: many at once, and one at a time, beside the time of the disk for as many bytes.
 
 Memories are those of `bench_local_speed.py`. In bulk, 20,000 are added in batches of 1,000, several times over, each
-time to a store of its own; the best time counts, of the clock and of the processor. One at a time, they take turns with
+time to a store of its own; the best time counts, of the clock and of the processor. One at a time, they alternate with
 the floor: a bare INSERT of a row of the same size into a table without an index, committed with the same settings
-(WAL, synchronous FULL). Both see the same disk and the same neighbours, so that the difference says what is ours. The
-same in memory, where there is such a folder, leaves the disk out altogether.
+(WAL, synchronous FULL). Both share the disk and the load of the machine, so the difference is the cost of the engine.
+A run in a memory-backed folder, if there is one, leaves the disk out.
 
     python benchmarks/local/bench_local_adds.py
 """

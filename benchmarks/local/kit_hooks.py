@@ -58,9 +58,9 @@ def hooked(cases: Sequence[Case], embedder: Remembering | None, *, more: bool) -
     """Ask every question in a turn of its own, each in another session.
 
     Args:
-        cases: what each user remembers, and is asked.
-        embedder: fills the stores; queries are embedded by the plugin itself. `None` for words alone.
-        more: ten memories for a turn, rather than what is the default.
+        cases: the memories of each user, and the questions.
+        embedder: fills the stores; the plugin itself embeds the queries. `None` for words alone.
+        more: ten memories for a turn, rather than the default.
     """
     found = Hooked(rankings=[], milliseconds=[], tokens=[])
     for case in cases:

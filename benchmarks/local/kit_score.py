@@ -49,7 +49,7 @@ def noise(rankings: Sequence[Ranking], k: int = 10) -> float:
 
 @attrs.define
 class Targets:
-    """Counts what is missed."""
+    """Keeps the missed targets."""
 
     missed: list[str] = attrs.field(factory=list)
 
@@ -79,11 +79,11 @@ METRICS: dict[str, Callable[[Sequence[Ranking]], float]] = {
     "any@10": lambda found: any_at(found, 10),
     "all@10": lambda found: all_at(found, 10),
 }
-"""What is said of each method."""
+"""The figures of each method."""
 
 
 def machine(*packages: str) -> str:
-    """Return what this runs on."""
+    """Return a description of the machine, Python and the packages."""
     versions = ", ".join(f"{name} {_version(name)}" for name in packages)
     where = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     return f"{where}, Python {platform.python_version()}; {versions}"
