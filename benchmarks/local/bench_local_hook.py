@@ -46,7 +46,7 @@ TARGET_MS = 0.3
 VOCABULARY = 8_000
 USER = "u"
 HITS = 14
-"""What recall asks for at its defaults: six, and eight for those that were said already."""
+"""The hits that recall requests by default: six, and eight spare ones for those that the conversation contains."""
 
 
 @attrs.define
@@ -100,7 +100,7 @@ def fill(engine: MemoryEngine, recent: int) -> None:
 
 
 async def compare(plugin: Local, prompts: list[str], session: Callable[[int], str]) -> tuple[Side, Side]:
-    """Return what engine and hook take for the prompts."""
+    """Return the times of engine and hook for the prompts."""
     engine, hook = Side(), Side()
     for number, prompt in enumerate(prompts):
         turn = make_turn(prompt=prompt, session=session(number), user=USER, trust="full")

@@ -71,13 +71,13 @@ class Given:
 
 @attrs.define
 class Peers:
-    """The peers that run; one that fails is left out from then on, which is printed."""
+    """The running peers; one that fails is left out from then on, with a printed line."""
 
     running: list[PeerProcess] = attrs.field(factory=list)
 
     @classmethod
     def started(cls, stack: ExitStack, python: Path | None, folder: Path, dimensions: int) -> "Peers":
-        """Start them."""
+        """Start the peers."""
         found = cls()
         for name in NAMES if python is not None else ():
             assert python is not None
@@ -88,7 +88,7 @@ class Peers:
         return found
 
     def without(self, peer: PeerProcess, error: PeerFailed) -> None:
-        """Leave one out."""
+        """Leave a peer out."""
         print(f"{peer.name} is left out from here on: {error}")
         self.running.remove(peer)
 
@@ -188,7 +188,7 @@ def _items(cases: Sequence[Case], e5: Remembering, given: Given, count: int) -> 
 
 
 def _added(peers: Peers, engine: MemoryEngine, items: Sequence[Item], given: Given) -> dict[str, list[float]]:
-    """Add everything everywhere, one by one; return the milliseconds of the last ones."""
+    """Add each item to all engines, one by one; return the milliseconds of the last adds."""
     spent: dict[str, list[float]] = {OURS: [], **{peer.name: [] for peer in peers.running}}
     for number, item in enumerate(items):
         for peer in _in_turn(peers.running, number):
@@ -240,7 +240,7 @@ def _theirs_of(peer: PeerProcess, block: Sequence[str], given: Given) -> list[fl
 
 
 def _medians(blocks: Sequence[Sequence[float]], count: int) -> list[float]:
-    """Return the median over the rounds of each question: what else ran on the machine is in few of them."""
+    """Return the median over the rounds of each question: other work on the machine affects few rounds."""
     return [float(np.median(each)) for place in range(count) for each in zip(*blocks[place::count], strict=True)]
 
 

@@ -55,7 +55,7 @@ def with_weight(weights: Weights, name: str, value: float) -> Weights:
 
 
 def methods(title: str, cases: Sequence[Case], embedders: Embedders) -> None:
-    """Print what each embedder with each formula finds."""
+    """Print the quality of each embedder with each formula."""
     with stores(cases, list(embedders.values())) as filled:
         questions = sum(len(case.questions) for case in cases)
         sizes = ", ".join(f"{len(case.items)}" for case in cases)
@@ -179,7 +179,7 @@ def _figure(bench: Bench, embedder: str, weights: Weights, where: slice) -> floa
 
 
 def floors(filled: Mapping[str, Sequence[Filled]], embedders: Embedders) -> None:
-    """Print what the least score keeps out: the questions of one conversation, asked of another one."""
+    """Print the hits that the minimum score keeps out, for questions of one conversation asked of another one."""
     least = RecallSettings().minimum_score
     heading(
         f"The least score of {least:g}, six memories; questions of their own conversation, and of another one",
@@ -210,7 +210,7 @@ def _share(values: Iterable[object]) -> float:
 
 
 def in_a_host(cases: Sequence[Case], e5: Remembering | None, targets: Targets) -> None:
-    """Print what reaches the model in a host's turns, and whether that is enough."""
+    """Print the quality of the memories in a host's turns, and whether they meet the targets."""
     heading(
         "In a host, by the receipts of the turns; one configuration",
         ("frac@6", "frac@10", "any@10", "ms p50", "ms p95", "tokens"),

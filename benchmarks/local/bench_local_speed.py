@@ -170,7 +170,7 @@ class Spread:
 
 
 def spread_of(call: Callable[[int], object], count: int, rounds: int = ROUNDS) -> Spread:
-    """Return what a call takes."""
+    """Return the times of a call."""
     found = []
     for _ in range(rounds):
         samples, processor = [], []
@@ -204,7 +204,7 @@ def resident_mb() -> tuple[float, float]:
 
 
 def opened(folder: Path, *, vectors: bool) -> None:
-    """Measure what a new process sees: opening, the first search, searching, memory. Prints `name value` lines."""
+    """Measure opening, the first search, searching and memory in a new process. Prints `name value` lines."""
     search = searches(Owner(user="u"), 11)
     began = time.perf_counter()
     real = loaded() if vectors else None
@@ -226,7 +226,7 @@ def opened(folder: Path, *, vectors: bool) -> None:
 
 
 def in_new_process(folder: Path, *, vectors: bool) -> dict[str, float]:
-    """Return what `opened` prints in a process of its own."""
+    """Return the figures that `opened` prints in a process of its own."""
     arguments = [sys.executable, __file__, "opened", str(folder), "1" if vectors else ""]
     done = subprocess.run(arguments, check=True, capture_output=True, text=True)
     return {name: float(value) for name, value in map(str.split, done.stdout.splitlines())}
@@ -282,7 +282,7 @@ def single(table: Table, engine: MemoryEngine, size: int, owner: Owner) -> None:
 
 
 def report(table: Table, size: int, found: dict[str, float], *, vectors: bool) -> None:
-    """Print what a new process saw."""
+    """Print the figures of a new process."""
     has_model = math.isfinite(found["loading"])
     what = f"{size:,}: words" if not vectors else f"{size:,}: hybrid" + ("" if has_model else ", embedding left out")
     if has_model:

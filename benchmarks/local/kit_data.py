@@ -1,4 +1,4 @@
-"""What recall is measured on: conversations of LoCoMo in several forms.
+"""The data for measuring recall: conversations of LoCoMo in several forms.
 
 They are read from the folder that `BEAVER_BENCH_DATA` names, and never copied.
 """
@@ -22,7 +22,7 @@ _EVIDENCE = re.compile(r"D\d+:\d+")
 
 @attrs.frozen(kw_only=True)
 class Item:
-    """A memory: its text, and what a host may know of it besides."""
+    """A memory: its text, and the fields that a host may know."""
 
     key: str
     text: str

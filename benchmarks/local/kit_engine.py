@@ -1,4 +1,4 @@
-"""Our engine over the sets, with embedders that remember what they have embedded in this run."""
+"""The engine filled with the sets, and embedders that cache their vectors for the run."""
 
 import os
 import tempfile
@@ -32,7 +32,7 @@ EARLY = datetime(2022, 1, 1, tzinfo=UTC)
 
 
 class Calendar:
-    """A clock that stands where it is put."""
+    """A clock that shows the time set in `time`."""
 
     def __init__(self) -> None:
         self.time = EARLY
@@ -47,7 +47,7 @@ class Calendar:
 
 
 class Remembering:
-    """An embedder that embeds each text once in a run, whatever it is asked for."""
+    """An embedder that embeds each text once in a run."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder

@@ -1,4 +1,4 @@
-"""The whole way: a host with the plugin, one turn for each question, and what reached the model by its receipt."""
+"""The whole path: a host with the plugin, one turn for each question, and the memories in the receipt of the turn."""
 
 import asyncio
 import tempfile
@@ -25,12 +25,12 @@ PLUGIN = "local"
 
 @attrs.frozen(kw_only=True)
 class Hooked:
-    """What the turns were given.
+    """The results of the turns.
 
     Attributes:
         rankings: by question.
         milliseconds: of `before_prompt`, by turn, embedding included.
-        tokens: what memory added to the context, by turn.
+        tokens: that memory added to the context, by turn.
     """
 
     rankings: list[Ranking]

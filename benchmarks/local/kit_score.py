@@ -1,4 +1,4 @@
-"""What of the evidence is found, and tables of it.
+"""Measures the share of the evidence that is found, and prints tables of it.
 
 *any@k*: the share of questions with at least one piece of evidence among the first k. *frac@k*: the mean share of the
 evidence that is among the first k. *all@k*: the share of questions all of whose evidence is. They are never mixed.

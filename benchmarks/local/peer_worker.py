@@ -145,7 +145,7 @@ def with_extensions() -> None:
 
 
 def only_here(event: str, arguments: tuple[Any, ...]) -> None:
-    """Refuse whatever would leave this machine: an audit hook of the interpreter."""
+    """Refuse connections and name lookups beyond this machine; an audit hook of the interpreter."""
     if event == "socket.connect" and isinstance(arguments[1], tuple) and arguments[1][0] not in {"127.0.0.1", "::1"}:
         raise PermissionError("the benchmark lets nobody leave this machine")
     if event == "socket.getaddrinfo" and arguments[0] not in {"localhost", "127.0.0.1", "::1", None}:

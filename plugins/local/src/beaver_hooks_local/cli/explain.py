@@ -109,7 +109,7 @@ def _looked(memory: LocalMemory, which: Asked, text: str, limit: int) -> Answer:
 
 
 def _decided(memory: LocalMemory, which: Asked, text: str, previous: str | None) -> Decision:
-    """Return what the gate says of a prompt, at the beginning of a session or directly behind another one."""
+    """Return the decision of the gate for a prompt, at the beginning of a session or directly after another prompt."""
     settings: LocalSettings = memory.settings
     if not settings.recall.enabled:
         return Decision(verdict="skip", reason="off")
@@ -129,7 +129,7 @@ def _read(text: str) -> Said:
 
 
 def _signals(found: Explained) -> list[str]:
-    """Return the signals that have added anything to any score, in the order of the formula."""
+    """Return the signals that have added to a score, in the order of the formula."""
     names = dict.fromkeys(name for hit in found.answer.hits for name in hit.shares)
     return [name for name in names if any(hit.shares.get(name) for hit in found.answer.hits)]
 

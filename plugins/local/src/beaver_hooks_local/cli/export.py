@@ -21,7 +21,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.records import Memory, Owner
 
 STANDARD = Path("-")
-"""Stands for stdout."""
+"""The path that means stdout."""
 
 PAGE = 500
 
@@ -46,7 +46,7 @@ def export(shell: Shell, /, *, output: Path, force: bool, as_json: bool, **optio
     """
     which = asked(**options)
     if output == STANDARD:
-        # A bar between the lines would be in the way where both are on one terminal.
+        # A bar would disturb the lines if both are on one terminal.
         ask_long(shell, lambda memory, bar: _lines(memory, which, _print, bar), shown=not sys.stdout.isatty())
         return
     _ensure_free(output, force=force)

@@ -1,4 +1,4 @@
-"""`reindex`, `stats` and `check`: what looks after the store and its indexes."""
+"""`reindex`, `stats` and `check`: the commands that maintain the store and its indexes."""
 
 import asyncio
 import contextlib
@@ -23,13 +23,13 @@ from beaver_memory.embedding.protocol import Identity
 from beaver_memory.errors import StoreError
 
 PAUSE = 0.2
-"""Seconds between two looks at how much is embedded."""
+"""Seconds between two checks of the number of embedded memories."""
 
 EMBEDDING_NOT = (EMBEDDER, EMBEDDING, UPKEEP)
-"""The troubles with which nothing is embedded."""
+"""The troubles that stop embedding."""
 
 PROBLEM = 1
-"""The exit code where something is wrong."""
+"""The exit code if the check finds a problem."""
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""What the reading tools do: each sees what the turn that it runs in may see. Blocking."""
+"""The reading tools: each shows only memories that its turn may see. Blocking."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -52,7 +52,7 @@ def get(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -
 
 
 def history(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
-    """Return what has happened to a memory."""
+    """Return the history of a memory."""
     filters = Sight.of_turn(turn).filters(memory.clock.now())
     entries = [shown.change(each) for each in memory.engine.history(arguments["observation_id"], filters)]
     return {"count": len(entries), "history": entries, **_none(entries)}

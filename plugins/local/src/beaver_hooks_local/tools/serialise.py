@@ -1,4 +1,4 @@
-"""What the tools and commands show of memories: compact, neutralised, without empty fields. Pure."""
+"""The form in which the tools show memories: compact, neutralised, without empty fields. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -17,7 +17,7 @@ from beaver_memory.store.protocol import Kept
 
 @attrs.frozen
 class Refusal(Exception):
-    """A write that is not done.
+    """A refused write.
 
     Attributes:
         reason: in one word.
