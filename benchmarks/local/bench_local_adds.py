@@ -1,10 +1,10 @@
-"""What adding memories costs: many at once, and one at a time, beside what the disk itself takes for as many bytes.
+"""Measures adding memories: many at once, and one at a time, beside the time of the disk for as many bytes.
 
 Memories are those of `bench_local_speed.py`. In bulk, 20,000 are added in batches of 1,000, several times over, each
-time to a store of its own; the best time counts, of the clock and of the processor. One at a time, they take turns with
+time to a store of its own; the best time counts, of the clock and of the processor. One at a time, they alternate with
 the floor: a bare INSERT of a row of the same size into a table without an index, committed with the same settings
-(WAL, synchronous FULL). Both see the same disk and the same neighbours, so that the difference says what is ours. The
-same in memory, where there is such a folder, leaves the disk out altogether.
+(WAL, synchronous FULL). Both share the disk and the load of the machine, so the difference is the cost of the engine.
+A run in a memory-backed folder, if there is one, leaves the disk out.
 
     python benchmarks/local/bench_local_adds.py
 """
@@ -64,7 +64,7 @@ def bulk(table: speed.Table, folder: Path) -> None:
 
 @contextmanager
 def floor(path: Path) -> Iterator[Callable[[bytes], None]]:
-    """Return what stores some bytes durably, with as little as can be."""
+    """Yield a function that stores some bytes durably at the lowest cost."""
     connection = apsw.Connection(str(path))
     connection.pragma("journal_mode", "WAL")
     connection.pragma("synchronous", "FULL")
@@ -95,7 +95,7 @@ def single(table: speed.Table, folder: Path, where: str) -> None:
 
 
 def report(table: speed.Table, where: str, ours: list[float], bare: list[float]) -> None:
-    """Print how the adds compare with the floor. What the disk misses by itself is not held against them."""
+    """Print how the adds compare with the floor. A target that the floor alone misses does not count."""
     middle, high = (np.percentile([ours, bare], rank, axis=1).tolist() for rank in (50, 95))
     table.row(f"{where}: floor, p50", middle[1], "ms")
     table.row(f"{where}: floor, p95", high[1], "ms")
@@ -107,7 +107,7 @@ def report(table: speed.Table, where: str, ours: list[float], bare: list[float])
 
 
 def row_bytes(folder: Path, made: list[NewMemory]) -> int:
-    """Return what a memory's row takes, without its indices."""
+    """Return the bytes of a memory's row, without its indices."""
     with MemoryEngine.open(folder / "sizes") as engine:
         engine.add(made)
     connection = apsw.Connection(str(folder / "sizes" / "memory.db"))

@@ -1,16 +1,16 @@
-"""What the hook of the local memory costs beyond the engine's search, by words alone.
+"""Measures the cost of the local memory's hook beyond the engine's search, by words alone.
 
 Engine: `search` with the query that recall makes, called in the thread of the loop. Hook: `before_prompt` of the
 plugin, with gate, thread, references, prompt index and report. Both get the same prompts and alternate in one process;
-who comes first alternates too. Told are medians, of the clock and of the processor time of all threads, and the
+the order alternates too. The output has medians, of the clock and of the processor time of all threads, and the
 differences of the medians.
 
-- first: each prompt in a session of its own, so that what is recent is looked up each time.
-- topic: one session that changes its topic with each prompt, so that each is looked up.
-- reuse: one session that stays on its topic; the engine is not asked at all.
+- first: each prompt in a session of its own, so that recent memories are read each time.
+- topic: one session that changes its topic with each prompt, so that each prompt searches.
+- reuse: one session that stays on its topic, so that no prompt searches.
 
-All of them with so many memories of the last days that the prompt index is full, and with so few that it is filled with
-what is relevant to each prompt.
+Each runs with so many memories of the last days that they fill the prompt index, and with so few that memories relevant
+to the prompt fill it.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ TARGET_MS = 0.3
 VOCABULARY = 8_000
 USER = "u"
 HITS = 14
-"""What recall asks for at its defaults: six, and eight for those that were said already."""
+"""The hits that recall requests by default: six, and eight spare ones for those that the conversation contains."""
 
 
 @attrs.define
@@ -100,7 +100,7 @@ def fill(engine: MemoryEngine, recent: int) -> None:
 
 
 async def compare(plugin: Local, prompts: list[str], session: Callable[[int], str]) -> tuple[Side, Side]:
-    """Return what engine and hook take for the prompts."""
+    """Return the times of engine and hook for the prompts."""
     engine, hook = Side(), Side()
     for number, prompt in enumerate(prompts):
         turn = make_turn(prompt=prompt, session=session(number), user=USER, trust="full")
@@ -114,7 +114,7 @@ async def compare(plugin: Local, prompts: list[str], session: Callable[[int], st
         sides = [(engine, searched), (hook, hooked)]
         for side, what in sides if number % 2 else reversed(sides):
             await side.call(what)
-        # What is done beside turns is not to be done within the next one.
+        # Leaves upkeep time to finish before the next turn.
         await asyncio.sleep(0.002)
     return engine, hook
 

@@ -1,10 +1,10 @@
-"""Local memory against its peers: what is found, and how fast, all with the same vectors and in one run.
+"""Compares local memory with its peers: quality and speed, all with the same vectors and in one run.
 
-The peers of `peers.txt` get an environment of their own below `build/`, and a process each. Everybody gets the same
-vectors, embedded once: those of e5-small, and for quality also those of wordllama. So embedding costs nobody anything
-here. Memories are handed to all of them in turn, one by one; questions in blocks, several rounds, and the median of
-each question counts: noise of the machine falls on everybody alike. Who comes first changes. Each one's own call is
-timed, handing things over is not.
+The peers of `peers.txt` get an environment of their own below `build/`, and a process each. All engines get the same
+vectors, embedded once: those of e5-small, and for quality also those of wordllama. So no figure includes embedding.
+All engines get the memories in turn, one by one; questions come in blocks, several rounds, and the median of each
+question counts: noise of the machine affects all engines alike. The order changes. The time is that of each engine's
+own call, without the transfer to its process.
 
 1. Quality: each conversation of LoCoMo is one user; each turn is one memory `[date] speaker: text`. Our engine gets
    session, speaker and time as fields besides, and once more the line alone. n and the file's hash are printed.
@@ -51,7 +51,7 @@ OURS = "beaver"
 
 
 class Given:
-    """An embedder that gives back the vectors it was given."""
+    """An embedder that returns precomputed vectors."""
 
     def __init__(self, identity: Identity) -> None:
         self.identity = identity
@@ -66,18 +66,18 @@ class Given:
         return np.stack([self.vectors[text] for text in texts])
 
     def close(self) -> None:
-        """Nothing is to be closed."""
+        """Do nothing."""
 
 
 @attrs.define
 class Peers:
-    """The peers that run; one that fails is left out from then on, which is printed."""
+    """The running peers; one that fails is left out from then on, with a printed line."""
 
     running: list[PeerProcess] = attrs.field(factory=list)
 
     @classmethod
     def started(cls, stack: ExitStack, python: Path | None, folder: Path, dimensions: int) -> "Peers":
-        """Start them."""
+        """Start the peers."""
         found = cls()
         for name in NAMES if python is not None else ():
             assert python is not None
@@ -88,7 +88,7 @@ class Peers:
         return found
 
     def without(self, peer: PeerProcess, error: PeerFailed) -> None:
-        """Leave one out."""
+        """Leave a peer out."""
         print(f"{peer.name} is left out from here on: {error}")
         self.running.remove(peer)
 
@@ -99,7 +99,7 @@ class Peers:
 def quality(
     python: Path | None, conversations: Sequence[Conversation], vectors: str, embedder: Remembering, targets: Targets
 ) -> None:
-    """Print what everybody finds with the same vectors, and whether ours is as much better as it should be."""
+    """Print the quality of all engines with the same vectors, and whether ours meets its targets."""
     found = _ours(conversations, embedder)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         peers = Peers.started(stack, python, Path(folder), embedder.identity.dimensions)
@@ -147,7 +147,7 @@ def _rankings(peer: PeerProcess, case: Case, embedder: Remembering) -> Iterator[
 
 
 def speed(python: Path | None, cases: Sequence[Case], e5: Remembering, targets: Targets) -> None:
-    """Print how fast everybody adds and searches, and whether we are as much faster as we should be."""
+    """Print how fast all engines add and search, and whether ours meets its targets."""
     given = Given(e5.identity)
     items = list(_items(cases, e5, given, SIZE))
     texts = [question.text for case in cases for question in case.questions]
@@ -188,7 +188,7 @@ def _items(cases: Sequence[Case], e5: Remembering, given: Given, count: int) -> 
 
 
 def _added(peers: Peers, engine: MemoryEngine, items: Sequence[Item], given: Given) -> dict[str, list[float]]:
-    """Add everything everywhere, one by one; return the milliseconds of the last ones."""
+    """Add each item to all engines, one by one; return the milliseconds of the last adds."""
     spent: dict[str, list[float]] = {OURS: [], **{peer.name: [] for peer in peers.running}}
     for number, item in enumerate(items):
         for peer in _in_turn(peers.running, number):
@@ -206,7 +206,7 @@ def _added(peers: Peers, engine: MemoryEngine, items: Sequence[Item], given: Giv
 
 
 def _searched(peers: Peers, engine: MemoryEngine, questions: Sequence[str], given: Given) -> dict[str, list[float]]:
-    """Ask everybody every question, in blocks and several rounds; return each question's median in milliseconds."""
+    """Ask all engines every question, in blocks and several rounds; return each question's median in milliseconds."""
     spent: dict[str, list[list[float]]] = {}
     blocks = [questions[start : start + BLOCK] for start in range(0, len(questions), BLOCK)]
     for number in range(ROUNDS * len(blocks)):
@@ -240,7 +240,7 @@ def _theirs_of(peer: PeerProcess, block: Sequence[str], given: Given) -> list[fl
 
 
 def _medians(blocks: Sequence[Sequence[float]], count: int) -> list[float]:
-    """Return the median over the rounds of each question: what else ran on the machine is in few of them."""
+    """Return the median over the rounds of each question: other work on the machine affects few rounds."""
     return [float(np.median(each)) for place in range(count) for each in zip(*blocks[place::count], strict=True)]
 
 

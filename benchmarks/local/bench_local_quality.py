@@ -1,4 +1,4 @@
-"""What local memory finds: with and without models, by every formula, without each signal, and in a host.
+"""Measures the quality of local memory: with and without models, by every formula, without each signal, and in a host.
 
 No language model is asked. LoCoMo is read from the folder that `BEAVER_BENCH_DATA` names, and left out where there is
 none. The model e5-small is installed into `BEAVER_BENCH_MODEL_HOME`, or into `build/`. One configuration is measured on
@@ -6,11 +6,10 @@ all sets, which have different shapes:
 
 1. Turns `[date] speaker: text`, with session, speaker and time as fields; the same line alone; the text alone with the
    id of its session; stretches of sessions of about 2,000 characters; and all conversations as one user's.
-2. Made-up sets: facts among facts alike, code identifiers, dates, Chinese, and what was said in passing.
+2. Made-up sets: facts among similar facts, code identifiers, dates, Chinese, and passing remarks.
 
-Then: what the least score keeps out, what each signal is worth, how flat the weights' optimum is, what comes of
-choosing weights on two conversations and measuring on the other three and the other way round, and the same questions
-as turns of a host.
+Then: the effect of the minimum score, the value of each signal, the flatness of the weights' optimum, weights chosen on
+two conversations and measured on the other three and the other way round, and the same questions as turns of a host.
 
     BEAVER_BENCH_DATA=... python benchmarks/local/bench_local_quality.py
 """
@@ -56,7 +55,7 @@ def with_weight(weights: Weights, name: str, value: float) -> Weights:
 
 
 def methods(title: str, cases: Sequence[Case], embedders: Embedders) -> None:
-    """Print what each embedder with each formula finds."""
+    """Print the quality of each embedder with each formula."""
     with stores(cases, list(embedders.values())) as filled:
         questions = sum(len(case.questions) for case in cases)
         sizes = ", ".join(f"{len(case.items)}" for case in cases)
@@ -68,7 +67,7 @@ def methods(title: str, cases: Sequence[Case], embedders: Embedders) -> None:
 
 
 def made_up_sets(embedders: Embedders) -> None:
-    """Print what is found in the made-up sets."""
+    """Print the quality on the made-up sets."""
     cases = made_up()
     print(f"\nMade-up sets; sha256 {digest(cases)[:16]}")
     with stores(cases, list(embedders.values())) as filled:
@@ -88,14 +87,14 @@ def made_up_sets(embedders: Embedders) -> None:
 
 @attrs.define
 class Bench:
-    """The stores of the conversations in each form, and what was asked of them before."""
+    """The stores of the conversations in each form, and a cache of their answers."""
 
     filled: dict[str, list[Filled]]
     embedders: Embedders
     known: dict[tuple[str, str, Weights], list[list[Ranking]]] = attrs.field(factory=dict)
 
     def ask(self, form: str, embedder: str, weights: Weights) -> list[list[Ranking]]:
-        """Return what is found in each store."""
+        """Return the rankings of each store."""
         key = (form, embedder, weights)
         if key not in self.known:
             self.known[key] = asked(self.filled[form], self.embedders[embedder], weights=weights)
@@ -111,18 +110,18 @@ class Bench:
 
     @property
     def columns(self) -> list[str]:
-        """What the cells are: a form, and the first letter of an embedder."""
+        """The names of the cells: a form, and the first letter of an embedder."""
         short = dict(zip(FORMS, ("fields", "line", "text", "long"), strict=True))
         return [f"{short[form]}/{name[0]}" for form in self.filled for name in self.embedders]
 
 
 def _depth(form: str) -> int:
-    # Of fewer than a hundred long memories ten are too many to tell anything apart.
+    # A case has fewer than a hundred long memories, and frac@10 on them shows no differences.
     return 3 if form.startswith("long") else 10
 
 
 def without_each(bench: Bench) -> None:
-    """Print what is found without each signal."""
+    """Print the quality without each signal."""
     heading("Without each signal: frac@10, of long memories frac@3", bench.columns)
     row("all of them", bench.cells(DEFAULT))
     for name in ("neighbour", "session", "speaker", "recency"):
@@ -132,7 +131,7 @@ def without_each(bench: Bench) -> None:
 
 
 def flatness(bench: Bench) -> None:
-    """Print what comes of other weights, one at a time."""
+    """Print the quality with other weights, one at a time."""
     heading("How flat the optimum is: one weight changed at a time, the same figures", bench.columns)
     for name, values in TRIED.items():
         for value in values:
@@ -141,7 +140,7 @@ def flatness(bench: Bench) -> None:
 
 
 def carried_over(bench: Bench, embedder: str) -> None:
-    """Print what comes of choosing weights on some conversations and measuring on the others."""
+    """Print the quality on some conversations with weights chosen on the others."""
     first, second = slice(0, 2), slice(2, None)
     heading(
         f"Chosen on some conversations, measured on the others: {embedder}, {FIELDS}, frac@10",
@@ -162,7 +161,7 @@ def _said(value: float | None) -> str:
 
 
 def _chosen(bench: Bench, embedder: str, where: slice) -> Weights:
-    """Return the best weights, one after the other, from the ones that are the default; ties keep what is there."""
+    """Return the best weights, chosen one after the other, beginning at the defaults; ties keep the earlier value."""
     weights = DEFAULT
     for name, values in TRIED.items():
         for value in values:
@@ -180,7 +179,7 @@ def _figure(bench: Bench, embedder: str, weights: Weights, where: slice) -> floa
 
 
 def floors(filled: Mapping[str, Sequence[Filled]], embedders: Embedders) -> None:
-    """Print what the least score keeps out: the questions of one conversation, asked of another one."""
+    """Print the hits that the minimum score keeps out, for questions of one conversation asked of another one."""
     least = RecallSettings().minimum_score
     heading(
         f"The least score of {least:g}, six memories; questions of their own conversation, and of another one",
@@ -211,7 +210,7 @@ def _share(values: Iterable[object]) -> float:
 
 
 def in_a_host(cases: Sequence[Case], e5: Remembering | None, targets: Targets) -> None:
-    """Print what reaches the model in a host's turns, and whether that is enough."""
+    """Print the quality of the memories in a host's turns, and whether they meet the targets."""
     heading(
         "In a host, by the receipts of the turns; one configuration",
         ("frac@6", "frac@10", "any@10", "ms p50", "ms p95", "tokens"),
@@ -238,7 +237,7 @@ def in_a_host(cases: Sequence[Case], e5: Remembering | None, targets: Targets) -
 
 
 def embedders_here() -> Iterator[tuple[str, Remembering | None]]:
-    """Return the embedders that can be had."""
+    """Yield the available embedders."""
     yield "words only", None
     for name, made in (("static", static()), ("e5-small", e5_small())):
         if made is not None:
@@ -246,7 +245,7 @@ def embedders_here() -> Iterator[tuple[str, Remembering | None]]:
 
 
 def conversations(found: Sequence[Conversation], embedders: Embedders, targets: Targets) -> None:
-    """Measure all that is measured on LoCoMo."""
+    """Run all measurements on LoCoMo."""
     in_a_host([with_fields(each) for each in found], embedders.get("e5-small"), targets)
     for form, make in FORMS.items():
         methods(form, [make(each) for each in found], embedders)

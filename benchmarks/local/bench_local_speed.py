@@ -1,12 +1,12 @@
-"""What local memory costs: searching, adding, opening, and memory, at several sizes.
+"""Measures the cost of local memory: searching, adding, opening, and memory, at several sizes.
 
 Memories are words by Zipf's law, about 200 characters of them, without words that are in every text; they have
-sessions, speakers, types and times. Vectors are random, in clusters, and are put into the store directly. What a new
-process sees is measured after a reindex; what a search costs where others have just written stands beside it. Embedding
-the queries by e5-small is a part of what is measured; where that model cannot be had it is left out, and the table says
-so. Loading the model stands in a line of its own: `beaver` does that once in a process. Beside the time of the clock
-stands that of the processor: on a machine with other work the two differ. What the model alone takes for a question is
-there to compare with: it is the same code on every machine.
+sessions, speakers, types and times. Vectors are random, in clusters, and are put into the store directly. A new process
+is measured after a reindex; beside it stands the cost of a search after writes by other processes. The times include
+embedding the queries by e5-small; without that model they leave it out, and the table says so. Loading the model has a
+line of its own: `beaver` does that once in a process. Beside the time of the clock stands that of the processor: on a
+machine with other work the two differ. The time of the model alone for a question is a reference: it is the same code
+on every machine.
 
     BEAVER_BENCH_SIZES=10000,100000 python benchmarks/local/bench_local_speed.py
 """
@@ -58,7 +58,7 @@ QUESTIONS = (
     "How does Ben like his coffee?",
     "Where did we leave the keys of the old office?",
 )
-"""What is embedded: words of random letters would be cut into far more pieces than words are."""
+"""The queries to embed: a tokenizer would cut words of random letters into far more pieces than real words."""
 
 TYPES = ("fact", "discovery", "decision", "preference", "task")
 SPEAKERS = ("Ann", "Ben", "Cleo", "Dan", "Eve", "Finn")
@@ -108,12 +108,12 @@ class Vectors:
         return found.astype("f4")
 
     def close(self) -> None:
-        """Nothing is to be closed."""
+        """Do nothing."""
 
 
 @attrs.define
 class Table:
-    """What was measured, and whether it is what it should be."""
+    """Prints the figures, and counts the missed targets."""
 
     missed: int = 0
 
@@ -170,7 +170,7 @@ class Spread:
 
 
 def spread_of(call: Callable[[int], object], count: int, rounds: int = ROUNDS) -> Spread:
-    """Return what a call takes."""
+    """Return the times of a call."""
     found = []
     for _ in range(rounds):
         samples, processor = [], []
@@ -204,7 +204,7 @@ def resident_mb() -> tuple[float, float]:
 
 
 def opened(folder: Path, *, vectors: bool) -> None:
-    """Measure what a new process sees: opening, the first search, searching, memory. Prints `name value` lines."""
+    """Measure opening, the first search, searching and memory in a new process. Prints `name value` lines."""
     search = searches(Owner(user="u"), 11)
     began = time.perf_counter()
     real = loaded() if vectors else None
@@ -226,7 +226,7 @@ def opened(folder: Path, *, vectors: bool) -> None:
 
 
 def in_new_process(folder: Path, *, vectors: bool) -> dict[str, float]:
-    """Return what `opened` prints in a process of its own."""
+    """Return the figures that `opened` prints in a process of its own."""
     arguments = [sys.executable, __file__, "opened", str(folder), "1" if vectors else ""]
     done = subprocess.run(arguments, check=True, capture_output=True, text=True)
     return {name: float(value) for name, value in map(str.split, done.stdout.splitlines())}
@@ -282,7 +282,7 @@ def single(table: Table, engine: MemoryEngine, size: int, owner: Owner) -> None:
 
 
 def report(table: Table, size: int, found: dict[str, float], *, vectors: bool) -> None:
-    """Print what a new process saw."""
+    """Print the figures of a new process."""
     has_model = math.isfinite(found["loading"])
     what = f"{size:,}: words" if not vectors else f"{size:,}: hybrid" + ("" if has_model else ", embedding left out")
     if has_model:

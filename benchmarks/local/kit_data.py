@@ -1,4 +1,4 @@
-"""What recall is measured on: conversations of LoCoMo in several forms.
+"""The data for measuring recall: conversations of LoCoMo in several forms.
 
 They are read from the folder that `BEAVER_BENCH_DATA` names, and never copied.
 """
@@ -22,7 +22,7 @@ _EVIDENCE = re.compile(r"D\d+:\d+")
 
 @attrs.frozen(kw_only=True)
 class Item:
-    """A memory: its text, and what a host may know of it besides."""
+    """A memory: its text, and the fields that a host may know."""
 
     key: str
     text: str
@@ -41,7 +41,7 @@ class Question:
 
 @attrs.frozen(kw_only=True)
 class Case:
-    """One user's memories, and what is asked of them."""
+    """One user's memories, and the questions about them."""
 
     name: str
     items: tuple[Item, ...]
@@ -70,7 +70,7 @@ class Conversation:
 
 
 def locomo() -> tuple[tuple[Conversation, ...], str] | None:
-    """Return the conversations and the file's hash, or `None` where they are not to be had, which is printed."""
+    """Return the conversations and the file's hash, or `None`, with a printed line, if the file is missing."""
     folder = os.environ.get("BEAVER_BENCH_DATA", "")
     path = Path(folder) / FILE
     if not folder or not path.is_file():
@@ -127,14 +127,14 @@ def with_fields(conversation: Conversation) -> Case:
 
 
 def line_only(conversation: Conversation) -> Case:
-    """Return the same lines without any field: a host that tells nothing but the text."""
+    """Return the same lines without any field, as from a host that gives the text alone."""
     case = with_fields(conversation)
     items = tuple(Item(key=item.key, text=item.text) for item in case.items)
     return attrs.evolve(case, items=items)
 
 
 def text_only(conversation: Conversation) -> Case:
-    """Return what was said, alone, with the id of its session."""
+    """Return the texts of the turns, with the ids of their sessions only."""
     items = tuple(Item(key=turn.key, text=turn.text, session=f"s{turn.session}") for turn in conversation.turns)
     return Case(name=conversation.name, items=items, questions=conversation.questions)
 

@@ -1,4 +1,4 @@
-"""Our engine over the sets, with embedders that remember what they have embedded in this run."""
+"""The engine filled with the sets, and embedders that cache their vectors for the run."""
 
 import os
 import tempfile
@@ -32,7 +32,7 @@ EARLY = datetime(2022, 1, 1, tzinfo=UTC)
 
 
 class Calendar:
-    """A clock that stands where it is put."""
+    """A clock that shows the time set in `time`."""
 
     def __init__(self) -> None:
         self.time = EARLY
@@ -47,7 +47,7 @@ class Calendar:
 
 
 class Remembering:
-    """An embedder that embeds each text once in a run, whatever it is asked for."""
+    """An embedder that embeds each text once in a run."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -73,18 +73,18 @@ class Remembering:
 
 
 def model_home() -> Path:
-    """Return the folder that the model is, or will be, installed in."""
+    """Return the folder of the installed models."""
     return Path(os.environ.get(MODEL_HOME) or Path(__file__).parents[2] / "build" / "bench-models")
 
 
 def e5_small() -> Remembering | None:
-    """Return the model, remembering, or `None` where it cannot be had, which is printed."""
+    """Return the model with a cache, or `None`, with a printed line, if it is unavailable."""
     made = bare_e5_small()
     return None if made is None else Remembering(made)
 
 
 def bare_e5_small() -> Embedder | None:
-    """Return the model, installed if need be, or `None` where it cannot be had, which is printed."""
+    """Return the model, installed if need be, or `None`, with a printed line, if it is unavailable."""
     try:
         if not is_there(MODEL, model_home()):
             print(f"Installing {MODEL} into {model_home()}.", flush=True)
@@ -96,7 +96,7 @@ def bare_e5_small() -> Embedder | None:
 
 
 def static() -> Remembering | None:
-    """Return the static model, or `None` where it is not installed, which is printed."""
+    """Return the static model, or `None`, with a printed line, if it is not installed."""
     try:
         made = make_embedder(EmbeddingSettings(provider="static"), state_folder=model_home(), environment={})
     except EmbeddingError as error:
@@ -124,7 +124,7 @@ class Filled:
         minimum_score: float = 0.0,
         questions: Sequence[Question] | None = None,
     ) -> list[Ranking]:
-        """Return what is found for each question, the case's own or others."""
+        """Return the ranking of each question, of the case's own or of `questions`."""
         query = Query(
             filters=Filters(owners=(OWNER,), now=self.now), limit=limit, formula=formula, minimum_score=minimum_score
         )
@@ -137,7 +137,7 @@ class Filled:
 
 
 def memory(item: Item) -> NewMemory:
-    """Return an item as what is added."""
+    """Return an item as a new memory."""
     return NewMemory(
         title=item.text, session=item.session, speaker=item.speaker, created_at=item.when, owner=OWNER, type="event"
     )
@@ -187,7 +187,7 @@ def asked(
     limit: int = 10,
     minimum_score: float = 0.0,
 ) -> list[list[Ranking]]:
-    """Return what is found in each store."""
+    """Return the rankings of each store."""
     return [
         each.ask(embedder, formula=formula, weights=weights, limit=limit, minimum_score=minimum_score)
         for each in filled_stores

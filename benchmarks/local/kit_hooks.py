@@ -1,4 +1,4 @@
-"""The whole way: a host with the plugin, one turn for each question, and what reached the model by its receipt."""
+"""The whole path: a host with the plugin, one turn for each question, and the memories in the receipt of the turn."""
 
 import asyncio
 import tempfile
@@ -25,12 +25,12 @@ PLUGIN = "local"
 
 @attrs.frozen(kw_only=True)
 class Hooked:
-    """What the turns were given.
+    """The results of the turns.
 
     Attributes:
         rankings: by question.
         milliseconds: of `before_prompt`, by turn, embedding included.
-        tokens: what memory added to the context, by turn.
+        tokens: that memory added to the context, by turn.
     """
 
     rankings: list[Ranking]
@@ -58,9 +58,9 @@ def hooked(cases: Sequence[Case], embedder: Remembering | None, *, more: bool) -
     """Ask every question in a turn of its own, each in another session.
 
     Args:
-        cases: what each user remembers, and is asked.
-        embedder: fills the stores; queries are embedded by the plugin itself. `None` for words alone.
-        more: ten memories for a turn, rather than what is the default.
+        cases: the memories of each user, and the questions.
+        embedder: fills the stores; the plugin itself embeds the queries. `None` for words alone.
+        more: ten memories for a turn, rather than the default.
     """
     found = Hooked(rankings=[], milliseconds=[], tokens=[])
     for case in cases:

@@ -35,7 +35,7 @@ _TRADES = ["医生", "老师", "律师", "厨师", "司机", "记者", "护士",
 
 
 def _facts(dice: random.Random) -> Case:
-    """Return facts about people, most of them alike: who, what and where have to agree."""
+    """Return facts about people, most of them alike: a hit must agree in person, thing and place."""
     items, questions = [], []
     for number, (person, thing) in enumerate((person, thing) for person in _PEOPLE for thing in _THINGS):
         city, colour = dice.choice(_CITIES), dice.choice(_COLOURS)
@@ -67,7 +67,7 @@ def _identifiers(dice: random.Random) -> Case:
 
 
 def _dates(dice: random.Random) -> Case:
-    """Return what happened on which day, and ask by the day and by the event."""
+    """Return events with their days, and questions by the day and by the event."""
     items, questions = [], []
     for number in range(200):
         person, month, day = dice.choice(_PEOPLE), dice.choice(_MONTHS), dice.randrange(1, 29)
@@ -96,7 +96,7 @@ def _chinese(dice: random.Random) -> Case:
 
 
 def _aside(dice: random.Random) -> Case:
-    """Return things that were said once and in passing, while other sessions talk of nearly the same at length."""
+    """Return passing remarks, while other sessions discuss nearly the same at length."""
     items, questions = [], []
     for number, (person, thing) in enumerate(zip(_PEOPLE, _THINGS, strict=True)):
         other, buyer = _PEOPLE[number - 3], dice.choice(_CITIES)

@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 REQUIREMENTS = HERE / "peers.txt"
 BUILD = HERE.parents[1] / "build"
 PATIENCE = 120.0
-"""Seconds that one answer is waited for."""
+"""The longest time for one answer, in seconds."""
 
 QUIET = {
     "MEM0_TELEMETRY": "False",
@@ -29,7 +29,7 @@ QUIET = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
-"""What their authors document for turning telemetry off, and one thread for everybody."""
+"""Variables that turn telemetry off, as the peers document, and give each peer one thread."""
 
 
 class PeerFailed(Exception):
@@ -37,7 +37,7 @@ class PeerFailed(Exception):
 
 
 def environment() -> Path | None:
-    """Return the peers' interpreter, made and filled if need be, or `None` where that fails, which is printed."""
+    """Return the peers' interpreter, made and filled if need be, or `None`, with a printed line, if that fails."""
     digest = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:12]
     folder = BUILD / f"bench-peers-{sys.version_info.major}.{sys.version_info.minor}-{digest}"
     python, done = folder / "bin" / "python", folder / ".installed"

@@ -1,4 +1,4 @@
-"""What of the evidence is found, and tables of it.
+"""Measures the share of the evidence that is found, and prints tables of it.
 
 *any@k*: the share of questions with at least one piece of evidence among the first k. *frac@k*: the mean share of the
 evidence that is among the first k. *all@k*: the share of questions all of whose evidence is. They are never mixed.
@@ -49,7 +49,7 @@ def noise(rankings: Sequence[Ranking], k: int = 10) -> float:
 
 @attrs.define
 class Targets:
-    """Counts what is missed."""
+    """Keeps the missed targets."""
 
     missed: list[str] = attrs.field(factory=list)
 
@@ -79,11 +79,11 @@ METRICS: dict[str, Callable[[Sequence[Ranking]], float]] = {
     "any@10": lambda found: any_at(found, 10),
     "all@10": lambda found: all_at(found, 10),
 }
-"""What is said of each method."""
+"""The figures of each method."""
 
 
 def machine(*packages: str) -> str:
-    """Return what this runs on."""
+    """Return a description of the machine, Python and the packages."""
     versions = ", ".join(f"{name} {_version(name)}" for name in packages)
     where = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     return f"{where}, Python {platform.python_version()}; {versions}"

@@ -4,8 +4,8 @@
     {"do": "add", "user", "id", "text", "vector"}       ->  {"ms": ...}
     {"do": "search", "user", "text", "vector", "k"}     ->  {"ids": [...], "ms": ...}
 
-Vectors are base64 of float32. A peer's embedder is a table of what it was given, so that embedding costs it nothing.
-The time is that of the peer's call alone; reading and writing the lines is outside.
+Vectors are base64 of float32. A peer's embedder is a table of the vectors from the lines, so that embedding costs
+it nothing. The time is that of the peer's call alone, without reading and writing the lines.
 """
 
 import base64
@@ -20,16 +20,16 @@ from typing import Any, Protocol
 
 
 class Table:
-    """Gives back the vector that was put in for a text."""
+    """Returns the stored vector of a text."""
 
     def __init__(self) -> None:
         self.vectors: dict[str, list[float]] = {}
 
     def put(self, text: str, vector: str) -> list[float]:
-        """Take a vector."""
+        """Store a vector, and return it."""
         import array
 
-        # Some strip what they are given before they embed it.
+        # Some peers strip a text before they embed it.
         self.vectors[text] = self.vectors[text.strip()] = array.array("f", base64.b64decode(vector)).tolist()
         return self.vectors[text]
 
@@ -43,7 +43,7 @@ class Table:
 
 
 class Peer(Protocol):
-    """What is measured of a peer."""
+    """The calls of a peer that are measured."""
 
     package: str
 
@@ -51,7 +51,7 @@ class Peer(Protocol):
         """Store a memory."""
 
     def search(self, user: str, text: str, k: int) -> Callable[[], list[str]]:
-        """Search, and return what names the keys that were found; naming them is not timed."""
+        """Search, and return a function that names the found keys; its time does not count."""
 
 
 class Mem0:
@@ -145,7 +145,7 @@ def with_extensions() -> None:
 
 
 def only_here(event: str, arguments: tuple[Any, ...]) -> None:
-    """Refuse whatever would leave this machine: an audit hook of the interpreter."""
+    """Refuse connections and name lookups beyond this machine; an audit hook of the interpreter."""
     if event == "socket.connect" and isinstance(arguments[1], tuple) and arguments[1][0] not in {"127.0.0.1", "::1"}:
         raise PermissionError("the benchmark lets nobody leave this machine")
     if event == "socket.getaddrinfo" and arguments[0] not in {"localhost", "127.0.0.1", "::1", None}:

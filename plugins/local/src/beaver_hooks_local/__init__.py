@@ -1,7 +1,7 @@
 """The local memory as a plugin: the engine `beaver_memory` in a host.
 
-The entry point `local` names `make_plugin`, a zero-argument factory. What the engine needs is imported when it is asked
-for by its name, because every host loads every plugin that is installed, and few have chosen this one.
+The entry point `local` names `make_plugin`, a zero-argument factory. The engine is imported on the first access to a
+name that needs it, because every host loads every installed plugin, and few configurations enable this one.
 """
 
 from importlib import import_module
@@ -55,7 +55,7 @@ def make_plugin() -> "Local":
 
 
 def __getattr__(name: str) -> object:
-    """Return what `__all__` names from its module."""
+    """Import a name of `__all__` from its module."""
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

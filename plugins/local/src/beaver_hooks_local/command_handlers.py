@@ -1,7 +1,7 @@
-"""What the commands under `/memory local` do, and the texts that they show. Blocking.
+"""The handlers of the commands under `/memory local`, and the texts that they show. Blocking.
 
-A memory is named by its id. What is shown is what whoever runs the command may see; only what is their own can be
-changed. Nothing is forgotten without a second word.
+The user names a memory by its id. A command shows only memories that its user may see, and changes only the user's own.
+`forget` erases a memory only with the second word `yes`.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,10 +33,10 @@ Run = Callable[[LocalMemory, Words, CommandContext, Report], str]
 
 
 def status(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
-    """Show how many memories there are for whoever asks, and what is wrong."""
+    """Show how many memories the user has, and the current troubles."""
     _alone("status", words)
     sight = Sight.of_command(context)
-    # The numbers of the store are about all users and stores, and who may not see all of theirs gets none.
+    # A count of the database covers all stores, so a user who may not see all of them gets none.
     counts = map(memory.engine.store.count, sight.owners) if sight.trust is Trust.FULL else None
     lines = [f"memories: {sum(counts):,}"] if counts is not None else []
     return "\n".join([*lines, f"trouble: {', '.join(memory.troubles.now) or 'none'}"])
@@ -49,21 +49,21 @@ def list_(memory: LocalMemory, words: Words, context: CommandContext, _report: R
 
 
 def active(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
-    """Show what is active in this session."""
+    """Show the memories that the last recall of this session gave the model."""
     _alone("active", words)
     rows = _active(memory, Sight.of_command(context), RECENT)
     return "\n".join(map(_row, rows)) or f"This process has recalled nothing in this session. {_ELSEWHERE}"
 
 
 def recent(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
-    """Show what is recent."""
+    """Show the newest memories."""
     _alone("recent", words)
     filters = _filters(memory, Sight.of_command(context))
     return "\n".join(map(_row, memory.engine.store.recent(filters, limit=RECENT))) or _empty(filters)
 
 
 def overview(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
-    """Show the same in short: it stands among the overviews of others."""
+    """Show a short form of `list`, for the overview of all plugins."""
     _alone("overview", words)
     return _listed(memory, context, GLANCE)
 
@@ -79,7 +79,7 @@ def unpin(memory: LocalMemory, words: Words, context: CommandContext, report: Re
 
 
 def forget(memory: LocalMemory, words: Words, context: CommandContext, report: Report) -> str:
-    """Show what would be forgotten; with the second word `yes`, forget it."""
+    """Show the memory to forget; with the second word `yes`, forget it."""
     if not words or len(words) > 2 or words[1:] not in ((), (YES,)):  # noqa: PLR2004 - an id and a word
         raise CommandRefused("Name one memory: forget ID. `list` shows the ids; `forget ID yes` erases it.")
     found = _own(memory, words[0], context, lapsed=True)
@@ -111,7 +111,7 @@ def why(memory: LocalMemory, words: Words, context: CommandContext, _report: Rep
 
 
 def search(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
-    """Show what is found by words."""
+    """Show the memories that a search for words finds."""
     text = " ".join(words)[:_LONGEST_QUERY]
     if not text.strip():
         raise CommandRefused("There are no words to search for: search WORDS.")
@@ -126,7 +126,7 @@ _NOTHING = "The trust of this user is too low to see memories."
 
 
 def _listed(memory: LocalMemory, context: CommandContext, most: int) -> str:
-    """Return what was given to the model in this session's last recall, and the newest memories."""
+    """Return the memories that the session's last recall gave the model, and the newest ones."""
     sight = Sight.of_command(context)
     filters = _filters(memory, sight)
     parts = {
@@ -160,7 +160,7 @@ def _pinned(
 
 
 def _own(memory: LocalMemory, word: str, context: CommandContext, *, lapsed: bool = False) -> Memory:
-    """Return a memory that whoever runs the command may change."""
+    """Return a memory that the user of the command may change."""
     plain = word.isascii() and word.isdigit() and len(word) <= _LONGEST_ID
     own = Sight.of_command(context).own(memory.clock.now(), lapsed=lapsed)
     found = memory.engine.get([int(word)], own) if plain else []
@@ -218,4 +218,4 @@ RUNS: Mapping[str, Run] = MappingProxyType(
         "status": status,
     }
 )
-"""What each command does."""
+"""The handler of each command."""

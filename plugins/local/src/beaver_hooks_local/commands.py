@@ -1,4 +1,4 @@
-"""The commands under `/memory local`, as the host offers them. What they do is imported when one is run."""
+"""The commands under `/memory local`, as the host offers them. The first call of a command imports its handler."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -31,7 +31,7 @@ _CHANGING = frozenset({"pin", "unpin", "forget"})
 
 
 class CommandRefused(LocalError):
-    """The words of a command mean nothing that can be done."""
+    """The words of a command are invalid."""
 
 
 def offered(serve: Serving) -> tuple[Command, ...]:

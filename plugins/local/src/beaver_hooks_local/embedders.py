@@ -1,8 +1,8 @@
-"""Makes the embedder of the settings, and the one before it where those have changed.
+"""Makes the configured embedder, and the previous one if the settings have changed.
 
-The vectors of another model cannot be compared with: until all is embedded anew, queries go to the model before. So
-that it is known then, what was chosen is kept in a file. That file names a model and nobody to ask: a provider over the
-network is asked for an earlier model only where the settings name that provider still.
+Vectors of different models cannot be compared: until all memories are embedded anew, queries use the previous model.
+A file records the model last in use. It holds no address: a provider over the network is asked for an earlier model
+only if the settings still name that provider.
 """
 
 import contextlib
@@ -27,17 +27,17 @@ LOCAL = ("static", "onnx", "fastembed")
 """The providers on this machine."""
 
 _KEPT = ("provider", "model", "dimensions", "query_prefix", "passage_prefix")
-"""What of the settings says which vectors come out. Whom to ask and with which credential stays with the settings."""
+"""The settings that determine the vectors. The record leaves out the address and the credential."""
 
 
 @attrs.frozen(kw_only=True)
 class Embedders:
-    """What a memory embeds with.
+    """The embedders of a memory.
 
     Attributes:
-        current: what the settings ask for, or `None` for finding by words alone.
-        previous: what was asked for before, where that was another one and can still be had.
-        trouble: why what is asked for cannot be had.
+        current: the configured embedder, or `None` for searches by words alone.
+        previous: the embedder before it, if it differs and is still available.
+        trouble: why the configured embedder is unavailable.
     """
 
     current: Embedder | None = None
@@ -56,11 +56,11 @@ def make_embedders(
     """Return the embedders; neither network nor model is touched.
 
     Args:
-        settings: what is asked for.
-        state_folder: where what was chosen is kept.
-        environment: where credentials are.
-        trace: is told what the embedders do.
-        folders: where models are looked for, in this order; `state_folder` unless given.
+        settings: of the embedder.
+        state_folder: holds the record of the model last in use.
+        environment: holds the credentials.
+        trace: called at every step of the embedders.
+        folders: of the models, in order of search; `state_folder` unless given.
 
     Raises:
         ConfigurationError: the settings do not fit.
@@ -80,13 +80,13 @@ def make_embedders(
 
 
 def remember(settings: EmbeddingSettings, embedder: Embedder, state_folder: Path) -> None:
-    """Keep what was chosen, once everything is embedded with it.
+    """Record the embedder, once all memories are embedded with it.
 
     Raises:
-        OSError: it cannot be kept.
+        OSError: the record cannot be written.
     """
     body = {name: getattr(settings, name) for name in _KEPT}
-    # What `auto` came to, because another time it may come to something else.
+    # The model that `auto` has selected, because it may select another one next time.
     body |= {name: getattr(embedder.identity, name) for name in ("provider", "model", "dimensions")}
     path = state_folder / RECORD
     text = json.dumps(body, sort_keys=True)
@@ -109,7 +109,7 @@ def _previous(
     environment: Mapping[str, str],
     trace: Trace,
 ) -> Embedder | None:
-    """Return what was chosen before, as far as it can be had: without it words alone find until all is embedded."""
+    """Return the recorded embedder, if available; without it, searches use words alone until all is embedded."""
     try:
         known = json.loads((state_folder / RECORD).read_text("utf-8"))
         before = _before(settings, {name: known[name] for name in _KEPT if known.get(name) is not None})
@@ -129,10 +129,10 @@ def _made(
 
 
 def _before(settings: EmbeddingSettings, known: Mapping[str, Any]) -> EmbeddingSettings:
-    """Return the settings that the record stands for.
+    """Return the settings that the record describes.
 
     Raises:
-        ValueError: there are none, or they would ask somebody whom the settings do not name.
+        ValueError: the record names no provider, or a remote one that the settings do not name.
     """
     if known.get("provider") not in (*LOCAL, settings.provider):
         raise ValueError("it was another provider")

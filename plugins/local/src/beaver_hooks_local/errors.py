@@ -2,17 +2,17 @@ r"""The errors of the local memory as a plugin; those of its engine are in `beav
 
 EngineError
 └── LocalError                the root of this tree; never raised itself
-├── NotOpen               the plugin is asked before it is open, or after it was closed (in `plugin`)
+├── NotOpen               the plugin is called before it is open, or after it was closed (in `plugin`)
 ├── Overloaded            too many calls wait for it
-└── CommandRefused        the words of a command mean nothing that can be done (in `commands`)
+└── CommandRefused        the words of a command are invalid (in `commands`)
 """
 
 from beaver_memory.errors import EngineError
 
 
 class LocalError(EngineError):
-    """Something about the local memory as a plugin."""
+    """The root of the errors of the plugin."""
 
 
 class Overloaded(LocalError):
-    """Too many calls wait for the local memory, so that this one was not begun."""
+    """Too many calls wait for the local memory, so it did not begin this one."""

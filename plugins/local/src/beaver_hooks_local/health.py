@@ -1,4 +1,4 @@
-"""What is wrong with the local memory now: it is well again only when all of it is."""
+"""The current troubles of the local memory, which has recovered only when all of them have ended."""
 
 import threading
 
@@ -6,7 +6,7 @@ from beaver_hostspecs import Report
 
 
 class Troubles:
-    """Keeps what is wrong, by a name for each, and tells a report. Thread-safe."""
+    """Keeps the current troubles by name, and reports changes. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -14,7 +14,7 @@ class Troubles:
         self._well = False
 
     def began(self, name: str, category: str, report: Report) -> None:
-        """Say that something is wrong, unless that is known."""
+        """Add a trouble, and report it unless it is known."""
         with self._lock:
             known, self._names[name] = self._names.get(name), category
             self._well = False
@@ -22,9 +22,9 @@ class Troubles:
             report.degraded(f"{name}_{category}")
 
     def ended(self, name: str, report: Report) -> None:
-        """Say that it is well, unless something else is wrong, or that was said before.
+        """Remove a trouble; report recovery if none is left, unless that is reported already.
 
-        What an earlier process left behind ends with the first success of this one.
+        The first success of a process also ends troubles that an earlier process reported.
         """
         with self._lock:
             self._names.pop(name, None)
@@ -34,6 +34,6 @@ class Troubles:
 
     @property
     def now(self) -> tuple[str, ...]:
-        """What is wrong, in a word each."""
+        """The current troubles, one word each."""
         with self._lock:
             return tuple(f"{name}_{category}" for name, category in self._names.items())

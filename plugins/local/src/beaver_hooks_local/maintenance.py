@@ -1,4 +1,4 @@
-"""What is done beside turns: memories are embedded, recalls are noted, and an embedder that failed is asked again."""
+"""Upkeep between turns: embeds memories, stores which ones were recalled, and retries an embedder that failed."""
 
 import asyncio
 import contextlib
@@ -14,22 +14,22 @@ from beaver_toolkit.workers import Workers
 T = TypeVar("T")
 
 LEAST_SECONDS = 1.0
-"""What is between a failure and the next try, though a probe of the embedder be due."""
+"""The shortest pause between a failure and the next try, even if a probe of the embedder is due."""
 
 RETRY_SECONDS = 60.0
-"""How long an embedder that failed is left alone, unless something is written."""
+"""The pause after a failure of the embedder, unless a memory is written."""
 
 UPKEEP = "upkeep"
-"""The trouble of what cannot be written beside turns."""
+"""The name of the trouble while upkeep fails to write."""
 
 
 class Upkeep:
     """Works in the background of one event loop.
 
     Args:
-        memory: what is kept up.
-        workers: who does what blocks.
-        report: for what happens outside turns.
+        memory: the open memory.
+        workers: run the blocking calls.
+        report: for events outside turns.
     """
 
     def __init__(self, memory: LocalMemory, workers: Workers, report: Report) -> None:
@@ -43,11 +43,11 @@ class Upkeep:
         self._task = asyncio.create_task(self._run(), name="beaver-local-upkeep")
 
     def wake(self) -> None:
-        """Say that something was written or recalled. In the event loop only."""
+        """Start a round, because memories were written or recalled. In the event loop only."""
         self._woken.set()
 
     async def end(self) -> None:
-        """Stop working; a batch that is being embedded is left to its thread."""
+        """Stop working; a batch in progress finishes in its thread."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -62,14 +62,14 @@ class Upkeep:
             pause = self._pause(await self._round())
 
     def _pause(self, retry: float | None) -> float | None:
-        """Return after how many seconds to go on unless woken: sooner for a probe, not at once after a failure."""
+        """Return the seconds until the next round unless woken: fewer for a probe, never zero after a failure."""
         probe = self._memory.engine.probe_in()
         if probe is None or retry is None:
             return retry if probe is None else probe
         return min(retry, max(LEAST_SECONDS, probe))
 
     async def _round(self) -> float | None:
-        """Do what there is to do; return after how many seconds to try again what failed."""
+        """Do all pending work; return the seconds until the next try if it fails."""
         try:
             await self._do(self._memory.write_touches)
             if await self._do(self._memory.engine.probe):
@@ -80,7 +80,7 @@ class Upkeep:
             self._report.event("memory_embedding_failed", provider=error.provider, category=error.category)
             self._memory.troubles.began(EMBEDDING, error.category, self._report)
             return RETRY_SECONDS
-        except Exception as error:  # noqa: BLE001 - it is told, and what comes next may work
+        except Exception as error:  # noqa: BLE001 - it is reported, and the next try may work
             self._report.event("memory_upkeep_failed", error=type(error).__name__)
             self._memory.troubles.began(UPKEEP, type(error).__name__, self._report)
             return RETRY_SECONDS

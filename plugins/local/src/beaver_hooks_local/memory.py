@@ -1,4 +1,4 @@
-"""The local memory as the plugin uses it: an open engine, recall, and what is done beside turns. Blocking."""
+"""The local memory as the plugin uses it: an open engine, recall, and upkeep. Blocking."""
 
 import os
 import threading
@@ -26,38 +26,38 @@ from beaver_memory.store.sqlite import SqliteStore
 from beaver_toolkit.workers import THREADS
 
 GLOBAL_TYPES = frozenset({"preference"})
-"""Types of memories that hold everywhere, in whatever project they were said."""
+"""Types of memories that hold in all projects."""
 
 MOST_TOUCHED = 10_000
-"""Memories of which it is remembered that they were recalled, until that is written down."""
+"""Ids of recalled memories that are kept until `write_touches` stores them."""
 
 FITS = 0.01
-"""What a memory scores at least that fits a search at all; date alone gives half of it."""
+"""The lowest score of a memory that fits a search; the date alone gives half of it."""
 
 EMBEDDER = "embedder"
-"""The trouble of an embedder that is asked for and cannot be had: it lasts until the memory is opened anew."""
+"""The name of the trouble while the configured embedder is unavailable; it lasts until the memory is reopened."""
 
 
 SQLITE_VEC = "sqlite_vec"
-"""The trouble of the extension that is asked for and cannot be used."""
+"""The name of the trouble while the configured extension cannot be used."""
 
 PERSONAL = "personal_memory"
-"""The trouble of the person's database beside that of a project: without it the project's memories are all there is."""
+"""The name of the trouble while the person's database is unavailable; only memories of the project are found then."""
 
 
 @attrs.frozen(kw_only=True)
 class Surroundings:
-    """Where a memory is open.
+    """The folders and services that an open memory uses.
 
     Attributes:
         state_folder: the plugin's own folder for the project.
-        environment: where credentials are.
-        clock: where time comes from.
-        trace: is told of every step.
-        troubles: what is wrong now.
-        report: for what happens outside turns.
-        reference_tokens: what the host shows in a turn at most, or `None`.
-        person_folder: the plugin's own folder for what belongs to the person; `state_folder` unless given.
+        environment: holds the credentials.
+        clock: the source of time.
+        trace: called at every step.
+        troubles: the current troubles.
+        report: for events outside turns.
+        reference_tokens: the most tokens of references that the host shows in a turn, or `None`.
+        person_folder: the plugin's own folder for the person; `state_folder` unless given.
     """
 
     state_folder: Path
@@ -71,7 +71,7 @@ class Surroundings:
 
     @property
     def model_folders(self) -> tuple[Path, ...]:
-        """Where embedding models are looked for: with the person, then where an earlier version installed them."""
+        """The folders of embedding models: of the person, then the one where an earlier version installed them."""
         return self.person_folder, self.state_folder
 
 
@@ -79,10 +79,10 @@ class LocalMemory:
     """An open memory. Thread-safe; every method may wait for a disk.
 
     Args:
-        engine: what it is about; closed with this.
-        settings: how it is used.
-        here: where it is open.
-        embedder: what the settings ask for, if it can be had.
+        engine: of the memory; `close` closes it.
+        settings: of the plugin.
+        here: its folders and services.
+        embedder: the configured embedder, if it is available.
 
     Attributes:
         recaller: recalls before prompts.
@@ -102,21 +102,21 @@ class LocalMemory:
         self._lock = threading.Lock()
 
     def default_scope(self, type_: str, project: str) -> Scope:
-        """Return how far a new memory holds where its writer does not say.
+        """Return the scope of a new memory whose writer gives none.
 
-        A preference holds everywhere. Any other memory holds in the project that is named, or in the project whose
-        database this is; without either it holds everywhere.
+        A preference is global. Any other memory belongs to the named project, or to the project whose database this
+        is; without either it is global.
         """
         return "project" if (project or self._of_project) and type_ not in GLOBAL_TYPES else "global"
 
     def recalled(self, ids: Iterable[int]) -> None:
-        """Remember that memories were recalled, until `write_touches`."""
+        """Keep the ids of recalled memories until `write_touches`."""
         with self._lock:
             if len(self._touched) < MOST_TOUCHED:
                 self._touched.update(ids)
 
     def write_touches(self) -> int:
-        """Write down which memories were recalled; return how many."""
+        """Store which memories were recalled; return how many."""
         with self._lock:
             ids, self._touched = self._touched, set()
         if ids:
@@ -124,11 +124,11 @@ class LocalMemory:
         return len(ids)
 
     def embed_some(self) -> int:
-        """Embed a batch of memories that are not embedded yet; return how many were.
+        """Embed a batch of memories that are not embedded yet; return how many.
 
         Raises:
             EmbeddingError: the embedder fails.
-            OSError: all is embedded, and it cannot be kept with what.
+            OSError: all memories are embedded, and the record of the embedder cannot be written.
         """
         done = self.engine.embed(limit=BATCH)
         if not done and self._embedder is not None:
@@ -136,7 +136,7 @@ class LocalMemory:
         return done
 
     def search(self, text: str, filters: Filters, *, limit: int, max_tokens: int | None = None) -> Answer:
-        """Return what somebody who searches is shown: the best of what fits at all, or the newest without any words."""
+        """Return the best memories that fit a search, or the newest ones if it has no words."""
         query = Query(
             text=text,
             filters=filters,
@@ -148,7 +148,7 @@ class LocalMemory:
         return self.engine.search(query)
 
     def close(self) -> None:
-        """Write down what is left, and close the engine."""
+        """Store which memories were recalled, and close the engine."""
         try:
             self.write_touches()
         finally:
@@ -156,9 +156,9 @@ class LocalMemory:
 
 
 def open_memory(settings: LocalSettings, here: Surroundings) -> LocalMemory:
-    """Open the memory that the settings ask for.
+    """Open the memory that the settings describe.
 
-    An embedder that is not there costs the vectors, and is told; the memory finds by words then.
+    If the embedder is unavailable, the report says so, and the memory searches by words alone.
 
     Raises:
         StoreError: the database cannot be used.
@@ -192,12 +192,12 @@ def open_memory(settings: LocalSettings, here: Surroundings) -> LocalMemory:
 
 
 def indexes_of(database: Path) -> Path:
-    """Return the folder of a database's indexes: beside it, and another one for another database."""
+    """Return the folder of a database's indexes: beside it, and a separate one for each database."""
     return database.parent / (INDEXES if database.name == DATABASE else f"{database.name}-{INDEXES}")
 
 
 def _personal(settings: LocalSettings, here: Surroundings) -> Personal | None:
-    """Return where memories of the person are kept, unless that is the one database there is."""
+    """Return the layer of the person's memories, or `None` if one database holds all memories."""
     path = here.person_folder / DATABASE
     if settings.database_path is not None or os.path.realpath(path) == os.path.realpath(here.state_folder / DATABASE):
         return None
@@ -215,7 +215,7 @@ def _personal(settings: LocalSettings, here: Surroundings) -> Personal | None:
 
 
 def _nearest(settings: LocalSettings, store: SqliteStore, here: Surroundings) -> TableSearch | None:
-    """Return what finds the nearest vectors in place of the index; where it cannot that is told, and the index does."""
+    """Return the sqlite-vec search, if configured; if it fails, the report says so and the index is used."""
 
     def told(trouble: str | None) -> None:
         if trouble is None:
@@ -233,7 +233,7 @@ def _nearest(settings: LocalSettings, store: SqliteStore, here: Surroundings) ->
 
 
 def _tell(embedders: Embedders, here: Surroundings) -> None:
-    """Say what is embedded with, or why nothing is."""
+    """Report the embedder, or why it is unavailable."""
     error = embedders.trouble
     if error is not None:
         facts = {"provider": error.provider, "category": error.category, "remedy": str(error)}

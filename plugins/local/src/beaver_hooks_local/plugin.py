@@ -1,4 +1,4 @@
-"""The plugin itself: translates hooks, tools and commands into calls of the local memory, which block, off the loop.
+"""The plugin: turns hooks, tools and commands into calls of the local memory, in threads because they block.
 
 It is opt-in: unless `memory.local.enabled` is true it turns itself off, which a host shows as `disabled`. It opens no
 file then, and adds no rule, no tools and no commands.
@@ -37,7 +37,7 @@ from beaver_toolkit import workers
 from beaver_toolkit.workers import Workers
 
 if TYPE_CHECKING:
-    # What they need takes a while to import, and whoever has not chosen this memory is not to wait for it.
+    # Their imports are slow, and a user who has not enabled this memory must not wait for them.
     from beaver_hooks_local.maintenance import Upkeep
     from beaver_hooks_local.memory import LocalMemory
 
@@ -53,26 +53,26 @@ GRACE = 1.0
 """Seconds beyond the timeout of the embedder, so that recall by words alone still has its time."""
 
 START_SECONDS = 30.0
-"""How long opening may take: a store of an older version is backed up and brought up to date."""
+"""The longest time for opening, which backs up and upgrades a store of an older version."""
 
 STOP_SECONDS = 4.0
-"""How long a call that runs is waited for when the plugin stops."""
+"""How long `stop` waits for running calls."""
 
 
 class NotOpen(LocalError):
-    """The local memory is asked before it is open, or after it was closed."""
+    """The local memory is called before it is open, or after it was closed."""
 
 
 @attrs.define(kw_only=True, eq=False)
 class _Run:
-    """One stretch between `start` and `stop`."""
+    """The state between `start` and `stop`."""
 
     workers: Workers
     memory: "LocalMemory | None" = None
     upkeep: "Upkeep | None" = None
 
     def close(self) -> None:
-        """Close what was opened, in the last thread."""
+        """Close the memory, if it is open, in the last thread."""
         if self.memory is not None:
             self.memory.close()
 
@@ -81,15 +81,15 @@ class Local:
     """The local memory as a plugin.
 
     Args:
-        environment: where credentials are; the process's own unless given.
-        clock: where time comes from.
+        environment: holds the credentials; the process's own unless given.
+        clock: the source of time.
     """
 
     settings: LocalSettings
-    """There from `configure` on."""
+    """Set by `configure`."""
 
     setup: Setup
-    """What the host gave it; there from `configure` on."""
+    """The setup from the host; set by `configure`."""
 
     def __init__(self, *, environment: Mapping[str, str] | None = None, clock: Clock | None = None) -> None:
         self._environment = os.environ if environment is None else environment
@@ -102,7 +102,7 @@ class Local:
         """The open memory.
 
         Raises:
-            NotOpen: there is none.
+            NotOpen: the memory is not open.
         """
         if self._run is None or self._run.memory is None:
             raise NotOpen("The local memory is not open; call it between `start` and `stop`.")
@@ -110,7 +110,7 @@ class Local:
 
     @hookimpl
     def describe(self) -> PluginInfo:
-        """Say who this is."""
+        """Describe the plugin."""
         return PluginInfo(
             contract="1.0",
             version=VERSION,
@@ -125,7 +125,7 @@ class Local:
         """Take the settings, without touching a file; return the deadlines that follow from them.
 
         Raises:
-            PluginTurnedOff: nobody has chosen the local memory.
+            PluginTurnedOff: the settings do not enable the local memory.
         """
         if not setup.settings.enabled:
             raise PluginTurnedOff(OFF)
@@ -155,7 +155,7 @@ class Local:
 
     @hookimpl
     async def stop(self) -> None:
-        """Write down what is left, and close the memory. A call that hangs is left to its thread, and told."""
+        """Store which memories were recalled, and close the memory. Report a call that hangs, and leave it running."""
         run, self._run = self._run or self._ended, None
         if run is None:
             return
@@ -177,7 +177,7 @@ class Local:
 
     @hookimpl
     async def before_prompt(self, turn: Turn, report: Report) -> Contribution | None:
-        """Recall."""
+        """Recall memories for a turn."""
         recall = await self.serve(lambda memory: memory.recaller.recall(turn, report))
         if recall.given:
             self.memory.recalled(recall.given)
@@ -185,7 +185,7 @@ class Local:
         return Contribution(references=recall.references) if recall.references else None
 
     async def serve(self, work: "Callable[[LocalMemory], T]", /, *, wrote: bool = False) -> T:
-        """Return what `work` returns; see `Serving`.
+        """Return the result of `work`; see `Serving`.
 
         Raises:
             NotOpen: the memory is not open.
@@ -199,7 +199,7 @@ class Local:
         except workers.Overloaded as error:
             raise Overloaded("The local memory has too many waiting calls; try again later.") from error
         finally:
-            # An embedder that has failed is asked again beside the turns.
+            # Upkeep retries an embedder that has failed, outside the turns.
             if wrote or memory.engine.probe_in() is not None:
                 self._wake()
 
@@ -208,7 +208,7 @@ class Local:
             self._run.upkeep.wake()
 
     def _open(self, run: _Run) -> None:
-        """Open the memory, in a thread; whoever began it may be gone by then."""
+        """Open the memory, in a thread; the caller of `start` may have given up by then."""
         hosting = self._rooms("memory")
         trace = self._trace()
         here = hosting.Surroundings(
@@ -242,4 +242,4 @@ class Local:
 
 
 def _untold(_event: str, /, **_facts: object) -> None:
-    """Tell nobody."""
+    """Ignore an event, because no trace file is configured."""

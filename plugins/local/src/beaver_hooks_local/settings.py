@@ -1,4 +1,4 @@
-"""What the section `memory.local` of the configuration may hold."""
+"""The settings of the section `memory.local` of the configuration."""
 
 from pathlib import Path
 from typing import Literal
@@ -28,7 +28,7 @@ def _count(low: int, high: int) -> list[Check]:
 
 @attrs.frozen(kw_only=True)
 class PromptIndexSettings:
-    """The list of what memory holds, as a reference beside what is recalled."""
+    """Settings of the memory index, a list of titles beside the recalled memories."""
 
     enabled: bool = setting(
         default=True, help="whether the memory index, a list of titles, is added to what is recalled"
@@ -42,7 +42,7 @@ class PromptIndexSettings:
 
 @attrs.frozen(kw_only=True)
 class RecallSettings:
-    """What is recalled before a prompt, and when."""
+    """Settings of recall before a prompt."""
 
     enabled: bool = setting(default=True, help="whether anything is recalled before a prompt")
     top_k: int = setting(default=6, help="the most memories that a turn gets", validator=_count(3, 8))
@@ -64,7 +64,7 @@ class RecallSettings:
 
 @attrs.frozen(kw_only=True)
 class RankingSettings:
-    """By what the best memories are told from the others."""
+    """Settings of ranking."""
 
     formula: Formula = setting(default="context", help="the formula of ranking; the others are for comparison")
 

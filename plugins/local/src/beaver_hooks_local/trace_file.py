@@ -1,7 +1,7 @@
-"""The trace file: one line of JSON for each thing that memory does, in names, counts and categories, without content.
+"""The trace file: one line of JSON for each operation of memory, in names, counts and categories, without content.
 
-It is private, grows to a bound, and then begins anew; the one before it is kept beside it, with `.1` at its name.
-Several processes may write to one file. A trace that cannot be written is told once and keeps nobody from anything.
+Only the user can read it. At its largest size it begins anew, and the old file gets `.1` appended to its name.
+Several processes may write to one file. A failure to write is reported once and stops no operation.
 """
 
 import json
@@ -16,7 +16,7 @@ from beaver_toolkit.locks import locked
 
 MOST_BYTES = 10 * 1024 * 1024
 LONGEST = 200
-"""Characters of a fact; what needs more is content."""
+"""Characters of a fact; longer texts are content."""
 
 # Windows has neither of the last two.
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -27,9 +27,9 @@ class TraceFile:
 
     Args:
         path: the file.
-        most_bytes: how large it grows.
-        clock: where time comes from.
-        told: is given the name of what keeps it from being written, and `None` when it can be written again.
+        most_bytes: its largest size.
+        clock: the source of time.
+        told: called with the name of the error when a write fails, and with `None` when a write works again.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class TraceFile:
             os.close(descriptor)
 
     def _rotate(self, descriptor: int) -> None:
-        """Put the file aside, unless another process has done so."""
+        """Rename the full file, unless another process has done so."""
         with locked(self._path.with_name(f".{self._path.name}.lock")):
             mine, there = os.fstat(descriptor), _stat(self._path)
             if there is not None and (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino):

@@ -1,4 +1,4 @@
-"""Who may see which store. The one table that every tool, command and hook goes by."""
+"""The stores that each level of trust may see: the one table for all tools, commands and hooks."""
 
 from beaver_hostspecs import Caller, Trust
 from beaver_memory.records import Store
@@ -12,21 +12,21 @@ VISIBLE: dict[Trust, tuple[Store, ...]] = {
 
 
 def visible_stores(trust: Trust) -> tuple[Store, ...]:
-    """Return what somebody with this trust may see."""
+    """Return the stores that a caller with this trust may see."""
     return VISIBLE[trust]
 
 
 def hidden_stores(trust: Trust) -> tuple[Store, ...]:
-    """Return what somebody with this trust may not see."""
+    """Return the stores that a caller with this trust may not see."""
     return tuple(each for each in Store if each not in VISIBLE[trust])
 
 
 def sees_any(caller: Caller) -> bool:
-    """Whether a caller may see any store: tools and commands are for those who do."""
+    """Return whether a caller may see any store; only such callers get tools and commands."""
     return bool(VISIBLE[caller.trust])
 
 
 def default_store(trust: Trust) -> Store | None:
-    """Return where what such a speaker says is kept, or `None` where nothing of it is."""
+    """Return the store for memories of a speaker with this trust, or `None` if the trust allows none."""
     stores = VISIBLE[trust]
     return stores[0] if stores else None

@@ -1,8 +1,8 @@
-"""Whose memories a turn or a command may see, and where what it says is kept.
+"""The memories that a turn or a command may see, and the owner of those that it writes.
 
-A turn with a user sees the memories of that user and those that belong to everybody of the tenant; a turn without one
-sees the latter only. What is written belongs to the user, or to everybody where the host names none; only what is one's
-own can be changed. In each of them only those stores are seen that the trust allows.
+A turn with a user sees the memories of that user and those that all users of the tenant share; a turn without a user
+sees the shared ones only. A new memory belongs to the user, or to all users if the host names none; a caller changes
+only its own. Of both, a caller sees only the stores that its trust allows.
 """
 
 from datetime import datetime
@@ -21,7 +21,7 @@ _HASHED = "sha256-"
 
 
 def _named(name: str | None) -> str:
-    """Return a name as the store can hold it; two names that differ stay different."""
+    """Return a name in a form that the store can hold; two names that differ stay different."""
     given = name or ""
     if len(given) <= LONGEST_TITLE and cleaned(given) == given and not given.startswith(_HASHED):
         return given
@@ -30,12 +30,12 @@ def _named(name: str | None) -> str:
 
 @attrs.frozen(kw_only=True)
 class Sight:
-    """What somebody may see.
+    """The memories that a caller may see.
 
     Attributes:
-        owner: whose memories they write and may change.
-        project, session, agent: where they are.
-        trust: how far they are trusted.
+        owner: of the memories that the caller writes and may change.
+        project, session, agent: of the caller.
+        trust: the caller's level of trust.
     """
 
     owner: Owner
@@ -46,12 +46,12 @@ class Sight:
 
     @classmethod
     def of_turn(cls, turn: Turn) -> Self:
-        """Return what a turn may see."""
+        """Return the sight of a turn."""
         return cls._of(turn.user, turn.scope, turn.session, turn.trust)
 
     @classmethod
     def of_command(cls, context: CommandContext) -> Self:
-        """Return what whoever runs a command may see."""
+        """Return the sight of the user of a command."""
         return cls._of(context.user, context.scope, context.session, context.trust)
 
     @classmethod
@@ -62,16 +62,16 @@ class Sight:
 
     @property
     def owners(self) -> tuple[Owner, ...]:
-        """Whose memories may be seen."""
+        """The owners whose memories the caller may see."""
         return (self.owner, Owner(tenant=self.owner.tenant)) if self.owner.user else (self.owner,)
 
     @property
     def stores(self) -> tuple[Store, ...]:
-        """Which stores may be seen."""
+        """The stores that the caller may see."""
         return visible_stores(self.trust)
 
     def filters(self, now: datetime, **more: Any) -> Filters:
-        """Return what may be seen as filters; `more` narrows them; no stores or owners are added."""
+        """Return filters for the visible memories; `more` narrows them, and adds no stores or owners."""
         wanted = {Store(each) for each in more.pop("stores", ()) or self.stores}
         return Filters(
             owners=self.owners,
@@ -84,9 +84,9 @@ class Sight:
         )
 
     def own(self, now: datetime, *, lapsed: bool = False) -> Filters:
-        """Return what may be changed; what has lapsed may be forgotten, and no more than that.
+        """Return filters for the memories that the caller may change; `lapsed` adds lapsed ones, only to forget them.
 
-        What belongs to no user belongs to all of them, so a caller without an id changes it at full trust only.
+        A memory without a user belongs to all users, so a caller without an id changes it at full trust only.
         """
         stores = self.stores if self.owner.user or self.trust is Trust.FULL else ()
         return attrs.evolve(self.filters(now), owners=(self.owner,), stores=stores, lapsed=lapsed)

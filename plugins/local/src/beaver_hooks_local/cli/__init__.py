@@ -1,7 +1,7 @@
-"""`beaver memory local`: look at the memories, add and forget them, keep what finds them, install embedding models.
+"""`beaver memory local`: show, add and forget memories, maintain the indexes, install embedding models.
 
 The host runs a command of this group also as `beaver memory COMMAND`, as long as no other plugin has one of that name.
-Each command opens a host with the plugin in service, asks it, and closes the host again.
+Each command opens a host with the plugin in service, calls the plugin, and closes the host.
 """
 
 import click

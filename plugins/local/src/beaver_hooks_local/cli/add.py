@@ -16,10 +16,10 @@ from beaver_hostspecs import Shell
 from beaver_memory.store.protocol import Kept
 
 EMBEDS = "`beaver memory reindex` embeds them now."
-"""What a person is told who has added many: else they are embedded bit by bit beside turns."""
+"""A hint for a user who has added many memories; without it, upkeep embeds them in batches between turns."""
 
 SOURCE = "user"
-"""What says that a memory was written by hand."""
+"""The source of a memory that a user has written by hand."""
 
 
 @click.command()
@@ -73,7 +73,7 @@ def add(
 
 def _add_one(shell: Shell, fields: dict[str, Any], user: str | None, *, as_json: bool) -> None:
     def work(memory: LocalMemory) -> Kept | NotTaken:
-        # Not before the memory is open are the credentials of its configuration known, which are refused.
+        # The check for credentials knows those of the configuration only once the memory is open.
         try:
             new = from_fields(fields, Asked(user=user).sight.owner, memory.default_scope)
         except NotTaken as error:
@@ -117,7 +117,7 @@ def _fields(
 
 
 def _said(words: tuple[str, ...]) -> dict[str, Any]:
-    """Return what is to be remembered, from the command line or from stdin."""
+    """Return the fields of the new memory, from the command line or from stdin."""
     text = " ".join(words) if words else _typed()
     first, _, rest = text.strip().partition("\n")
     narrative = rest.strip()

@@ -1,4 +1,4 @@
-"""`pin`, `unpin` and `forget`: what changes memories that are there."""
+"""`pin`, `unpin` and `forget`: the commands that change stored memories."""
 
 import sys
 from datetime import UTC, datetime
@@ -17,10 +17,10 @@ from beaver_hostspecs import Shell
 from beaver_memory.records import Memory
 
 BATCH = 100
-"""Memories that are forgotten at once."""
+"""Memories that one call forgets."""
 
 SHOWN = 50
-"""Memories that are listed before it is asked whether they are meant."""
+"""Memories that the question for confirmation lists."""
 
 ids_argument = click.argument("ids", metavar="ID...", nargs=-1, required=True, type=ID)
 own_option = click.option(
@@ -135,7 +135,7 @@ def _all(shell: Shell, which: Asked) -> list[Memory]:
 
 
 def _ensure_meant(found: list[Memory], *, yes: bool) -> None:
-    """Ask whether memories may be forgotten; where nobody can be asked, only --yes says so."""
+    """Ask the user to confirm that memories are forgotten; without a terminal, require --yes."""
     if yes or not found:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -19,7 +19,7 @@ from beaver_memory.embedding.models import Listed, check_model, folder_of, is_th
 from beaver_memory.embedding.speed import QUERIES, bench_model
 
 PACKAGES = ("onnxruntime", "tokenizers")
-"""What runs a model."""
+"""The packages that run a model."""
 
 MEGABYTE = 1_000_000
 
@@ -141,11 +141,11 @@ def bench(shell: Shell, model: str, *, queries: int, threads: int, as_json: bool
 
 
 def _folders(shell: Shell) -> tuple[Path, ...]:
-    """Return where models are looked for; see `Surroundings.model_folders`."""
+    """Return the folders of models; see `Surroundings.model_folders`."""
     try:
         return tuple(dict.fromkeys((shell.person_folder(), shell.folder())))
     except AuditUnavailable:
-        # In a home directory that cannot be used there is no model.
+        # A home directory that cannot be used holds no model.
         return (shell.folder(),)
 
 

@@ -1,4 +1,4 @@
-"""`explain`: what a prompt would be given, what each signal has added, and what the recall gate would say."""
+"""`explain`: the memories that a prompt would get, the share of each signal, and the decision of the recall gate."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -34,18 +34,18 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "same_topic": "the prompt has no new word, so the memories of the previous prompt are used again",
     }
 )
-"""What the gate's reasons mean, those that are possible here."""
+"""The meaning of the gate's reasons that are possible here."""
 
 
 @attrs.frozen(kw_only=True)
 class Explained:
-    """What there is to say of a prompt.
+    """The explanation of a prompt.
 
     Attributes:
-        answer: what is found.
-        given: the ids of what a turn would be given.
-        minimum: what a memory has to score for that.
-        gate: what the gate says.
+        answer: of the search.
+        given: the ids of the memories that a turn would be given.
+        minimum: the lowest score of such a memory.
+        gate: the decision of the gate.
     """
 
     answer: Answer
@@ -109,7 +109,7 @@ def _looked(memory: LocalMemory, which: Asked, text: str, limit: int) -> Answer:
 
 
 def _decided(memory: LocalMemory, which: Asked, text: str, previous: str | None) -> Decision:
-    """Return what the gate says of a prompt, at the beginning of a session or directly behind another one."""
+    """Return the decision of the gate for a prompt, at the beginning of a session or directly after another prompt."""
     settings: LocalSettings = memory.settings
     if not settings.recall.enabled:
         return Decision(verdict="skip", reason="off")
@@ -129,7 +129,7 @@ def _read(text: str) -> Said:
 
 
 def _signals(found: Explained) -> list[str]:
-    """Return the signals that have added anything to any score, in the order of the formula."""
+    """Return the signals that have added to a score, in the order of the formula."""
     names = dict.fromkeys(name for hit in found.answer.hits for name in hit.shares)
     return [name for name in names if any(hit.shares.get(name) for hit in found.answer.hits)]
 

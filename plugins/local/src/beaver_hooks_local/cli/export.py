@@ -21,7 +21,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.records import Memory, Owner
 
 STANDARD = Path("-")
-"""Stands for stdout."""
+"""The path that means stdout."""
 
 PAGE = 500
 
@@ -46,7 +46,7 @@ def export(shell: Shell, /, *, output: Path, force: bool, as_json: bool, **optio
     """
     which = asked(**options)
     if output == STANDARD:
-        # A bar between the lines would be in the way where both are on one terminal.
+        # A bar would disturb the lines if both are on one terminal.
         ask_long(shell, lambda memory, bar: _lines(memory, which, _print, bar), shown=not sys.stdout.isatty())
         return
     _ensure_free(output, force=force)
@@ -78,7 +78,7 @@ def _lines(memory: LocalMemory, which: Asked, write: Write, bar: Bar) -> int:
 
 
 def _pages(memory: LocalMemory, filters: Filters, owner: Owner) -> Iterator[list[Memory]]:
-    """Give the memories of an owner page by page, each once, though others write meanwhile."""
+    """Yield the memories of an owner page by page, each once, even if other processes write meanwhile."""
     ids = memory.engine.store.ids(owner)
     for begin in range(0, len(ids), PAGE):
         yield memory.engine.get(ids[begin : begin + PAGE], filters)
@@ -86,7 +86,7 @@ def _pages(memory: LocalMemory, filters: Filters, owner: Owner) -> Iterator[list
 
 def _ensure_free(path: Path, *, force: bool) -> None:
     if force and path.exists() and not path.is_file():
-        # It would be replaced, and whoever names a device or a pipe means to write to it.
+        # --force would replace it, and a user who names a device or a pipe means to write to it.
         raise click.UsageError(
             f"{path} is not a file that can be replaced; name another one, or redirect stdout to it."
         )
@@ -96,10 +96,10 @@ def _ensure_free(path: Path, *, force: bool) -> None:
 
 @contextlib.contextmanager
 def _private(path: Path, *, force: bool) -> Iterator[Any]:
-    """Give a file to write, which gets its name when all is written and on the disk.
+    """Yield a file to write, which gets its name once all of it is on the disk.
 
     Raises:
-        PluginError: it cannot be written.
+        PluginError: the file cannot be written.
     """
     new = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
@@ -124,7 +124,7 @@ def _name(new: Path, path: Path, *, force: bool) -> None:
         try:
             os.link(new, path)
         except FileExistsError:
-            # Somebody has made it since we looked.
+            # Another process has made it since the first check.
             _ensure_free(path, force=False)
     folder = os.open(path.parent, os.O_RDONLY)
     try:

@@ -1,6 +1,6 @@
 """Makes memories of fields and of JSON lines. Pure.
 
-An error says which line and which field, and never what was sent.
+An error names the line and the field, and never repeats the value.
 """
 
 import json
@@ -16,10 +16,10 @@ from beaver_hostspecs.neutralising import neutralise
 from beaver_memory.records import Memory, NewMemory, Owner, Scope
 
 BATCH = 500
-"""Memories that are stored at once."""
+"""Memories that are stored in one call."""
 
 LONGEST_NAME, MOST_NAMED = 40, 3
-"""How much is shown of unknown fields."""
+"""Characters of an unknown field's name, and number of such names, that an error shows."""
 
 LONGEST_LINE = 16 * 1024 * 1024
 
@@ -27,13 +27,13 @@ _TRAILING_COMMA = re.compile(rb",\s*(?:[}\]]|$)")
 
 _FIELDS = frozenset(attrs.fields_dict(NewMemory)) - {"owner"}
 _GIVEN_BY_STORE = frozenset(attrs.fields_dict(Memory)) - _FIELDS - {"owner"}
-"""What a store says itself; an export has it too."""
+"""Fields that the store sets itself; an export has them too."""
 
 _TIMES = frozenset({"created_at", "expires_at", "valid_from", "valid_until"})
 
 
 class NotTaken(ValueError):
-    """What is given is no memory that can be kept."""
+    """The input is not a memory that can be stored."""
 
 
 DefaultScope = Callable[[str, str], Scope]
@@ -45,8 +45,8 @@ def from_fields(fields: Mapping[str, Any], owner: Owner, default_scope: DefaultS
 
     Args:
         fields: its fields, by the names of `NewMemory`.
-        owner: whose memory it is.
-        default_scope: gives the scope where the fields do not.
+        owner: of the memory.
+        default_scope: returns the scope if the fields have none.
 
     Raises:
         NotTaken: a field does not fit, or holds a credential.
@@ -67,13 +67,13 @@ def from_fields(fields: Mapping[str, Any], owner: Owner, default_scope: DefaultS
 def read_lines(
     lines: Iterable[bytes], given: Mapping[str, Any], owner: Owner | None, default_scope: DefaultScope
 ) -> Iterator[list[NewMemory]]:
-    """Give the memories of JSON lines in batches; what is before a wrong line is given first.
+    """Yield the memories of JSON lines in batches; those before a wrong line come before the error.
 
     Args:
-        lines: the lines; blank ones are passed over.
-        given: fields for what a line leaves out.
-        owner: whose they are; what a line says unless given.
-        default_scope: gives the scope of a memory whose line does not.
+        lines: the lines; blank ones are skipped.
+        given: values of fields that a line leaves out.
+        owner: of the memories; each line's own unless given.
+        default_scope: returns the scope of a memory whose line has none.
 
     Raises:
         NotTaken: a line is wrong; says which.

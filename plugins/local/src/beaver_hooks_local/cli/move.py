@@ -1,4 +1,4 @@
-"""`move-global`: takes what holds everywhere out of the database of a project, to where all projects see it."""
+"""`move-global`: moves global memories from the database of a project to the one that all projects see."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ from beaver_memory.records import Memory, Owner
 from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS
 
 BATCH = 100
-"""Memories that are moved at once."""
+"""Memories that one call moves."""
 
 
 @attrs.frozen(kw_only=True)
 class Moved:
-    """A memory that was moved, or would be; then it has no new id."""
+    """A moved memory; in a dry run it has no new id."""
 
     memory: Memory
     id: int | None = None

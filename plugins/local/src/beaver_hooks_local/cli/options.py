@@ -1,4 +1,4 @@
-"""The options that several commands take, and what they mean."""
+"""The options that several commands take, and their meaning."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
@@ -16,7 +16,7 @@ from beaver_memory.records import LONGEST_TITLE, Store
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 LONGEST_ID = 19
-"""Digits that no id has."""
+"""The number of digits from which a number is no id."""
 
 STORES = click.Choice([store.value for store in Store])
 
@@ -27,7 +27,7 @@ class Moment(click.ParamType[datetime]):
     name = "moment"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return the moment; of a day, its beginning."""
+        """Return the moment; a day means its beginning."""
         try:
             found = datetime.combine(date.fromisoformat(value), time())
         except ValueError:
@@ -39,7 +39,7 @@ class Moment(click.ParamType[datetime]):
 
 
 class Word(click.ParamType[str]):
-    """A word that a label can be."""
+    """A text of a length that a label may have."""
 
     name = "text"
 
@@ -76,7 +76,7 @@ debug_option = click.option("--debug", is_flag=True, expose_value=False, help="S
 
 
 def limit_option(default: int, most: int = 1_000) -> Callable[[Function], Function]:
-    """Return the option that bounds how many are shown."""
+    """Return the option for the most entries to show."""
     return click.option(
         "--limit", type=click.IntRange(1, most), default=default, show_default=True, help="The most to show."
     )
@@ -84,12 +84,12 @@ def limit_option(default: int, most: int = 1_000) -> Callable[[Function], Functi
 
 @attrs.frozen(kw_only=True)
 class Asked:
-    """Whose memories a command is about, and which of them.
+    """The memories that a command is about.
 
     Attributes:
-        user: whose.
-        project: seen from where.
-        narrowed: the options that narrow it, by the names that `Filters` has for them.
+        user: their owner.
+        project: the project from which they are seen.
+        narrowed: the options that narrow them, by the names that `Filters` has for them.
     """
 
     user: str | None = None
@@ -98,21 +98,21 @@ class Asked:
 
     @property
     def sight(self) -> Sight:
-        """Return what whoever sits at the terminal may see: all of it."""
+        """The sight of the user at the terminal, at full trust."""
         scope = Scope(project=self.project) if self.project else Scope()
         return Sight.of_command(CommandContext(user=self.user, scope=scope, trust=Trust.FULL))
 
     def filters(self, memory: LocalMemory) -> Filters:
-        """Return the filters of now."""
+        """Return the filters at the present moment."""
         return self.sight.filters(memory.clock.now(), **self.narrowed)
 
     def own(self, memory: LocalMemory, *, lapsed: bool = False) -> Filters:
-        """Return what may be changed, or with `lapsed` forgotten."""
+        """Return filters for memories that the command may change, or with `lapsed` forget."""
         return self.sight.own(memory.clock.now(), lapsed=lapsed)
 
 
 def filtered(function: Function) -> Function:
-    """Give a command the options that say which memories are meant."""
+    """Give a command the options that select memories."""
     for option in reversed(
         (
             user_option,
@@ -141,5 +141,5 @@ def filtered(function: Function) -> Function:
 
 
 def asked(*, user: str | None, project: str | None, **narrowing: Any) -> Asked:
-    """Return what the options of `filtered` ask for."""
+    """Return the memories that the options of `filtered` select."""
     return Asked(user=user, project=project, narrowed={name: value for name, value in narrowing.items() if value})

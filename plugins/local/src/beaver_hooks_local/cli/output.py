@@ -1,4 +1,4 @@
-"""How commands show memories: text that does no harm on a terminal, and records as JSON."""
+"""The output of commands: memories as text that is safe on a terminal, and records as JSON."""
 
 import json
 import shutil
@@ -17,11 +17,11 @@ from beaver_memory.records import Memory
 
 WIDTH = 80
 LEAST = 24
-"""Characters that the last column of a table has at least."""
+"""The smallest width of the last column of a table, in characters."""
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print a text as any terminal may be sent, in what its encoding can show."""
+    """Print a text in a form that is safe on any terminal, in the characters that its encoding has."""
     stream = sys.stderr if err else sys.stdout
     encoding = stream.encoding or "utf-8"
     click.echo(neutralise(text).encode(encoding, "replace").decode(encoding), err=err)
@@ -43,7 +43,7 @@ def record(memory: Memory) -> dict[str, Any]:
 
 
 def plain(value: object) -> Any:
-    """Return a value as JSON can hold it."""
+    """Return a value as JSON types."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Enum):
@@ -54,12 +54,12 @@ def plain(value: object) -> Any:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with what it counts."""
+    """Return a number with its noun."""
     return f"{number:,} {noun if number == 1 else f'{noun[:-1]}ies' if noun.endswith('y') else f'{noun}s'}"
 
 
 def row(memory: Memory, now: datetime) -> list[str]:
-    """Return a memory as a row: id, day, store, type and what is to be known of it now, what it says."""
+    """Return a memory as a row: id, day, store, type with current marks, title."""
     when = f"{memory.created_at.astimezone(UTC):%Y-%m-%d}" if memory.created_at else ""
     marks = {
         "pinned": memory.pinned,
@@ -74,17 +74,17 @@ HEADS = ["id", "when", "store", "type", "memory"]
 
 
 def title(memory: Memory) -> str:
-    """Return what a memory says in a line, however long."""
+    """Return the summary or the title of a memory in one line, however long."""
     return one_line(memory.summary or memory.title)
 
 
 def one_line(text: str) -> str:
-    """Return a text without line ends, and without what nobody can see."""
+    """Return a text without line ends and invisible characters."""
     return " ".join(neutralise(text).split())
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows in columns, the first one being the heads.
+    """Return rows in columns; the first row holds the heads.
 
     On a terminal the last column is wrapped; in a pipe each row is one line, however long.
     """

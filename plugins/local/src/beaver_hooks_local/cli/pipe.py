@@ -1,7 +1,7 @@
-"""Reads lines from a pipe in another thread than the main one, so that it can be interrupted.
+"""Reads lines from a pipe in another thread than the main one, in a way that can be interrupted.
 
-A thread that hangs in the reader of `sys.stdin` when Python ends brings the process down. So the descriptor is read,
-and only when there is something to read.
+A thread that hangs in the reader of `sys.stdin` when Python ends brings the process down. So `lines` reads the
+descriptor, and only when it is ready.
 """
 
 import os
@@ -9,18 +9,18 @@ import select
 from collections.abc import Callable, Iterator
 
 PAUSE = 0.2
-"""Seconds between two looks at whether anybody still waits."""
+"""The longest time without a call of `step`, in seconds."""
 
 _CHUNK = 64 * 1024
 
 
 def lines(descriptor: int, longest: int, step: Callable[[], object]) -> Iterator[bytes]:
-    """Give the lines, without their ends.
+    """Yield the lines, without their ends.
 
     Args:
-        descriptor: what is read.
-        longest: bytes of a line; what is longer is given in parts.
-        step: called again and again, also while nothing comes; what it raises ends the reading.
+        descriptor: of the pipe.
+        longest: bytes of a line; a longer line comes in parts.
+        step: called repeatedly, also while no input comes; an error from it ends the reading.
     """
     rest = b""
     while True:

@@ -20,22 +20,22 @@ T = TypeVar("T")
 NAME = "local"
 
 LEFT_OUT = "Until then, memories that hold in all of your projects are left out."
-"""What a person is told where the database of the person cannot be read."""
+"""The sentence for the user when the database of the person cannot be read."""
 
 
 def ask(shell: Shell, work: "Callable[[LocalMemory], T]", *, wrote: bool = False) -> T:
-    """Return what `work` returns, in a thread of the plugin; `wrote` says that it may have written."""
+    """Return the result of `work`, run in a thread of the plugin; `wrote` says that it may have written."""
     return call(shell, lambda plugin: plugin.serve(work, wrote=wrote))
 
 
 def ask_long(shell: Shell, work: "Callable[[LocalMemory, Bar], T]", *, wrote: bool = False, shown: bool = True) -> T:
-    """Return what `work` returns, which tells a bar how far it is; when it is interrupted, it ends there.
+    """Return the result of `work`, which calls a bar at each step; after an interrupt the next step ends it.
 
     Args:
         shell: of the plugin.
-        work: what is done.
+        work: called with the memory and the bar.
         wrote: it may have written.
-        shown: whether the bar is seen.
+        shown: whether the bar is visible.
     """
     bar = Bar(shown=shown)
 
@@ -49,7 +49,7 @@ def ask_long(shell: Shell, work: "Callable[[LocalMemory, Bar], T]", *, wrote: bo
 
 
 def call(shell: Shell, function: Callable[[Local], Awaitable[T]]) -> T:
-    """Return what `await function(plugin)` returns.
+    """Return the result of `await function(plugin)`.
 
     Raises:
         UnknownPlugin: the plugin is not in service, for example because the memory is off; says why.
@@ -69,7 +69,7 @@ def call(shell: Shell, function: Callable[[Local], Awaitable[T]]) -> T:
 
 @contextlib.contextmanager
 def explained() -> Iterator[None]:
-    """Let errors of the memory out as what they are for the host: this plugin failed, and says why."""
+    """Turn errors of the memory into `PluginError`, which tells the host that this plugin failed and why."""
     try:
         yield
     except (EngineError, EmbeddingError) as error:

@@ -1,4 +1,4 @@
-"""A progress bar on stderr, where that is a terminal."""
+"""A progress bar on stderr, if that is a terminal."""
 
 import sys
 import threading
@@ -11,18 +11,18 @@ Unit = Literal["things", "bytes"]
 
 
 class Ended(Exception):
-    """Nobody waits for this work any more."""
+    """The caller no longer waits for this work."""
 
 
 class Bar:
-    """Shows how far long work is. Thread-safe; taken away when it ends.
+    """Shows the progress of long work, and disappears when it ends. Thread-safe.
 
-    Whoever works calls it at each step. Once it was ended, the next step raises `Ended`: so work in another thread
-    stops soon after it was interrupted.
+    The work calls the bar at each step. After `end`, the next step raises `Ended`, so work in another thread stops soon
+    after an interrupt.
 
     Args:
-        unit: what is counted.
-        shown: whether it is seen at all.
+        unit: of the numbers.
+        shown: whether the bar is visible.
     """
 
     def __init__(self, *, unit: Unit = "things", shown: bool = True) -> None:
@@ -40,10 +40,10 @@ class Bar:
         self.end()
 
     def __call__(self, done: int, total: int | None, what: str) -> None:
-        """Show how much is done, of how much if that is known, and what is being done.
+        """Show the amount done, the total if it is known, and the name of the step.
 
         Raises:
-            Ended: nobody waits for it any more.
+            Ended: the caller no longer waits for this work.
         """
         with self._lock:
             if self._ended:
@@ -52,7 +52,7 @@ class Bar:
                 self._show(done, total, what)
 
     def end(self) -> None:
-        """Take it away for good."""
+        """Remove the bar for good."""
         with self._lock:
             self._ended = True
             if self._progress is not None:

@@ -97,7 +97,7 @@ def show(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool)
     which = Asked(user=user)
 
     def work(memory: LocalMemory) -> list[tuple[Memory, list[Change]]]:
-        # Whoever names an id wants to see it, whatever has become of it.
+        # A user who names an id wants to see the memory even if it has lapsed.
         filters = attrs.evolve(which.filters(memory), lapsed=True)
         return [(each, memory.engine.history(each.id, filters)) for each in memory.engine.get(list(ids), filters)]
 
@@ -110,7 +110,7 @@ def show(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool)
 
 
 def ensure_all(ids: tuple[int, ...], found: list[Memory]) -> None:
-    """Refuse ids that are not among what was found.
+    """Refuse ids that are not among the found memories.
 
     Raises:
         UsageError: there are such ids.
@@ -125,7 +125,7 @@ def ensure_all(ids: tuple[int, ...], found: list[Memory]) -> None:
 
 
 def _elsewhere(memory: LocalMemory, which: Asked) -> int:
-    """Return how many others have memories, which this command does not look at."""
+    """Return how many other owners have memories, which this command leaves out."""
     return len({*memory.engine.store.owners()} - {*which.sight.owners})
 
 

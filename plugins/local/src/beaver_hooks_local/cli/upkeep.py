@@ -1,4 +1,4 @@
-"""`reindex`, `stats` and `check`: what looks after the store and its indexes."""
+"""`reindex`, `stats` and `check`: the commands that maintain the store and its indexes."""
 
 import asyncio
 import contextlib
@@ -23,13 +23,13 @@ from beaver_memory.embedding.protocol import Identity
 from beaver_memory.errors import StoreError
 
 PAUSE = 0.2
-"""Seconds between two looks at how much is embedded."""
+"""Seconds between two checks of the number of embedded memories."""
 
 EMBEDDING_NOT = (EMBEDDER, EMBEDDING, UPKEEP)
-"""The troubles with which nothing is embedded."""
+"""The troubles that stop embedding."""
 
 PROBLEM = 1
-"""The exit code where something is wrong."""
+"""The exit code if the check finds a problem."""
 
 
 @click.command()
@@ -102,14 +102,14 @@ def _problems(memory: LocalMemory) -> list[str]:
     try:
         return memory.engine.store.check()
     except StoreError as error:
-        # So damaged that it cannot be read to its end, which is what was asked.
+        # The damage that stops the check is itself the answer.
         if error.category != "corrupt":
             raise
         return [str(error)]
 
 
 async def _embedded(plugin: Local, bar: Bar) -> int:
-    """Wait until the plugin has embedded everything; return how many memories that were.
+    """Wait until the plugin has embedded everything; return the number of memories.
 
     Raises:
         PluginError: the embedder fails.
@@ -133,15 +133,15 @@ async def _embedded(plugin: Local, bar: Bar) -> int:
 
 
 async def _pending(plugin: Local, identity: Identity) -> int:
-    # As if something was written: whoever embeds looks again, also for what other processes have added.
+    # `wrote=True` wakes the upkeep, which then also embeds memories that other processes have added.
     return await plugin.serve(lambda memory: memory.engine.store.pending(None, identity.key), wrote=True)
 
 
 def _identity(plugin: Local) -> Identity | None:
-    """Return whose vectors the settings ask for.
+    """Return the identity of the configured embedder, or `None` without one.
 
     Raises:
-        EmbeddingError: they cannot be had.
+        EmbeddingError: the embedder is unavailable.
     """
     settings, setup = plugin.settings.embedding, plugin.setup
     folder = model_folder(settings, (setup.person_folder, setup.state_folder))

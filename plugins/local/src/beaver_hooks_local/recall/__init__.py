@@ -1,1 +1,1 @@
-"""Recall before a prompt: the gate, the prompt index, and what the conversation already holds."""
+"""Recall before a prompt: the gate, the prompt index, and the check for memories that the conversation contains."""

@@ -1,4 +1,4 @@
-"""What stands in the conversation already. Pure: nobody needs to be reminded of what was just said."""
+"""Finds memories that the conversation already contains, so that recall does not repeat them. Pure."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -9,7 +9,7 @@ from beaver_memory.records import Memory
 MOST_MESSAGES = 100
 MOST_CHARACTERS = 200_000
 SHORTEST = 12
-"""Characters: of shorter texts it says nothing that they occur somewhere."""
+"""Characters of the shortest text that counts as repeated: shorter texts occur by chance."""
 
 
 class Opened(Protocol):
@@ -28,7 +28,7 @@ class Conversation:
     """The last messages of a turn's history, with its prompt.
 
     Args:
-        texts: what was said, oldest first.
+        texts: the messages, oldest first.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -46,12 +46,12 @@ class Conversation:
         return cls([*(message.text for message in turn.history), turn.prompt])
 
     def holds(self, memory: Memory) -> bool:
-        """Whether a memory stands in it word for word."""
-        # Most are not there by their first line, and the whole need not be looked at.
+        """Whether the conversation contains a memory word for word."""
+        # The first line rules most memories out, without a search for the whole text.
         return self._opens(opening(memory)) and self._has(memory)
 
     def shows(self, row: Opened) -> bool:
-        """Whether a memory whose first line is known stands in it word for word."""
+        """Whether the conversation contains a memory, whose first line is known, word for word."""
         return self._opens(row.opening) and self._has(row.memory)
 
     def _opens(self, line: str) -> bool:
@@ -63,10 +63,10 @@ class Conversation:
 
 
 def opening(memory: Memory) -> str:
-    """Return what the first line of a memory would be in a conversation."""
+    """Return the first line of a memory in the form that `plain` gives a conversation."""
     return plain(memory.title[:MOST_CHARACTERS])
 
 
 def plain(text: str) -> str:
-    """Return a text without what changes when it is wrapped or quoted."""
+    """Return a text without the differences that wrapping, quoting and letter case make."""
     return " ".join(text.replace("\n> ", "\n").casefold().split())

@@ -1,16 +1,16 @@
-"""The recall gate: whether to look into memory for a prompt, to use again what was found, or to leave it be. Pure.
+"""The recall gate: decides whether a prompt searches memory, reuses the last result, or gets no memories. Pure.
 
 The first rule that fits decides:
 
 1. A turn that a tool has caused, a prompt without a word and an acknowledgement need no memory.
-2. The first turn of a session looks.
-3. The same question, asked again while its answer is fresh, uses that answer.
-4. A prompt that speaks of earlier work looks.
-5. Where something was written since the last look, or the last look found little, it looks again.
-6. Where the last look is too long ago, or too many turns have used it, it looks again.
-7. A prompt with a term that the last look did not have is another topic, and looks: that costs little, and another
-   question's answer is worth nothing.
-8. All others use again what was found.
+2. The first turn of a session searches.
+3. The same question, asked again while its answer is fresh, reuses that answer.
+4. A prompt that refers to earlier work searches.
+5. If a memory was written since the last search, or the last search found little, the gate searches again.
+6. If the last search is too old, or too many turns have reused it, the gate searches again.
+7. A prompt with a term that the last search did not have is another topic, and searches: a search costs little, and
+   another question's answer is worth nothing.
+8. All other prompts reuse the last result.
 """
 
 from collections.abc import Container
@@ -28,7 +28,7 @@ class Policy:
     """How the gate decides.
 
     Attributes:
-        topic_turns: how many turns one look serves.
+        topic_turns: how many turns one search serves.
     """
 
     topic_turns: int = 4
@@ -36,14 +36,14 @@ class Policy:
 
 @attrs.frozen(kw_only=True)
 class Window:
-    """The last look of a session.
+    """The last search of a session.
 
     Attributes:
         fingerprint: of the prompt that it was made for.
         terms: of that prompt.
         version: of the memories then.
         turns: how many turns it has served.
-        confident: whether it found something good.
+        confident: whether it found a good hit.
     """
 
     fingerprint: str
@@ -55,7 +55,7 @@ class Window:
 
 @attrs.frozen(kw_only=True)
 class Decision:
-    """What the gate says, and why: a name of a rule, without content."""
+    """The verdict of the gate, and its reason: a name of a rule, without content."""
 
     verdict: Verdict
     reason: str
@@ -64,13 +64,13 @@ class Decision:
 def decide(
     said: Said, window: Window | None, *, version: tuple[int, ...], fresh: Container[str], policy: Policy
 ) -> Decision:
-    """Decide.
+    """Return the decision of the first rule that fits.
 
     Args:
         said: the prompt.
-        window: the last look of the session, if there was one.
+        window: the last search of the session, if there was one.
         version: of the memories now.
-        fresh: the fingerprints whose answers may be used again.
+        fresh: the fingerprints whose answers may be reused.
         policy: how to decide.
     """
     if reason := _needs_none(said):

@@ -1,4 +1,4 @@
-"""What the prompt index lists: for each session what is recent, kept until a write, and for each look what it found.
+"""The contents of the prompt index: recent memories of each session, cached until a write, and hits of each search.
 
 Blocking.
 """
@@ -24,20 +24,20 @@ from beaver_memory.query import Hit
 from beaver_memory.records import Memory
 
 SECONDS = 600.0
-"""How long what is recent is used again, unless something was written."""
+"""How long the recent memories are cached, unless a memory is written."""
 
 SHOWN = 4
-"""Forms of one list that are kept: those of turns that are given or have said other parts of it."""
+"""Renderings of one list that are cached; turns differ in the memories that they leave out."""
 
 
 @attrs.frozen(kw_only=True)
 class Listing:
-    """What the prompt index may list.
+    """Memories and sessions that the prompt index may list.
 
     Attributes:
         rows: memories.
         sessions: lines that show sessions.
-        shown: the list as turns were shown it, by what it left out and what it might cost.
+        shown: the rendered lists, by the memories left out and the most tokens.
     """
 
     rows: tuple[Row, ...] = ()
@@ -47,11 +47,11 @@ class Listing:
 
 @attrs.frozen(kw_only=True)
 class _Anywhere:
-    """What is recent in every session.
+    """The recent memories that every session sees.
 
     Attributes:
         rows: of the newest memories.
-        differs: there are memories that hold in one session only, so that not every session sees the same.
+        differs: some memories hold in one session only, so sessions see different lists.
     """
 
     rows: tuple[Row, ...] = ()
@@ -59,13 +59,13 @@ class _Anywhere:
 
 
 class Listings:
-    """Makes lists, and keeps what does not depend on the prompt. Thread-safe.
+    """Makes lists, and caches the parts that do not depend on the prompt. Thread-safe.
 
     Args:
-        engine: where recent memories and sessions come from.
-        settings: how much, and whether at all.
-        clock: where time comes from.
-        trace: is told of every step.
+        engine: the source of recent memories and sessions.
+        settings: of the prompt index.
+        clock: the source of time.
+        trace: called at every step.
     """
 
     def __init__(self, engine: MemoryEngine, settings: PromptIndexSettings, *, clock: Clock, trace: Trace) -> None:
@@ -74,9 +74,9 @@ class Listings:
         self._anywhere: Answers[_Anywhere] = Answers(SECONDS)
 
     def recent(self, sight: Sight, version: tuple[int, ...], report: Report) -> Listing | None:
-        """Return what a session lists whatever is asked; `None` where there is to be no list, or none can be made.
+        """Return the part of a session's list that no prompt changes; `None` if the index is off or the engine fails.
 
-        Its failure is told, and is no failure of the turn.
+        A failure goes to the trace and the report; the turn goes on.
         """
         if not self._settings.enabled:
             return None
@@ -93,11 +93,11 @@ class Listings:
         return made
 
     def lacking(self, recent: Listing | None) -> int:
-        """Return for how many rows there is room besides what is recent."""
+        """Return how many more rows fit beside the recent ones."""
         return 0 if recent is None else self._settings.limit - len(recent.rows)
 
     def filled(self, recent: Listing | None, hits: Sequence[Hit]) -> Listing:
-        """Return the list of a look: what is recent, and what was found."""
+        """Return the list of a search: recent memories, then hits."""
         if recent is None:
             return Listing()
         return Listing(rows=tuple(merged(recent.rows, hits, limit=self._settings.limit)), sessions=recent.sessions)
@@ -105,12 +105,12 @@ class Listings:
     def references(
         self, listing: Listing, given: set[int], conversation: Conversation, room: int | None, report: Report
     ) -> tuple[Reference, ...]:
-        """Return a list as references, without what a turn has already.
+        """Return a list as references, without memories that the turn already has.
 
         Args:
-            listing: what may be listed.
+            listing: the list.
             given: the ids of the memories that the turn is given.
-            conversation: what was said.
+            conversation: of the turn.
             room: the tokens that are left, or `None`.
             report: of the turn.
         """
@@ -125,13 +125,13 @@ class Listings:
         return index.references
 
     def skipped(self, reason: str, report: Report) -> None:
-        """Tell why a turn has no prompt index."""
+        """Record why a turn has no prompt index."""
         self._trace("memory_prompt_index_skipped", reason=reason)
         if reason not in {"gate", "off"}:
             report.event("memory_prompt_index_skipped", reason=reason)
 
     def tell(self, event: str, report: Report, **facts: str | int) -> None:
-        """Tell both the trace and the report."""
+        """Record an event in the trace and the report."""
         self._trace(event, **facts)
         report.event(event, **facts)
 
@@ -142,7 +142,7 @@ class Listings:
         return Listing(rows=rows, sessions=tuple(map(session_line, last)))
 
     def _in_every_session(self, sight: Sight, version: tuple[int, ...], moment: datetime, now: float) -> _Anywhere:
-        """Return what is recent where nothing holds in one session only, and whether that is so."""
+        """Return the recent memories that every session sees, and whether some memories hold in one session only."""
         anywhere = self._anywhere.get(sight, version=version, now=now)
         if anywhere is None:
             rows = self._rows(sight, moment, scopes=("global", "project"))
@@ -177,6 +177,6 @@ def _lasting(rows: Iterable[Row], now: datetime) -> float | None:
 
 
 def lasts(memories: Iterable[Memory], now: datetime) -> float | None:
-    """Return after how many seconds the first of some memories ends, if one does."""
+    """Return the seconds until the first of some memories expires, or `None` if none does."""
     ends = [end for each in memories for end in (each.expires_at, each.valid_until) if end is not None]
     return max(0.0, (min(ends) - now).total_seconds()) if ends else None

@@ -1,4 +1,4 @@
-"""What the recall gate sees of a prompt. Pure."""
+"""The features of a prompt that the recall gate uses. Pure."""
 
 import re
 from hashlib import blake2b
@@ -6,7 +6,7 @@ from hashlib import blake2b
 import attrs
 
 LONGEST = 100_000
-"""Characters of a prompt that are looked at."""
+"""Characters of a prompt that are read."""
 
 _MOST_WORDS = 6
 """Words of an acknowledgement."""
@@ -29,7 +29,7 @@ _ACKNOWLEDGING = frozenset(
 _BESIDE = frozenset(
     {"very", "much", "so", "a", "lot", "really", "that", "this", "it", "all", "well", "oh", "ah", "sounds", "looks"}
 )
-"""Words that may stand beside those, and say nothing alone."""
+"""Words that an acknowledgement may contain, and that alone are none."""
 
 _EARLIER = re.compile(
     r"""
@@ -56,15 +56,15 @@ _EARLIER = re.compile(
 
 @attrs.frozen(kw_only=True)
 class Said:
-    """A prompt, as far as the gate goes by it.
+    """The features of a prompt.
 
     Attributes:
         fingerprint: the same for prompts that differ in case and blanks only.
-        terms: what it is about.
-        wordless: there is neither a letter nor a digit in it.
+        terms: its terms, by the analyser of the index.
+        wordless: it has neither a letter nor a digit.
         acknowledges: it says yes, no or thanks, and nothing else.
-        refers_back: it speaks of earlier work.
-        by_tool: a tool has caused the turn, and no person.
+        refers_back: it refers to earlier work.
+        by_tool: a tool has caused the turn, not a person.
     """
 
     fingerprint: str
@@ -76,10 +76,10 @@ class Said:
 
 
 def read(prompt: str, terms: frozenset[int] = frozenset(), *, by_tool: bool = False) -> Said:
-    """Return what the gate goes by.
+    """Return the features of a prompt.
 
     Args:
-        prompt: what was said.
+        prompt: its text.
         terms: its terms, by the analyser of the index.
         by_tool: a tool has caused the turn.
     """
@@ -95,12 +95,12 @@ def read(prompt: str, terms: frozenset[int] = frozenset(), *, by_tool: bool = Fa
 
 
 def fingerprint(line: str) -> str:
-    """Return a digest of a text: it says nothing about it."""
+    """Return a digest of a text, which does not reveal the text."""
     return blake2b(line.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _acknowledges(line: str) -> bool:
-    # What asks something is no acknowledgement, however short.
+    # A question is no acknowledgement, however short.
     if "?" in line or "\uff1f" in line:
         return False
     words = _WORD.findall(line[:200]) if len(line) <= 200 else []  # noqa: PLR2004 - longer ones are none

@@ -1,10 +1,10 @@
-"""The prompt index: a compact list of what memory holds, so that a model knows what it can look up. Pure.
+"""The prompt index: a compact list of memories, so that a model knows which ones it can look up. Pure.
 
-Memories of the last days come first, whatever is asked; what is relevant fills the rest of the list. A row costs
-little: id, store, type, title, score, mentions and date. The tool `memory_get` gives the whole of a row.
+Memories of the last days come first, whatever the prompt; relevant memories fill the rest of the list. A row costs
+little: id, store, type, title, score, mentions and date. The tool `memory_get` shows the whole memory of a row.
 
-A host takes references in order until one does not fit, and its bound is not known here. So the list goes out in short
-pages, each a reference of its own: where the bound is small the last pages are lost, and never the whole list.
+A host takes references in order until one does not fit, and its bound is not known here. So the list consists of short
+pages, each a reference of its own: a small bound costs the last pages, and never the whole list.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,22 +28,22 @@ MORE = "Memory index, continued:"
 SESSIONS = "Recent sessions:"
 MOST_SESSIONS = 5
 PAGE = 300
-"""Tokens of a page, more or less."""
+"""Tokens of a page, approximately."""
 
 _PROVENANCE = 20
-"""Tokens that a host spends on where a page comes from, at most: of a page it is always the same."""
+"""Tokens that a host spends on the provenance of a page, at most; every page has the same."""
 
 _CUT = "(the list is cut off here)"
 
 
 @attrs.frozen(kw_only=True)
 class Row:
-    """A memory in the list; without a score it is there because it is recent.
+    """A memory in the list; a recent one may have no score.
 
     Attributes:
         memory: the memory.
-        score: what it scored, if it was found.
-        recent: it is there whatever is asked.
+        score: its score, if the search found it.
+        recent: it is listed whatever the prompt.
     """
 
     memory: Memory
@@ -63,12 +63,12 @@ class Row:
 
     @cached_property
     def tokens(self) -> int:
-        """What that costs."""
+        """The tokens of that line."""
         return _cost(self.text)
 
     @cached_property
     def opening(self) -> str:
-        """What its first line would be in a conversation."""
+        """The first line of the memory, as `already_said.opening` returns it."""
         return opening(self.memory)
 
 
@@ -77,10 +77,10 @@ class PromptIndex:
     """The list as it is shown.
 
     Attributes:
-        pages: all of it; none where there is nothing to show.
+        pages: the texts; none if no row fits.
         recent, relevant, sessions: how many rows of each kind.
         total: how many rows there were.
-        tokens: what it costs as references.
+        tokens: of all references.
     """
 
     pages: tuple[str, ...] = field(default=(), repr=False)
@@ -120,9 +120,9 @@ def rendered(rows: Sequence[Row], sessions: Sequence[str], *, max_tokens: int) -
     """Return the list with as many rows as fit, in order.
 
     Args:
-        rows: what may be listed.
-        sessions: lines of what may be listed below, newest first.
-        max_tokens: what all of its pages may cost.
+        rows: the memories, in order.
+        sessions: lines of the sessions, newest first.
+        max_tokens: the bound of all pages together.
     """
     pages = _Pages(max_tokens)
     shown = pages.put(HEADING, ((row.text, row.tokens) for row in rows))
@@ -150,7 +150,7 @@ def session_line(summary: SessionSummary) -> str:
 
 
 class _Pages:
-    """Pages of lines, within what all of them may cost."""
+    """Pages of lines, within a bound of tokens for all of them."""
 
     def __init__(self, max_tokens: int) -> None:
         self.lines: list[list[str]] = []
@@ -158,7 +158,7 @@ class _Pages:
         self._most, self._page = max_tokens, 0
 
     def put(self, title: str, lines: Iterable[tuple[str, int]]) -> int:
-        """Add lines with what they cost, as many as fit; return how many. Each page has a title."""
+        """Add lines with their tokens, as many as fit; return how many. Each page has a title."""
         shown = 0
         for line, cost in lines:
             head = title if not shown or title != HEADING else MORE

@@ -1,4 +1,4 @@
-"""What the gate remembers: the last look of each session, and answers that may be used again. Thread-safe, bounded."""
+"""Caches of the recall gate: the last search of each session, and reusable answers. Thread-safe, bounded."""
 
 import threading
 from collections import OrderedDict
@@ -10,7 +10,7 @@ import attrs
 T = TypeVar("T")
 
 MOST = 1_000
-"""Sessions, and answers, that are remembered; what was not used for the longest goes first."""
+"""Sessions, and answers, that are kept; the least recently used entry goes first."""
 
 
 class Lately(Generic[T]):
@@ -41,7 +41,7 @@ class Lately(Generic[T]):
                 self._kept.popitem(last=False)
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the value of a key, made if it is not kept. Two who ask for it at the same time may both make it."""
+        """Return the value of a key, made if it is not kept; two threads may both make it at the same time."""
         value = self.get(key)
         if value is None:
             value = make()
@@ -57,11 +57,11 @@ class _Kept(Generic[T]):
 
 
 class Answers(Generic[T]):
-    """Answers by the fingerprint of the question, for as long as they are true.
+    """Answers by the fingerprint of the question, until a write or a time limit.
 
     Args:
-        seconds: how long one is kept.
-        most: how many are.
+        seconds: how long an answer is kept.
+        most: how many answers are kept.
     """
 
     def __init__(self, seconds: float, most: int = 256) -> None:
@@ -76,6 +76,6 @@ class Answers(Generic[T]):
     def put(
         self, key: Hashable, answer: T, *, version: tuple[int, ...], now: float, lasts: float | None = None
     ) -> None:
-        """Keep an answer; for `lasts` seconds at most, where something in it ends by then."""
+        """Keep an answer, for `lasts` seconds at most if given: a memory in it expires then."""
         seconds = self._seconds if lasts is None else min(self._seconds, lasts)
         self._kept.put(key, _Kept(answer=answer, version=version, until=now + seconds))

@@ -1,4 +1,4 @@
-"""Recall before a prompt: asks the gate, searches if it says so, and puts together what the turn is given. Blocking."""
+"""Recall before a prompt: asks the gate, searches if it says so, and composes the references of the turn. Blocking."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -24,26 +24,26 @@ from beaver_memory.query import Hit, Query
 from beaver_memory.records import Owner
 
 SPARE = 8
-"""Hits beyond those that are wanted, for those that were said already."""
+"""Extra hits, which replace hits that the conversation already contains."""
 
 CONFIDENT = 0.25
-"""What the best hit scores at least where a look has found something; with less it is looked again soon."""
+"""The lowest score of the best hit that makes a search confident; after a lower one the next turn searches again."""
 
 _BY_TOOL = frozenset({"tool", "tool_result"})
 
 EMBEDDING = "embedding"
-"""The trouble of queries, and of memories, that cannot be embedded."""
+"""The name of the trouble while queries or memories cannot be embedded."""
 
 
 @attrs.frozen(kw_only=True)
 class Found:
-    """What one look into memory came to.
+    """The result of one search.
 
     Attributes:
         hits: the best first.
-        listing: what the prompt index may list.
-        confident: whether something good was found.
-        picked: what turns were given of the hits, by what was said already and what it might cost.
+        listing: the rows of the prompt index.
+        confident: whether the best hit is good.
+        picked: the picked hits, by the ids that the conversation contains and the most tokens.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -54,15 +54,15 @@ class Found:
 
 @attrs.frozen(kw_only=True)
 class Recall:
-    """What was recalled for one turn.
+    """The recall of one turn.
 
     Attributes:
-        decision: what the gate said.
-        references: what the turn is given.
-        hits: what could be given, with each signal's share.
-        given: the ids of those that the turn was given.
-        said: the ids of those that stand in the conversation.
-        skipped: what the gate said of the prompt after this one, if that was given nothing.
+        decision: of the gate.
+        references: for the turn.
+        hits: all candidates, with each signal's share.
+        given: the ids of the hits that the turn was given.
+        said: the ids of the hits that the conversation already contains.
+        skipped: the decision for the next prompt, if the gate skipped that one.
     """
 
     decision: Decision
@@ -77,11 +77,11 @@ class Recaller:
     """Recalls for turns. Thread-safe.
 
     Args:
-        engine: what is searched.
-        settings: how much, and when.
-        clock: where time comes from.
-        trace: is told of every step.
-        troubles: what is wrong now.
+        engine: the engine to search.
+        settings: of the plugin.
+        clock: the source of time.
+        trace: called at every step.
+        troubles: the current troubles.
         most: the tokens that the host shows of all references of a turn, or `None`.
     """
 
@@ -108,7 +108,7 @@ class Recaller:
         self._last: Lately[Recall] = Lately()
 
     def recall(self, turn: Turn, report: Report) -> Recall:
-        """Return what a turn is given.
+        """Return the recall of a turn.
 
         Raises:
             StoreError: the store cannot be read.
@@ -128,13 +128,13 @@ class Recaller:
         return recall
 
     def last(self, sight: Sight) -> Recall | None:
-        """Return the last recall of a session; it may hold what somebody else may see and this one may not."""
+        """Return the last recall of a session; it may hold memories that this caller may not see."""
         return self._last.get(_place(sight))
 
     # --- The gate -----------------------------------------------------------------------------------------------
 
     def _decided(self, turn: Turn, sight: Sight, report: Report) -> tuple[Decision, Found | None]:
-        """Return what the gate says, and what there is for the turn if it lets it have something."""
+        """Return the decision of the gate, and the result of the search unless the gate skips the turn."""
         if reason := self._why_never(sight):
             return self._said(Decision(verdict="skip", reason=reason), report), None
         said, version, window = self._read(turn), self._version(sight), self._windows.get(sight)
@@ -171,10 +171,10 @@ class Recaller:
     def _version(self, sight: Sight) -> tuple[int, ...]:
         return self._engine.versions(sight.owners)
 
-    # --- The look -----------------------------------------------------------------------------------------------
+    # --- The search ---------------------------------------------------------------------------------------------
 
     def _look(self, turn: Turn, said: Said, sight: Sight, version: tuple[int, ...], report: Report) -> Found:
-        """Search, and remember what was found."""
+        """Search, and cache the result."""
         now, moment = self._clock.monotonic(), self._clock.now()
         recent = self._listings.recent(sight, version, report)
         lacking = self._listings.lacking(recent)
@@ -192,7 +192,7 @@ class Recaller:
     def _search(
         self, text: str, sight: Sight, moment: datetime, report: Report, *, lacking: int
     ) -> tuple[tuple[Hit, ...], str | None]:
-        """Return what is found, and why it is by words alone; enough for what the list is lacking, too."""
+        """Return the hits, and why they are by words alone, if so; `lacking` rows of the list need hits, too."""
         recall = self._settings.recall
         limit = max(recall.top_k + SPARE, lacking)
         query = Query(
@@ -212,7 +212,7 @@ class Recaller:
             self._troubles.began(EMBEDDING, answer.keyword_only, report)
         return answer.hits, answer.keyword_only
 
-    # --- What the turn is given ---------------------------------------------------------------------------------
+    # --- The references of the turn -----------------------------------------------------------------------------
 
     def _given(self, turn: Turn, decision: Decision, found: Found, report: Report) -> Recall:
         conversation = Conversation.of(turn)
@@ -236,5 +236,5 @@ class Recaller:
 
 
 def _place(sight: Sight) -> tuple[Owner, str]:
-    """Return whose session it is."""
+    """Return the key of a session: its owner and its name."""
     return sight.owner, sight.session

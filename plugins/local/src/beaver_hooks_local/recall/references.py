@@ -1,4 +1,4 @@
-"""Turns what was found into references, within what they may cost. Pure."""
+"""Turns hits into references, within a bound of tokens. Pure."""
 
 from collections.abc import Sequence
 
@@ -12,24 +12,24 @@ from beaver_memory.records import Memory
 from beaver_memory.search.terms import passages
 
 PROVENANCE = 50
-"""Tokens that a host spends on where a reference comes from, more or less."""
+"""Tokens that a host spends on the provenance of a reference, approximately."""
 
 FRAME = 100
-"""Tokens that a host spends on what stands around all references of a plugin, at most."""
+"""Tokens that a host spends on the frame around all references of a plugin, at most."""
 
 WHOLE = 400
-"""Tokens up to which a memory is shown whole; of a longer one its best passage is."""
+"""Tokens up to which a memory is shown whole; a longer one is shown by its best passage."""
 
 
 @attrs.frozen(kw_only=True)
 class Picked:
-    """What of the hits a turn is given.
+    """The hits that a turn is given.
 
     Attributes:
-        hits: those that are given, best first.
+        hits: the best first.
         references: the same as references.
-        tokens: what they cost.
-        left_out: hits for which there was no room.
+        tokens: of all of them.
+        left_out: how many hits did not fit.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -72,7 +72,7 @@ def reference(hit: Hit) -> Reference:
 
 
 def said(hit: Hit) -> str:
-    """Return what a memory says, or the passage of it that was found, under its title."""
+    """Return the text of a memory, or the passage of it that the search found, under its title."""
     memory = hit.memory
     if memory.token_count <= WHOLE:
         return memory.text
@@ -82,7 +82,7 @@ def said(hit: Hit) -> str:
 
 
 def heading(memory: Memory, longest: int = 80) -> str:
-    """Return a line that says what a memory is about."""
+    """Return the summary or the title of a memory in one line."""
     return in_line(memory.summary or memory.title, longest)
 
 

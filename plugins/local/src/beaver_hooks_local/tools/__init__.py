@@ -1,1 +1,1 @@
-"""The tools of the local memory: what a model looks up by itself, and the one by which it writes."""
+"""The tools of the local memory: those by which a model reads memories, and the one by which it writes them."""

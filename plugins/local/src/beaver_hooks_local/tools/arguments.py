@@ -1,6 +1,6 @@
-"""Checks what a model sends against a tool's schema: the part of JSON Schema that those use. Pure.
+"""Checks the arguments from a model against a tool's schema: the part of JSON Schema that the tools use. Pure.
 
-An error says what is wanted and where, and never what was sent.
+An error names the argument and its constraint, and never repeats the value.
 """
 
 import re
@@ -18,7 +18,7 @@ class ArgumentError(ValueError):
 
 
 def checked(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments with texts that can be stored, without those that are `None` and need not be given.
+    """Return the arguments with texts that can be stored, without optional ones that are `None`.
 
     Raises:
         ArgumentError: they do not fit the schema.
@@ -49,7 +49,7 @@ def _text(value: object, schema: Mapping[str, Any], where: str) -> str | datetim
 
 
 def _moment(value: str, where: str) -> datetime:
-    """Return a moment, in UTC unless it says where; a date is its beginning."""
+    """Return a moment in UTC, which is also the default time zone; a date means its first moment."""
     try:
         found = datetime.fromisoformat(value) if re.match(DATE, value) else None
         moment = found and (found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC))
@@ -61,7 +61,7 @@ def _moment(value: str, where: str) -> datetime:
 
 
 def _integer(value: object, schema: Mapping[str, Any], where: str) -> int:
-    # What JSON calls 3.0 is the same number.
+    # In JSON, 3.0 and 3 are the same number.
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The tools as the host offers them. What they do is imported when one is run: it takes a while, off the event loop."""
+"""The tools as the host offers them. The first call imports the slow modules behind them, off the event loop."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -17,19 +17,19 @@ T = TypeVar("T")
 Answer = dict[str, Any]
 
 PLANE = "local"
-"""What the outcomes of writing are about."""
+"""The plane in the outcomes of writes."""
 
 WRITES = "memory_write"
 
 
 class Serving(Protocol):
-    """Who does something with the open memory, off the event loop."""
+    """Runs work with the open memory, off the event loop."""
 
     def __call__(self, work: "Callable[[LocalMemory], T]", /, *, wrote: bool = False) -> Awaitable[T]:
-        """Return what `work` returns.
+        """Return the result of `work`.
 
         Args:
-            work: what to do.
+            work: called with the memory.
             wrote: it may have written something.
 
         Raises:
@@ -52,7 +52,7 @@ def offered(serve: Serving) -> tuple[Tool, ...]:
 
 
 async def _run(serve: Serving, name: str, arguments: Mapping[str, Any], turn: Turn, report: Report) -> Answer:
-    """Run a tool; arguments that do not fit are told to the model, which can fix them."""
+    """Run a tool; for arguments that do not fit, return an error that the model can fix."""
     try:
         given = checked(arguments, SCHEMAS[name])
     except ArgumentError as error:

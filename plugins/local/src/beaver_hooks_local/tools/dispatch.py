@@ -1,4 +1,4 @@
-"""What each tool does. Blocking."""
+"""The function of each tool. Blocking."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType

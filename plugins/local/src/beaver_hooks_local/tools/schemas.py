@@ -1,7 +1,7 @@
-"""What the tools take: JSON Schemas, which are what is checked too, and descriptions for the model.
+"""The arguments of the tools: JSON Schemas, which `arguments.py` checks too, and descriptions for the model.
 
-The descriptions lead from the cheap to the dear: search shows titles, timeline what was around one of them, get the
-whole. Which of the memories are there depends on who speaks.
+The descriptions lead from cheap to expensive: search shows titles, timeline the memories around one of them, get whole
+memories. The trust of the speaker decides which memories they show.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from beaver_memory.records import Store
 Schema = Mapping[str, Any]
 
 DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}"
-"""How a moment begins: with an ISO date."""
+"""The beginning of a moment: an ISO date."""
 
 _DATES = "an ISO date such as 2026-11-18, or with a time such as 2026-11-18T09:30:00Z (UTC unless it says)"
 _IDS = {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}

@@ -1,4 +1,4 @@
-"""What the reading tools do: each sees what the turn that it runs in may see. Blocking."""
+"""The reading tools: each shows only memories that its turn may see. Blocking."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ MOST_PEOPLE = 50
 
 
 def search(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -> Answer:
-    """Return rows of what says most about a query, or of the newest."""
+    """Return rows of the memories that fit a query best, or of the newest ones."""
     sight = Sight.of_turn(turn)
     more = {
         name: arguments[name] for name in ("stores", "types", "people", "file", "after", "before") if name in arguments
@@ -31,7 +31,7 @@ def search(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report
 
 
 def timeline(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
-    """Return rows of what is before and after a memory."""
+    """Return rows of the memories before and after one."""
     around = {"before": arguments.get("before", 3), "after": arguments.get("after", 3)}
     filters = Sight.of_turn(turn).filters(memory.clock.now())
     found = memory.engine.timeline(arguments["anchor"], filters, **around)
@@ -52,7 +52,7 @@ def get(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -
 
 
 def history(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
-    """Return what has happened to a memory."""
+    """Return the history of a memory."""
     filters = Sight.of_turn(turn).filters(memory.clock.now())
     entries = [shown.change(each) for each in memory.engine.history(arguments["observation_id"], filters)]
     return {"count": len(entries), "history": entries, **_none(entries)}

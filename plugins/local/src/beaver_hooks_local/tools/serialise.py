@@ -1,4 +1,4 @@
-"""What the tools and commands show of memories: compact, neutralised, without empty fields. Pure."""
+"""The form in which the tools show memories: compact, neutralised, without empty fields. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -63,14 +63,14 @@ def whole(memory: Memory) -> Shown:
 
 
 def change(entry: Change) -> Shown:
-    """Return an entry of a history: what changed, from what to what, shortened."""
+    """Return an entry of a history: each changed field with its old and new value, shortened."""
     fields = {*entry.old, *entry.new}
     changed = {name: [_short(entry.old.get(name)), _short(entry.new.get(name))] for name in sorted(fields)}
     return _filled({"event": entry.event, "at": _moment(entry.at), "changed": changed})
 
 
 def person(each: Person) -> Shown:
-    """Return somebody who is mentioned."""
+    """Return a person whom memories mention."""
     return _filled(
         {
             "name": neutralise(each.name),
@@ -82,7 +82,7 @@ def person(each: Person) -> Shown:
 
 
 def session(summary: SessionSummary) -> Shown:
-    """Return what a session came to."""
+    """Return the summary of a session."""
     return _filled(
         {
             "session": neutralise(summary.session),

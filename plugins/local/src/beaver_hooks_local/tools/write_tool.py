@@ -17,7 +17,7 @@ from beaver_memory.store.protocol import Kept
 
 @attrs.frozen
 class Refusal(Exception):
-    """A write that is not done.
+    """A refused write.
 
     Attributes:
         reason: in one word.
@@ -29,11 +29,11 @@ class Refusal(Exception):
 
 
 Gate = Callable[[NewMemory, Turn], None]
-"""Looks at what is to be written, and raises `Refusal` where it must not be."""
+"""Checks a new memory, and raises `Refusal` if it must not be written."""
 
 
 def holds_no_secret(new: NewMemory, _: Turn) -> None:
-    """Refuse what holds a credential that is known in this process."""
+    """Refuse a memory with a credential that this process knows."""
     lists = (new.facts, new.tags, new.keywords, new.related_files, new.related_people)
     texts = (
         new.title,
