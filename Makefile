@@ -71,11 +71,16 @@ lint-adapters: $(STAMP) $(ADAPTERS_STAMP) ## mypy strict, with the frameworks' o
 matrix: $(ADAPTERS_STAMP) ## write the support matrix of the adapters from a run of the conformance suite
 	$(ADAPTERS)/python docs/make_matrix.py
 
-lint: $(STAMP) ## ruff, mypy strict, import contracts
+# Module names and prose are checked here. Tests, benchmarks and most pages are still to be reworded.
+STYLED := beaver_hooks hostspecs toolkit/beaver_toolkit memory/beaver_memory plugins/curated/src plugins/gateway/src \
+	plugins/local/src examples tools
+
+lint: $(STAMP) ## ruff, mypy strict, import contracts, names and prose
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/house_style.py $(STYLED)
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
