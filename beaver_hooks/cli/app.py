@@ -20,7 +20,7 @@ COMMANDS = {
     "hooks": "Give another agent memory through the hooks in its settings.",
     "plugins": "List the installed plugins and their states.",
     "config": "Read and edit the configuration.",
-    "why": "Explain a turn: what was recalled, injected and kept.",
+    "why": "Explain a turn: the recalled, injected and kept memories, with the reasons.",
     "audit": "Verify and read the audit trail.",
     "trust": "Review and confirm a configuration that was found.",
     "check": "Check the configuration and the environment.",

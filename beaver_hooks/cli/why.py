@@ -29,7 +29,7 @@ Receipt = Mapping[str, Any]
 @click.option("--json", "as_json", is_flag=True, help="Print the stored receipt, one JSON object.")
 @common
 def command(turn: str, *, as_json: bool, config: Path | None) -> None:
-    """Explain a turn: the memories that were recalled, injected and kept, and the reasons.
+    """Explain a turn: the recalled, injected and kept memories, with the reasons.
 
     TURN is the id of a turn, or its beginning; without it, the newest turn is explained. Receipts hold no content:
     `beaver sessions show` shows the messages.
