@@ -17,7 +17,7 @@ class Query:
     """A search.
 
     Attributes:
-        text: the text to search for; without terms and a vector the newest come first, with the score 0.
+        text: the text to search for; with neither terms nor a vector the newest come first, with the score 0.
         filters: the conditions for visible memories.
         limit: the most memories to return.
         max_tokens: the most tokens of all hits together; the first hit is always returned.
