@@ -38,20 +38,20 @@ T = TypeVar("T")
 
 
 class MemoryEngine:
-    """Keeps memories and finds them again.
+    """Stores, searches and forgets memories.
 
     Args:
-        store: where they are kept.
-        personal: where those that hold everywhere are kept, if that is another database.
-        embedder: what turns texts into vectors; `None` for finding them by their words alone.
-        previous: the embedder before this one, if the model has changed: it answers until `embed` has embedded with the
-            new one as much as it had.
-        at_once: how many queries are embedded at once; others wait a moment, and are found by words then.
-        nearest: what finds the nearest vectors in place of the indexes.
-        indexes: a folder for what makes opening fast; `None` for none.
-        weights: of the default formula.
-        clock: where time comes from.
-        trace: told of what goes on, without any content: `trace(event, **facts)`.
+        store: the store of the memories.
+        personal: the database of global memories, if it is another one.
+        embedder: turns texts into vectors; `None` to search by words alone.
+        previous: the embedder before this one, if the model has changed: it answers until `embed` has embedded as many
+            memories with the new one.
+        at_once: how many queries are embedded at once; others wait a moment, and are then searched by words.
+        nearest: finds the nearest vectors, in place of the indexes.
+        indexes: the folder of the saved indexes, which make opening fast; `None` for none.
+        weights: the weights of the default formula.
+        clock: the source of time.
+        trace: receives events, without any content: `trace(event, **facts)`.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class MemoryEngine:
 
     @classmethod
     def open(cls, folder: Path | str, **options: Any) -> Self:
-        """Open the engine over an SQLite store in a folder, which is made if it is not there."""
+        """Open the engine over an SQLite store in a folder, which is made if it is missing."""
         Path(folder).mkdir(parents=True, exist_ok=True, mode=0o700)
         options.setdefault("indexes", Path(folder) / INDEXES)
         return cls(SqliteStore.open(Path(folder) / DATABASE), **options)
@@ -109,19 +109,19 @@ class MemoryEngine:
     def add(self, memories: NewMemory | Iterable[NewMemory]) -> list[int]:
         """Store memories, durably and all or none of them; return their ids.
 
-        They are found by their words at once, and by their vectors after `embed`.
+        Searches find them by their words at once, and by their vectors after `embed`.
         """
         return self._writer.add(_listed(memories), now=self._clock.now())
 
     def remember(self, memories: NewMemory | Iterable[NewMemory], *, mention: bool = True) -> list[Kept]:
-        """Store memories that are not there yet, durably and all or none of them; return what became of each, in order.
+        """Store memories that are not stored yet, durably, all or none of them; return the outcome of each, in order.
 
-        What is there is mentioned once more; see `MemoryStore.remember`.
+        A memory that is stored already is mentioned once more; see `MemoryStore.remember`.
         """
         return self._writer.remember(_listed(memories), now=self._clock.now(), mention=mention)
 
     def embed(self, *, limit: int = BATCH, owners: Iterable[Owner] | None = None) -> int:
-        """Embed memories that are not embedded yet, at most `limit`; return how many were.
+        """Embed memories that have no embedding yet, at most `limit`; return how many were embedded.
 
         Raises:
             EmbeddingError: the embedder fails.
@@ -139,21 +139,21 @@ class MemoryEngine:
         return done
 
     def probe(self) -> bool:
-        """Ask an embedder that failed, if it is time for that, so that no search has to; return whether it answered."""
+        """Probe a failed embedder, if a probe is due, so that no search has to; return whether it answered."""
         asked = self._serving.asked
         return asked is not None and asked.probe()
 
     def probe_in(self) -> float | None:
-        """Return in how many seconds it is time for `probe`; `None` while no embedder is left alone."""
+        """Return in how many seconds `probe` is due; `None` while no embedder is paused."""
         asked = self._serving.asked
         return None if asked is None else asked.probe_in()
 
     def change(self, id_: int, filters: Filters, *, event: str, **fields: Any) -> Memory | None:
-        """Change a memory that may be seen; see `MemoryStore.change`. What it is found by changes with it."""
+        """Change a visible memory, its terms and its embedding; see `MemoryStore.change`."""
         return self._writer.change(id_, filters, event=event, now=self._clock.now(), fields=fields)
 
     def forget(self, ids: Sequence[int], filters: Filters) -> list[int]:
-        """Erase memories that may be seen, from all files; return their ids."""
+        """Erase visible memories, from all files; return their ids."""
         try:
             gone = self.store.forget(ids, filters, now=self._clock.now())
         except StoreError:
@@ -165,9 +165,9 @@ class MemoryEngine:
         return gone
 
     def move(self, ids: Sequence[int], filters: Filters) -> dict[int, int]:
-        """Move memories of a project that hold everywhere to the person; return their new ids by the old ones.
+        """Move global memories of a project to the person; return their new ids by the old ones.
 
-        Their history begins anew. Nothing is moved where there is one database for all.
+        Their history begins anew. Without a database of the person, no memory is moved.
         """
         if not isinstance(self.store, JointStore):
             return {}
@@ -177,11 +177,11 @@ class MemoryEngine:
         return moved
 
     def reindex(self, *, owners: Iterable[Owner] | None = None, progress: Progress | None = None) -> int:
-        """Make the indexes anew from the store, and save them; return how many memories they have.
+        """Build the indexes anew from the store, and save them; return the number of their memories.
 
         Args:
-            owners: whose; everybody's unless given.
-            progress: told how many memories of an owner are done, of how many.
+            owners: the owners of the indexes; all owners unless given.
+            progress: receives the number of memories of an owner that are done, and of all.
         """
         model = model_of(self._serving.embedder())
         return sum(layer.rebuild(owners, model, progress) for layer in self._layers())
@@ -189,9 +189,9 @@ class MemoryEngine:
     # --- Reading ------------------------------------------------------------------------------------------------
 
     def search(self, query: Query) -> Answer:
-        """Return the memories that say most about a query, or the newest ones where it says nothing.
+        """Return the memories that fit a query best, or the newest ones if it has no terms and no vector.
 
-        Those have the score 0: where more is asked for there are none.
+        The newest ones have the score 0: a higher minimum score leaves none.
         """
         terms = self._analyser.query(query.text)
         embedder = self._serving.embedder()
@@ -211,11 +211,11 @@ class MemoryEngine:
         return Answer(hits=chosen, keyword_only=trouble, total=found.size)
 
     def terms(self, text: str) -> frozenset[int]:
-        """Return what a query's words are found by: the same for a word and its other forms."""
+        """Return the terms of a text: the same for a word and its other forms."""
         return frozenset(self._analyser.query(text))
 
     def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
-        """Return memories by their ids, as far as they may be seen."""
+        """Return the visible memories among `ids`."""
         return self.store.get(ids, filters)
 
     def timeline(self, anchor: int, filters: Filters, *, before: int = 3, after: int = 3) -> list[Memory]:
@@ -223,15 +223,15 @@ class MemoryEngine:
         return self.store.timeline(anchor, filters, before=before, after=after)
 
     def history(self, id_: int, filters: Filters) -> list[Change]:
-        """Return what has happened to a memory."""
+        """Return the history of a memory."""
         return self.store.history(id_, filters)
 
     def stats(self) -> Mapping[str, Any]:
-        """Return what there is, in numbers."""
+        """Return figures about the store."""
         return self.store.stats()
 
     def versions(self, owners: Sequence[Owner]) -> tuple[int, ...]:
-        """Return what is other numbers after each write to the memories of owners."""
+        """Return numbers that change with each write to the memories of owners."""
         each = self._each(lambda layer: layer.store.versions(owners))
         return tuple(version for versions in each for version, _ in versions)
 
@@ -243,7 +243,7 @@ class MemoryEngine:
         return Answer(hits=hits(choices, lambda _: found, {}, query), keyword_only=trouble, total=len(found))
 
     def _vector(self, embedder: Embedder | None, text: str) -> tuple[np.ndarray | None, str | None]:
-        """Return a query's vector, or why there is none."""
+        """Return a query's vector, or the reason why it has none."""
         if embedder is None or not text.strip():
             return None, None
         try:
@@ -259,12 +259,12 @@ class MemoryEngine:
 
     @property
     def is_joint(self) -> bool:
-        """Whether memories that hold everywhere lie in a database of their own."""
+        """Whether global memories lie in a database of their own."""
         return self._personal is not None
 
     @property
     def personal_trouble(self) -> StoreError | None:
-        """Why the memories of the person are left out, if they are."""
+        """The reason why the memories of the person are left out, or `None`."""
         return None if self._personal is None else self._personal.store.trouble
 
     def _erase(self, ids: Sequence[int], filters: Filters) -> None:
@@ -277,7 +277,7 @@ class MemoryEngine:
         return self._each(lambda layer: layer)
 
     def _each(self, work: Callable[[Layer], T]) -> list[T]:
-        """Return what `work` returns of each database; that of the person is left out where it cannot be read."""
+        """Return the result of `work` for each database; an unreadable database of the person is left out."""
         found = [work(self._own_layer)]
         if self._personal is not None:
             found += self._personal.store.attempt(lambda store: [work(self._layer_of_person(store))]) or []
@@ -295,4 +295,4 @@ def _listed(memories: NewMemory | Iterable[NewMemory]) -> list[NewMemory]:
 
 
 def _nothing(_: str, **__: object) -> None:
-    """Nobody is told."""
+    """Ignore the event."""

@@ -6,8 +6,8 @@ r"""Every error of the memory engine.
         │   └── PersonalStoreError  the database of the person cannot be written
         └── VecError              the extension sqlite-vec cannot be used (in `store.extension`); the index serves then
 
-A store turns the errors of SQLite and of the file system into `StoreError`, with the remedy. What was acknowledged
-stays, and no file is ever replaced by a new one.
+A store turns the errors of SQLite and of the file system into `StoreError`, with the remedy. Acknowledged writes stay,
+and no file is ever replaced by a new one.
 """
 
 from pathlib import Path
@@ -39,14 +39,14 @@ REMEDIES = MappingProxyType(
 
 
 class EngineError(PluginError):
-    """Something about the memory engine."""
+    """The root of this tree; never raised itself."""
 
 
 class StoreError(EngineError):
-    """The store of memories cannot do what it was asked.
+    """The store of memories cannot do its work.
 
     Attributes:
-        category: why, in one word that may be shown anywhere.
+        category: the reason, in one word that may be shown anywhere.
     """
 
     def __init__(self, path: Path, category: str) -> None:
@@ -56,7 +56,7 @@ class StoreError(EngineError):
 
 
 class PersonalStoreError(StoreError):
-    """The database of the person cannot be written; what belongs there is put nowhere else."""
+    """The database of the person cannot be written; its memories are stored nowhere else."""
 
     def __init__(self, path: Path, category: str) -> None:
         super().__init__(path, category)

@@ -1,4 +1,4 @@
-"""What a search may look at at all: applied inside every query and every index, never after ranking."""
+"""Filters of visible memories, applied inside every query and every index, never after ranking."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -34,25 +34,26 @@ def _aware(_: object, attribute: "attrs.Attribute[Any]", value: datetime | None)
 
 @attrs.frozen(kw_only=True)
 class Filters:
-    """Which memories may be seen. An empty tuple means that there is no such condition, but for `owners` and `stores`.
+    """Conditions for visible memories. An empty tuple means no condition, except for `owners` and `stores`.
 
     Attributes:
-        owners: whose memories; nothing is seen without one.
-        stores: which stores may be seen; nothing is seen without one.
+        owners: the owners of the memories; without one no memory is visible.
+        stores: the visible stores; without one no memory is visible.
         types: the memory is of one of these types.
         tags: it has all of these tags.
         people: it is related to one of these people.
         file: it is related to this path, or to one below it.
         scopes: it holds in one of these scopes.
-        project: memories of other projects are left out, unless they hold everywhere.
+        project: memories of other projects are left out, unless they are global.
         session: memories that hold in another session only are left out.
         agent: memories of other agents are left out.
-        sources: it was written by one of these.
+        sources: one of these wrote it.
         after: it was said at or after.
         before: it was said before.
-        as_of: what was true then, and known by then; else what is true now.
-        lapsed: what is expired, superseded or not yet true is seen too: its owner may want to look at it, or forget it.
-        now: the moment that expiry is judged at.
+        as_of: only memories that were true at this time, and known by then; by default those that are true now.
+        lapsed: memories that are expired, superseded or not yet true are visible too, so that their owner can list or
+            forget them.
+        now: the moment at which expiry is judged.
     """
 
     owners: tuple[Owner, ...] = field(default=(Owner(),), converter=_owners)

@@ -1,4 +1,4 @@
-"""One database with what finds memories in it: its indexes, and the tables of their vectors."""
+"""One database with its indexes and its tables of vectors."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -31,9 +31,9 @@ class Personal:
     """The memories of the person, beside those of a project.
 
     Attributes:
-        store: where they are.
-        indexes: a folder for what makes opening fast; `None` for none.
-        nearest: makes what finds the nearest vectors in place of the indexes; `None` for the indexes.
+        store: the database of the person.
+        indexes: the folder of the saved indexes, which make opening fast; `None` for none.
+        nearest: makes the search of nearest vectors that replaces the indexes; `None` for the indexes.
     """
 
     store: PersonalStore
@@ -51,10 +51,10 @@ class Layer:
 
     Args:
         store: the database.
-        indexes: a folder for what makes opening fast; `None` for none.
-        nearest: what finds the nearest vectors in place of the indexes.
-        trace: told of what goes on: `trace(event, **facts)`.
-        personal: it is the database of the person beside that of a project, in whose view its memories are shown.
+        indexes: the folder of the saved indexes, which make opening fast; `None` for none.
+        nearest: finds the nearest vectors, in place of the indexes.
+        trace: receives events: `trace(event, **facts)`.
+        personal: whether it is the database of the person beside that of a project, which sees only part of it.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Layer:
         self._personal = personal
 
     def sources(self, filters: Filters, model: Model | None, *, by_vectors: bool) -> list[Source]:
-        """Return what is searched, an index for each owner."""
+        """Return the indexes to search, one for each owner."""
         view = personal_view(filters) if self._personal else filters
         if view is None:
             return []
@@ -83,7 +83,7 @@ class Layer:
         ]
 
     def embed(self, embedder: Embedder, limit: int, owners: Iterable[Owner] | None) -> int:
-        """Embed memories that are not embedded yet, at most `limit`; return how many were.
+        """Embed memories that have no embedding yet, at most `limit`; return how many were embedded.
 
         Raises:
             EmbeddingError: the embedder fails.
@@ -95,22 +95,22 @@ class Layer:
         return done
 
     def catch_up(self, model: Model, owners: Iterable[Owner] | None) -> None:
-        """Take over what was embedded since into the tables of vectors."""
+        """Copy new embeddings into the tables of vectors."""
         if self._nearest is not None:
             for owner in self.store.owners() if owners is None else owners:
                 self._nearest.catch_up(owner, model)
 
     def erase(self, ids: Iterable[int], owners: Iterable[Owner], model: Model | None) -> None:
-        """See to it that no file of an index holds what owners have forgotten here."""
+        """Remove the memories that owners have forgotten here from all files of indexes."""
         if any((id_ > PERSONAL_IDS) is self._personal for id_ in ids):
             self._shelf.forget(owners, model)
 
     def rebuild(self, owners: Iterable[Owner] | None, model: Model | None, progress: Progress | None) -> int:
-        """Make the indexes anew from the database, and save them; return how many memories they have."""
+        """Build the indexes anew from the database, and save them; return the number of their memories."""
         return self._shelf.rebuild(self.store.owners() if owners is None else owners, model, progress)
 
     def take_over(self, model: Model | None, gone: Model | None) -> None:
-        """Make ready for the vectors of another model."""
+        """Prepare for the vectors of another model."""
         self._shelf.current(self._shelf.owners(), model)
         if gone is not None:
             self._shelf.drop(gone)
@@ -129,6 +129,6 @@ class Layer:
         for (id_, _), each in zip(found, cut, strict=True):
             rows.append((id_, vectors[place : place + len(each)].tobytes()))
             place += len(each)
-        # A text may have been changed while it was embedded: its memory waits for another vector then.
+        # Another process may have changed a text while it was embedded: its memory then waits for another vector.
         self.store.put_vectors(owner, embedder.identity.key, rows, texts=dict(found))
         return len(rows)

@@ -1,4 +1,4 @@
-"""Which embedder answers while another one takes over: the old one, until the new one has embedded as much."""
+"""Switches embedders: the old one answers until the new one has embedded as many memories."""
 
 import functools
 import threading
@@ -14,11 +14,11 @@ from beaver_memory.search.snapshot import Model
 from beaver_memory.store.protocol import MemoryStore
 
 LOOK_SECONDS = 30.0
-"""How often a search looks whether another process has embedded enough."""
+"""Seconds between checks, by searches, whether another process has embedded enough."""
 
 
 def model_of(embedder: Embedder | None) -> Model | None:
-    """Return whose vectors an embedder's are."""
+    """Return the model of an embedder's vectors."""
     if embedder is None:
         return None
     return _model(embedder.identity)
@@ -26,7 +26,7 @@ def model_of(embedder: Embedder | None) -> Model | None:
 
 @functools.lru_cache(maxsize=8)
 def _model(identity: Identity) -> Model:
-    # The key is a digest, and is asked for with each search.
+    # The key is a digest, and each search needs it.
     return Model(key=identity.key, dimensions=identity.dimensions)
 
 
@@ -34,11 +34,11 @@ class Serving:
     """Chooses between two embedders. Thread-safe.
 
     Args:
-        store: where their vectors are.
-        embedder: the one to come; `None` for none at all.
-        previous: the one whose vectors are in the store; `None` if there is nothing to wait for.
-        clock: where time comes from.
-        take_over: called before the new one answers: what it needs can be made ready.
+        store: the store of their vectors.
+        embedder: the new one; `None` for none at all.
+        previous: the one whose vectors are in the store; `None` if no model is replaced.
+        clock: the source of time.
+        take_over: called before the new one answers, to prepare for it.
     """
 
     def __init__(
@@ -59,18 +59,18 @@ class Serving:
         self._lock = threading.Lock()
 
     def embedder(self) -> Embedder | None:
-        """Return the embedder that queries go to."""
+        """Return the embedder for queries."""
         if self._previous is not None and self._clock.monotonic() - self._looked >= LOOK_SECONDS:
             self.look()
         return self.asked
 
     @property
     def asked(self) -> Breaker | None:
-        """The embedder that queries go to, as far as it is known without a look."""
+        """The embedder for queries, without a check."""
         return self._previous or self._embedder
 
     def look(self) -> None:
-        """Let the new one take over, if it has embedded as many memories as the old one."""
+        """Let the new embedder take over, if it has embedded as many memories as the old one."""
         with self._lock:
             old, new = self._previous, self._embedder
             if old is None or new is None:
@@ -81,16 +81,16 @@ class Serving:
                 self._previous = None
 
     def close(self) -> None:
-        """Close both."""
+        """Close both embedders."""
         for each in self._all:
             each.close()
 
 
 def query_vector(embedder: Embedder, text: str) -> Vector:
-    """Return the vector of a query, checked once more: an embedder may be anybody's.
+    """Return the vector of a query, checked once more: an embedder may be third-party code.
 
     Raises:
-        EmbeddingError: there is none that can be used.
+        EmbeddingError: the embedder fails, or its vector cannot be used.
     """
     vector: Vector = checked(embedder, np.asarray(embedder.embed_query(text)).reshape(1, -1), 1)[0]
     return vector
@@ -100,7 +100,7 @@ def passage_vectors(embedder: Embedder, texts: list[str]) -> Vector:
     """Return the vectors of passages, checked once more.
 
     Raises:
-        EmbeddingError: there are none that can be used.
+        EmbeddingError: the embedder fails, or its vectors cannot be used.
     """
     return checked(embedder, np.asarray(embedder.embed_passages(texts)), len(texts))
 
@@ -109,7 +109,7 @@ def checked(embedder: Embedder, rows: Vector, count: int) -> Vector:
     """Return rows that have the declared dimension and finite values.
 
     Raises:
-        EmbeddingError: they have not.
+        EmbeddingError: a row has another dimension or values that are not finite.
     """
     identity = embedder.identity
     if rows.shape != (count, identity.dimensions):

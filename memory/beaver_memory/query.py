@@ -1,4 +1,4 @@
-"""What is asked of the engine, and what it answers."""
+"""The queries to the engine, and its answers."""
 
 from collections.abc import Mapping
 
@@ -17,13 +17,13 @@ class Query:
     """A search.
 
     Attributes:
-        text: what is looked for; where it says nothing the newest come first, with the score 0.
-        filters: what may be seen.
-        limit: how many memories to return at most.
-        max_tokens: what they may cost together; the first one is always among them.
-        minimum_score: what a memory has to score, 0 to 1; see `Hit.score`.
-        formula: by which they are ranked: `context`, `weighted`, `seed-002`, `seed-003` or `rrf`.
-        explain: say what each signal has added.
+        text: the text to search for; with neither terms nor a vector the newest come first, with the score 0.
+        filters: the conditions for visible memories.
+        limit: the most memories to return.
+        max_tokens: the most tokens of all hits together; the first hit is always returned.
+        minimum_score: the lowest score of a hit, 0 to 1; see `Hit.score`.
+        formula: the formula for ranking: `context`, `weighted`, `seed-002`, `seed-003` or `rrf`.
+        explain: whether hits show the share of each signal.
     """
 
     text: str = field(default="", validator=instance_of(str))
@@ -40,11 +40,11 @@ class Hit:
     """A memory that was found.
 
     Attributes:
-        memory: the whole of it.
-        score: 0 to 1. The best one's says how well it fits the query by itself: 1 is a memory that has all of its
-            words, and with vectors one that is as near as an answer. The others are in proportion.
+        memory: the whole memory.
+        score: 0 to 1. The best score says how well that memory fits the query by itself: 1 is a memory that has all
+            words of the query, and with vectors one that is as near as an answer. The others are in proportion.
         passage: the number of its best passage.
-        shares: what each signal has added, if that was asked for.
+        shares: the share of each signal, if the query asks for it.
     """
 
     memory: Memory
@@ -55,12 +55,12 @@ class Hit:
 
 @attrs.frozen(kw_only=True)
 class Answer:
-    """What a search came to.
+    """The result of a search.
 
     Attributes:
-        hits: the best first.
-        keyword_only: why vectors were not looked at although there is an embedder, or `None`.
-        total: how many candidates there were.
+        hits: the hits, best first.
+        keyword_only: the reason why the search used no vectors although it has an embedder, or `None`.
+        total: the number of candidates.
     """
 
     hits: tuple[Hit, ...] = ()

@@ -1,4 +1,4 @@
-"""What is remembered: one record that holds what both of its sources know of a memory."""
+"""The record of a memory, new or stored."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -20,7 +20,7 @@ MOST_LABELS = 100
 
 
 class Store(StrEnum):
-    """Who may see a memory; see `trust`."""
+    """The visibility of a memory; see `trust`."""
 
     PRIVATE = "private"
     SHARED = "shared"
@@ -52,11 +52,11 @@ _text: Any = and_(instance_of(str), max_len(LONGEST_TEXT))
 
 @attrs.frozen(kw_only=True)
 class Owner:
-    """Whose memories these are. Nothing of one owner is ever shown to another one.
+    """The owner of memories. Memories of one owner are never shown to another one.
 
     Attributes:
-        tenant: the tenant; empty where there is one only.
-        user: the user; empty for what belongs to everybody of the tenant.
+        tenant: the tenant; empty if there is only one.
+        user: the user; empty for memories of all users of the tenant.
     """
 
     tenant: str = field(default="", validator=_id)
@@ -65,35 +65,35 @@ class Owner:
 
 @attrs.frozen(kw_only=True)
 class NewMemory:
-    """What is to be remembered.
+    """A memory to store.
 
     Attributes:
-        title: what it says, in a line; for a plain text the text itself, however long.
-        narrative: the same at length.
+        title: its content in a line; for a plain text the text itself, however long.
+        narrative: its content at length.
         facts: single statements.
-        summary: one line for lists, where the title is too long for that.
-        owner: whose it is.
-        store: who may see it.
+        summary: one line for lists, if the title is too long.
+        owner: its owner.
+        store: its visibility.
         type: free text; `discovery`, `decision`, `preference`, `task`, `event`, `rule`, `fact`, `fix` and `todo` are
             usual.
-        scope: how far it holds: in its session, in its project, everywhere.
-        project: the project that it belongs to.
-        session: the session that it stems from.
-        agent: the agent that it belongs to.
-        speaker: who said it.
+        scope: where it holds: in its session, in its project, everywhere.
+        project: its project.
+        session: the session in which it was said.
+        agent: its agent.
+        speaker: its speaker.
         tags: labels.
-        keywords: words that it is to be found by though it does not hold them.
+        keywords: words by which searches find it though its text does not hold them.
         related_files: paths.
         related_people: names.
-        source: what wrote it, for example `agent`, `auto_capture`, `user`.
-        origin: where exactly it is from: a turn, a document.
-        confidence: how sure it is, 0 to 1.
-        importance: how much it matters, 0 to 1.
-        pinned: it outlives maintenance and is preferred.
-        created_at: when it was said; now if `None`. It is shown at once, whatever the clock says.
-        expires_at: from when on it is not shown any more.
-        valid_from: since when it has been true, and before that it is not shown; always if `None`.
-        valid_until: until when it was true; `None` while it is.
+        source: its writer, for example `agent`, `auto_capture`, `user`.
+        origin: its exact origin: a turn, a document.
+        confidence: how certain it is, 0 to 1.
+        importance: how important it is, 0 to 1.
+        pinned: maintenance keeps it, and ranking prefers it.
+        created_at: when it was said; now if `None`. It is visible at once, whatever the clock says.
+        expires_at: the moment from which on it is hidden.
+        valid_from: the moment from which on it is true, and before which it is hidden; always if `None`.
+        valid_until: the moment until which it was true; `None` while it is true.
     """
 
     title: str = field(validator=_text)
@@ -129,23 +129,23 @@ class NewMemory:
 
     @title.validator
     def _says_something(self, _: object, value: str) -> None:
-        # Neither does what becomes of NUL and the like in a database.
+        # A text that a database stores as U+FFFD alone says nothing either.
         if not cleaned(value).replace("\ufffd", "").strip():
             raise ValueError("title must not be empty")
 
 
 @attrs.frozen(kw_only=True)
 class Memory(NewMemory):
-    """What is remembered, as it is stored.
+    """A stored memory.
 
     Attributes:
         id: its number, never used again.
-        hash: of title and facts; by it the same memory is found.
+        hash: the hash of title and facts, by which the store finds the same memory.
         mention_count: how often it was said.
-        token_count: what its text costs in a context, by estimate.
+        token_count: the estimated number of tokens of its text.
         updated_at: when it was last changed.
         last_accessed_at: when it was last recalled, or `None`.
-        deleted_at: when it was forgotten, or `None`; its text is gone by then.
+        deleted_at: when it was forgotten, or `None`; its text is erased by then.
     """
 
     id: int = field(validator=instance_of(int))
@@ -158,5 +158,5 @@ class Memory(NewMemory):
 
     @property
     def text(self) -> str:
-        """All that it says, for the index and for the reader."""
+        """The whole text, for the index and for the reader."""
         return "\n".join(part for part in (self.title, self.narrative, *self.facts) if part)

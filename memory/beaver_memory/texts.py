@@ -1,4 +1,4 @@
-"""What goes into the store and comes out of it: texts, lists, moments."""
+"""Converts texts, lists and moments to and from their stored form."""
 
 import json
 import re
@@ -15,7 +15,7 @@ LATEST = (_LAST - _EPOCH) // _MICROSECOND
 
 
 def is_clean(text: str) -> bool:
-    """Return whether it is plain that every database can hold a text: of most texts it is."""
+    """Return whether a quick check shows that every database can hold a text; for most texts it does."""
     return text.isascii() and "\0" not in text
 
 
@@ -36,14 +36,14 @@ def packed(texts: Iterable[str]) -> str:
 
 
 def unpacked(text: str) -> tuple[str, ...]:
-    """Return what `packed` was given."""
+    """Return the list that `packed` has packed."""
     return () if text == "[]" else tuple(json.loads(text))
 
 
 def micros(moment: datetime) -> int:
     """Return microseconds since the epoch, within the years that a `datetime` in UTC can show."""
     since = moment - _EPOCH
-    # As dividing by a microsecond, in a third of the time.
+    # The same result as a division by a microsecond, in a third of the time.
     value = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
     return min(max(value, EARLIEST), LATEST)
 

@@ -1,4 +1,4 @@
-"""Writes memories to a store together with what they are found by."""
+"""Writes memories to a store together with their terms."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ from beaver_memory.search.terms import ANALYSER, Analyser, passages
 from beaver_memory.store.protocol import Analysed, Kept, MemoryStore
 
 FOUND_BY = frozenset({"title", "narrative", "facts", "keywords", "tags", "related_people", "related_files", "speaker"})
-"""Fields that terms are made of."""
+"""Fields from which terms are made."""
 
 _TRIES = 5
 
@@ -20,12 +20,12 @@ _TRIES = 5
 class Writer:
     """Adds and changes memories. Thread-safe.
 
-    What is in the store already is brought to the version of the analyser first: searching it with another one would
-    miss memories without a word. That takes some seconds for each 100,000 memories, once for each new version.
+    First it brings the memories in the store to the version of the analyser: a search with another version would
+    silently miss memories. That takes some seconds for each 100,000 memories, once for each new version.
 
     Args:
-        store: where memories are kept.
-        analyser: what finds their terms.
+        store: the store of the memories.
+        analyser: finds their terms.
 
     Raises:
         StoreError: the store has terms of a newer analyser, or cannot be used.
@@ -41,13 +41,13 @@ class Writer:
         return self._store.add([self.analysed(each) for each in memories], now=now)
 
     def remember(self, memories: Sequence[NewMemory], *, now: datetime, mention: bool) -> list[Kept]:
-        """Store memories that are not there yet, all or none of them; return what became of each."""
+        """Store memories that are not stored yet, all or none of them; return the outcome of each."""
         return self._store.remember([self.analysed(each) for each in memories], now=now, mention=mention)
 
     def change(
         self, id_: int, filters: Filters, *, event: str, now: datetime, fields: Mapping[str, Any]
     ) -> Memory | None:
-        """Change a memory that may be seen, and what it is found by."""
+        """Change a visible memory and its terms."""
         if not FOUND_BY & fields.keys():
             return self._store.change(id_, filters, event=event, now=now, **fields)
         for _ in range(_TRIES):
@@ -58,7 +58,7 @@ class Writer:
             new = self._store.change(
                 id_, filters, event=event, now=now, **fields, terms=meant.terms, length=meant.length
             )
-            # Somebody else may have changed another field meanwhile: then these are not its terms.
+            # Another writer may have changed another field meanwhile: then these are not its terms.
             if new is None or self.analysed(new).terms == meant.terms:
                 return new
         return new

@@ -1,1 +1,1 @@
-"""What turns texts into vectors."""
+"""Embedders: they turn texts into vectors."""

@@ -1,17 +1,17 @@
-"""Leaves an embedder that fails alone for a while: queries are answered by words meanwhile, without waiting for it.
+"""Leaves a failing embedder alone for a while: meanwhile queries are answered by words, without waiting for it.
 
-`beaver_toolkit.breaker` says when it opens and closes. This module adds places and probes, for queries in threads.
+`beaver_toolkit.breaker` decides when the breaker opens and closes. This module adds places and probes, for queries in
+threads.
 
-1. One query that fails opens it, unless the embedder refuses it: that costs no time, and may be about its text alone.
-2. While it is open a query gets the same error at once. It lasts a few seconds at first, and twice as long after each
-   probe that fails, up to a minute.
+1. One query that fails opens it, unless the embedder refuses it: a refusal costs no time, and may be about that text.
+2. While it is open a query gets the same error at once. It stays open a few seconds at first, and twice as long after
+   each probe that fails, up to a minute.
 3. Then one call probes, for as long as it takes, while the others are refused as before. An answer closes it.
-4. A probe beside the queries comes a little before them, so that no query has to wait.
+4. A background probe comes a little before the queries, so that no query has to wait.
 5. A limited number of queries is with the embedder at once. A query that waits too long for a place counts as a
    failure: an embedder that hangs must not hold all the threads of its callers.
 
-Passages are never refused and open nothing: a batch that fails says little about a query. One that is answered closes
-it.
+Passages are never refused and open nothing: a failed batch says little about a query. An answered one closes it.
 """
 
 import contextlib
@@ -29,13 +29,13 @@ AT_ONCE = 8
 """Queries that are with an embedder at once."""
 
 PATIENCE = 1.0
-"""How many seconds a query waits for a place."""
+"""Seconds that a query waits for a place."""
 
 FIRST, LONGEST = 4.0, 60.0
-"""How many seconds it is open, at first and at most."""
+"""Seconds that the breaker stays open, at first and at most."""
 
 LEAD = 1.0
-"""How many seconds a probe beside the queries comes before them."""
+"""Seconds by which a background probe comes before the queries."""
 
 PROBE = "Does it answer?"
 
@@ -44,12 +44,12 @@ POLICY = Policy(failures=1, seconds=FIRST, longest=LONGEST, lease=math.inf)
 
 
 class Breaker:
-    """An `Embedder` that asks another one, by the rules above. Thread-safe.
+    """An `Embedder` that calls another one, by the rules above. Thread-safe.
 
     Args:
         embedder: makes the vectors; closed with this.
-        clock: tells the time.
-        at_once: how many queries are with it at once.
+        clock: the source of time.
+        at_once: how many queries are with the embedder at once.
         patience: how many seconds a query waits for a place.
     """
 
@@ -62,7 +62,7 @@ class Breaker:
 
     @property
     def identity(self) -> Identity:
-        """The identity of the embedder that is asked."""
+        """The identity of the inner embedder."""
         return self._embedder.identity
 
     def embed_query(self, text: str) -> Vector:
@@ -77,17 +77,17 @@ class Breaker:
         return vectors
 
     def probe(self) -> bool:
-        """Probe, if it is open and time for that; return whether there was an answer."""
+        """Probe, if the breaker is open and a probe is due; return whether the embedder answered."""
         if self.probe_in() != 0.0:
             return False
         with contextlib.suppress(EmbeddingError), self._asked(lead=LEAD):
-            # No query: an answer to one may have been kept.
+            # Not a query: its answer may be cached.
             self._embedder.embed_passages([PROBE])
             return True
         return False
 
     def probe_in(self) -> float | None:
-        """Return in how many seconds it is time for a probe; `None` while it is closed."""
+        """Return in how many seconds a probe is due; `None` while the breaker is closed."""
         until = self._state.until
         if until is None:
             return None
@@ -124,7 +124,7 @@ class Breaker:
             return probe
 
     def _may_enter(self) -> bool:
-        """Return whether a call need not wait: there is a place, or it is refused anyway."""
+        """Return whether a call need not wait: a place is free, or the call is refused anyway."""
         return self._state != CLOSED or self._asking < self._at_once
 
     def _refusal(self) -> EmbeddingError:
@@ -144,7 +144,7 @@ class Breaker:
             self._state = CLOSED
 
     def _failed(self, category: Category, *, probe: bool = False) -> None:
-        """Rule 1. A call that began before it opened changes nothing."""
+        """Apply rule 1. A call that began before the breaker opened changes nothing."""
         if not probe and (category == "refused" or self._state != CLOSED):
             return
         now = self._clock.monotonic()

@@ -1,4 +1,4 @@
-"""What the cosines of a model mean: those of one model lie between .7 and .9, those of another one between 0 and .7."""
+"""The meaning of a model's cosines: those of one model lie between .7 and .9, those of another between 0 and .7."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -13,12 +13,11 @@ from beaver_memory.embedding.protocol import Identity
 
 @attrs.frozen(kw_only=True)
 class Scale:
-    """How the vectors of a model are to be read.
+    """The meaning of a model's vectors.
 
     Attributes:
-        share: what they count beside words, which have the rest.
-        apart: the cosine from which on a question and a passage have anything in common; `None` where nobody has
-            measured that.
+        share: the weight of vectors beside words, which have the rest.
+        apart: the cosine from which on a question and a passage have anything in common; `None` without a measurement.
         alike: the cosine of a question and a passage that answers it.
     """
 
@@ -28,7 +27,7 @@ class Scale:
 
 
 UNKNOWN = Scale()
-"""Of a model that was not measured: its nearest are believed to be near."""
+"""The scale of a model without a measurement: its nearest passages count as near."""
 
 SCALES: Mapping[tuple[str, str], Scale] = MappingProxyType(
     {
@@ -36,9 +35,9 @@ SCALES: Mapping[tuple[str, str], Scale] = MappingProxyType(
         (static.PROVIDER, static.MODEL): Scale(share=0.2, apart=0.2, alike=0.65),
     }
 )
-"""What was measured, by provider and model; see `docs/explanation/decisions/0032-what-a-score-means.md`."""
+"""Measured scales, by provider and model; see `docs/explanation/decisions/0032-what-a-score-means.md`."""
 
 
 def scale_of(identity: Identity | None) -> Scale:
-    """Return how the vectors of an embedder are to be read."""
+    """Return the scale of an embedder's vectors."""
     return UNKNOWN if identity is None else SCALES.get((identity.provider, identity.model), UNKNOWN)

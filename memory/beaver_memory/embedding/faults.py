@@ -1,4 +1,4 @@
-"""What is said when a provider that is asked over HTTP fails. Constant texts: nothing that it sent is in them."""
+"""Errors of providers over HTTP. Their texts are constant: they hold nothing that a provider sent."""
 
 from types import MappingProxyType
 
@@ -39,12 +39,12 @@ _BROKEN: MappingProxyType[str, tuple[Category, str, str]] = MappingProxyType(
 
 
 def broken(provider: str, what: str, seconds: float) -> EmbeddingError:
-    """Return the error for a request that came to nothing.
+    """Return the error for a failed request.
 
     Args:
-        provider: who was asked.
+        provider: the provider.
         what: the `failure` of a `beaver_toolkit.http.Reply`.
-        seconds: how long it might have taken.
+        seconds: the time limit of the request.
     """
     if what == "timeout":
         return failure(
@@ -69,9 +69,9 @@ def unusable(provider: str, category: Category, problem: str) -> EmbeddingError:
     """Return the error for an answer that holds no embeddings.
 
     Args:
-        provider: who was asked.
-        category: what is wrong with it.
-        problem: the same in words.
+        provider: the provider.
+        category: the kind of defect.
+        problem: the defect in words.
     """
     return failure(
         provider,

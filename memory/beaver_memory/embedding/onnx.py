@@ -1,4 +1,4 @@
-"""A model in ONNX form with its tokenizer, from files on this machine."""
+"""An ONNX model with its tokenizer, from files on this machine."""
 
 import threading
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ _ERRORS_ONLY = 3
 
 
 class OnnxEncoder:
-    """An `Encoder` with an installed model, loaded when it is first asked.
+    """An `Encoder` with an installed model, loaded on first use.
 
-    Texts go through one at a time: the batch size is fixed in the file. What lies beyond the model's last token is cut
+    Texts are embedded one at a time: the batch size is fixed in the file. Text beyond the model's last token is cut
     off. An embedding is the mean of the last layer over the tokens.
 
     Args:
@@ -52,13 +52,13 @@ class OnnxEncoder:
         try:
             return np.stack([_vector(session, inputs, tokenizer.encode(text)) for text in texts])
         except Exception as error:
-            # The runtime raises bare exceptions of its own; none of them holds the text.
+            # The runtime raises bare exceptions; none of them holds the text.
             raise failure(
                 PROVIDER, "malformed", f"The embedding model {self._installed.known.name} failed", self._remedy
             ) from error
 
     def close(self) -> None:
-        """Let go of the model."""
+        """Release the model."""
         with self._lock:
             self._loaded = None
 
@@ -73,7 +73,7 @@ class OnnxEncoder:
                 try:
                     self._loaded = self._read()
                 except Exception as error:
-                    # Bare exceptions again, for files that are not whole.
+                    # Bare exceptions again, for incomplete files.
                     name = self._installed.known.name
                     raise failure(
                         PROVIDER, "missing_model", f"The embedding model {name} cannot be loaded", self._remedy

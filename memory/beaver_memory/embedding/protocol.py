@@ -1,4 +1,4 @@
-"""What an embedder is, and what tells one from another."""
+"""The protocols of embedders and encoders, and the identity of embeddings."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from beaver_memory.embedding.bounds import MOST_DIMENSIONS
 
 Purpose = Literal["query", "passage"]
-"""Whether a text is looked for, or looked through: several models embed the two differently."""
+"""The purpose of a text, as a query or as a passage: several models embed the two differently."""
 
 Vector = NDArray[np.float32]
 """One embedding, or several as the rows of an array of two dimensions."""
@@ -27,14 +27,14 @@ _DIGITS = 12
 
 @attrs.frozen(kw_only=True)
 class Identity:
-    """What tells the embeddings of one embedder from those of another: they can be compared only if it is the same.
+    """The identity of an embedder: two embeddings can be compared only if theirs is the same.
 
     Attributes:
-        provider: who embeds.
-        model: with which model.
+        provider: the provider.
+        model: its model.
         dimensions: the length of each embedding.
-        query_prefix: what is put before a query.
-        passage_prefix: what is put before a passage.
+        query_prefix: the prefix of a query.
+        passage_prefix: the prefix of a passage.
         normalised: whether each embedding has the length 1.
     """
 
@@ -47,7 +47,7 @@ class Identity:
 
     @property
     def key(self) -> str:
-        """A short name for all of it, the same in every process; it can be part of a file name."""
+        """A short name of the whole identity, the same in every process; it can be part of a file name."""
         whole = json.dumps(attrs.asdict(self), sort_keys=True).encode("ascii")
         model = _ODD.sub("_", self.model)[:_LONGEST_NAME]
         return f"{self.provider}-{model}-{self.dimensions}-{hashlib.sha256(whole).hexdigest()[:_DIGITS]}"
@@ -56,53 +56,53 @@ class Identity:
 class Embedder(Protocol):
     """Turns texts into vectors. May be used from several threads.
 
-    Every vector has the declared dimension, finite values and the length 1; whatever would not is an error.
-    A text without a letter is embedded too, and so is one with characters that are none; of a very long text only
-    the beginning counts, so whoever has long passages cuts them into chunks.
+    Every vector has the declared dimension, finite values and the length 1; any other vector is an error. A text
+    without a letter is embedded too, and so is one with invalid characters; only the beginning of a very long text
+    counts, so callers cut long passages into chunks.
     """
 
     @property
     def identity(self) -> Identity:
-        """What its vectors can be compared with. Known without asking the provider."""
+        """The identity of its vectors, known without a request to the provider."""
 
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of what is looked for.
+        """Return the vector of a query.
 
         Raises:
-            EmbeddingError: there is none.
+            EmbeddingError: the query cannot be embedded.
         """
 
     def embed_passages(self, texts: Sequence[str]) -> Vector:
-        """Return the vectors of what is looked through, one row for each text, in order.
+        """Return the vectors of passages, one row for each text, in order.
 
         Raises:
-            EmbeddingError: there are none; nothing is returned for a part of the texts.
+            EmbeddingError: a text cannot be embedded; no part of the texts is returned.
         """
 
     def close(self) -> None:
-        """Let go of connections and models. Closing again does nothing."""
+        """Release connections and models. Closing again does nothing."""
 
 
 class Encoder(Protocol):
-    """What a provider has to do: the rest is `CheckedEmbedder`'s. May be used from several threads."""
+    """The part of an embedder that each provider implements; `CheckedEmbedder` does the rest. Thread-safe."""
 
     def encode(self, texts: Sequence[str], purpose: Purpose) -> NDArray[Any]:
         """Return one row for each text; texts are never blank, and there is at least one.
 
         Raises:
-            EmbeddingError: there are none.
+            EmbeddingError: the texts cannot be embedded.
         """
 
     def close(self) -> None:
-        """Let go of everything. Closing again does nothing."""
+        """Release everything. Closing again does nothing."""
 
 
 class Trace(Protocol):
-    """Is told what happens: names, counts and lengths, never a text or a credential."""
+    """Receives events: names, counts and lengths, never a text or a credential."""
 
     def __call__(self, event: str, /, **facts: Any) -> None:
-        """Take note of an event."""
+        """Record an event."""
 
 
 def silent(event: str, /, **facts: Any) -> None:
-    """Take note of nothing."""
+    """Ignore the event."""

@@ -1,4 +1,4 @@
-"""Remembers the vectors of the last queries: people ask again, and several hooks of one turn ask the same."""
+"""Caches the vectors of the last queries: users ask again, and several hooks of one turn ask the same."""
 
 import hashlib
 import threading
@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from beaver_memory.embedding.protocol import Embedder, Identity, Vector
 
 MOST = 1024
-"""Queries that are remembered unless said otherwise: about 1.5 MB of vectors of 384 dimensions."""
+"""The default number of cached queries: about 1.5 MB of vectors of 384 dimensions."""
 
 
 class CachedQueries:
-    """An `Embedder` that asks another one, and once only for the queries it remembers.
+    """An `Embedder` that calls another one, and only once for a query in its cache.
 
-    A vector from it cannot be written to, because others have the same one. What fails is not remembered. It keeps a
-    digest of each query and not the query itself.
+    Its vectors are read-only, because several callers share one. Failures are not cached. The cache keeps a digest of
+    each query and not the query itself.
 
     Args:
-        embedder: who is asked; closed with this.
-        most: how many queries are remembered; the one that was not asked for the longest goes first.
+        embedder: the inner embedder; closed with this.
+        most: how many queries are cached; the least recently used one goes first.
     """
 
     def __init__(self, embedder: Embedder, *, most: int = MOST) -> None:
@@ -32,7 +32,7 @@ class CachedQueries:
 
     @property
     def identity(self) -> Identity:
-        """The identity of the embedder that is asked."""
+        """The identity of the inner embedder."""
         return self._embedder.identity
 
     def embed_query(self, text: str) -> Vector:
@@ -42,18 +42,18 @@ class CachedQueries:
             if (kept := self._kept.get(digest)) is not None:
                 self._kept.move_to_end(digest)
                 return kept
-        # Without the lock: others must not wait for a provider. Two who ask the same at once both ask it.
+        # Without the lock: other threads must not wait for a provider. Two equal queries at once are both sent to it.
         vector = self._embedder.embed_query(text).copy()
         vector.flags.writeable = False
         self._keep(digest, vector)
         return vector
 
     def embed_passages(self, texts: Sequence[str]) -> Vector:
-        """Return the vectors of passages; they are not remembered, since each is embedded once."""
+        """Return the vectors of passages; they are not cached, since each passage is embedded once."""
         return self._embedder.embed_passages(texts)
 
     def close(self) -> None:
-        """Close the embedder and forget everything."""
+        """Close the embedder and empty the cache."""
         with self._lock:
             self._kept.clear()
         self._embedder.close()

@@ -1,4 +1,4 @@
-"""What the section `memory.local.embedding` of the configuration may hold."""
+"""The settings in the section `memory.local.embedding` of the configuration."""
 
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ ProviderName = Literal[
 ]
 
 REMOTE = ("openai-compatible", "openai", "voyage", "cohere", "ollama")
-"""The providers that are asked over HTTP."""
+"""The providers over HTTP."""
 
 _UNCHOSEN = {
     "model": "model",
@@ -27,7 +27,7 @@ _UNCHOSEN = {
     "query_prefix": "queryPrefix",
     "passage_prefix": "passagePrefix",
 }
-"""What says something only of a provider that was chosen."""
+"""Settings that require a chosen provider."""
 
 _LONGEST_PREFIX = 1000
 
@@ -53,7 +53,7 @@ def _count(low: int, high: int) -> list[Check]:
 
 @attrs.frozen(kw_only=True)
 class EmbeddingSettings:
-    """The settings of whatever turns texts into vectors; camelCase in the file."""
+    """The settings of the embedder; camelCase in the file."""
 
     provider: ProviderName = setting(
         default="auto",
@@ -97,7 +97,7 @@ class EmbeddingSettings:
     )
 
     def __attrs_post_init__(self) -> None:
-        """Refuse what contradicts itself."""
+        """Reject contradictory settings."""
         if self.provider in {"auto", "none"}:
             self._check_nothing_chosen()
         elif self.provider in REMOTE:

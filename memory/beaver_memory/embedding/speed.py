@@ -1,4 +1,4 @@
-"""Measures an installed model on this machine."""
+"""Measures the speed of an installed model on this machine."""
 
 import statistics
 import sys
@@ -23,14 +23,14 @@ _ASKED = ("When did we talk about", "Who decided on", "What was wrong with", "Ho
 
 @attrs.frozen(kw_only=True)
 class Bench:
-    """What was measured.
+    """The results of a measurement.
 
     Attributes:
-        load_seconds: for the first text, which loads the model and what runs it.
-        query_p50_ms: half of the queries took at most so long.
-        query_p95_ms: nearly all of them did.
-        passages_per_second: for passages of about 200 characters.
-        peak_mb: the most memory that the whole process ever had; `None` where the system does not tell.
+        load_seconds: the time of the first text, which loads the model and its runtime.
+        query_p50_ms: the time that half of the queries took at most.
+        query_p95_ms: the time that nearly all of them took at most.
+        passages_per_second: the rate for passages of about 200 characters.
+        peak_mb: the peak memory of the whole process; `None` if the system does not report it.
     """
 
     load_seconds: float
@@ -53,11 +53,11 @@ def bench_model(
 
     Args:
         name: the model.
-        state_folder: where the plugin keeps its state.
-        queries: how many to embed, and as many passages.
-        threads: how many one text may use.
-        progress: is told how many texts are done.
-        models: what can be installed.
+        state_folder: the folder of the plugin's state.
+        queries: the number of queries, and of passages.
+        threads: how many threads one text may use.
+        progress: receives the number of texts that are done.
+        models: the models that can be installed.
 
     Raises:
         EmbeddingError: the model cannot be used.
@@ -87,7 +87,7 @@ def bench(
     passages = [f"{text} We went through it again, and wrote down what was said. " * 3 for text in asked]
     began = seconds()
     embedder.embed_passages(passages)
-    # A clock that is too coarse shows nothing.
+    # A clock that is too coarse shows no time at all.
     passed = max(seconds() - began, 1e-9)
     return Bench(
         load_seconds=round(load, 3),
@@ -99,7 +99,7 @@ def bench(
 
 
 def peak_mb() -> float | None:
-    """Return the most memory that this process ever had, in megabytes, or `None` if the system does not tell."""
+    """Return the peak memory of this process in megabytes, or `None` if the system does not report it."""
     try:
         import resource  # noqa: PLC0415 - Windows lacks it
     except ImportError:

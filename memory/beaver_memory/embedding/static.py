@@ -1,6 +1,6 @@
-"""The static model that comes inside the package wordllama: one vector for each piece of a word, and their mean.
+"""The static model inside the package wordllama: one vector for each piece of a word, and their mean.
 
-Its files are read, and its code is not run: importing it would set up the logging of the whole process, and it would
+Its files are read, and its code does not run: importing it would set up the logging of the whole process, and would
 look for missing files on the network.
 """
 
@@ -28,15 +28,15 @@ _REMEDY = "Install beaver-hooks-local[static]."
 
 
 def is_installed() -> bool:
-    """Whether the model is there. Imports none of its packages."""
+    """Return whether the model is installed. Imports none of its packages."""
     return _folder() is not None
 
 
 class StaticEncoder:
-    """An `Encoder` with the static model, loaded when it is first asked.
+    """An `Encoder` with the static model, loaded on first use.
 
     Raises:
-        EmbedderMissing: it is not installed.
+        EmbedderMissing: the model is not installed.
     """
 
     def __init__(self) -> None:
@@ -48,14 +48,14 @@ class StaticEncoder:
         self._loaded: tuple[Any, NDArray[Any]] | None = None
 
     def encode(self, texts: Sequence[str], purpose: Purpose) -> NDArray[Any]:  # noqa: ARG002 - both are the same here
-        """Return the means of what the texts are made of; see `Encoder`."""
+        """Return the mean vector of the pieces of each text; see `Encoder`."""
         tokenizer, weights = self._load()
         # One by one: whole batches would start the tokenizer's threads, which a fork would break.
         ids = [tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
         return np.stack([_mean(weights, each) for each in ids])
 
     def close(self) -> None:
-        """Let go of the model."""
+        """Release the model."""
         with self._lock:
             self._loaded = None
 
@@ -82,14 +82,14 @@ def _read(folder: Path) -> tuple[Any, NDArray[Any]]:
         with import_module("safetensors").safe_open(str(weights), framework="np") as file:
             return loaded, file.get_tensor(_TENSOR)
     except Exception as error:
-        # The libraries raise bare exceptions of their own for files that are not whole.
+        # The libraries raise bare exceptions for incomplete files.
         raise failure(
             PROVIDER, "missing_model", "The static embedding model cannot be loaded", f"{_REMEDY[:-1]} anew."
         ) from error
 
 
 def _folder() -> Path | None:
-    """Return the folder of the package, if all is there. Looking for it does not run it."""
+    """Return the folder of the package, if all files are there. Does not import the package."""
     specs = [find_spec(name) for name in _PACKAGES]
     places = [] if None in specs or specs[0] is None else [*(specs[0].submodule_search_locations or ())]
     folders = (Path(place) for place in places)

@@ -1,4 +1,4 @@
-"""The one door that every vector leaves by, whoever made it."""
+"""Checks every vector of every encoder before it leaves the package."""
 
 import threading
 import time
@@ -12,15 +12,15 @@ from beaver_memory.embedding.vectors import cleaned, normalised
 
 
 class CheckedEmbedder:
-    """An `Embedder` around an encoder: cleans and prefixes what goes in, checks and normalises what comes out.
+    """An `Embedder` around an encoder: cleans and prefixes texts, checks and normalises vectors.
 
     It traces `embedded` and `embedding_failed`, with counts and lengths only.
 
     Args:
-        encoder: who makes the vectors; closed with this.
-        identity: what they are.
-        trace: is told of each call.
-        seconds: tells the time for the trace.
+        encoder: makes the vectors; closed with this.
+        identity: the identity of the vectors.
+        trace: receives each call.
+        seconds: a clock for the trace.
     """
 
     def __init__(
@@ -39,12 +39,12 @@ class CheckedEmbedder:
         self._prefixes: dict[Purpose, str] = {"query": identity.query_prefix, "passage": identity.passage_prefix}
 
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of what is looked for; see `Embedder`."""
+        """Return the vector of a query; see `Embedder`."""
         row: Vector = self._embed([text], "query")[0]
         return row
 
     def embed_passages(self, texts: Sequence[str]) -> Vector:
-        """Return the vectors of what is looked through; see `Embedder`."""
+        """Return the vectors of passages; see `Embedder`."""
         if isinstance(texts, str):
             raise TypeError("it must be a list of texts, not one text")
         if not texts:

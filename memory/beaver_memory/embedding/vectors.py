@@ -1,4 +1,4 @@
-"""Texts as they go in and vectors as they come out. Pure."""
+"""Cleans texts before embedding and normalises vectors after it. Pure."""
 
 import re
 from typing import Any
@@ -13,14 +13,14 @@ LONGEST = 32_768
 """Characters of a text that count. No model here reads more, and cutting a text of a megabyte into words takes long."""
 
 NOTHING = "."
-"""What is embedded for a blank text: several providers refuse an empty one, and a mean over nothing is none."""
+"""The text in place of a blank one: several providers refuse an empty text, and it has no mean."""
 
 _HALVES = re.compile("[\ud800-\udfff]")
 _CHECK = "Check memory.local.embedding.model and dimensions."
 
 
 def cleaned(text: str) -> str:
-    """Return a text that every provider takes: of bounded length, not blank, without lone surrogates."""
+    """Return a text that every provider accepts: of bounded length, not blank, without lone surrogates."""
     text = text[:LONGEST]
     if not text.isascii():
         text = _HALVES.sub("\ufffd", text)
@@ -31,13 +31,13 @@ def normalised(rows: NDArray[Any], *, provider: str, count: int, dimensions: int
     """Return the rows with the length 1.
 
     Args:
-        rows: what a provider made.
+        rows: the answer of a provider.
         provider: its name.
         count: how many rows there must be.
-        dimensions: how long each must be.
+        dimensions: the length that each row must have.
 
     Raises:
-        EmbeddingUnusable: they are not what they must be.
+        EmbeddingUnusable: the number or length of the rows is wrong, or a row is zero or not finite.
     """
     if rows.shape != (count, dimensions):
         raise failure(

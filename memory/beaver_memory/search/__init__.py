@@ -1,1 +1,1 @@
-"""What makes recall fast: caches of the store, rebuilt whenever they cannot be trusted."""
+"""Finds and ranks memories, with caches of the store that are rebuilt when they cannot be trusted."""

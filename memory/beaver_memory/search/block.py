@@ -1,7 +1,7 @@
-"""A block: what the index knows of some memories of one owner, as arrays. Never changed once it is made.
+"""A block: immutable arrays for some memories of one owner.
 
-A memory is one unit for each of its passages. A unit is a row number in the columns, in order of memories; postings
-name units. Postings of labels (`type:fact`, `tag:x`) stand beside those of terms, so a filter is a set of units.
+A memory has one unit for each of its passages. A unit is a row number in the columns, in order of memories; postings
+name units. Postings of labels (`type:fact`, `tag:x`) lie beside those of terms, so a filter is a set of units.
 """
 
 import attrs
@@ -16,16 +16,16 @@ COLUMNS = {
     "mentions": "u4", "importance": "f4", "confidence": "f4", "pinned": "u1",
     "stores": "u1", "scopes": "u1", "projects": "u8", "agents": "u8",
 }  # fmt: skip
-"""The columns of a block and their types. A column with one value only takes no room."""
+"""The columns of a block and their types. A column with a single value takes no room."""
 
 STORES = tuple(Store)
-"""What the numbers in the column `stores` mean."""
+"""The stores behind the numbers in the column `stores`."""
 
 SCOPES = ("global", "project", "session")
-"""What the numbers in the column `scopes` mean."""
+"""The scopes behind the numbers in the column `scopes`."""
 
 LENGTH_BITS = 11
-"""How many bits of a posting's code are the length of its unit; the others are how often the term occurs there."""
+"""The bits of a posting's code that hold the length of its unit; the others hold how often the term occurs there."""
 
 LONGEST = (1 << LENGTH_BITS) - 1
 MOST_COUNT = (1 << (16 - LENGTH_BITS)) - 1
@@ -40,7 +40,7 @@ class Postings:
 
     Attributes:
         hashes: sorted.
-        starts: where each list begins in `units`, and one more for the end.
+        starts: the place in `units` where each list begins, and one more for the end.
         units: all lists, one after the other, each ascending.
         codes: beside `units`, for terms: how often the term occurs in the unit, and the unit's length. None for
             labels.
@@ -57,7 +57,7 @@ class Postings:
         return place if place < len(self.hashes) and int(self.hashes[place]) == hash_ else -1
 
     def all_of(self, hashes: np.ndarray) -> list[slice]:
-        """Return where the lists of some hashes stand in `units` and `codes`: an empty one for a hash without."""
+        """Return the slices of some hashes in `units` and `codes`: an empty one for a hash without a list."""
         if not len(self.hashes):
             return [slice(0, 0)] * len(hashes)
         places = np.minimum(self.hashes.searchsorted(hashes), len(self.hashes) - 1)
@@ -66,7 +66,7 @@ class Postings:
         return list(map(slice, firsts.tolist(), ends.tolist()))
 
     def of(self, place: int) -> slice:
-        """Return where a list stands in `units` and `codes`."""
+        """Return the slice of a list in `units` and `codes`."""
         return slice(int(self.starts[place]), int(self.starts[place + 1]))
 
     def units_of(self, hash_: int) -> np.ndarray:
@@ -84,7 +84,7 @@ class Block:
         terms, labels: postings.
         sessions: the units of each session, in order of time.
         earlier, later: the neighbours of each unit in its session, or `NONE`.
-        earliest_end, latest_start: when the first memory ends to hold, and when the last one begins to.
+        earliest_end, latest_start: when the first memory ceases to hold, and when the last one begins to.
         has_long: whether a memory has several units.
     """
 
@@ -113,17 +113,17 @@ class Block:
 
     @property
     def size(self) -> int:
-        """How many units there are."""
+        """The number of units."""
         return len(self.columns["ids"])
 
 
 def compact(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return columns in which one that holds one value only takes no room."""
+    """Return columns in which a column with a single value takes no room."""
     return {name: _compacted(values) for name, values in columns.items()}
 
 
 def keys_of(block: Block) -> np.ndarray:
-    """Return a number for each unit, ascending: its memory and its passage."""
+    """Return a number for each unit, ascending, from its memory and its passage."""
     keys: np.ndarray = block.columns["ids"] * 65_536 + block.columns["passages"]
     return keys
 
@@ -145,8 +145,8 @@ def sides(order: np.ndarray, sessions: np.ndarray, size: int) -> tuple[np.ndarra
 
     Args:
         order: units, by session and time.
-        sessions: theirs.
-        size: how many units there are in all.
+        sessions: the session of each unit.
+        size: the number of all units.
     """
     earlier, later = np.full(size, NONE, "u4"), np.full(size, NONE, "u4")
     together = sessions[1:] == sessions[:-1]
@@ -156,7 +156,7 @@ def sides(order: np.ndarray, sessions: np.ndarray, size: int) -> tuple[np.ndarra
 
 
 def _by_session(columns: dict[str, np.ndarray]) -> np.ndarray:
-    # Units are in order of memories and passages already, which a stable sort keeps.
+    # Units are already in order of memories and passages, and a stable sort keeps that order.
     by_time = columns["created"].argsort(kind="stable")
     return by_time[columns["sessions"][by_time].argsort(kind="stable")].astype("u4")
 

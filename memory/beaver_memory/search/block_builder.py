@@ -1,4 +1,4 @@
-"""Makes a block of rows of the store: few steps for each row, the rest for all of them at once."""
+"""Builds a block from rows of the store: few steps for each row, the rest for all rows at once."""
 
 import struct
 from collections.abc import Callable, Iterable, Sequence
@@ -38,7 +38,7 @@ _OF_ROWS: dict[str, Callable[[IndexRow], float]] = {
 
 
 def build(rows: Iterable[IndexRow]) -> Block:
-    """Return a block of rows that are not gone, each memory once."""
+    """Return a block of the rows that are not gone, each memory once."""
     ordered = sorted(rows, key=lambda row: row.id)
     texts, marks = _Texts(), _Marks()
     for row in ordered:
@@ -58,12 +58,12 @@ def newest(rows: Iterable[IndexRow]) -> dict[int, IndexRow]:
 
 
 def postings(hashes: np.ndarray, units: np.ndarray, codes: np.ndarray | None) -> Postings:
-    """Return postings of entries in any order; an entry is not there twice."""
+    """Return postings of entries in any order; no entry may occur twice."""
     order = hashes.argsort()
     hashes = hashes[order]
     begins = np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)]
     starts = np.flatnonzero(begins)
-    # List, unit and code in one number: sorting it sorts all of them.
+    # List, unit and code in one number: one sort orders all three.
     entries = (begins.cumsum().astype("u8") - 1) << np.uint64(_UNIT_BITS)
     entries |= units[order].astype("u8")
     if codes is None:
@@ -91,7 +91,7 @@ class _Texts:
         self.counts: list[bytes] = []
 
     def add(self, packed: bytes) -> None:
-        """Add a memory."""
+        """Add the terms of a memory."""
         if len(packed) >= _ONE_PASSAGE.size:
             number, size, length = _ONE_PASSAGE.unpack_from(packed)
             if number == 1 and len(packed) == _ONE_PASSAGE.size + _ENTRY * size:
@@ -110,7 +110,7 @@ class _Texts:
         for each in found:
             self._passage(len(each.hashes), each.length, each.hashes.tobytes(), each.counts.tobytes())
         if not found:
-            # What cannot be read has no terms; it is found by its vector, and beside others.
+            # Unreadable terms count as no terms; a search finds the memory by its vector and beside others.
             self._passage(0, 0, b"", b"")
 
     def _passage(self, size: int, length: int, hashes: bytes, counts: bytes) -> None:
@@ -122,7 +122,7 @@ class _Texts:
 
 
 class _Marks:
-    """Collects what memories are filtered by."""
+    """Collects the labels and other filtered values of memories."""
 
     def __init__(self) -> None:
         self.columns: dict[str, list[int]] = {"stores": [], "scopes": [], "projects": [], "agents": []}
@@ -133,7 +133,7 @@ class _Marks:
         self._names: dict[str, int] = {}
 
     def add(self, row: IndexRow) -> None:
-        """Add a memory."""
+        """Add the row of a memory."""
         others, found = [], {}
         for label in row.labels:
             if label.startswith(_COLUMN_LABELS):
@@ -171,16 +171,16 @@ class _Marks:
 
 @attrs.frozen(kw_only=True, eq=False)
 class _Shape:
-    """How many passages each memory has, and which unit is the first one."""
+    """The number of passages and the first unit of each memory."""
 
     passages: np.ndarray
 
     def spread(self, values: np.ndarray) -> np.ndarray:
-        """Return values of memories as those of their units."""
+        """Return values of memories, repeated for each of their units."""
         return values if len(values) == int(self.passages.sum()) else values.repeat(self.passages)
 
     def numbers(self) -> np.ndarray:
-        """Return the number of each unit in its memory."""
+        """Return the number of each unit within its memory."""
         firsts = self.passages.cumsum() - self.passages
         numbers: np.ndarray = np.arange(int(self.passages.sum())) - firsts.repeat(self.passages)
         return numbers

@@ -1,4 +1,4 @@
-"""Makes one block of several: the same units, in order of their memories, without those that are stale."""
+"""Merges several blocks into one: the same units, in order of their memories, without stale ones."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -8,17 +8,17 @@ import numpy as np
 from beaver_memory.search.block import COLUMNS, Block, Postings, compact, keys_of, linked
 
 AT_ONCE = 2_000_000
-"""Entries of postings that are moved at once: what merging needs beside its result is bounded by it."""
+"""Entries of postings that are moved at once; they bound the memory that merging needs beside its result."""
 
 _UNIT_BITS = 32
 
 
 def merge(blocks: Sequence[Block], keep: Sequence[np.ndarray | None]) -> Block:
-    """Return one block of the units of several that are to be kept.
+    """Return one block of the units of several that `keep` selects.
 
     Args:
-        blocks: which.
-        keep: for each of them, which of its units; all of them if `None`.
+        blocks: the blocks.
+        keep: for each block, a mask of the units to keep; all of them if `None`.
     """
     kept = [
         np.arange(block.size) if each is None else each.nonzero()[0] for block, each in zip(blocks, keep, strict=True)
@@ -37,7 +37,7 @@ def merge(blocks: Sequence[Block], keep: Sequence[np.ndarray | None]) -> Block:
 
 
 def _order(keys: Sequence[np.ndarray]) -> np.ndarray | None:
-    """Return the order of the units, or `None` where they are in order as they stand one block after the other."""
+    """Return the order of the units, or `None` if one block after the other is already in order."""
     filled = [each for each in keys if len(each)]
     if all(one[-1] < other[0] for one, other in itertools.pairwise(filled)):
         return None
@@ -50,7 +50,7 @@ def _column(name: str, blocks: Sequence[Block], kept: Sequence[np.ndarray], orde
 
 
 def _maps(blocks: Sequence[Block], kept: Sequence[np.ndarray], order: np.ndarray | None) -> list[np.ndarray]:
-    """Return the new number of each old unit, -1 for one that is dropped."""
+    """Return the new number of each old unit, -1 for a dropped one."""
     total = sum(map(len, kept))
     places = np.arange(total, dtype="i8")
     if order is not None:
@@ -87,7 +87,7 @@ def _merged(parts: Sequence[Postings], maps: Sequence[np.ndarray], *, is_ordered
 
 
 def _ranges(part: Postings) -> Iterator[tuple[int, int]]:
-    """Return ranges of lists that have not too many entries together."""
+    """Yield ranges of lists that are small enough together."""
     yield from _cut(part.starts.astype("i8"))
 
 
@@ -120,7 +120,7 @@ def _move(
     new: np.ndarray,
     into: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> None:
-    """Copy lists to where they belong, each behind what is there already."""
+    """Copy lists to their places, each behind the entries that are already there."""
     units, codes, cursor = into
     starts = part.starts.astype("i8")[lists.start : lists.stop + 1]
     entries = slice(int(starts[0]), int(starts[-1]))
@@ -139,7 +139,7 @@ def _move(
 
 
 def _sort(units: np.ndarray, codes: np.ndarray, starts: np.ndarray) -> None:
-    """Bring each list into order."""
+    """Sort each list."""
     for first, last in _cut(starts):
         entries = slice(int(starts[first]), int(starts[last]))
         which = np.arange(last - first, dtype="u8").repeat(starts[first + 1 : last + 1] - starts[first:last])

@@ -1,4 +1,4 @@
-"""What a search has found in an index, as one set of arrays for ranking. It does not depend on how blocks are cut."""
+"""The candidates that a search finds in an index, as one set of arrays, independent of how blocks are cut."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,13 +16,13 @@ from beaver_memory.search.snapshot import State
 from beaver_memory.search.top_k import Found, few_of_each
 
 WIDE = 120
-"""Units that each channel brings, unless more memories are wanted; see `width`."""
+"""Units that each channel contributes, unless more memories are wanted; see `width`."""
 
 SPARED = 2
-"""So many for each memory that is wanted: some are near-duplicates, or two of one."""
+"""Units for each wanted memory: some are near-duplicates, or two of one memory."""
 
 NEAR = 60
-"""The best of them whose neighbours in the session are looked at too."""
+"""The best of the units, whose neighbours in the session become candidates too."""
 
 CARRIED = (
     "ids",
@@ -35,7 +35,7 @@ CARRIED = (
     "confidence",
     "pinned",
 )
-"""Columns that formulas look at."""
+"""Columns that formulas read."""
 
 _EMPTY = {
     **{name: np.empty(0, COLUMNS[name]) for name in CARRIED},
@@ -47,13 +47,13 @@ _EMPTY = {
 
 @attrs.frozen(kw_only=True, eq=False)
 class Source:
-    """An index that is searched.
+    """An index to search.
 
     Attributes:
         state: the index.
-        filters: what may be seen of it.
-        finder: what finds by vectors, where that is not the index itself.
-        shift: what is added to the ids of its memories, to tell them from those of another database.
+        filters: the conditions for visible memories.
+        finder: finds by vectors, in place of the index itself.
+        shift: the offset of the ids of its memories, which separates them from those of another database.
     """
 
     state: State
@@ -64,15 +64,15 @@ class Source:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Candidates:
-    """Units that may be what is looked for, in order of their memories.
+    """Units that may answer the query, in order of their memories.
 
     Attributes:
-        columns: what is known of each, by name; see `index.block.COLUMNS`.
-        lexical: what its terms score.
-        cosine: how near its vector is; `None` where nothing was looked up by vectors.
+        columns: the values of each unit, by name; see `search.block.COLUMNS`.
+        lexical: the score of each unit by terms.
+        cosine: the cosine of each unit with the query; `None` if the search used no vectors.
         embedded: which units have a vector.
         earlier, later: the places of its neighbours among the candidates, or -1.
-        whole: what a memory of usual length would score that has each term of the query.
+        whole: the score of a memory of usual length that has each term of the query.
     """
 
     columns: dict[str, np.ndarray]
@@ -85,25 +85,25 @@ class Candidates:
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of candidates."""
         return len(self.lexical)
 
 
 def width(limit: int) -> int:
-    """Return how many units each channel is to bring where so many memories are wanted."""
+    """Return how many units each channel contributes for a number of wanted memories."""
     return max(WIDE, SPARED * limit)
 
 
 def gather(
     sources: Sequence[Source], terms: Sequence[int], query: np.ndarray | None, *, wide: int = WIDE
 ) -> Candidates:
-    """Return what is found by terms, by vectors, and beside what is found.
+    """Return the units found by terms and by vectors, and their neighbours.
 
     Args:
-        sources: what is searched.
+        sources: the indexes to search.
         terms: the query's terms.
         query: the query's vector, if there is one.
-        wide: units that each channel brings.
+        wide: units that each channel contributes.
     """
     linked = [
         (Links(source.state, [masks.seen(part, source.filters) for part in source.state.parts]), source)
@@ -126,7 +126,7 @@ def gather(
 
 
 class _Look:
-    """One part of an index, and what was found in it."""
+    """One part of an index, with the units found in it."""
 
     def __init__(
         self,
@@ -167,12 +167,12 @@ class _Look:
         return vectors_of.search(self.part.vectors, self.query, allowed=self.allowed, limit=limit)
 
     def lexical_of(self, units: np.ndarray) -> np.ndarray:
-        """Return what the terms score in units."""
+        """Return the scores of units by terms."""
         every = self.words.every
         return lexical.score(self.part.block, self.terms, units) if every is None else every[units]
 
     def cosines_of(self, units: np.ndarray) -> np.ndarray:
-        """Return how near units are."""
+        """Return the cosines of units with the query."""
         if self.query is None or self.part.vectors is None:
             return np.zeros(len(units))
         every = self.nearest.every
@@ -186,7 +186,7 @@ class _Look:
         return ids
 
     def signals(self, units: np.ndarray) -> dict[str, np.ndarray]:
-        """Return what is known of units, by name."""
+        """Return the values of units, by name."""
         columns, vectors = self.part.block.columns, self.part.vectors
         return {
             **{name: columns[name][units] for name in CARRIED},
@@ -207,7 +207,7 @@ class _Look:
 
 
 def _best(looks: Sequence[_Look], found: Sequence[tuple[np.ndarray, np.ndarray]], wide: int) -> list[np.ndarray]:
-    """Note the best of a channel in all parts as candidates; return the very best, by part."""
+    """Add the best of a channel in all parts to the candidates; return the very best, by part."""
     if len(looks) == 1:
         looks[0].chosen.append(found[0][0])
         return [found[0][0][:NEAR]]
@@ -227,7 +227,7 @@ def _passages(looks: Sequence[_Look], found: Sequence[tuple[np.ndarray, np.ndarr
 
 
 def _note(looks: Sequence[_Look], near: Sequence[np.ndarray]) -> None:
-    """Note the neighbours of units as candidates too."""
+    """Add the neighbours of units to the candidates."""
     by_place = {(id(look.links), look.number): look for look in looks}
     for look, units in zip(looks, near, strict=True):
         which = look.links.apart(look.number, units)
@@ -242,7 +242,7 @@ def _note(looks: Sequence[_Look], near: Sequence[np.ndarray]) -> None:
 def _together(looks: Sequence[_Look], *, with_vectors: bool, whole: float) -> Candidates:
     found = [(look, look.units()) for look in looks]
     signals = _joined([look.signals(units) for look, units in found])
-    # One block's units are in order already.
+    # The units of a single block are already in order.
     order = np.lexsort((signals["passages"], signals["ids"])) if len(looks) > 1 else None
     earlier, later = _links(found, order)
     if order is not None:
@@ -263,14 +263,14 @@ def _joined(each: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """Return arrays one behind the other, by name."""
     if len(each) == 1:
         return each[0]
-    # What comes first is empty: it says of which type the others are, where there are none.
+    # The first array is empty: it gives the type if there are no others.
     return {name: np.concatenate([empty, *(one[name] for one in each)]) for name, empty in _EMPTY.items()}
 
 
 def _links(found: Sequence[tuple[_Look, np.ndarray]], order: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places of each candidate's neighbours among the candidates, in the order that they come in."""
+    """Return the places of each candidate's neighbours among the candidates, in the order of the candidates."""
     wanted = _wanted(found)
-    # Parts come one behind the other, and the units of each are in order: so are the keys.
+    # Parts follow one another, and the units of each are in order: so are the keys.
     keys = np.concatenate([np.empty(0, "i8"), *(units + _key(number, 0) for number, (_, units) in enumerate(found))])
     if not len(keys):
         return wanted[0], wanted[1]
@@ -278,14 +278,14 @@ def _links(found: Sequence[tuple[_Look, np.ndarray]], order: np.ndarray | None) 
     sides = np.where(keys[places] == wanted, places, -1)
     if order is None:
         return sides[0], sides[1]
-    # -1 stands for the one beyond the end, and stays.
+    # -1 stands for the place beyond the end, and stays.
     new = np.append(np.empty(len(order), "i8"), -1)
     new[order] = np.arange(len(order))
     return new[sides[0]][order], new[sides[1]][order]
 
 
 def _wanted(found: Sequence[tuple[_Look, np.ndarray]]) -> np.ndarray:
-    """Return the keys of the neighbours of all units, earlier and later ones; of no unit where there is none."""
+    """Return the keys of the earlier and later neighbours of all units; a key of no unit for a missing one."""
     numbers = {(id(look.links), look.number): number for number, (look, _) in enumerate(found)}
     keys = [np.empty((2, 0), "i8")]
     for number, (look, units) in enumerate(found):

@@ -1,4 +1,4 @@
-"""Sums of arrays: they differ where anything was changed by accident. No defence against those who want to."""
+"""Checksums of arrays. They detect accidental changes and do not defend against deliberate ones."""
 
 import functools
 from io import BufferedReader
@@ -18,10 +18,10 @@ def sum_of(array: np.ndarray) -> int:
 
 
 def sum_of_file(file: BufferedReader, size: int) -> int:
-    """Return the sum of so many bytes, by reading: a page that is looked at once need not be mapped.
+    """Return the sum of the next `size` bytes of a file, by reading: pages that are read once need no mapping.
 
     Raises:
-        ValueError: there are fewer.
+        ValueError: the file has fewer bytes.
     """
     buffer, total = np.empty(CHUNK, "u1"), 0
     while size > 0:
@@ -35,7 +35,7 @@ def sum_of_file(file: BufferedReader, size: int) -> int:
 
 def _added(total: int, chunk: np.ndarray) -> int:
     words = chunk[: len(chunk) // 8 * 8].view("u8")
-    # Each word times an odd number of its own: whatever is changed or moved changes the sum.
+    # Each word times an odd number of its own: any change or move of a word changes the sum.
     found = int(np.dot(words, _odd()[: len(words)]))
     rest = int.from_bytes(chunk[len(words) * 8 :].tobytes(), "little")
     return (total * 1_000_003 + found * 31 + rest + len(chunk)) % (1 << 64)

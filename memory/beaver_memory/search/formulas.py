@@ -1,4 +1,4 @@
-"""Formulas that say which candidate comes first. Pure: signals in, scores and the shares of each signal out."""
+"""Formulas that rank candidates. Pure: signals in, scores and the shares of each signal out."""
 
 import math
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from beaver_memory.search.score_shares import Shares
 from beaver_memory.search.signals import nearness, recency, reciprocal, speaking, spread, together
 
 DIRECT = 4
-"""How steeply what a memory says by itself stands in for its context: hardly for half a fit, wholly for a whole one."""
+"""How steeply the text of a memory replaces its context: hardly for half a fit, wholly for a whole one."""
 
 TENFOLD = math.log(10)
 
@@ -23,14 +23,14 @@ TINY = 1e-9
 
 @attrs.frozen(kw_only=True)
 class Weights:
-    """What each signal of the default formula counts.
+    """The weight of each signal in the default formula.
 
     Attributes:
-        lexical, semantic: the two channels, 1 together; unless both are given, what the embedder's scale says. Where
-            one is missing, the other one counts for both.
+        lexical, semantic: the two channels, 1 together; unless both are given, the scale of the embedder gives them. If
+        one channel is missing, the other one counts for both.
         neighbour: the better one of the turns before and after in the session.
-        session: how well the best of the session do.
-        speaker: who is named in the query has said it.
+        session: how well the best memories of the session score.
+        speaker: the query names the speaker of the memory.
         mentions, importance, confidence, pinned: bounded boosts.
         recency: breaks ties.
     """
@@ -48,11 +48,11 @@ class Weights:
 
     @property
     def context(self) -> float:
-        """What everything that a memory stands beside can come to."""
+        """The most that the whole context of a memory can add."""
         return self.neighbour + self.session
 
     def vectors(self, scale: Scale) -> float:
-        """Return what vectors count; words have the rest."""
+        """Return the weight of vectors; words have the rest."""
         if self.lexical is None or self.semantic is None:
             return scale.share
         return self.semantic / (self.lexical + self.semantic)
@@ -64,7 +64,7 @@ class Ranked:
 
     Attributes:
         scores: by candidate.
-        shares: what each signal adds, by its name.
+        shares: the share of each signal, by its name.
     """
 
     scores: np.ndarray
@@ -82,17 +82,17 @@ class Formula(Protocol):
         Args:
             found: the candidates.
             names: the words of the query, as names.
-            now: the moment that age is counted to.
-            weights: of the default formula.
-            scale: how the vectors are to be read.
+            now: the moment at which age is measured.
+            weights: the weights of the default formula.
+            scale: the meaning of the vectors' cosines.
         """
 
 
 def in_context(found: Candidates, names: np.ndarray, now: float, weights: Weights, scale: Scale = UNKNOWN, /) -> Ranked:
-    """Rank by what is said and by what it stands beside: the default.
+    """Rank by text and context; the default formula.
 
-    Context counts where a memory does not say it all by itself. What fits wholly by itself has as much as the best
-    context could add, so that no context puts another one above it.
+    Context counts if the text of a memory does not fit wholly by itself. A memory that fits wholly by its text has as
+    much as the best context could add, so that no context puts another memory above it.
     """
     columns = found.columns
     lexical, semantic = _channels(found, weights, scale)
@@ -119,13 +119,13 @@ def in_context(found: Candidates, names: np.ndarray, now: float, weights: Weight
         total += shares[name]
     if total.min(initial=0.0) < 0:
         _lift(total, shares)
-    # What all signals together can come to is 1, or nearly so.
+    # All signals together add up to 1, or nearly so.
     part = 1 / (1 + weights.context + weights.speaker)
     return Ranked(scores=part * total, shares=Shares(shares, part))
 
 
 def weighted(*, semantic: float, lexical: float, age: float, mentions: float = 0.0) -> Formula:
-    """Return a formula of signals that are brought to 0 to 1 among the candidates, each times its weight."""
+    """Return a formula of weighted signals, each scaled to 0 to 1 among the candidates."""
 
     def rank(found: Candidates, _: np.ndarray, now: float, __: Weights, ___: Scale = UNKNOWN, /) -> Ranked:
         missing = found.cosine is None
@@ -167,8 +167,8 @@ def _sum(shares: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def _lift(total: np.ndarray, shares: dict[str, np.ndarray]) -> None:
-    """Let importance and confidence take from no memory more than it has: bring what is below 0 up to it."""
-    # They are kept with fewer digits than the total that they are in.
+    """Raise totals below 0 to 0: importance and confidence take no more from a memory than it has."""
+    # The shares have fewer digits than the total that includes them.
     taken = shares["importance"].astype("f8") + shares["confidence"]
     part = np.where(total < 0, np.maximum(0.0, total - taken) / np.maximum(-taken, TINY), 1.0)
     shares |= {name: part * shares[name] for name in ("importance", "confidence")}
@@ -176,7 +176,7 @@ def _lift(total: np.ndarray, shares: dict[str, np.ndarray]) -> None:
 
 
 def _mentioned(mentions: np.ndarray) -> np.ndarray:
-    """Return 0 for what was said once, 1 for ten times and more."""
+    """Return 0 for one mention, 1 for ten mentions and more."""
     if mentions.max(initial=1) <= 1:
         return np.zeros(len(mentions))
     share: np.ndarray = np.minimum(1.0, np.log(mentions.astype("f8")) / TENFOLD)
@@ -184,7 +184,7 @@ def _mentioned(mentions: np.ndarray) -> np.ndarray:
 
 
 def _channels(found: Candidates, weights: Weights, scale: Scale) -> tuple[np.ndarray, np.ndarray]:
-    """Return what words and vectors say of each candidate, both together 0 to 1."""
+    """Return the parts of words and vectors in the score of each candidate, both together 0 to 1."""
     top = float(found.lexical.max(initial=0.0))
     lexical = found.lexical / top if top > 0 else found.lexical
     if found.cosine is None:
@@ -192,7 +192,7 @@ def _channels(found: Candidates, weights: Weights, scale: Scale) -> tuple[np.nda
     semantic = nearness(found.cosine, found.embedded, scale)
     if top <= 0:
         return lexical, semantic
-    # What has no vector yet is not to lose against what has one.
+    # A candidate without a vector must not lose against one that has a vector.
     share = weights.vectors(scale) * found.embedded
     return (1 - share) * lexical, share * semantic
 

@@ -1,10 +1,10 @@
-"""The indexes that are in use: read from files when they are first asked for, saved beside searching, not too many.
+"""Caches the indexes in use: loads them from files on first use, and saves them beside searching.
 
-An index is saved when so much has changed that reading it from the store again would take long. It is never saved
-within a search: one thread does that, and merges large blocks; it is started when there is something to do.
+An index is saved when so much has changed that reading it from the store again would take long. A search never saves:
+one thread saves indexes and merges large blocks; it starts when it has work.
 
-What is forgotten is in no file: the files of its owner are deleted, and what was saved is saved again at the end. A
-process that saves what another one has forgotten meanwhile finds that out afterwards, and deletes its file.
+No file holds forgotten memories: forgetting deletes the files of the owner, and closing saves the indexes again. A
+process that saves memories that another process has forgotten meanwhile detects this afterwards, and deletes its file.
 """
 
 import queue
@@ -25,13 +25,13 @@ from beaver_memory.search.vectors import STAYING
 from beaver_memory.store.protocol import SingleStore
 
 MOST_OWNERS = 256
-"""Indexes that are kept in memory; the one that was used longest ago gives way."""
+"""Indexes that are kept in memory; a new one replaces the least recently used."""
 
 MOST_UNITS = 2_000_000
-"""Units that they may have together, unless it is one alone."""
+"""Units that all indexes in memory may have together; a single index may have more."""
 
 CHANGES = 2_000
-"""Changes from which on an index is worth saving, if they are a part of it as well."""
+"""Changes after which an index is worth saving, if they are also a large enough part of it."""
 
 SHARE = 0.1
 
@@ -40,9 +40,9 @@ _Key = tuple[Owner, str]
 
 @attrs.define(eq=False)
 class _Kept:
-    """An index, what was saved of it, and the state that was last looked at for what is to be done with it.
+    """An index, the state of its file, and the state at the last check for work.
 
-    Its file is lost when it held what is forgotten.
+    Its file is lost if it held forgotten memories.
     """
 
     index: OwnerIndex
@@ -58,9 +58,9 @@ class IndexShelf:
     """Holds the indexes of owners. Thread-safe.
 
     Args:
-        store: where the memories are.
-        folder: where indexes are saved; `None` for nowhere.
-        trace: told what went on: `trace(event, **facts)`.
+        store: the store of the memories.
+        folder: the folder for saved indexes; `None` to save none.
+        trace: receives events: `trace(event, **facts)`.
     """
 
     def __init__(self, store: SingleStore, folder: Path | None, trace: Callable[..., None]) -> None:
@@ -74,7 +74,7 @@ class IndexShelf:
         self._closed = False
 
     def current(self, owners: Sequence[Owner], model: Model | None) -> list[State]:
-        """Return the index of each owner, with all that the store has."""
+        """Return the index of each owner, up to date with the store."""
         versions = self._store.versions(owners, None if model is None else model.key)
         return [self._current(*each, model) for each in zip(owners, versions, strict=True)]
 
@@ -91,7 +91,7 @@ class IndexShelf:
         return state
 
     def rebuild(self, owners: Iterable[Owner], model: Model | None, progress: Progress | None = None) -> int:
-        """Make indexes anew from the store and save them, if that can be done; return how many memories they have."""
+        """Build indexes anew from the store and save them if possible; return the number of their memories."""
         done = 0
         for owner in owners:
             key = (owner, model.key if model is not None else "")
@@ -103,28 +103,28 @@ class IndexShelf:
         return done
 
     def forget(self, owners: Iterable[Owner], model: Model | None) -> None:
-        """See to it that no file holds what owners have forgotten."""
+        """Remove from all files the memories that owners have forgotten."""
         if self._folder is not None:
             for owner in owners:
                 key = (owner, model.key if model is not None else "")
                 kept = self._find(key, model)
-                # With what is read before it is deleted, it needs not be made anew.
+                # An index that is loaded before its file is deleted need not be built anew.
                 self._open(key, kept)
                 self._delete(self._folder, key, kept)
 
     def drop(self, model: Model) -> None:
-        """Let go of the indexes with a model's vectors."""
+        """Drop the indexes with a model's vectors."""
         with self._lock:
             for key in [key for key in self._kept if key[1] == model.key]:
                 del self._kept[key]
 
     def owners(self) -> list[Owner]:
-        """Return whose indexes are in memory."""
+        """Return the owners whose indexes are in memory."""
         with self._lock:
             return list(dict.fromkeys(owner for owner, _ in self._kept))
 
     def close(self) -> None:
-        """Save what is worth it and end the thread. Closing again does nothing."""
+        """Save the indexes that are worth it and end the thread. Closing again does nothing."""
         with self._lock:
             first, self._closed = not self._closed, True
             worker, kept = self._worker, list(self._kept.items())
@@ -205,7 +205,7 @@ class IndexShelf:
     def _try(self, work: Callable[[_Key, _Kept], None], key: _Key, kept: _Kept) -> None:
         try:
             work(key, kept)
-        # An index that cannot be merged or saved is a slower one, and no wrong one.
+        # An index that cannot be merged or saved is slower, and still correct.
         except (OSError, MemoryError, BeaverError) as error:
             self._trace("index_not_saved", why=type(error).__name__)
 
@@ -233,7 +233,7 @@ class IndexShelf:
         files.save(self._folder, self._label(key, kept), state)
         kept.saved = state.changes
         if kept.index.has_forgotten(state.version):
-            # Whoever did may have looked for files before this one was there.
+            # The process that forgot may have looked for files before this one existed.
             self._delete(self._folder, key, kept)
             return
         kept.index.replace(before, state)

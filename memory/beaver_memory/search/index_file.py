@@ -1,13 +1,13 @@
-"""Keeps an owner's index in a file, so that opening a large store takes no time. A cache: it is checked, never trusted.
+"""Keeps an owner's index in a file, so that a large store opens fast. A cache: it is checked, never trusted.
 
     8 bytes   the mark, with the version of this format
     8 bytes   length of the header
     16 bytes  digest of the header
-    header    JSON: what the file is of, and where each array stands
+    header    JSON: the label of the file, and the place of each array
     arrays    each at a multiple of 64 bytes
 
-A file that is of another store, another analyser or another model, that is cut off, or whose sum is another one, is no
-file at all. It is replaced as a whole, by renaming. What is stale is never written: it may be forgotten.
+A file of another store, analyser or model, a truncated file, and a file with another checksum count as no file. A file
+is replaced as a whole, by renaming. Stale units are never written: their memories may be forgotten.
 """
 
 import contextlib
@@ -39,18 +39,18 @@ _LISTS = tuple(each.name for each in attrs.fields(Postings))
 _VECTORS = tuple(each.name for each in attrs.fields(Vectors))
 
 Arrays = Mapping[str, Any]
-"""Arrays, and what stays in a file, by name."""
+"""Arrays, and rows that stay in a file, by name."""
 
 
 @attrs.frozen(kw_only=True)
 class Label:
-    """What a file is of.
+    """The contents of a file.
 
     Attributes:
         store: the store's identity.
         tenant, user: the owner.
-        model: whose vectors are in it, or empty.
-        dimensions: how many components they have, or 0.
+        model: the model of its vectors, or empty.
+        dimensions: the number of their components, or 0.
     """
 
     store: str
@@ -61,25 +61,25 @@ class Label:
 
     @property
     def name(self) -> str:
-        """The file's name: the same for the same owner and model, and no content in it."""
+        """The file's name: the same for the same owner and model, without any content."""
         return f"{self.whose}{_digest_of(self.model)}.index"
 
     @property
     def whose(self) -> str:
-        """What the names of all files of the owner begin with."""
+        """The beginning of the names of all files of the owner."""
         return f"{_digest_of(self.tenant, self.user)}-"
 
 
 def save(folder: Path, label: Label, state: State) -> None:
-    """Write a file in place of the one that is there, durably.
+    """Replace the file of a label durably.
 
     Args:
-        folder: where to.
-        label: what it is of.
-        state: what is written; nothing in it is stale.
+        folder: the folder of the file.
+        label: the contents of the file.
+        state: the state to write, without stale units.
 
     Raises:
-        OSError: it cannot be written; what was there is there still.
+        OSError: the file cannot be written; the earlier file is unchanged.
     """
     arrays = _arrays(state)
     places, end = _places(arrays)
@@ -104,7 +104,7 @@ def save(folder: Path, label: Label, state: State) -> None:
 
 
 def load(folder: Path, label: Label) -> tuple[State | None, str]:
-    """Return what the file of a label holds, or `None` and why there is nothing that can be used."""
+    """Return the state in the file of a label, or `None` and the reason why no file can be used."""
     path = folder / label.name
     try:
         with path.open("rb") as file:
@@ -116,13 +116,13 @@ def load(folder: Path, label: Label) -> tuple[State | None, str]:
         return None, "missing"
     except OSError:
         return None, "unreadable"
-    # A file of anybody's may hold anything.
+    # The file is untrusted and may hold anything.
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         return None, "corrupt"
 
 
 def remove(folder: Path, label: Label) -> bool:
-    """Delete all files of a label's owner, also those that are being written; return whether the label had one.
+    """Delete all files of a label's owner, even unfinished ones; return whether the label had one.
 
     Raises:
         OSError: one of them cannot be deleted.
@@ -136,7 +136,7 @@ def remove(folder: Path, label: Label) -> bool:
 
 
 def sweep(folder: Path) -> None:
-    """Delete what was left by writers that were killed. A writer that is at work loses nothing but its file."""
+    """Delete the files of killed writers. A writer that is still at work loses only its file."""
     for path in folder.glob(".*.index-*"):
         with contextlib.suppress(OSError):
             path.unlink()
@@ -167,7 +167,7 @@ def _state(header: Mapping[str, Any], arrays: Arrays) -> State:
 def _part(arrays: Arrays, prefix: str, dimensions: int) -> Part:
     size = len(arrays[f"{prefix}earlier"])
     groups = {group: Postings(**{name: arrays[f"{prefix}{group}.{name}"] for name in _LISTS}) for group in _POSTINGS}
-    # A column with one value only is kept as that value.
+    # A column with a single value is stored as that value.
     columns = {name: np.broadcast_to(arrays[f"{prefix}columns.{name}"], (size,)) for name in COLUMNS}
     block = Block(columns=columns, earlier=arrays[f"{prefix}earlier"], later=arrays[f"{prefix}later"], **groups)
     vectors = None
@@ -236,7 +236,7 @@ def _read(file: BufferedReader, header: Mapping[str, Any]) -> Arrays:
     if os.fstat(file.fileno()).st_size != start + header["end"]:
         raise ValueError("it is cut off")
     _verify(file, start, header)
-    # Pages of the file, shared with other processes, until they are written to.
+    # Pages of the file, shared with other processes, until this process writes to them.
     whole = np.memmap(file, np.uint8, mode="c")
     found: dict[str, Any] = {}
     for name, (dtype, shape, place) in header["arrays"].items():
@@ -247,7 +247,7 @@ def _read(file: BufferedReader, header: Mapping[str, Any]) -> Arrays:
 
 
 def _stays(name: str, shape: list[int]) -> bool:
-    """Whether an array stays in the file: the components of many vectors, of which a search looks at few."""
+    """Return whether an array stays in the file: the components of many vectors, of which a search reads few."""
     return name.endswith(".vectors.data") and shape[0] > STAYING
 
 
@@ -267,7 +267,7 @@ def _array(whole: np.ndarray, start: int, dtype: str, shape: list[int], place: i
     first = start + place
     if size < 0 or place < 0 or first + size > len(whole):
         raise ValueError("an array lies outside of the file")
-    # A plain array, as slices of a mapped one are slow to make.
+    # A plain array, as a mapped array is slow to slice.
     return np.asarray(whole[first : first + size]).view(kind).reshape(shape).view(np.ndarray)
 
 

@@ -35,12 +35,12 @@ _FORMS = """
 """
 
 
-# What is left out means something else at least as often: a form that is a noun, an adjective or the base of another
-# verb (saw, left, bit, lay, rose, bore, born, bound, wound, ground, lit, rung, shed, spat, lives, leaves, axes, bases,
-# analyses, dice), or a name (Drew, Dove). What is in nearly every text has no term (did, had, was), and `done` would be
-# `do`. Where a form is in here in spite of another sense (found, felt, thought, led), that sense is found still, as
-# texts and questions are read alike: it only is no longer told from the verb.
+# Left out are forms that mean something else at least as often: a noun, an adjective or the base of another verb (saw,
+# left, bit, lay, rose, bore, born, bound, wound, ground, lit, rung, shed, spat, lives, leaves, axes, bases, analyses,
+# dice), or a name (Drew, Dove). Words in nearly every text have no term (did, had, was), and `done` would be `do`.
+# Forms that are listed in spite of another sense (found, felt, thought, led) are still found in that sense, as texts
+# and questions are read alike; only the distinction from the verb is lost.
 def irregular_forms() -> dict[str, str]:
-    """Return what each irregular form is a form of; all of it in small letters."""
+    """Return the base form of each irregular form; all in small letters."""
     entries = (entry.split() for entry in _FORMS.split(";"))
     return {form: base for base, *forms in entries for form in forms}

@@ -1,11 +1,11 @@
-"""Finds the units that a query's terms say most about: exactly those that scoring every unit would find.
+"""Finds the units with the best scores for a query's terms: exactly those that scoring every unit would find.
 
-Terms are taken from the one that can add most to the one that can add least (MaxScore). As soon as no unit that has
-only the remaining terms could still get among the best, no new units are looked at: the remaining terms are looked up
-for those that are candidates already.
+Terms are processed from the one that can add most to the one that can add least (MaxScore). As soon as no unit that has
+only the remaining terms can get among the best, the search adds no new units: it looks up the remaining terms for the
+candidates alone.
 
-Scores are BM25's. What it needs to know of all that is searched (how much there is, how long it is, how rare a term is)
-is given to it, so that they do not depend on which block a unit is in.
+Scores are those of BM25. The caller gives the statistics of all that is searched (number and length of units, frequency
+of terms), so that scores do not depend on which block a unit is in.
 """
 
 import functools
@@ -21,30 +21,30 @@ from beaver_memory.search.top_k import LEAST, Found, best
 K1 = 1.2
 B = 0.75
 FINENESS = 64
-"""Steps in which the mean length doubles: it is rounded to them, so that weights need not be made anew all the time."""
+"""Steps in which the mean length doubles: rounding to steps saves computing the weights anew all the time."""
 
 EXHAUSTIVE = 1 << 17
-"""Units, and entries of all lists, up to which every unit is scored: that takes less than finding out which not to."""
+"""Units, and entries of all lists, up to which every unit is scored: that takes less time than excluding some."""
 
 FEW = 10
-"""Memories thought to be there besides, without any of the words: of a few it says little that all have one."""
+"""Memories without any of the words, added to the count: among few memories, a word that all have says little."""
 
 ENOUGH = 8
-"""Words of a query of which a memory need not have more: of a long query nothing has all."""
+"""Words of a query that a memory needs at most: no memory has all words of a long query."""
 
 _NEARLY = 0.999
-"""Sums of the same numbers in another order differ a little."""
+"""The tolerance for sums of the same numbers in another order."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
 class Terms:
-    """The terms of a query as they stand in one block, the rarest one of all that is searched first.
+    """The terms of a query in one block, the rarest term of the whole search first.
 
     Attributes:
-        lists: where the units of each stand in the block's postings; an empty one for a term that is not there.
-        weights: how much each says: its rarity among all that may be searched.
-        table: what a code of a posting is worth.
-        whole: what a unit of mean length scores that has each term of the query once; see `_whole`.
+        lists: the slice of each term in the block's postings; an empty one for a term that does not occur.
+        weights: the weight of each term: its rarity among all visible units.
+        table: the value of each code of a posting.
+        whole: the score of a unit of mean length that has each term of the query once; see `_whole`.
     """
 
     lists: tuple[slice, ...]
@@ -55,12 +55,12 @@ class Terms:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Searched:
-    """A block with what is stale in it.
+    """A block with its stale units.
 
     Attributes:
-        stale: which units are not to be counted.
-        live: how many are.
-        length: how long those are together.
+        stale: the units that do not count.
+        live: the number of units that count.
+        length: the length of these units together.
     """
 
     block: Block
@@ -70,7 +70,7 @@ class Searched:
 
 
 def weigh(hashes: Sequence[int], searched: Sequence[Searched]) -> list[Terms]:
-    """Return the terms by block, with their rarity in all of the blocks; those that occur nowhere are left out."""
+    """Return the terms by block, with their rarity in all blocks; terms that occur nowhere are left out."""
     wanted = np.array(hashes, "u8")
     lists = [each.block.terms.all_of(wanted) for each in searched]
     frequencies = [sum(map(_frequency, searched, places)) for places in zip(*lists, strict=True)]
@@ -90,10 +90,10 @@ def _rarity(frequency: int, total: int) -> float:
 
 
 def _whole(frequencies: Sequence[int], total: int) -> float:
-    """Return what the terms of a query can come to, but for those beyond the rarest few.
+    """Return the most that the terms of a query can add up to, without those beyond the rarest few.
 
-    A term that occurs nowhere counts like one that occurs once: by rarity alone it would outweigh all others where
-    there are few memories.
+    A term that occurs nowhere counts like one that occurs once: by rarity alone it would outweigh all others if there
+    are few memories.
     """
     return sum(sorted(_rarity(max(1, frequency), total) for frequency in frequencies)[-ENOUGH:])
 
@@ -102,10 +102,10 @@ def search(block: Block, terms: Terms, *, allowed: np.ndarray | None, limit: int
     """Return the best units of a block.
 
     Args:
-        block: where to look.
-        terms: what to look for.
-        allowed: which units may be seen; all of them if `None`.
-        limit: how many to return at most.
+        block: the block to search.
+        terms: the terms of the query.
+        allowed: the visible units; all of them if `None`.
+        limit: the most units to return.
     """
     if max(block.size, sum(part.stop - part.start for part in terms.lists)) <= EXHAUSTIVE:
         every = _every(block, terms)
@@ -123,7 +123,7 @@ def score(block: Block, terms: Terms, units: np.ndarray) -> np.ndarray:
     for part, weight in zip(terms.lists, terms.weights, strict=True):
         listed = block.terms.units[part]
         if len(listed):
-            # In the type of the list, or all of it would be converted.
+            # In the type of the list, or NumPy would convert all of it.
             places = np.minimum(listed.searchsorted(units.astype(listed.dtype)), len(listed) - 1)
             hit = (listed[places] == units).nonzero()[0]
             found[hit] += terms.table[block.terms.codes[part][places[hit]]] * weight
@@ -142,7 +142,7 @@ def _every(block: Block, terms: Terms) -> np.ndarray:
 
 
 def _promising(block: Block, terms: Terms, allowed: np.ndarray | None, limit: int) -> np.ndarray:
-    """Return units that may be seen, the best of all among them."""
+    """Return visible units, with the best of all among them."""
     lists = _lists(block.terms, terms)
     scores = np.zeros(block.size, "f4")
     rest, threshold = sum(each.peak for each in lists), 0.0
@@ -166,8 +166,8 @@ class _List:
 
     Attributes:
         units: ascending.
-        weights: what the term is worth in each.
-        peak: the largest of them.
+        weights: the value of the term in each unit.
+        peak: the largest weight.
     """
 
     units: np.ndarray
@@ -188,7 +188,7 @@ def _lists(postings: Postings, terms: Terms) -> list[_List]:
 
 @functools.lru_cache(maxsize=32)
 def _table(step: int) -> np.ndarray:
-    """Return what each code of a posting is worth where the mean length is that many steps."""
+    """Return the value of each code of a posting if the mean length is that many steps."""
     codes = np.arange(1 << 16)
     counts, lengths = codes >> LENGTH_BITS, np.maximum(1, codes & LONGEST)
     share = B * lengths / 2 ** (step / FINENESS)
@@ -197,7 +197,7 @@ def _table(step: int) -> np.ndarray:
 
 
 def _frequency(searched: Searched, part: slice) -> int:
-    """Return in how many units that count a term is."""
+    """Return how many counted units have a term."""
     listed: int = part.stop - part.start
     if searched.stale is None or not listed:
         return listed
@@ -205,7 +205,7 @@ def _frequency(searched: Searched, part: slice) -> int:
 
 
 def _add(scores: np.ndarray, each: _List, allowed: np.ndarray | None, limit: int) -> float:
-    """Add a list to the scores; return a score that at least `limit` units have now."""
+    """Add a list to the scores; return a score that at least `limit` units now reach."""
     units, weights = each.units, each.weights
     if allowed is not None:
         chosen = allowed[units]
@@ -222,5 +222,5 @@ def _look_up(scores: np.ndarray, candidates: np.ndarray, each: _List) -> None:
 
 
 def _threshold(scores: np.ndarray, limit: int) -> float:
-    """Return the score of the last one of the best, 0 if there are not so many."""
+    """Return the score of the last of the `limit` best, 0 if there are fewer."""
     return float(np.partition(scores, len(scores) - limit)[len(scores) - limit]) if len(scores) >= limit else 0.0

@@ -1,4 +1,4 @@
-"""Which units of a block may be seen: filters, time and what was forgotten, as one mask. As the store's own filters."""
+"""Masks of the visible units of a block: filters, time and forgetting, with the same results as the store's filters."""
 
 from collections.abc import Iterable
 
@@ -15,11 +15,11 @@ from beaver_memory.texts import cleaned, micros, seconds
 
 @attrs.frozen(kw_only=True, eq=False)
 class Seen(Searched):
-    """What may be seen of a block. All else is as if it was stale, and is not counted: no score tells of it.
+    """The visible units of a block. All others count as stale, so no score depends on them.
 
     Attributes:
-        allowed: which units may be seen, or `None` for all of them.
-        hides: whether more may not be seen than what is stale by itself.
+        allowed: the visible units, or `None` for all of them.
+        hides: whether filters hide units that are not stale.
     """
 
     allowed: np.ndarray | None
@@ -27,7 +27,7 @@ class Seen(Searched):
 
 
 def seen(searched: Searched, filters: Filters) -> Seen:
-    """Return what may be seen of a block."""
+    """Return the visible units of a block."""
     block = searched.block
     mask = allowed(block, filters, searched.stale)
     live = searched.live if mask is None else int(np.count_nonzero(mask))
@@ -38,12 +38,12 @@ def seen(searched: Searched, filters: Filters) -> Seen:
 
 
 def allowed(block: Block, filters: Filters, stale: np.ndarray | None) -> np.ndarray | None:
-    """Return which units may be seen, or `None` for all of them.
+    """Return the mask of visible units, or `None` for all of them.
 
     Args:
         block: the units.
-        filters: what may be seen; its owners are not looked at, as a block is of one owner.
-        stale: units that are forgotten, or whose memory has changed since.
+        filters: the conditions for visible memories; `owners` is ignored, as a block has one owner.
+        stale: units whose memory is forgotten or has changed since.
     """
     masks = [*_by_label(block, filters), *_by_place(block, filters), *_by_time(block, filters)]
     if stale is not None:
@@ -89,7 +89,7 @@ def _by_place(block: Block, filters: Filters) -> Iterable[np.ndarray]:
 def _by_time(block: Block, filters: Filters) -> Iterable[np.ndarray]:
     columns = block.columns
     now, then = seconds(micros(filters.now), 0.0), seconds(micros(filters.as_of or filters.now), 0.0)
-    # Mostly nothing ever ends, and looking at the extremes is cheaper than a mask.
+    # Mostly no memory ever ends, and comparing the extremes is cheaper than a mask.
     if not filters.lapsed and block.earliest_end <= max(now, then):
         yield (columns["expires"] > now) & (columns["valid_until"] > then)
     if not filters.lapsed and block.latest_start > then:

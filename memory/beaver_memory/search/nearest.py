@@ -1,4 +1,4 @@
-"""Another way to find the vectors that are nearest to a query than comparing those that the index holds itself."""
+"""Searches vectors in tables of sqlite-vec, as an alternative to the vectors of the index."""
 
 import threading
 from collections.abc import Callable
@@ -16,31 +16,31 @@ from beaver_memory.store.sqlite_vec import MOST, VecTable, VecTables
 T = TypeVar("T")
 
 FEW = 2_000
-"""Units that are named one by one, where no more may be seen."""
+"""Units that a query may list one by one, if no more are visible."""
 
 Find = Callable[[Part, np.ndarray, np.ndarray | None, int], np.ndarray | None]
 """Returns the units of a part that are nearest to a query, in any order: `find(part, query, allowed, limit)`.
 
-`allowed` says which units may be seen, `None` for all. `None` is returned where it cannot be told.
+`allowed` is the mask of visible units, `None` for all. The result is `None` if the search failed.
 """
 
 
 class Nearest(Protocol):
-    """Finds what is nearest to a query."""
+    """Finds the vectors nearest to a query."""
 
     def finder(self, owner: Owner, model: Model) -> Find:
-        """Return what finds among the vectors of an owner by a model."""
+        """Return a function that searches the vectors of an owner by a model."""
 
     def catch_up(self, owner: Owner, model: Model) -> None:
-        """Take over what was embedded since."""
+        """Copy new embeddings."""
 
 
 class TableSearch:
-    """Finds by the tables of sqlite-vec. Thread-safe; where they cannot be used it says so once, and finds nothing.
+    """Searches the tables of sqlite-vec. Thread-safe; if they cannot be used, reports it once and finds no units.
 
     Args:
-        tables: which.
-        told: is given why they cannot be used, and `None` when they can be again.
+        tables: the tables.
+        told: called with the reason why they cannot be used, and with `None` when they can be used again.
     """
 
     def __init__(self, tables: VecTables, told: Callable[[str | None], object]) -> None:
@@ -51,18 +51,18 @@ class TableSearch:
         self._off = False
 
     def begin(self) -> None:
-        """Look whether the tables can be used."""
+        """Check whether the tables can be used."""
         self._try(self._tables.ensure)
 
     def catch_up(self, owner: Owner, model: Model) -> None:
-        """Copy what was embedded since into the table."""
+        """Copy new embeddings into the table."""
         table = self._tables.of(owner, model.key, model.dimensions)
         done: bool | None = False
         while done is False:
             done = self._try(table.catch_up)
 
     def finder(self, owner: Owner, model: Model) -> Find:
-        """Return what finds among the vectors of an owner by a model."""
+        """Return a function that searches the vectors of an owner by a model."""
         table = self._tables.of(owner, model.key, model.dimensions)
 
         def find(part: Part, query: np.ndarray, allowed: np.ndarray | None, limit: int) -> np.ndarray | None:
@@ -71,13 +71,13 @@ class TableSearch:
         return find
 
     def _try(self, work: Callable[[], T]) -> T | None:
-        """Return what `work` returns; where it fails, tell it and return `None`."""
+        """Return the result of `work`; if it fails, report it and return `None`."""
         if self._off:
             return None
         try:
             done = work()
         except VecError as error:
-            # Nothing of this process makes it better: it is not tried with each search.
+            # This process cannot repair the fault: searches do not try it again.
             self._off = True
             self._tell(error.category)
             return None
@@ -95,7 +95,7 @@ class TableSearch:
 
 
 def _found(table: VecTable, part: Part, query: np.ndarray, allowed: np.ndarray | None, limit: int) -> np.ndarray | None:
-    # A table that is far behind is filled beside the searches.
+    # A table that is far behind is filled outside of searches.
     if part.vectors is None or not table.catch_up():
         return None
     seen = part.vectors.present if allowed is None else part.vectors.present & allowed
@@ -104,7 +104,7 @@ def _found(table: VecTable, part: Part, query: np.ndarray, allowed: np.ndarray |
     if limit > MOST:
         return None
     while count > FEW and ahead <= MOST:
-        # What may not be seen, and what is in another part, comes too: more is asked for until enough is left.
+        # The result includes hidden units and units of other parts: the limit grows until enough are left.
         rows = np.array(table.near(query, ahead), "i8")
         units = _among(keys, seen, rows)
         if len(units) >= limit or len(rows) < ahead:
@@ -115,7 +115,7 @@ def _found(table: VecTable, part: Part, query: np.ndarray, allowed: np.ndarray |
 
 
 def _among(keys: np.ndarray, seen: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the units of rows, in their order, as far as they may be seen."""
+    """Return the visible units of rows, in the order of the rows."""
     places = np.minimum(keys.searchsorted(rows), len(keys) - 1)
     units: np.ndarray = places[(keys[places] == rows) & seen[places]]
     return units

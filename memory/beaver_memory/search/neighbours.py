@@ -1,4 +1,4 @@
-"""The neighbours of units in their sessions, across all blocks of an index."""
+"""Finds the neighbours of units in their sessions, across all blocks of an index."""
 
 from collections.abc import Sequence
 
@@ -9,21 +9,21 @@ from beaver_memory.search.masks import Seen
 from beaver_memory.search.snapshot import Place, Sides, State
 
 FAR = 64
-"""Units of a session that are looked at in one block, before and after the one whose neighbours are wanted."""
+"""Units of a session that are read in one block, before and after the one whose neighbours are wanted."""
 
 MANY = 2_048
-"""Units of a session up to which the neighbours of all of them are found at once, and kept while nothing changes."""
+"""Units of a session up to which the neighbours of all are found at once, and kept until the index changes."""
 
 STEPS = 16
-"""Units in a row that are passed over one by one; where there are more of them, the whole block is linked anew."""
+"""Hidden units in a row that are skipped one by one; beyond that, the whole block is linked anew."""
 
 
 class Links:
-    """Knows the neighbours of units that may be seen. What may not be seen is passed over, as if it was not there.
+    """Finds the neighbours of visible units. Hidden units are skipped, as if they did not exist.
 
     Args:
         state: the index.
-        seen: what may be seen of each part.
+        seen: the visible units of each part.
     """
 
     def __init__(self, state: State, seen: Sequence[Seen]) -> None:
@@ -35,7 +35,7 @@ class Links:
         self._units: dict[Place, np.ndarray] = {} if hides else state.units
 
     def beside(self, number: int, units: np.ndarray) -> np.ndarray:
-        """Return the units before and after those of a part, as their block knows them: `NONE` where there is none."""
+        """Return the units before and after units of a part, as their block links them: `NONE` if there is none."""
         block, stale = self.seen[number].block, self.seen[number].stale
         links = self._anew.get(number, (block.earlier, block.later))
         found = np.array([link[units] for link in links], "i8")
@@ -47,9 +47,9 @@ class Links:
         return self.beside(number, units)
 
     def apart(self, number: int, units: np.ndarray) -> np.ndarray:
-        """Return where among some units of a part those are whose neighbours have to be looked up.
+        """Return the places of those units of a part whose neighbours have to be looked up.
 
-        The others' neighbours are those that their block knows.
+        The links of the block are right for the other units.
         """
         split = self.state.split
         if not len(split):
@@ -60,7 +60,7 @@ class Links:
         return found
 
     def neighbours(self, number: int, unit: int) -> tuple[Place | None, Place | None]:
-        """Return the units before and after one whose session is in several blocks, or has stale units."""
+        """Return the units before and after a unit whose session is in several blocks, or has stale units."""
         session = int(self.seen[number].block.columns["sessions"][unit])
         known = self._sides.get(session)
         if known is None:
@@ -68,7 +68,7 @@ class Links:
         return known[number, unit] if known else self._looked_up(session, number, unit)
 
     def _sides_in(self, session: int) -> Sides:
-        """Return the neighbours of all units of a session; nothing for a session of too many units."""
+        """Return the neighbours of all units of a session; an empty result for a session of too many units."""
         if sum(len(each.block.sessions.units_of(session)) for each in self.seen) > MANY:
             return {}
         units = [self._units_of(number, session) for number in range(len(self.seen))]
@@ -81,7 +81,7 @@ class Links:
         return dict(zip(ordered, zip([None, *ordered], [*ordered[1:], None], strict=False), strict=True))
 
     def _looked_up(self, session: int, number: int, unit: int) -> tuple[Place | None, Place | None]:
-        """Return the neighbours of a unit among those that were said about then."""
+        """Return the neighbours of a unit among units that were said at about the same time."""
         key = self._key(number, unit)
         before, after = [], []
         for other in range(len(self.seen)):
@@ -103,7 +103,7 @@ class Links:
         return found
 
     def _units_of(self, number: int, session: int) -> np.ndarray:
-        """Return the units of a session that may be seen, in order of time."""
+        """Return the visible units of a session, in order of time."""
         known = self._units.get((number, session))
         if known is None:
             seen = self.seen[number]
@@ -117,7 +117,7 @@ class Links:
 
 
 def _passed(link: np.ndarray, units: np.ndarray, stale: np.ndarray) -> bool:
-    """Go on from units that may not be seen, in place; return whether none is left that may not be."""
+    """Move links past hidden units, in place; return whether all links now lead to visible units."""
     left = np.arange(len(units))
     for _ in range(STEPS):
         left = left[units[left] != NONE]
@@ -129,7 +129,7 @@ def _passed(link: np.ndarray, units: np.ndarray, stale: np.ndarray) -> bool:
 
 
 def _linked_anew(block: Block, stale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the neighbours of all units of a block among those that may be seen."""
+    """Return the neighbours of all units of a block among its visible units."""
     order = block.sessions.units
     order = order[~stale[order]]
     return sides(order, block.columns["sessions"][order], block.size)

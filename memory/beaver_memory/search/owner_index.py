@@ -1,6 +1,6 @@
-"""The index of one owner's memories. Before each search it catches up: what was written is found at once.
+"""The index of one owner's memories. It catches up before each search, so new memories are found at once.
 
-Small blocks are merged while catching up; for larger ones there is `tidy`, which others do beside searching.
+Catching up merges small blocks; `tidy` merges larger ones, outside of searches.
 """
 
 import threading
@@ -17,7 +17,7 @@ PAGE = 20_000
 """Rows that are read from the store at once."""
 
 VECTOR_PAGE = 4_000
-"""The same for vectors, which are larger."""
+"""Vectors that are read from the store at once; they are larger than rows."""
 
 INLINE = 8_192
 """Units up to which blocks are merged before a search."""
@@ -25,17 +25,17 @@ INLINE = 8_192
 _TRIES = 5
 
 Progress = Callable[[int, int], None]
-"""Is told how many memories are done, of how many."""
+"""Receives the number of memories that are done, and of all."""
 
 
 class OwnerIndex:
     """Keeps the index of one owner. Thread-safe.
 
     Args:
-        store: where the memories are.
-        owner: whose.
-        model: whose vectors are looked at; `None` for none.
-        trace: told when it had to be made anew.
+        store: the store of the memories.
+        owner: their owner.
+        model: the model of the vectors to read; `None` for none.
+        trace: receives an event when the index is rebuilt.
     """
 
     def __init__(
@@ -51,19 +51,19 @@ class OwnerIndex:
 
     @property
     def state(self) -> State:
-        """What was there when the index last caught up."""
+        """The state when the index last caught up."""
         return self._state
 
     @property
     def model(self) -> Model | None:
-        """Whose vectors are looked at."""
+        """The model of the vectors in the index."""
         return self._model
 
     def current(self, versions: tuple[int, int] | None = None) -> State:
-        """Catch up with the store, and return what there is.
+        """Catch up with the store, and return the state.
 
         Args:
-            versions: of the owner's memories and vectors in the store, if they are known.
+            versions: the versions of the owner's memories and vectors in the store, if they are known.
         """
         state = self._state
         versions = self._versions() if versions is None else versions
@@ -74,7 +74,7 @@ class OwnerIndex:
             return self._state
 
     def take(self, state: State) -> str:
-        """Begin with a state that was saved, if it fits to the store; return why it does not, or nothing."""
+        """Begin with a saved state, if it fits the store; return why it does not, or nothing."""
         with self._lock:
             if self._state.version:
                 return ""
@@ -97,19 +97,19 @@ class OwnerIndex:
         return False
 
     def replace(self, old: State, new: State) -> None:
-        """Go on with another index of the same memories, if nothing has changed since: it takes less memory."""
+        """Replace an unchanged state by another one of the same memories, which takes less memory."""
         with self._lock:
             if self._state is old:
                 self._state = new
 
     def rebuild(self, progress: Progress | None = None) -> State:
-        """Make the index anew from the store."""
+        """Build the index anew from the store."""
         with self._lock:
             self._state = self._caught_up(State(), self._versions()[1], progress)
             return self._state
 
     def tidy(self) -> None:
-        """Merge what is to be merged, while others go on searching and adding."""
+        """Merge large blocks, while other threads go on searching and adding."""
         with self._tidying:
             while self._tidy_once():
                 pass
@@ -120,16 +120,16 @@ class OwnerIndex:
     def _catch_up(self) -> None:
         last, until = self._versions()
         if last < self._state.version:
-            # The store is an older one than it was: somebody has restored a backup.
+            # The store is older than it was: a backup was restored.
             if self._trace is not None:
                 self._trace("index_rebuilt", why="older_store")
             self._state = State()
         self._state = self._caught_up(self._state, until)
 
     def _caught_up(self, state: State, until: int, progress: Progress | None = None) -> State:
-        """Return a state with all memories, and with the vectors that were there before those were read.
+        """Return a state with all memories, and with the vectors that the store had before the memories were read.
 
-        What others embed meanwhile waits for the next time: its memory may be one that is not here yet.
+        Vectors that other processes store meanwhile wait for the next time: the index may not have their memories yet.
         """
         read, total = 0, self._store.count(self._owner) if progress else 0
         while rows := self._store.changed(self._owner, state.version, limit=PAGE):
@@ -137,7 +137,7 @@ class OwnerIndex:
             read += len(rows)
             if progress:
                 progress(min(read, total), total)
-        # What is read in many pages is merged once, at the end.
+        # Rows from many pages are merged once, at the end.
         state = parts_of.merged(state, parts_of.mergeable(state, np.inf if read > PAGE else INLINE), self._model)
         return state if self._model is None else self._with_new_vectors(parts_of.for_model(state, self._model), until)
 
@@ -170,7 +170,7 @@ class OwnerIndex:
         return True
 
     def _caught_up_part(self, joined: Part, old: tuple[Part, ...], now: tuple[Part, ...], before: State) -> Part:
-        """Return a merged part with what has happened to the parts while they were merged."""
+        """Return a merged part with the changes that the parts had during the merge."""
         ids = parts_of.newly_stale(old, now)
         if len(ids):
             joined = parts_of.without(joined, ids)
@@ -183,13 +183,13 @@ class OwnerIndex:
             version = rows[-1].version
         return joined
 
-    # --- Is what was saved of this store? -----------------------------------------------------------------------
+    # --- Checks of a saved state against the store --------------------------------------------------------------
 
     def _contradicted(self, state: State) -> str:
-        """Return what tells a saved state from the store's own history, or nothing."""
+        """Return how a saved state contradicts the store's own history, or nothing."""
         if state.version > self._versions()[0]:
             return "newer_than_store"
-        # What changed since will be read anyway; all else that is newer than a known change must be known too.
+        # Later changes will be read anyway; every other change above a known one must be known too.
         since = self._changed_since(state.version)
         for version, id_, updated in reversed(state.marks):
             found = self._store.changed(self._owner, version - 1, limit=1)
@@ -200,17 +200,17 @@ class OwnerIndex:
         return "unknown_history"
 
     def _with_true_vectors(self, state: State) -> State:
-        """Return a state without its vectors, unless the newest ones are the store's."""
+        """Return a state without its vectors, unless its newest vectors are those of the store."""
         model = self._model
         if model is None or not state.vector_version:
             return state
-        # Those of what is forgotten are not kept: there may be none that can be compared.
+        # Vectors of forgotten memories are not stored: possibly none is left to compare.
         since = self._changed_since(state.vector_marks[0][0]) if state.vector_marks else {}
         for mark in reversed(state.vector_marks):
             found = self._store.vectors(self._owner, model.key, mark[0] - 1, limit=1)
             if found and parts_of.vector_mark(found[0]) == mark:
                 return state
-            # Only the vector of a memory that has changed or is forgotten may be gone.
+            # Only the vector of a memory that has changed or is forgotten may be missing.
             if since.get(mark[1], 0) < mark[0]:
                 break
         return parts_of.stripped(state)
@@ -219,7 +219,7 @@ class OwnerIndex:
         return {row.id: row.version for row in self._store.changed(self._owner, version, limit=PAGE)}
 
     def _is_whole(self) -> bool:
-        """Whether the index has as many memories as the store; others may be writing meanwhile."""
+        """Return whether the index has as many memories as the store, while other processes may write."""
         for _ in range(_TRIES):
             if self._state.memories == self._store.count(self._owner):
                 return True

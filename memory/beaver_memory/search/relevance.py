@@ -1,4 +1,4 @@
-"""How well anything that was found fits a query at all, so that scores mean the same in every search. Pure."""
+"""Measures how well the best result fits a query, so that scores mean the same in every search. Pure."""
 
 from beaver_memory.embedding.calibration import Scale
 from beaver_memory.search.candidates import Candidates
@@ -6,19 +6,19 @@ from beaver_memory.search.formulas import Ranked
 from beaver_memory.search.score_shares import Shares
 
 LEAST = 0.001
-"""What the best one scores where nothing fits: there is an order still."""
+"""The score of the best result if nothing fits; results keep their order."""
 
 
 def fit(found: Candidates, whole: float, scale: Scale) -> float:
-    """Return how well the best that was found fits the query, 0 to 1.
+    """Return how well the best candidate fits the query, 0 to 1.
 
-    By words it is 1 where a memory of usual length has each word of the query, and less by what the missing ones
-    weigh; by vectors it is what the nearest one's cosine means for that model. With both it is their mean.
+    By words it is 1 if a memory of usual length has each word of the query, and less by the weights of the missing
+    ones; by vectors it is the meaning of the nearest cosine for that model. With both it is their mean.
 
     Args:
         found: the candidates.
-        whole: what such a memory scores by words.
-        scale: how the vectors are to be read.
+        whole: the score of such a memory by words.
+        scale: the meaning of the vectors' cosines.
     """
     covered = min(1.0, float(found.lexical.max(initial=0.0)) / whole) if whole > 0 else 0.0
     if found.cosine is None or not found.embedded.any():
@@ -28,10 +28,10 @@ def fit(found: Candidates, whole: float, scale: Scale) -> float:
 
 
 def measured(ranked: Ranked, how_well: float) -> Ranked:
-    """Return scores in the same order, the best of which says how well it fits; the others are in proportion.
+    """Return scores in the same order and proportion, so that the best one says how well it fits.
 
     Args:
-        ranked: scores that say only which one is better.
+        ranked: scores that give only the order.
         how_well: see `fit`.
     """
     top = float(ranked.scores.max(initial=0.0))

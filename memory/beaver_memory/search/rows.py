@@ -1,4 +1,4 @@
-"""Rows of an array that stay in their file: a few of them are read when they are wanted."""
+"""Rows of an array that stay in their file; a few are read at a time."""
 
 import os
 import weakref
@@ -8,12 +8,12 @@ import numpy as np
 
 
 class FileRows:
-    """An array of two dimensions in a file, which takes no memory. Read only; may be used from several threads.
+    """A two-dimensional array in a file, which takes no memory. Read-only; may be used from several threads.
 
     Args:
         file: the file; it may be closed, renamed or deleted afterwards.
-        start: where the array begins.
-        shape: how many rows of how many bytes.
+        start: the place of the array in the file.
+        shape: the number of rows and of bytes in a row.
     """
 
     def __init__(self, file: BinaryIO, start: int, shape: tuple[int, int]) -> None:
@@ -26,13 +26,13 @@ class FileRows:
         return self.shape[0]
 
     def __getitem__(self, places: np.ndarray) -> np.ndarray:
-        """Return some rows."""
+        """Return the rows at some places."""
         width, start, descriptor, read = self.shape[1], self._start, self._descriptor, os.pread
         found = b"".join([read(descriptor, width, start + width * place) for place in places.tolist()])
         return np.frombuffer(found, "i1").reshape(-1, width)
 
     def whole(self) -> np.ndarray:
-        """Return all rows, to be written to."""
+        """Return all rows in a writable array."""
         rows = np.empty(self.shape, "i1")
         view, place = rows.reshape(-1).view("u1"), 0
         while place < view.size:

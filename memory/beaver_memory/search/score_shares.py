@@ -1,4 +1,4 @@
-"""What each signal has added to scores, worked out only when somebody asks. Pure."""
+"""The share of each signal in the scores, computed on first access. Pure."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -10,8 +10,8 @@ class Shares(Mapping[str, np.ndarray]):
     """Shares by signal, each times a factor.
 
     Args:
-        shares: what each signal adds, before the factor.
-        factor: what all of them are multiplied with.
+        shares: the share of each signal, before the factor.
+        factor: the factor for all shares.
     """
 
     def __init__(self, shares: Mapping[str, np.ndarray], factor: float) -> None:
@@ -19,7 +19,7 @@ class Shares(Mapping[str, np.ndarray]):
         self._factor = factor
 
     def times(self, factor: float) -> "Shares":
-        """Return the same shares times another factor as well."""
+        """Return the same shares, multiplied by another factor as well."""
         return Shares(self._shares, self._factor * factor)
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -33,5 +33,5 @@ class Shares(Mapping[str, np.ndarray]):
 
     @cached_property
     def _made(self) -> Mapping[str, np.ndarray]:
-        # Importance and confidence are kept with fewer digits than the scores that they are a share of.
+        # Importance and confidence have fewer digits than the scores that they are a share of.
         return {name: np.multiply(share, self._factor, dtype="f8") for name, share in self._shares.items()}

@@ -1,4 +1,4 @@
-"""Takes the best memories from what was ranked: each once, no near-duplicates, within what they may cost. Pure."""
+"""Selects the best ranked memories: each once, without near-duplicates, within the token limit. Pure."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,13 +17,13 @@ FIRST_SPARE = 1
 """Memories beyond the limit that are read at first."""
 
 SPARE = 8
-"""Memories that are read at once beyond those, to take the places of near-duplicates."""
+"""Memories that are then read at once, to replace near-duplicates."""
 
 FURTHER = 4
-"""How many times as many are looked for, where all of those were near-duplicates."""
+"""The factor of the search width if all of those were near-duplicates."""
 
 ALIKE = 0.9
-"""The share of common words from which on two texts say the same."""
+"""The share of common words above which two texts count as the same."""
 
 _CLOSE = 0.02
 _AS_LONG = 0.7
@@ -32,7 +32,7 @@ _READ = 4_000
 
 _WORD = re.compile(r"\w+")
 _PLAIN = "".join(chr(code).lower() if _WORD.match(chr(code)) else " " for code in range(128))
-"""What each character of ASCII is in a text that is to be cut into words."""
+"""The class of each ASCII character for splitting a text into words."""
 
 
 @attrs.frozen(kw_only=True)
@@ -41,8 +41,8 @@ class Choice:
 
     Attributes:
         id: the memory.
-        score: of its best passage.
-        passage: which one that is.
+        score: the score of its best passage.
+        passage: the number of its best passage.
         place: its place among the candidates, or -1.
     """
 
@@ -53,9 +53,9 @@ class Choice:
 
 
 def best_of(found: Candidates, ranked: Ranked, query: Query) -> Iterator[Choice]:
-    """Give the memories that score enough, the best first, each by its best passage.
+    """Yield the memories that score enough, best first, each by its best passage.
 
-    Those beyond some more than are wanted are only looked for when they are asked for.
+    Memories far beyond the limit are computed only on demand.
     """
     given, wanted = 0, query.limit + FIRST_SPARE + SPARE
     while True:
@@ -76,7 +76,7 @@ def _best(found: Candidates, scores: np.ndarray, minimum: float, wanted: int) ->
 
 
 def _choices(found: Candidates, scores: np.ndarray, places: np.ndarray, minimum: float, wanted: int) -> list[Choice]:
-    """Return the memories of some candidates, the best first."""
+    """Return the memories of some candidates, best first."""
     ids, passages, scores = found.columns["ids"][places], found.columns["passages"][places], scores[places]
     # The newest of equal ones; candidates are in order of memories.
     order = np.lexsort((passages, -ids, -scores))
@@ -96,13 +96,13 @@ def hits(
     shares: Mapping[str, np.ndarray],
     query: Query,
 ) -> tuple[Hit, ...]:
-    """Return what is shown of the choices that can be read, the best first.
+    """Return the hits among the choices that can be read, best first.
 
     Args:
-        choices: the best first.
-        read: reads memories; asked for more of them only as long as some of the first ones are not shown.
-        shares: what each signal adds, by candidate.
-        query: what was asked.
+        choices: the choices, best first.
+        read: reads memories; called again only while some of the first ones are not shown.
+        shares: the share of each signal, by candidate.
+        query: the query.
     """
     shown, rest, count = _Shown(query), iter(choices), query.limit + FIRST_SPARE
     while shown.takes_more and (part := list(islice(rest, count))):
@@ -115,7 +115,7 @@ def hits(
 
 
 class _Shown:
-    """Collects hits within what they may cost."""
+    """Collects hits within the token limit."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
@@ -125,7 +125,7 @@ class _Shown:
         self.takes_more = True
 
     def add(self, choice: Choice, memory: Memory, shares: Mapping[str, np.ndarray]) -> None:
-        """Take a memory, unless one that says the same is there, or it costs too much: then it is the end."""
+        """Add a memory unless a hit says the same; end the selection if it exceeds the token limit."""
         if self._is_said(memory, choice.score):
             return
         most = self._query.max_tokens
@@ -140,7 +140,7 @@ class _Shown:
         self.takes_more = len(self.hits) < self._query.limit
 
     def _is_said(self, memory: Memory, score: float) -> bool:
-        """Whether one of the hits says the same. Texts that say the same score nearly the same."""
+        """Return whether one of the hits says the same. Texts that say the same have nearly the same score."""
         for hit in reversed(self.hits):
             if hit.score - score > _CLOSE * abs(hit.score):
                 return False
@@ -153,14 +153,14 @@ class _Shown:
     def _words_of(self, memory: Memory) -> frozenset[str]:
         known = self._words.get(memory.id)
         if known is None:
-            # Most memories are a title and no more.
+            # Most memories consist of a title only.
             text = memory.text if memory.narrative or memory.facts else memory.title
             known = self._words[memory.id] = words(text[:_READ])
         return known
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the words of a text, in whatever case they are written."""
+    """Return the words of a text, regardless of case."""
     if text.isascii():
         return frozenset(text.translate(_PLAIN).split())
     return frozenset(_WORD.findall(text.casefold()))

@@ -1,6 +1,6 @@
-"""Which sessions are split: their units are in several blocks, or stale in one. Pure.
+"""Finds split sessions: their units are in several blocks, or stale in one. Pure.
 
-The neighbours of a unit stand beside it, as far as its block knows; those in a split session have to be looked up.
+A block links the neighbours of its units; neighbours in a split session have to be looked up.
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ import numpy as np
 from beaver_memory.search.lexical import Searched
 
 FEW = 256
-"""Sessions up to which each is looked at by itself."""
+"""Sessions up to which each is checked by itself."""
 
 
 def after(parts: Sequence[Searched], before: Sequence[Searched], split: np.ndarray) -> np.ndarray:
-    """Return the sessions that are split after a change: those that were, and what is found among the changed ones."""
+    """Return the split sessions after a change: the earlier ones, and new ones in the changed parts."""
     known = {id(part.block): part for part in before}
     found = [np.empty(0, "u8")]
     for part in parts:
@@ -41,7 +41,7 @@ def still(parts: Sequence[Searched], suspects: np.ndarray) -> np.ndarray:
 
 
 def _touched(part: Searched, stale: np.ndarray, sessions: np.ndarray) -> np.ndarray:
-    """Return which sessions of a part have stale units."""
+    """Return the sessions of a part that have stale units."""
     lists = part.block.sessions
     places = lists.hashes.searchsorted(sessions)
     if len(sessions) <= FEW:
@@ -53,7 +53,7 @@ def _touched(part: Searched, stale: np.ndarray, sessions: np.ndarray) -> np.ndar
 
 
 def _within(values: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """Return which values are among sorted ones."""
+    """Return which values occur in a sorted array."""
     if not len(among):
         return np.zeros(len(values), bool)
     found: np.ndarray = among[np.minimum(among.searchsorted(values), len(among) - 1)] == values

@@ -1,4 +1,4 @@
-"""Signals that formulas are made of: numbers of candidates brought to 0 to 1. Pure."""
+"""Signals of the formulas: values of candidates, scaled to 0 to 1. Pure."""
 
 import numpy as np
 
@@ -7,17 +7,17 @@ from beaver_memory.embedding.calibration import Scale
 DAY = 86_400.0
 
 FAR = 120
-"""The candidate whose nearness counts as none, where it is not known from which cosine on texts are near."""
+"""The place of the candidate whose cosine counts as not near, if the model's own limit is not known."""
 
 CONSTANT = 10.0
-"""How much the first places count above the others, where places are what counts."""
+"""How much the first places count above the others, where formulas rank by places."""
 
 BEST = 3
-"""How many memories speak for their session."""
+"""The number of memories that count for their session."""
 
 
 def spread(values: np.ndarray) -> np.ndarray:
-    """Return values as 0 to 1, the smallest to the largest; 1 for all where they are the same."""
+    """Return values scaled to 0 to 1, from the smallest to the largest; 1 for all if they are equal."""
     if not len(values):
         return values
     low, high = float(values.min()), float(values.max())
@@ -32,7 +32,7 @@ def recency(updated: np.ndarray, now: float) -> np.ndarray:
 
 
 def reciprocal(values: np.ndarray) -> np.ndarray:
-    """Return 1 for the largest and less for each place behind it; 0 for what is not above 0."""
+    """Return 1 for the largest value and less for each place behind it; 0 for values that are not above 0."""
     order = np.argsort(-values, kind="stable")
     place = np.empty(len(values))
     place[order] = np.arange(1, len(values) + 1)
@@ -40,10 +40,10 @@ def reciprocal(values: np.ndarray) -> np.ndarray:
 
 
 def nearness(cosine: np.ndarray, embedded: np.ndarray, scale: Scale) -> np.ndarray:
-    """Return cosines as 0 to 1: from what has nothing in common with the query to the nearest.
+    """Return cosines scaled to 0 to 1: from a passage unrelated to the query to the nearest.
 
-    That edge is the model's own, so that it does not depend on how many memories there are. Where all are near it, or
-    beyond it, the nearest are still told apart.
+    The model's scale gives the lower limit, so that it does not depend on how many memories there are. If all cosines
+    are near the limit, or below it, the nearest still differ from the others.
     """
     seen = cosine[embedded]
     if not len(seen):
@@ -57,16 +57,16 @@ def nearness(cosine: np.ndarray, embedded: np.ndarray, scale: Scale) -> np.ndarr
 
 
 def _edge(seen: np.ndarray) -> float:
-    """Return the cosine of the last one of the nearest."""
+    """Return the cosine of the last of the nearest candidates."""
     place = len(seen) - min(len(seen), FAR)
     return float(np.partition(seen, place)[place])
 
 
 def together(sessions: np.ndarray, said: np.ndarray) -> np.ndarray:
-    """Return, for each candidate, the mean of the best of its session; 0 where it has none."""
+    """Return, for each candidate, the mean of the best scores in its session; 0 without a session."""
     if not sessions.any():
         return np.zeros(len(said))
-    # By session, the best first: two simple sorts take less than one by both.
+    # By session, best first: two simple sorts take less time than one by both.
     order = (-said).argsort()
     order = order[sessions[order].argsort(kind="stable")]
     ordered = sessions[order]
@@ -85,7 +85,7 @@ def together(sessions: np.ndarray, said: np.ndarray) -> np.ndarray:
 
 
 def speaking(speakers: np.ndarray, names: np.ndarray) -> np.ndarray:
-    """Return 1 for what somebody has said who is named, 0 for the others; 0 for all where it tells nothing apart."""
+    """Return 1 for candidates with a speaker whom the query names, else 0; 0 for all if it does not separate any."""
     known = np.sort(names)
     places = known[:-1].searchsorted(speakers) if len(known) else 0
     named = (known[places] == speakers) & (speakers != 0) if len(known) else np.zeros(len(speakers), bool)

@@ -1,4 +1,4 @@
-"""What an index holds at one moment, and how it goes from one to the next. Pure but for the vectors' places."""
+"""Immutable states of an index, and the changes from one to the next. Pure, except that vectors are set in place."""
 
 from collections.abc import Sequence
 from zlib import crc32
@@ -16,18 +16,18 @@ from beaver_memory.search.vectors import Vectors
 from beaver_memory.store.protocol import IndexRow, VectorRow
 
 TAIL = 64
-"""Units up to which the newest block is made anew with each change."""
+"""Units up to which the newest block is built anew with each change."""
 
 GROWTH = 4
-"""A block is merged with the one before it unless that is so many times as large."""
+"""The ratio of sizes from which on a block is not merged with the one before it."""
 
 MARKS = 16
-"""The newest changes that are remembered, to tell another history of the same store from this one."""
+"""The newest changes that are remembered, to detect another history of the same store."""
 
 
 @attrs.frozen(kw_only=True)
 class Model:
-    """Whose vectors are looked at."""
+    """The model of the vectors in an index."""
 
     key: str
     dimensions: int
@@ -35,22 +35,22 @@ class Model:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Part(Searched):
-    """A block with what has happened to it since.
+    """A block with its stale units and its vectors.
 
     Attributes:
-        vectors: of its units, by the current model; `None` without one.
+        vectors: the vectors of its units by the current model; `None` without one.
     """
 
     vectors: Vectors | None = None
 
     @property
     def seen(self) -> np.ndarray | None:
-        """Which units are not stale; `None` for all of them."""
+        """Mask of the units that are not stale; `None` for all of them."""
         return None if self.stale is None else ~self.stale
 
 
 Mark = tuple[int, int, float]
-"""A version, the memory that it is of, and something of its content."""
+"""A version, its memory, and a value derived from the content."""
 
 
 Place = tuple[int, int]
@@ -62,18 +62,17 @@ Sides = dict[Place, tuple[Place | None, Place | None]]
 
 @attrs.frozen(kw_only=True, eq=False)
 class State:
-    """What a search looks at: it stays as it is while the index goes on.
+    """The state that a search reads: it stays as it is while the index changes.
 
     Attributes:
         parts: the blocks, the newest last.
-        version: up to which the changes of the store are in it.
+        version: the version up to which it has the changes of the store.
         vector_version: the same for vectors.
-        tail: the rows of the newest block, while that is still small.
-        split: sessions whose units are in several blocks, or stale in one, sorted: neighbours there are looked up.
+        tail: the rows of the newest block, while it is still small.
+        split: sessions whose units are in several blocks, or stale in one, sorted; their neighbours are looked up.
         marks, vector_marks: the newest changes.
-        changes: how many there were since it was made or loaded, of memories and of vectors.
-        sides, units: the neighbours in split sessions, and their live units in each part, as far as somebody has asked
-            for them.
+        changes: how many changes of memories and vectors it has had since it was built or loaded.
+        sides, units: caches of the neighbours in split sessions, and of their live units in each part.
     """
 
     parts: tuple[Part, ...] = ()
@@ -89,17 +88,17 @@ class State:
 
     @property
     def live(self) -> int:
-        """How many units are not stale."""
+        """The number of units that are not stale."""
         return sum(part.live for part in self.parts)
 
     @property
     def memories(self) -> int:
-        """How many memories are not forgotten."""
+        """The number of memories that are not forgotten."""
         return sum(_memories(part) for part in self.parts)
 
 
 def part_of(block: Block, stale: np.ndarray | None = None, vectors: Vectors | None = None) -> Part:
-    """Return a block with what is stale in it."""
+    """Return a block with its stale units and vectors."""
     lengths = block.columns["lengths"]
     if stale is None:
         return Part(block=block, stale=None, live=block.size, length=int(lengths.sum(dtype="i8")), vectors=vectors)
@@ -109,7 +108,7 @@ def part_of(block: Block, stale: np.ndarray | None = None, vectors: Vectors | No
 
 
 def with_rows(state: State, rows: Sequence[IndexRow], model: Model | None) -> State:
-    """Return a state with changes in it: old units stale, new ones in the newest block."""
+    """Return a state with changes: old units are stale, new ones in the newest block."""
     fresh = newest(rows)
     ids = np.array(sorted(fresh), "i8")
     older = state.parts[:-1] if state.tail else state.parts
@@ -145,7 +144,7 @@ def without(part: Part, ids: np.ndarray) -> Part:
 
 
 def with_vectors(state: State, rows: Sequence[VectorRow]) -> State:
-    """Put vectors where their memories' live units are, and return the state that has them."""
+    """Write vectors to their memories' live units, and return the state that has them."""
     fresh = {row.id: row.data for row in rows}
     ids = np.array(sorted(fresh), "i8")
     parts = tuple(place(part, ids, fresh) for part in state.parts)
@@ -160,19 +159,19 @@ def with_vectors(state: State, rows: Sequence[VectorRow]) -> State:
 
 
 def vector_mark(row: VectorRow) -> Mark:
-    """Return what a vector is remembered by."""
+    """Return the mark of a vector."""
     return row.version, row.id, float(crc32(row.data))
 
 
 def place(part: Part, ids: np.ndarray, data: dict[int, bytes]) -> Part:
-    """Put vectors where their memories' units are in a part; return the part that has them."""
+    """Write vectors to their memories' units in a part; return the part that has them."""
     if part.vectors is None or not part.block.size:
         return part
     all_ids = part.block.columns["ids"]
     places = np.minimum(all_ids.searchsorted(ids), len(all_ids) - 1)
     here = all_ids[places] == ids
     if part.stale is not None:
-        # The stale ones of a memory are all of its units.
+        # All units of a memory are stale together.
         here &= ~part.stale[places]
     if not here.any():
         return part
@@ -182,7 +181,7 @@ def place(part: Part, ids: np.ndarray, data: dict[int, bytes]) -> Part:
 
 
 def for_model(state: State, model: Model | None) -> State:
-    """Return a state that has room for a model's vectors."""
+    """Return a state with room for a model's vectors."""
     if model is None:
         return state
     parts = tuple(_with_room(part, model) for part in state.parts)
@@ -196,11 +195,11 @@ def stripped(state: State) -> State:
 
 
 def mergeable(state: State, most: float) -> int:
-    """Return how many of the newest blocks are to become one: each is to be several times larger than the next.
+    """Return how many of the newest blocks to merge: each block should be several times larger than the next.
 
     Args:
-        state: which.
-        most: units that the result may have.
+        state: the state.
+        most: the most units that the result may have.
     """
     if state.tail:
         return 0
@@ -208,7 +207,7 @@ def mergeable(state: State, most: float) -> int:
     for newer, part in enumerate(reversed(state.parts)):
         if size + part.live > most:
             break
-        # A block that is large enough does not keep those before it from being merged with it.
+        # A block that is large enough does not prevent a merge of those before it.
         if newer and part.live < GROWTH * size:
             count = newer + 1
         size += part.live
@@ -216,7 +215,7 @@ def mergeable(state: State, most: float) -> int:
 
 
 def merged(state: State, count: int, model: Model | None) -> State:
-    """Return a state whose newest blocks are one."""
+    """Return a state whose newest blocks are merged."""
     if not count:
         return state
     parts = (*state.parts[:-count], joined(state.parts[-count:], model))
@@ -230,7 +229,7 @@ def with_parts(state: State, parts: tuple[Part, ...]) -> State:
 
 
 def without_stale(state: State, model: Model | None) -> State:
-    """Return a state of the same memories in which nothing is stale, so that nothing of what is forgotten is in it."""
+    """Return a state of the same memories without stale units, and so without any forgotten content."""
     marks = tuple(mark for mark in state.vector_marks if any(_is_live(part, mark[1]) for part in state.parts))
     if marks != state.vector_marks:
         state = attrs.evolve(state, vector_marks=marks)
@@ -251,13 +250,13 @@ def newly_stale(before: Sequence[Part], now: Sequence[Part]) -> np.ndarray:
 
 
 def joined(parts: Sequence[Part], model: Model | None) -> Part:
-    """Return one part of several."""
+    """Return several parts merged into one."""
     block = merge([part.block for part in parts], [part.seen for part in parts])
     return part_of(block, None, None if model is None else _carried(parts, block, model))
 
 
 def _carried(parts: Sequence[Part], block: Block, model: Model) -> Vectors:
-    """Return the vectors of a new block's units that stood in others: a memory that is pinned keeps its vector."""
+    """Return the vectors that a new block's units had in other blocks: a memory that is pinned keeps its vector."""
     vectors = vectors_of.empty(block.size, model.dimensions)
     for part in parts:
         if part.vectors is not None and part.vectors.dimensions == model.dimensions:

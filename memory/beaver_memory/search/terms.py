@@ -1,7 +1,7 @@
 """Turns texts into terms, and packs the terms of a memory. Pure.
 
-A term is what a word is found by, see `words.py`, and is kept as 64 bits of its hash. A long text is several passages,
-each of which is found and scored by itself. Packed:
+Searches find a word by its terms, see `words.py`; a term is stored as 64 bits of its hash. A long text is split into
+passages, each of which is found and scored by itself. Packed:
 
     u16 number of passages, then for each of them: u32 number of terms n, u32 length, n u64 hashes, n u8 counts
 """
@@ -24,10 +24,10 @@ from beaver_memory.search.words import named, terms_of, words_of
 from beaver_toolkit.words import LONGEST
 
 ANALYSER = "3"
-"""The version of what is done here and in `words.py`: a greater number whenever terms change. Stores keep it."""
+"""The version of this module and `words.py`: a greater number whenever terms change. Stores record it."""
 
 PASSAGE = 900
-"""Characters of a passage, more or less: longer texts are cut between sentences where that can be done."""
+"""The approximate length of a passage in characters: longer texts are cut between sentences where possible."""
 
 MOST_PASSAGES = 1_200
 MOST_QUERY = 4_000
@@ -35,10 +35,10 @@ MOST_QUERY = 4_000
 
 MOST_QUERY_TERMS = 64
 _KNOWN = 200_000
-"""Words whose terms are remembered."""
+"""Words whose terms are cached."""
 
 _LONGEST_KNOWN = 64
-"""Characters of the longest of them."""
+"""Characters of the longest cached word."""
 
 _MOST_COUNT = 255
 _DIGEST = 8
@@ -58,7 +58,7 @@ class Passage:
 
 
 class Analyser:
-    """Finds the terms of texts. Thread-safe; remembers the words it has seen."""
+    """Finds the terms of texts. Thread-safe; caches the terms of words."""
 
     def __init__(self) -> None:
         self._irregular = irregular_forms()
@@ -71,20 +71,20 @@ class Analyser:
         return cast("list[int]", np.frombuffer(self._digests(text), "<u8").tolist())
 
     def query(self, text: str) -> list[int]:
-        """Return the distinct terms of a query, in order, not too many of them."""
+        """Return the distinct terms of a query, in order, up to a limit."""
         return list(dict.fromkeys(self.terms(text[:MOST_QUERY])))[:MOST_QUERY_TERMS]
 
     def words(self, text: str) -> list[str]:
-        """Return the distinct words of a query that are no stop-words, as they stand."""
+        """Return the distinct words of a query without stop-words, as they are written."""
         return [word for word in dict.fromkeys(words_of(text[:MOST_QUERY])) if self._word(word)][:MOST_QUERY_TERMS]
 
     def names(self, text: str) -> list[int]:
-        """Return what each word of a query would be as a name."""
+        """Return the hash of each word of a query as a name."""
         words = dict.fromkeys(words_of(text[:MOST_QUERY]))
         return list(dict.fromkeys(map(self._name, words)))
 
     def pack(self, texts: Sequence[str], extra: str = "") -> tuple[bytes, int]:
-        """Return the packed terms of passages and their length in all; the first passage has `extra`'s terms too."""
+        """Return the packed terms of passages and their total length; the first passage also has those of `extra`."""
         parts, length = [_HEAD.pack(len(texts))], 0
         for text in texts:
             found = self._digests(text)
@@ -105,8 +105,8 @@ class Analyser:
         return known
 
     def _digests(self, text: str) -> bytes:
-        """Return the terms of a text in order, as they are packed."""
-        # What stands between white space is looked up as it is, with the signs around it: that saves finding the words.
+        """Return the terms of a text in order, in packed form."""
+        # Pieces between white space are looked up with the signs around them: that saves finding the words.
         pieces = text.split()
         found = list(map(self._known.get, pieces))
         if None in found:
@@ -114,7 +114,7 @@ class Analyser:
         return b"".join(cast("list[bytes]", found))
 
     def _read(self, piece: str) -> bytes:
-        """Return the terms of what stands between white space."""
+        """Return the terms of a piece between white space."""
         if (piece.isascii() and piece.isalpha()) or (words := words_of(piece)) == [piece]:
             return self._learn(piece)
         return self._remember(piece, b"".join(map(self._word, words)))
@@ -134,7 +134,7 @@ class Analyser:
         return terms
 
     def _root(self, word: str) -> str:
-        """Return the stem of a word in small letters, or of what it is an irregular form of."""
+        """Return the stem of a word in small letters, or of the base of an irregular form."""
         if not word.isalpha() or len(word) >= LONGEST:
             return word[:LONGEST]
         # A stemmer is not thread-safe.
@@ -145,7 +145,7 @@ class Analyser:
 
 
 def _counted(digests: bytes) -> tuple[bytes, bytes]:
-    """Return the distinct terms among some, and how often each of them occurs."""
+    """Return the distinct terms, and how often each of them occurs."""
     numbers = memoryview(digests).cast("Q")
     if len(set(numbers)) == len(numbers):
         return digests, b"\1" * len(numbers)
@@ -158,12 +158,12 @@ def _digest(term: str) -> bytes:
 
 
 def hash_of(term: str) -> int:
-    """Return the 64 bits that stand for a term or a label."""
+    """Return the 64 bits of a term or a label."""
     return int.from_bytes(_digest(term), "little")
 
 
 def name_hash(name: str) -> int:
-    """Return what stands for somebody in an index: the first word of a name, as others would say it."""
+    """Return the hash of a person in an index: of the first word of the name, as others would say it."""
     first = named(name)
     return hash_of(first) if first else 0
 
@@ -194,10 +194,10 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def unpack(packed: bytes) -> list[Passage]:
-    """Return the passages that `pack` was given.
+    """Return the passages that `pack` has packed.
 
     Raises:
-        ValueError: it was packed by nobody.
+        ValueError: the bytes are not the result of `pack`.
     """
     try:
         (number,) = _HEAD.unpack_from(packed)
@@ -215,5 +215,5 @@ def unpack(packed: bytes) -> list[Passage]:
 
 
 def label_hashes(labels: Iterable[str]) -> list[int]:
-    """Return what stands for labels in an index."""
+    """Return the hashes of labels in an index."""
     return [hash_of(f"\0{label}") for label in labels]

@@ -1,4 +1,4 @@
-"""The best of many values, without sorting all of them. Pure."""
+"""Selects the best of many values, without sorting all of them. Pure."""
 
 from collections.abc import Callable
 
@@ -6,24 +6,24 @@ import attrs
 import numpy as np
 
 LEAST = float(np.finfo("f8").tiny)
-"""What is not smaller is above 0."""
+"""The smallest value that counts as above 0."""
 
 EACH = 2
-"""Units of one memory that may be among the best, so that a long text does not take the places of all others."""
+"""Units of one memory among the best, at most, so that a long text does not displace all others."""
 
 AHEAD = 4
-"""How many times as many are looked for, and again, where memories have several units."""
+"""The factor by which the search widens, repeatedly, if memories have several units."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
 class Found:
-    """What was found in a block.
+    """The units found in a block.
 
     Attributes:
-        units: the best, best first.
-        scores: theirs.
-        every: the scores of all units, if all were scored, whether they may be seen or not; by vectors they say nothing
-            of those that have none.
+        units: the best units, best first.
+        scores: their scores.
+        every: the scores of all units, visible or not, if all were scored; by vectors the score of a unit without a
+            vector means nothing.
     """
 
     units: np.ndarray
@@ -45,22 +45,22 @@ def best(values: np.ndarray, limit: int, least: float = -np.inf) -> np.ndarray:
 
 
 def contenders(values: np.ndarray, limit: int, least: float = -np.inf) -> np.ndarray:
-    """Return the places, in order, of all values above a bound: the `limit` largest ones and not many more."""
+    """Return the places, in order, of the `limit` largest values above a bound, and of not many more."""
     rows, bound = len(values) // (2 * limit), least
     if rows > 1:
         width = len(values) // rows
         largest = values[: rows * width].reshape(rows, width).max(axis=0)
-        # So many columns hold a value that large that the last one that is looked for is not smaller.
+        # At least `limit` columns hold a value that large, so the last of the best is not smaller.
         bound = max(least, np.partition(largest, width - limit)[width - limit])
     above: np.ndarray = (values >= bound).nonzero()[0]
     return above
 
 
 def few_of_each(find: Callable[[int], Found], ids: np.ndarray, limit: int) -> Found:
-    """Return the best that can be found, at most `limit`, and at most `EACH` of one memory.
+    """Return the best units, at most `limit`, and at most `EACH` of one memory.
 
     Args:
-        find: finds so many of the best, fewer only where there are no more.
+        find: finds a number of the best, fewer only if no more exist.
         ids: the memory of each unit.
         limit: how many are wanted.
     """
@@ -74,7 +74,7 @@ def few_of_each(find: Callable[[int], Found], ids: np.ndarray, limit: int) -> Fo
 
 
 def _few(ids: np.ndarray) -> np.ndarray:
-    """Return the places of the first ones of each memory."""
+    """Return the places of the first units of each memory."""
     order = ids.argsort(kind="stable")
     ordered, few = ids[order], np.ones(len(ids), bool)
     few[order[EACH:][ordered[EACH:] == ordered[:-EACH]]] = False

@@ -1,7 +1,7 @@
-"""The vectors of a block's units, in bytes: found by scanning, exactly at small scale and in two stages at large.
+"""The vectors of a block's units, in bytes: searched by scanning, exactly if few, and in two stages if many.
 
-Vectors are of length 1. One scale for all of them keeps products comparable: a component of 1 / sqrt(dimensions) is
-what it is expected to be, and six times that is the largest that is told apart.
+Vectors have length 1. One scale for all of them keeps products comparable: the expected size of a component is 1 /
+sqrt(dimensions), and larger ones are cut off at six times that size.
 """
 
 import math
@@ -16,20 +16,20 @@ from beaver_memory.search.rows import FileRows
 from beaver_memory.search.top_k import Found, best
 
 LARGE = 60_000
-"""Units from which on the signs of the components are compared first."""
+"""Units from which on a search compares the signs of the components first."""
 
 STAYING = 200_000
-"""Units from which on the components stay in the file: a search looks at few of them."""
+"""Units from which on the components stay in the file: a search reads few of them."""
 
 STEP = 65_536
-"""Units that are compared at once: what they come to fits into the cache."""
+"""Units that are compared at once: their results fit into the cache."""
 
 RESCORED = 2_000
-"""Units that are compared by all they have after their signs were, unless more are wanted."""
+"""Units that are compared in full after the comparison of signs, unless more are wanted."""
 
 _WIDEST = 6.0
 _MOST_OF_THEM = 4
-"""Where at least one of so many is to be compared, all are: picking them out costs more."""
+"""If at least one in so many units is wanted, all are compared: picking them out costs more."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -39,7 +39,7 @@ class Vectors:
     Attributes:
         data: components, in steps; one row for each unit. Those of many units may stay in a file.
         signs: one bit for each component, 64 of them in a word; one column for each unit.
-        present: which units have one.
+        present: which units have a vector.
     """
 
     data: np.ndarray | FileRows
@@ -48,7 +48,7 @@ class Vectors:
 
     @property
     def dimensions(self) -> int:
-        """How many components a vector has."""
+        """The number of components of a vector."""
         return int(self.data.shape[1])
 
 
@@ -62,25 +62,25 @@ def empty(size: int, dimensions: int) -> Vectors:
 
 
 def writable(vectors: Vectors) -> Vectors:
-    """Return vectors that can be written to: the same ones, unless they stay in a file."""
+    """Return writable vectors: the same ones, unless they stay in a file."""
     if isinstance(vectors.data, FileRows):
         return Vectors(data=vectors.data.whole(), signs=vectors.signs, present=vectors.present)
     return vectors
 
 
 def place(vectors: Vectors, block: Block, ids: np.ndarray, packed: Sequence[bytes]) -> None:
-    """Put the vectors of some memories where their units are.
+    """Write the vectors of some memories to their units.
 
     Args:
-        vectors: where to.
-        block: whose units they are of.
+        vectors: the vectors to write to.
+        block: the block of their units.
         ids: memories that have units in the block, each once.
         packed: the vectors of each memory's passages: float16, little-endian.
     """
     all_ids = block.columns["ids"]
     firsts, ends = all_ids.searchsorted(ids), all_ids.searchsorted(ids, side="right")
     size = 2 * vectors.dimensions
-    # What was embedded before its memory changed may have another number of passages.
+    # A vector of an earlier text of its memory may have another number of passages.
     fits = [end - first == len(each) / size for first, end, each in zip(firsts, ends, packed, strict=True)]
     units = [np.arange(first, end) for first, end, good in zip(firsts, ends, fits, strict=True) if good]
     if not units:
@@ -98,14 +98,14 @@ def place(vectors: Vectors, block: Block, ids: np.ndarray, packed: Sequence[byte
 
 
 def moved(old: Block, vectors: Vectors, seen: np.ndarray | None, new: Block, into: Vectors) -> None:
-    """Copy the vectors of units that are the same memory's same passage in another block.
+    """Copy the vectors of units to the same passage of the same memory in another block.
 
     Args:
-        old: whose units have the vectors.
-        vectors: which.
-        seen: which of the units count; all of them if `None`.
-        new: whose units get them.
-        into: where to.
+        old: the block of the vectors.
+        vectors: the vectors to copy.
+        seen: the units to copy; all of them if `None`.
+        new: the block that gets them.
+        into: the vectors of that block.
     """
     if not vectors.present.any() or isinstance(into.data, FileRows):
         return
@@ -113,7 +113,7 @@ def moved(old: Block, vectors: Vectors, seen: np.ndarray | None, new: Block, int
     places = there["ids"].searchsorted(here["ids"]) + here["passages"]
     to = (places < old.size).nonzero()[0]
     source = places[to]
-    # A text that has changed is not what its vector says.
+    # A vector does not fit a text that has changed.
     same = vectors.present[source]
     for name in ("ids", "passages", "digests"):
         same = same & (there[name][source] == here[name][to])
@@ -128,7 +128,7 @@ def moved(old: Block, vectors: Vectors, seen: np.ndarray | None, new: Block, int
 
 
 def in_steps(values: np.ndarray) -> np.ndarray:
-    """Return components in steps."""
+    """Return components as steps of the scale."""
     return np.clip(np.rint(values * np.float32(_steps(values.shape[-1]))), -127, 127).astype("i1")
 
 
@@ -151,7 +151,7 @@ def search(vectors: Vectors, query: np.ndarray, *, allowed: np.ndarray | None, l
     if count * _MOST_OF_THEM < len(seen):
         return _nearest_of(vectors, query, seen.nonzero()[0], limit)
     every = _cosines(vectors.data, query)
-    # What may not be seen is farther than anything can be.
+    # A hidden unit is farther than any vector can be.
     units = best(every if count == len(seen) else np.where(seen, every, -np.inf), min(limit, count))
     return Found(units=units, scores=every[units], every=every)
 
@@ -168,12 +168,12 @@ def _nearest_of(vectors: Vectors, query: np.ndarray, units: np.ndarray, limit: i
 
 
 def _steps(dimensions: int) -> float:
-    """Return how many steps a length of 1 is."""
+    """Return the number of steps in a length of 1."""
     return 127.0 * math.sqrt(dimensions) / _WIDEST
 
 
 def _cosines(data: np.ndarray, query: np.ndarray) -> np.ndarray:
-    """Return products: vectors are of length 1."""
+    """Return the products with a query; they are cosines, as vectors have length 1."""
     if not len(data):
         return np.zeros(0)
     wanted = in_steps(query.astype("f4").reshape(1, -1))
@@ -183,7 +183,7 @@ def _cosines(data: np.ndarray, query: np.ndarray) -> np.ndarray:
 
 
 def _nearest_by_sign(vectors: Vectors, query: np.ndarray, seen: np.ndarray, most: int) -> np.ndarray:
-    """Return the units whose signs differ least: in steps, so that what is far off is never looked at again."""
+    """Return the units whose signs differ least: in steps, so that far units are never compared again."""
     wanted = signs_of(query.astype("f4").reshape(1, -1))[:, 0]
     units, distances, edge = [], [], vectors.dimensions
     for first in range(0, len(seen), STEP):

@@ -1,9 +1,9 @@
-"""Finds the words of texts, and what each of them is found by. Pure.
+"""Finds the words of texts, and the terms of each word. Pure.
 
-An English word is found by its stem, without case and accents, and an irregular form by the stem of what it is a form
-of. Words of any script are found as they are; what is written without spaces (Chinese, Japanese, Korean, Thai, Lao,
-Burmese, Khmer) is found by its characters and pairs of them. A code identifier is found whole and by its parts. Words
-that are in every text are found by nothing.
+The term of an English word is its stem, without case and accents; that of an irregular form is the stem of its base
+form. Words of any script are terms as they are; text without spaces (Chinese, Japanese, Korean, Thai, Lao, Burmese,
+Khmer) gives its characters and pairs of them. A code identifier gives itself and its parts. Words that are in every
+text have no term.
 """
 
 import re
@@ -32,9 +32,9 @@ STOP_WORDS = frozenset(
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text; an accent that is a character of its own does not cut one in two.
+    """Return the words of a text; an accent that is a character of its own does not split a word.
 
-    What stands between white space has the same words alone.
+    A piece between white space has the same words by itself.
     """
     if text.isascii():
         return _ASCII_WORD.findall(text)
@@ -42,7 +42,7 @@ def words_of(text: str) -> list[str]:
 
 
 def terms_of(word: str, root: Callable[[str], str]) -> Iterable[str]:
-    """Return what a word is found by; what `root` does to small letters is done to each part of it."""
+    """Return the terms of a word; `root` maps each part in small letters to its stem."""
     if not word.isascii():
         return _runs(word, root)
     if word.isalpha() and word.islower():
@@ -58,7 +58,7 @@ def folded(text: str) -> str:
 
 
 def named(name: str) -> str:
-    """Return the first word of a name, as others would say it; nothing where there is none."""
+    """Return the first word of a name, as others would say it; an empty text if there is none."""
     found = _WORD.search(name)
     return folded(_CLITIC.sub("", found[0])) if found else ""
 

@@ -1,1 +1,1 @@
-"""Where memories are kept: the truth."""
+"""The stores of memories: the source that all caches are derived from."""

@@ -1,11 +1,11 @@
-"""What every store of memories must do, as a suite that any implementation runs. Needs no test framework.
+"""The rules for every store of memories, as a suite that any implementation runs without a test framework.
 
 Give each case a function that opens a store over the same, at first empty, data each time it is called:
 
     for case in STORE_CASES:
         case.run(open_store)
 
-A case raises `Disagreement` where the store does something else. With pytest, parametrise over `STORE_CASES`.
+A case raises `Disagreement` if the store breaks its rule. With pytest, parametrise over `STORE_CASES`.
 """
 
 from beaver_memory.store.cases import (

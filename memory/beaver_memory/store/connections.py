@@ -1,9 +1,9 @@
-"""Opens the file of the store, lends its connections, and says what is wrong with it.
+"""Opens the file of the store, lends its connections, and turns faults of the file into store errors.
 
-One connection writes, behind a lock. Another one takes the log into the database; it alone goes through `clearing`, so
-that no commit waits for the interpreter half-way. Readers borrow one of a few others for the length of a question;
-SQLite lets them read while somebody writes. Before each use the file is looked at: a store whose file was deleted or
-replaced says so, instead of writing to where nobody will ever read.
+One connection writes, behind a lock. Another one, the only one that goes through `clearing`, checkpoints the log into
+the database, so that no commit waits for the interpreter half-way. Readers borrow one of a few others for one question;
+SQLite lets them read during a write. Before each use the connector checks the file: if the file was deleted or
+replaced, it raises an error instead of writing to a lost file.
 """
 
 import contextlib
@@ -25,14 +25,14 @@ from beaver_toolkit.sqlite.readers import ReaderPool
 from beaver_toolkit.sqlite.secure_delete import ClearingFiles
 
 PATIENCE = 30.0
-"""Seconds that others who lock the file are waited for."""
+"""Seconds to wait for other processes that lock the file."""
 
 _CLEANER_PATIENCE = 0.2
 _CACHE_KIB = {"reader": 8_192, "writer": 32_768, "cleaner": 1_024}
 _LOG_PAGES = 1_000
 
 _HARMLESS = frozenset({"locked", "disk_full", "closed", "forked"})
-"""Categories after which the connections are as good as before."""
+"""Categories of errors after which the connections can be used as before."""
 
 
 class Connector:
@@ -41,7 +41,8 @@ class Connector:
     Args:
         path: the database; its folder must exist.
         scripts: the migrations, oldest first; the store's own unless given.
-        patience: how many seconds opening and reading wait for others who lock the file; writing always waits long.
+        patience: how many seconds opening and reading wait for other processes that lock the file; writing always waits
+            long.
     """
 
     def __init__(self, path: Path, scripts: Sequence[str] | None = None, *, patience: float = PATIENCE) -> None:
@@ -64,7 +65,7 @@ class Connector:
         """Open the store, and make it if it is missing.
 
         Raises:
-            StoreError: it cannot be used. Nothing that exists is replaced.
+            StoreError: the store cannot be used. No existing file is replaced.
         """
         with self._lock, self._faults():
             sweep(self._path)
@@ -100,11 +101,11 @@ class Connector:
         with self.alone() as connection:
             with immediate(connection):
                 yield connection
-            # Writing to a file that was deleted succeeds, and nobody will ever read it.
+            # A write to a deleted file succeeds, and no reader will ever see it.
             if inode_of(self._path) != self._inode:
                 raise StoreError(self._path, "missing")
             if self._logged_pages >= _LOG_PAGES:
-                # It is written already: what goes wrong here is met again by the next one.
+                # The block is already committed: the next caller meets this fault again.
                 with contextlib.suppress(apsw.Error):
                     self._clean(apsw.SQLITE_CHECKPOINT_PASSIVE)
 
@@ -123,12 +124,12 @@ class Connector:
             yield self._writer
 
     def empty_log(self) -> None:
-        """Take what was written out of the log, unless others read it just now: then it stays until it is full."""
+        """Move written pages out of the log, unless other connections read it; then it stays until the log is full."""
         with self.alone():
             self._clean(apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
     def close(self) -> None:
-        """Close all connections, but those in use, which are closed when they are given back."""
+        """Close all connections; a borrowed connection is closed when it is returned."""
         if os.getpid() != self._pid:
             return
         with self._lock:
@@ -150,7 +151,7 @@ class Connector:
         _wait(connection, PATIENCE)
         self._writer, self._inode, self.identity = connection, inode, identity
         self._cleaner = self._connection("cleaner")
-        # It may be an older copy, in which owners have other numbers.
+        # The file may be an older copy, in which owners have other numbers.
         self.owners = OwnerBook()
 
     def _connection(self, kind: str) -> apsw.Connection:
@@ -187,8 +188,8 @@ class Connector:
         self._abandon()
         self._inode = NO_INODE
         self._readers.drop()
-        # The cleaner last: it takes the log into the database, unless the interpreter closes it at its own end, where
-        # nobody would meet the error.
+        # The cleaner last: it checkpoints the log into the database, unless the interpreter closes it at its own end,
+        # where the error would be lost.
         if self._cleaner is not None:
             self._cleaner.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         gone, self._writer, self._cleaner = (self._writer, self._cleaner), None, None
@@ -198,7 +199,7 @@ class Connector:
                     connection.close()
 
     def _abandon(self) -> None:
-        """Empty the log where the database lost its name: SQLite would read it as a part of what is put there."""
+        """Empty the log of a lost database: SQLite would read it as part of the next database of that name."""
         if inode_of(self._path) != self._inode:
             with contextlib.suppress(apsw.Error):
                 self._clean(apsw.SQLITE_CHECKPOINT_TRUNCATE)
@@ -208,7 +209,7 @@ class Connector:
         return apsw.SQLITE_OK
 
     def _clean(self, mode: int) -> None:
-        """Take the log into the database, unless others read it just now: it is tried again after the next write."""
+        """Checkpoint the log into the database; if others read it, the next write tries again."""
         if self._cleaner is not None:
             with contextlib.suppress(apsw.BusyError):
                 self._cleaner.wal_checkpoint(mode=mode)

@@ -1,4 +1,4 @@
-"""Embeddings, by model."""
+"""Stores embeddings, by model."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,7 +28,7 @@ _QUEUED = "model IN (SELECT id FROM models) AND owner = ? AND created_at = ? AND
 
 
 def model_number(connection: apsw.Connection, name: str) -> int | None:
-    """Return the number of a model, `None` for one that was never used."""
+    """Return the number of a model, `None` if it was never used."""
     row = connection.execute("SELECT id FROM models WHERE name = ?", (cleaned(name),)).fetchone()
     return None if row is None else int(row[0])
 
@@ -57,7 +57,7 @@ def _text(title: str, narrative: str, facts: str) -> str:
 
 
 def pending(connection: apsw.Connection, owner: int | None, model: int | None) -> int:
-    """Return how many memories have no embedding by a model: an owner's, or everybody's."""
+    """Return how many memories have no embedding by a model, of one owner or of all."""
     if model is None:
         sql = "SELECT coalesce(sum(live), 0) FROM owners WHERE ?1 IS NULL OR id = ?1"
         return int(connection.execute(sql, (owner,)).get)
@@ -75,9 +75,9 @@ def put(
     vectors: Sequence[tuple[int, bytes]],
     texts: Mapping[int, str],
 ) -> None:
-    """Store embeddings in place of earlier ones; those of memories that are not there are left out.
+    """Store embeddings in place of earlier ones; skip memories that do not exist.
 
-    So are those that were made of a text that is no longer the memory's.
+    Embeddings of a text that the memory no longer has are skipped too.
     """
     for id_, data in vectors:
         live = connection.execute(_LIVE, (id_, owner)).fetchone() if 0 < id_ <= LARGEST else None
@@ -107,7 +107,7 @@ def last(connection: apsw.Connection, owner: int, model: int) -> int:
 
 
 def drop(connection: apsw.Connection, name: str) -> int:
-    """Delete all embeddings by a model; return how many there were."""
+    """Delete all embeddings by a model; return their number."""
     number = model_number(connection, name)
     if number is None:
         return 0
@@ -119,24 +119,24 @@ def drop(connection: apsw.Connection, name: str) -> int:
 
 
 def outdate(connection: apsw.Connection, owner: int, id_: int, created_at: int) -> None:
-    """Delete all embeddings of a memory: what they were made of has changed."""
+    """Delete all embeddings of a memory whose text has changed."""
     connection.execute("DELETE FROM observation_embeddings WHERE memory = ?", (id_,))
     connection.execute("INSERT OR IGNORE INTO unembedded SELECT id, ?, ?, ? FROM models", (owner, created_at, id_))
 
 
 def renew(connection: apsw.Connection, id_: int) -> None:
-    """Give the embeddings of a memory new versions: an index tells by its terms what they are of, and those changed."""
+    """Give the embeddings of a memory new versions: an index tells by the terms, which changed, what they embed."""
     rows = connection.execute("SELECT version FROM observation_embeddings WHERE memory = ?", (id_,)).fetchall()
     changes = [(next_version(connection), version) for (version,) in rows]
     connection.executemany("UPDATE observation_embeddings SET version = ? WHERE version = ?", changes)
 
 
 def erase(connection: apsw.Connection, owner: int, id_: int, created_at: int) -> None:
-    """Delete all embeddings of a memory that is forgotten."""
+    """Delete all embeddings of a forgotten memory."""
     connection.execute("DELETE FROM observation_embeddings WHERE memory = ?", (id_,))
     connection.execute(f"DELETE FROM unembedded WHERE {_QUEUED}", (owner, created_at, id_))  # noqa: S608
 
 
 def move(connection: apsw.Connection, owner: int, id_: int, before: int, after: int) -> None:
-    """Note another time of a memory."""
+    """Move a memory to another time in the queue of missing embeddings."""
     connection.execute(f"UPDATE unembedded SET created_at = ? WHERE {_QUEUED}", (after, owner, before, id_))  # noqa: S608

@@ -1,4 +1,4 @@
-"""The extension sqlite-vec: where it is, whether it can be used, and what it fails with."""
+"""Finds, checks and loads the extension sqlite-vec, and reports its faults."""
 
 import contextlib
 from base64 import urlsafe_b64encode
@@ -13,7 +13,7 @@ import apsw
 from beaver_memory.errors import EngineError
 
 OLDEST = (0, 1, 7)
-"""Versions before this one leave in the file what is deleted."""
+"""Versions before this one leave deleted rows in the file."""
 
 
 class VecError(EngineError):
@@ -29,10 +29,10 @@ class VecError(EngineError):
 
 
 def installed() -> str:
-    """Return where the extension is.
+    """Return the path of the extension.
 
     Raises:
-        VecError: its package is not installed, or its library is not what was installed.
+        VecError: the package is not installed, or its library differs from the installed one.
     """
     try:
         path = str(import_module("sqlite_vec").loadable_path())
@@ -44,20 +44,20 @@ def installed() -> str:
 
 
 def _whole(path: Path) -> bool:
-    """Return whether a library is as it was installed: to load one that was cut off ends the whole process."""
+    """Return whether a library is as it was installed: loading a truncated one ends the whole process."""
     try:
         files = distribution("sqlite-vec").files or ()
     except PackageNotFoundError:
         return True
     for file in files:
-        # The path has no suffix: that is the system's.
+        # The path has no suffix: the system adds its own.
         if file.stem == path.name and file.hash is not None and file.hash.mode == "sha256":
             return _hash(Path(str(file.locate()))) == file.hash.value
     return True
 
 
 def _hash(path: Path) -> str:
-    """Return a file's hash as a package's list of files has it; nothing for one that cannot be read."""
+    """Return a file's hash in the form of a package's list of files; an empty text if it cannot be read."""
     try:
         return urlsafe_b64encode(sha256(path.read_bytes()).digest()).decode().rstrip("=")
     except OSError:
@@ -65,10 +65,10 @@ def _hash(path: Path) -> str:
 
 
 def ensure(connection: apsw.Connection, library: Callable[[], str] = installed) -> None:
-    """See that a connection has the extension, in a version that erases what is deleted.
+    """Load the extension into a connection, in a version that erases deleted rows.
 
     Raises:
-        VecError: it cannot be had.
+        VecError: the extension cannot be used.
     """
     version = _version(connection)
     if version is None:
@@ -82,7 +82,7 @@ def ensure(connection: apsw.Connection, library: Callable[[], str] = installed) 
 
 @contextlib.contextmanager
 def vec_faults() -> Iterator[None]:
-    """Let what the extension fails with out as a fault of the extension, and not of the store."""
+    """Raise faults of the extension as faults of the extension, and not of the store."""
     try:
         yield
     except (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError, apsw.NoMemError) as error:

@@ -1,4 +1,4 @@
-"""Adds memories, with all that is derived from them."""
+"""Adds memories with their derived rows: words, labels, people and pending embeddings."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from beaver_memory.store.versions import next_version
 from beaver_memory.texts import cleaned, micros
 
 WORDS_AT_ONCE = 5_000
-"""Memories that the word index takes in one transaction: others may write after it."""
+"""Memories that the word index takes in one transaction; other writers may follow it."""
 
 _ADD = f"INSERT INTO observations ({NEW_COLUMNS}) VALUES ({','.join('?' * len(NEW_COLUMNS.split(',')))})"  # noqa: S608
 _ADD_WORDS = (
@@ -56,7 +56,7 @@ def add(connection: apsw.Connection, book: OwnerBook, items: Sequence[Analysed],
     numbers = _numbers(connection, book, items)
     rows = map(new_row, items, numbers, range(version, version + len(items)), [at] * len(items))
     connection.executemany(_ADD, rows)
-    # Nobody else writes meanwhile, so they are consecutive.
+    # The transaction is the only writer, so the ids are consecutive.
     last = connection.last_insert_rowid()
     first = last - len(items) + 1
     connection.execute(_QUEUE, (first, last))
@@ -71,12 +71,12 @@ def last_added(connection: apsw.Connection) -> int:
 
 
 def last_indexed(connection: apsw.Connection) -> int:
-    """Return the number of the memory that the word index has come to."""
+    """Return the number of the last memory in the word index."""
     return int(connection.execute("SELECT last FROM indexed_words").get)
 
 
 def index_words(connection: apsw.Connection, upto: int) -> int:
-    """Take the word index some memories further, within one transaction; return which one it has come to."""
+    """Add the next memories to the word index, within one transaction; return the number of the last one."""
     last = last_indexed(connection)
     if last >= upto:
         return last
@@ -87,12 +87,12 @@ def index_words(connection: apsw.Connection, upto: int) -> int:
 
 
 def add_words(connection: apsw.Connection, first: int, last: int) -> None:
-    """Put memories into the word index, but those that it has not come to yet."""
+    """Put memories into the word index, but those that it has not reached yet."""
     connection.execute(_ADD_WORDS, (first, last))
 
 
 def drop_words(connection: apsw.Connection, id_: int) -> None:
-    """Take a memory out of the word index, if it is there; it must still be as it was put in."""
+    """Take a memory out of the word index, if it is there; its texts must be those that were put in."""
     connection.execute(_DROP_WORDS, (id_,))
 
 
@@ -102,19 +102,19 @@ def add_labels(connection: apsw.Connection, owner: int, id_: int, created_at: in
 
 
 def drop_labels(connection: apsw.Connection, owner: int, id_: int, created_at: int, memory: NewMemory) -> None:
-    """Take a memory out of the side table; `memory` is as it was put in."""
+    """Take a memory out of the side table; `memory` has the labels that were put in."""
     connection.executemany(_DROP_LABEL, [(owner, label, created_at, id_) for label in _labels(memory)])
 
 
 def count_people(connection: apsw.Connection, owner: int, names: Iterable[str]) -> None:
-    """Set the counts of people from the side table; forget those who are mentioned no more."""
+    """Set the counts of people from the side table; delete people that no memory mentions any more."""
     for key, name in {folded(name): cleaned(name) for name in names}.items():
         connection.execute(_COUNT, (owner, key, name, PERSON + key))
         connection.execute(_UNMEET, (owner, key, PERSON + key))
 
 
 def _numbers(connection: apsw.Connection, book: OwnerBook, items: Sequence[Analysed]) -> list[int]:
-    """Return the number of each one's owner. Those beside each other mostly have the same: none is looked up twice."""
+    """Return the number of each memory's owner. Neighbours mostly have the same owner: none is looked up twice."""
     numbers: list[int] = []
     known: dict[Owner, int] = {}
     last, number = None, 0

@@ -1,4 +1,4 @@
-"""What there is in a store, and whether it is whole."""
+"""Counts the contents of a store, and finds damage in it."""
 
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ _RULES = (
 
 
 def stats(connection: apsw.Connection, path: Path) -> dict[str, Any]:
-    """Return what there is, in numbers."""
+    """Return the counts of the store, by name."""
     by_store = _counts(connection, _BY_STORE)
     return {
         "memories": sum(by_store.values()),
@@ -65,7 +65,7 @@ def stats(connection: apsw.Connection, path: Path) -> dict[str, Any]:
 
 
 def problems(connection: apsw.Connection) -> list[str]:
-    """Return what is wrong, one sentence each."""
+    """Return the problems of the store, one sentence each."""
     found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)").fetchall()]
     damaged = [f"The file is damaged: {each}." for each in found if each != "ok"]
     if damaged:

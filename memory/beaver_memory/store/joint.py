@@ -1,9 +1,9 @@
-"""Two databases as one store: what holds everywhere lies with the person, all else with the project.
+"""Joins two databases as one store: memories of scope `global` lie with the person, all others with the project.
 
-A memory of scope `global` is written to the database of the person, which all of that person's projects share. What an
-earlier version has left in the database of a project stays there, and is found, changed and forgotten there: said
-again, it is that memory, and no second one. Of the database of the person a project sees only what holds everywhere: it
-may also hold what was said outside of any project.
+A memory of scope `global` is written to the database of the person, which all of that person's projects share. Global
+memories that an earlier version left in the database of a project stay there, and are found, changed and forgotten
+there; repeating one mentions it and adds no second memory. A project sees only the global memories of the person's
+database, which may also hold memories from outside of any project.
 
 The ids of the person's memories are shown with `PERSONAL_IDS` added, so that each id names one memory.
 """
@@ -27,14 +27,14 @@ from beaver_memory.store.sqlite import SqliteStore
 T = TypeVar("T")
 
 EVERYWHERE: Scope = "global"
-"""The scope of what lies with the person."""
+"""The scope of the memories in the person's database."""
 
 PERSONAL_IDS = 1_000_000_000
-"""What is added to the ids of the person's memories. No project has so many."""
+"""The offset of the ids of the person's memories. No project has so many."""
 
 
 def personal_view(filters: Filters) -> Filters | None:
-    """Return the filters for what a project may see of the person's memories; `None` where that is nothing."""
+    """Return the filters for the person's memories that a project may see; `None` if it may see none."""
     if filters.scopes and EVERYWHERE not in filters.scopes:
         return None
     return attrs.evolve(filters, scopes=(EVERYWHERE,))
@@ -43,13 +43,13 @@ def personal_view(filters: Filters) -> Filters | None:
 class JointStore:
     """Keeps memories in two databases; see `MemoryStore` for what each method does.
 
-    Where the database of the person cannot be read, the other one answers alone. What has to be written to it raises
-    `StoreError`, and is written nowhere else. Of many memories that are added at once, each database takes its part
-    whole or not at all, that of the person first.
+    If the database of the person cannot be read, that of the project answers alone. A write to the person's database
+    that fails raises `StoreError` and is written nowhere else. Of many memories that are added at once, each database
+    stores its part whole or not at all, that of the person first.
 
     Args:
         project: the database of the project.
-        personal: that of the person.
+        personal: the database of the person.
     """
 
     def __init__(self, project: SingleStore, personal: PersonalStore) -> None:
@@ -57,21 +57,21 @@ class JointStore:
         self._personal = personal
 
     def close(self) -> None:
-        """Close both. Closing again does nothing."""
+        """Close both databases. Closing again does nothing."""
         self._personal.close()
         self._project.close()
 
     # --- Memories -----------------------------------------------------------------------------------------------
 
     def add(self, items: Sequence[Analysed], *, now: datetime) -> list[int]:
-        """Store memories, each where it belongs; return their ids, in order."""
+        """Store memories, each in its database; return their ids, in order."""
         theirs = [item for item in items if _is_personal(item)]
         added = iter(self._write(lambda store: store.add(theirs, now=now)) if theirs else ())
         ours = iter(self._project.add([item for item in items if not _is_personal(item)], now=now))
         return [PERSONAL_IDS + next(added) if _is_personal(item) else next(ours) for item in items]
 
     def remember(self, items: Sequence[Analysed], *, now: datetime, mention: bool) -> list[Kept]:
-        """Store memories that are not there yet, each where it belongs or is; return what became of each, in order."""
+        """Store memories that neither database holds, each in its own; return the outcome of each, in order."""
         items = self._as_left_behind(items, now)
         known = iter(self._project.knows([item for item in items if _is_personal(item)], now=now))
         to_person = [_is_personal(item) and not next(known) for item in items]
@@ -82,9 +82,9 @@ class JointStore:
         return [_shown_kept(next(kept)) if personal else next(ours) for personal in to_person]
 
     def move(self, items: Sequence[Analysed], filters: Filters, *, now: datetime) -> dict[int, int]:
-        """Move memories of the project that hold everywhere to the person; return their new ids by the old ones.
+        """Move global memories of the project to the person; return their new ids by the old ones.
 
-        They are erased from the project when the person has them, so that what is interrupted can be done again.
+        The project's copies are erased after the person's database has them, so an interrupted move can be repeated.
         """
         theirs = [item for item in items if _is_personal(item) and _id_of(item) <= PERSONAL_IDS]
         kept = self._write(lambda store: store.remember(theirs, now=now, mention=False)) if theirs else []
@@ -95,7 +95,7 @@ class JointStore:
         return {id_: new[id_] for id_ in gone}
 
     def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
-        """Return the memories among `ids` that may be seen, in the order of `ids`, each once."""
+        """Return the visible memories among `ids`, in the order of `ids`, each once."""
         ours, theirs = _parted(ids)
         memories = self._project.get(ours, filters) if ours else []
         if theirs:
@@ -104,13 +104,13 @@ class JointStore:
         return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
 
     def recent(self, filters: Filters, *, limit: int) -> list[Memory]:
-        """Return the newest memories that may be seen, newest first."""
+        """Return the newest visible memories, newest first."""
         theirs = self._seen(filters, lambda store, view: store.recent(view, limit=limit))
         found = self._project.recent(filters, limit=limit)
         return sorted((*found, *theirs), key=_age, reverse=True)[: max(limit, 0)] if theirs else found
 
     def timeline(self, anchor: int, filters: Filters, *, before: int, after: int) -> list[Memory]:
-        """Return a memory with its neighbours in time, oldest first; nothing if the anchor may not be seen."""
+        """Return a memory with its neighbours in time, oldest first; an empty list if the anchor is not visible."""
         found = self.get([anchor], filters)
         if not found:
             return []
@@ -126,17 +126,17 @@ class JointStore:
         return [*reversed(earlier), found[0], *sorted(later, key=_age)[: max(after, 0)]]
 
     def touch(self, ids: Iterable[int], *, now: datetime) -> None:
-        """Note that memories were recalled; gives no new version."""
+        """Record that memories were recalled; gives no new version."""
         ours, theirs = _parted(ids)
         self._project.touch(ours, now=now)
         if theirs and (store := self._personal.there()) is not None:
             store.touch(theirs, now=now)
 
     def change(self, id_: int, filters: Filters, *, event: str, now: datetime, **fields: Any) -> Memory | None:
-        """Change fields of one memory that may be seen, with an entry in its history; `None` if there is none.
+        """Change fields of one visible memory and add an entry to its history; return `None` if it does not exist.
 
         Raises:
-            ValueError: a value does not fit, or the scope of a memory of the person would be another one.
+            ValueError: a value does not fit, or the change gives a memory of the person another scope.
         """
         if id_ <= PERSONAL_IDS:
             return self._project.change(id_, filters, event=event, now=now, **fields)
@@ -149,7 +149,7 @@ class JointStore:
         return None if changed is None else _shown(changed)
 
     def forget(self, ids: Sequence[int], filters: Filters, *, now: datetime) -> list[int]:
-        """Erase memories that may be seen, in both databases; return their ids."""
+        """Erase visible memories in both databases; return their ids."""
         ours, theirs = _parted(ids)
         gone: set[int] = set()
         view = personal_view(filters)
@@ -159,7 +159,7 @@ class JointStore:
         return [id_ for id_ in dict.fromkeys(ids) if id_ in gone]
 
     def history(self, id_: int, filters: Filters) -> list[Change]:
-        """Return what happened to a memory that may be seen, oldest first."""
+        """Return the history of a visible memory, oldest first."""
         if id_ <= PERSONAL_IDS:
             return self._project.history(id_, filters)
         if (view := personal_view(filters)) is None:
@@ -183,10 +183,10 @@ class JointStore:
         """Store a session's summary with the project."""
         self._project.summarise(owner, summary)
 
-    # --- The whole of it ----------------------------------------------------------------------------------------
+    # --- The whole store ----------------------------------------------------------------------------------------
 
     def settle(self, analyser: int, analyse: Callable[[Memory], Analysed]) -> None:
-        """See to it that all terms are of one analyser, those of the person as soon as their database is open."""
+        """Bring all terms to one analyser, those of the person as soon as their database is open."""
         self._project.settle(analyser, analyse)
         self._personal.settle(analyser, analyse)
 
@@ -195,41 +195,41 @@ class JointStore:
         return self._project.count(owner) + len(self._ids_of_person(owner))
 
     def ids(self, owner: Owner, scopes: Collection[Scope] = ()) -> list[int]:
-        """Return the ids of an owner's memories; with `scopes` of those alone."""
+        """Return the ids of an owner's memories, all or those of `scopes`."""
         theirs = self._ids_of_person(owner) if not scopes or EVERYWHERE in scopes else []
         return [*self._project.ids(owner, scopes), *(PERSONAL_IDS + id_ for id_ in theirs)]
 
     def owners(self) -> list[Owner]:
-        """Return whose memories there are."""
+        """Return the owners that have memories."""
         theirs = self._personal.attempt(lambda store: store.owners()) or []
         return list(dict.fromkeys([*self._project.owners(), *theirs]))
 
     def pending(self, owner: Owner | None, model: str) -> int:
-        """Return how many live memories have no embedding by `model`: an owner's, or everybody's."""
+        """Return how many live memories have no embedding by `model`, of one owner or of all."""
         theirs = self._personal.attempt(lambda store: store.pending(owner, model)) or 0
         return self._project.pending(owner, model) + theirs
 
     def drop_vectors(self, model: str) -> int:
-        """Delete all embeddings by a model; return how many there were."""
+        """Delete all embeddings by a model; return their number."""
         store = self._personal.there()
         return self._project.drop_vectors(model) + (0 if store is None else store.drop_vectors(model))
 
     def stats(self) -> Mapping[str, Any]:
-        """Return what there is in both, in numbers, and how many memories are in each."""
+        """Return the sums of the figures of both databases, and the number of memories in each."""
         ours, theirs = self._project.stats(), self._personal.attempt(lambda store: store.stats()) or {}
         both = {name: _sum(value, theirs.get(name)) for name, value in ours.items()}
         each = {"project": ours["memories"], "person": theirs.get("memories", 0)}
         return {**both, "owners": len(self.owners()), "databases": each}
 
     def check(self) -> list[str]:
-        """Return what is wrong with either, one sentence each; nothing if both are whole."""
+        """Return the problems of both databases, one sentence each; an empty list if both are whole."""
         return [*self._project.check(), *self._problems_of_person()]
 
     def _write(self, work: Callable[[SqliteStore], list[T]]) -> list[T]:
-        """Return what `work` returns of the database of the person, which is made if need be.
+        """Return the result of `work` on the database of the person, which is made if it is missing.
 
         Raises:
-            PersonalStoreError: it cannot be written.
+            PersonalStoreError: the database cannot be written.
         """
         try:
             return work(self._personal.made())
@@ -237,7 +237,7 @@ class JointStore:
             raise PersonalStoreError(self._personal.path, error.category) from error
 
     def _as_left_behind(self, items: Sequence[Analysed], now: datetime) -> list[Analysed]:
-        """Return memories of this project with the scope `global` where an earlier version has kept them so."""
+        """Give the scope `global` to memories of this project that an earlier version has stored with it."""
         twins = [_with_scope(item, EVERYWHERE) for item in items]
         known = self._project.knows(twins, now=now)
         return [
@@ -246,7 +246,7 @@ class JointStore:
         ]
 
     def _keep_mentions(self, item: Analysed, kept: Kept, now: datetime) -> None:
-        """Give a memory of the person the mentions that it had in the project."""
+        """Add the mentions that a memory had in the project to the person's memory."""
         old = cast("Memory", item.memory)
         if old.mention_count > kept.mentions:
             filters = Filters(owners=(old.owner,), lapsed=True, now=now)
@@ -264,7 +264,7 @@ class JointStore:
         return self._personal.attempt(lambda store: store.ids(owner, (EVERYWHERE,))) or []
 
     def _seen(self, filters: Filters, look: Callable[[SingleStore, Filters], list[Memory]]) -> list[Memory]:
-        """Return what a project may see of the person's memories."""
+        """Return the memories of the person that `look` finds and the project may see."""
         view = personal_view(filters)
         found = [] if view is None else self._personal.attempt(lambda store: look(store, view)) or []
         return [_shown(memory) for memory in found]
@@ -283,7 +283,7 @@ def _is_personal(item: Analysed) -> bool:
 
 
 def _parted(ids: Iterable[int]) -> tuple[list[int], list[int]]:
-    """Return the ids in the project's database, and those in the person's as they are there."""
+    """Return the ids in the project's database, and the ids in the person's without the offset."""
     ours, theirs = [], []
     for id_ in ids:
         if id_ <= PERSONAL_IDS:
@@ -306,7 +306,7 @@ def _age(memory: Memory) -> tuple[Any, int]:
 
 
 def _sum(ours: Any, theirs: Any) -> Any:
-    """Return the sum of two numbers, or of those in two tables."""
+    """Return the sum of two numbers, or of the numbers in two tables."""
     if not isinstance(ours, Mapping):
         return ours + (theirs or 0)
     return {name: ours.get(name, 0) + (theirs or {}).get(name, 0) for name in dict.fromkeys((*ours, *(theirs or {})))}

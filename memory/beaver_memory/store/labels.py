@@ -1,4 +1,4 @@
-"""What a memory can be asked by."""
+"""Labels by which memories are filtered."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ _COLUMNS = ("store", "type", "scope", "project", "session", "agent", "source")
 
 
 def folded(name: str) -> str:
-    """Return what two spellings of a name have in common."""
+    """Return a name without the differences of its spellings."""
     return cleaned(name).casefold()
 
 
@@ -41,7 +41,7 @@ def person_label(name: str) -> str:
 
 
 def path_label(path: str) -> str:
-    """Return the label of a path in the side table: a memory has it for its files and for each folder above them."""
+    """Return the label of a path in the side table: a memory has one for each file and each folder above it."""
     return f"path:{trimmed(path)}"
 
 
@@ -60,8 +60,8 @@ def labels_of(
     """Return all labels of a memory, for an index.
 
     Args:
-        columns: its store, type, scope, project, session, agent and source. `project:`, `session:` and `agent:` are
-            the labels of a memory that has none.
+        columns: its store, type, scope, project, session, agent and source. A memory without a project, session or
+            agent has the label `project:`, `session:` or `agent:`.
         tags: its tags.
         files: its related files.
         people: its related people.

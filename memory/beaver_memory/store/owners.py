@@ -1,4 +1,4 @@
-"""Owners by number: rows name them by a small one."""
+"""Numbers of owners: rows refer to an owner by a small number."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ MOST_KNOWN = 10_000
 
 
 class OwnerBook:
-    """Finds the numbers of owners; remembers them, since they never change. For all threads."""
+    """Finds the numbers of owners and caches them, since they never change. Thread-safe."""
 
     def __init__(self) -> None:
         self._numbers: dict[Owner, int] = {}
@@ -30,7 +30,7 @@ class OwnerBook:
         return {number: owner for number, owner in found if number is not None}
 
     def give(self, connection: apsw.Connection, owner: Owner) -> int:
-        """Return an owner's number, a new one if need be, which is not remembered: it may be undone yet."""
+        """Return an owner's number, a new one if it has none; a new one is not cached, as the transaction may fail."""
         known = self._numbers.get(owner) or _find(connection, owner)
         if known is not None:
             return known

@@ -1,4 +1,4 @@
-"""People and sessions."""
+"""Reads people, and reads and writes summaries of sessions."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,7 +12,7 @@ from beaver_memory.store.reads import bounded
 from beaver_memory.store.sql_filters import conditions
 from beaver_memory.texts import cleaned, micros, moment, packed, unpacked
 
-# Counted among what may be seen: a name is shown to nobody who may see none of its memories.
+# The count covers visible memories only: a reader who may see none of a person's memories does not see the name.
 _PEOPLE = (
     "SELECT p.folded, p.name, p.aliases, count(*), max(l.created_at)"
     " FROM observation_labels AS l CROSS JOIN observations AS o ON o.id = l.memory"
@@ -44,7 +44,7 @@ def people(
 
 
 def ranked(people: Iterable[Person], limit: int) -> list[Person]:
-    """Return people with those of one name together, most mentioned first."""
+    """Return people, those of one name joined, most mentioned first."""
     found: dict[str, Person] = {}
     for person in people:
         key = folded(person.name)

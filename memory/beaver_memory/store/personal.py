@@ -1,7 +1,8 @@
 """The database of the person, which all of that person's projects share.
 
-It is opened when it is first needed and made by the first write, so that reading leaves nothing behind. What is wrong
-with it costs a project the memories that it holds and nothing else: it is told, and tried again after a while.
+The first use opens the database and the first write makes it, so that reading leaves no file behind. A fault of the
+database costs a project the memories in it and nothing else: `told` gets the fault, and the store tries again after a
+while.
 """
 
 import os
@@ -19,10 +20,10 @@ from beaver_memory.store.sqlite import SqliteStore
 T = TypeVar("T")
 
 PATIENCE = 2.0
-"""Seconds that reading waits for another process that locks the database: a turn is not to wait for long."""
+"""Seconds that reading waits for another process that locks the database: a turn must not wait for long."""
 
 REST_SECONDS = 10.0
-"""How long a database that could not be read is left alone."""
+"""Seconds between attempts to read a database that could not be read."""
 
 Told = Callable[[StoreError | None], object]
 
@@ -32,8 +33,8 @@ class PersonalStore:
 
     Args:
         path: the database.
-        told: is given why it cannot be read, and `None` when it can be again.
-        clock: where time comes from.
+        told: called with the reason why the database cannot be read, and with `None` when it can be read again.
+        clock: the source of time.
     """
 
     def __init__(self, path: Path, *, told: Told = bool, clock: Clock | None = None) -> None:
@@ -53,12 +54,12 @@ class PersonalStore:
         return self._path
 
     def settle(self, analyser: int, analyse: Callable[[Memory], Analysed]) -> None:
-        """See to it that all terms are of one analyser, as soon as the database is open."""
+        """Bring all terms to one analyser, as soon as the database is open."""
         self._prepare = lambda store: store.settle(analyser, analyse)
         self.attempt(self._prepare)
 
     def attempt(self, work: Callable[[SqliteStore], T]) -> T | None:
-        """Return what `work` returns of the database; `None` where there is no database, or it cannot be read."""
+        """Return the result of `work` on the database; `None` if it does not exist or cannot be read."""
         if self._clock.monotonic() < self._resting:
             return None
         try:
@@ -72,25 +73,25 @@ class PersonalStore:
         return found
 
     def there(self) -> SqliteStore | None:
-        """Return the database, or `None` where there is none yet.
+        """Return the database, or `None` if it does not exist yet.
 
         Raises:
-            StoreError: it cannot be used.
+            StoreError: the database cannot be used.
         """
         with self._lock:
             return self._open() if self._store is not None or self._exists() else None
 
     def made(self) -> SqliteStore:
-        """Return the database, which is made if need be; its folder must exist.
+        """Return the database, and make it if it is missing; its folder must exist.
 
         Raises:
-            StoreError: it cannot be used.
+            StoreError: the database cannot be used.
         """
         with self._lock:
             return self._open()
 
     def close(self) -> None:
-        """Close it. Closing again does nothing."""
+        """Close the database. Closing again does nothing."""
         with self._lock:
             self._closed = True
             if self._store is not None:

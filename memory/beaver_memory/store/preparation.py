@@ -1,4 +1,4 @@
-"""What a database must be before it is used as a store."""
+"""Prepares a database for use as a store."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -15,7 +15,7 @@ from beaver_toolkit.sqlite.secure_delete import ClearingFiles
 PACKAGE = "beaver_memory.store"
 
 APPLICATION = 1111836238
-"""What marks a file as a store of memories."""
+"""The mark of a file that is a store of memories."""
 
 _LOG_BYTES = 16 * 1024 * 1024
 
@@ -24,11 +24,11 @@ def make_unless_there_is_a_log(path: Path, scripts: Sequence[str]) -> None:
     """Make a new store.
 
     Raises:
-        StoreError: a log of an earlier one is there.
+        StoreError: a log of an earlier store is there.
     """
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size:
-        # SQLite would take what is in there for a part of the new database.
+        # SQLite would read the log as part of the new database.
         raise StoreError(path, "left_log")
     clearing = ClearingFiles()
     make(path, partial(migrate, scripts=scripts, history=True), vfs=clearing.name)
@@ -41,10 +41,10 @@ def prepare(connection: apsw.Connection, path: Path, scripts: Sequence[str], kno
         connection: the connection.
         path: the database.
         scripts: the migrations, oldest first.
-        known: the identity that the store must have, if it is known.
+        known: the identity that the store must have, or an empty text.
 
     Raises:
-        StoreError: it is none, another one, cannot be written, or was written by a newer version.
+        StoreError: the file is no store, another store, cannot be written, or was written by a newer version.
     """
     if int(connection.pragma("application_id")) != APPLICATION:
         raise StoreError(path, "not_ours")

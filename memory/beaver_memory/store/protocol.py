@@ -1,12 +1,12 @@
-"""What a store of memories does. SQLite is one; the conformance suite in `store/conformance.py` says what all must do.
+"""Protocols of a store of memories. SQLite is one store; `store/conformance.py` holds the rules for all stores.
 
-A store keeps records and knows no ranking. All methods may be called from several threads. A write has returned only
-when it is durable. Every change of a memory gives it a new `version`, greater than all before it in the store: an index
-asks for what has changed since the last version that it has seen, so it can always catch up, and several processes may
-write at once.
+A store keeps records and does no ranking. All methods may be called from several threads. A write returns only when it
+is durable. Every change of a memory gives it a new `version`, greater than all before it in the store: an index asks
+for the changes since the last version that it has seen, so it can always catch up, and several processes may write at
+once.
 
-`MemoryStore` is what those ask who read and write memories. `SingleStore` is one database: an index is made of it, and
-`joint.JointStore` of two.
+`MemoryStore` serves callers that read and write memories. `SingleStore` is one database: an index is built from it, and
+`joint.JointStore` from two.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -22,11 +22,11 @@ from beaver_memory.records import Memory, NewMemory, Owner, Scope
 
 @attrs.frozen(kw_only=True)
 class Analysed:
-    """A memory with what the index needs of it, made once when it is written.
+    """A memory with its terms, which are made once when it is written.
 
     Attributes:
-        memory: what is to be remembered.
-        terms: its terms, packed: see `index/terms.py`.
+        memory: the new memory.
+        terms: its terms, packed: see `search/terms.py`.
         length: how many terms it has, counted as often as they occur.
     """
 
@@ -37,11 +37,11 @@ class Analysed:
 
 @attrs.frozen(kw_only=True)
 class Kept:
-    """What became of a memory that was to be remembered.
+    """The outcome of remembering one memory.
 
     Attributes:
-        id: its id, or that of the same memory that was there.
-        outcome: whether it was there.
+        id: the id of the new memory, or of the same memory if the store already had it.
+        outcome: whether the store already had it.
         mentions: how often it was said.
     """
 
@@ -52,21 +52,22 @@ class Kept:
 
 @attrs.frozen(kw_only=True)
 class IndexRow:
-    """What an index knows of one memory.
+    """The fields of one memory that an index uses.
 
     Attributes:
         id: the memory.
         version: of this state of it.
-        gone: it was forgotten; the rest says nothing then.
+        gone: the memory was forgotten; the other fields have no meaning then.
         terms: its terms, packed.
         length: how many terms it has.
-        labels: what is filtered by: `store:private`, `type:fact`, `tag:x`, `person:ann` (folded), `file:src/a.py` and
-            `dir:src` for each folder above it, `scope:global`, `project:p`, `session:s`, `agent:a`, `source:user`.
-        session: the session that it stems from.
-        speaker: who said it.
+        labels: values that filters compare: `store:private`, `type:fact`, `tag:x`, `person:ann` (folded),
+            `file:src/a.py` and `dir:src` for each folder above it, `scope:global`, `project:p`, `session:s`, `agent:a`,
+            `source:user`.
+        session: the session in which it was said.
+        speaker: its speaker.
         created, expires, valid_from, valid_until: seconds since the epoch; infinity for never, minus
             infinity for always.
-        updated: likewise; of one that is gone, when it was forgotten.
+        updated: likewise; for a forgotten memory, when it was forgotten.
         mentions, importance, confidence: for ranking.
         pinned: likewise.
     """
@@ -105,9 +106,9 @@ class Change:
 
     Attributes:
         event: `ADD`, `UPDATE`, `DELETE`, `COMPRESS`, `FORGET`, `PIN`, `UNPIN`, `SUPERSEDE`.
-        at: when.
-        old: the fields that changed, as they were; empty where they are forgotten.
-        new: the same, as they are.
+        at: the time of the change.
+        old: the fields that changed, with their old values; empty if the memory is forgotten.
+        new: the same fields, with their new values.
     """
 
     event: str
@@ -118,7 +119,7 @@ class Change:
 
 @attrs.frozen(kw_only=True)
 class Person:
-    """Somebody who is mentioned."""
+    """A person that memories mention."""
 
     name: str
     aliases: tuple[str, ...] = ()
@@ -128,7 +129,7 @@ class Person:
 
 @attrs.frozen(kw_only=True)
 class SessionSummary:
-    """What a session of an agent came to."""
+    """The summary of an agent's session."""
 
     session: str
     agent: str = ""
@@ -147,36 +148,36 @@ class MemoryStore(Protocol):
         """Store memories in one transaction; return their ids, in order."""
 
     def remember(self, items: Sequence[Analysed], *, now: datetime, mention: bool) -> list[Kept]:
-        """Store memories that are not there yet, in one transaction; return what became of each, in order.
+        """Store memories that the store does not hold yet, in one transaction; return the outcome of each, in order.
 
-        What is there says the same, word for word, for the same owner, store and agent, with the same scope and in it
-        the same project or session, and holds for the same time. It is mentioned once more if `mention`, and expires
-        when the later of both does.
+        A stored memory is the same if it has the same words, owner, store, agent, scope, project or session of that
+        scope, and time of validity. The same memory is mentioned once more if `mention`, and expires at the later of
+        both ends.
         """
 
     def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
-        """Return the memories among `ids` that may be seen, in the order of `ids`."""
+        """Return the visible memories among `ids`, in the order of `ids`."""
 
     def recent(self, filters: Filters, *, limit: int) -> list[Memory]:
-        """Return the newest memories that may be seen, newest first."""
+        """Return the newest visible memories, newest first."""
 
     def timeline(self, anchor: int, filters: Filters, *, before: int, after: int) -> list[Memory]:
-        """Return a memory with its neighbours in time, oldest first; nothing if the anchor may not be seen."""
+        """Return a memory with its neighbours in time, oldest first; an empty list if the anchor is not visible."""
 
     def touch(self, ids: Iterable[int], *, now: datetime) -> None:
-        """Note that memories were recalled; gives no new version."""
+        """Record that memories were recalled; gives no new version."""
 
     def change(self, id_: int, filters: Filters, *, event: str, now: datetime, **fields: Any) -> Memory | None:
-        """Change fields of one memory that may be seen, with an entry in its history; `None` if there is none.
+        """Change fields of one visible memory and add an entry to its history; return `None` if it does not exist.
 
-        Fields are those of `Memory`; with `title`, `narrative`, `facts` or `keywords` come `terms` and `length`.
+        Fields are those of `Memory`; `title`, `narrative`, `facts` and `keywords` require `terms` and `length`.
         """
 
     def forget(self, ids: Sequence[int], filters: Filters, *, now: datetime) -> list[int]:
-        """Erase memories that may be seen: text, terms, embedding and the texts in their history; return their ids."""
+        """Erase text, terms, embeddings and the texts in the history of visible memories; return their ids."""
 
     def history(self, id_: int, filters: Filters) -> list[Change]:
-        """Return what happened to a memory that may be seen, oldest first, but for changes in other stores."""
+        """Return the history of a visible memory, oldest first, without changes in other stores."""
 
     def people(self, filters: Filters, *, query: str, limit: int) -> list[Person]:
         """Return people that visible memories are related to, most mentioned first."""
@@ -188,34 +189,34 @@ class MemoryStore(Protocol):
         """Store the summary of an agent's session in place of an earlier one."""
 
     def settle(self, analyser: int, analyse: Callable[[Memory], Analysed]) -> None:
-        """See to it that all terms are of one analyser: those of an older one are made anew, a newer one is refused.
+        """Bring all terms to one analyser: those of an older one are made anew, those of a newer one are refused.
 
-        A store that has no analyser yet takes the terms that it is given.
+        A store that has no analyser yet accepts the terms of this one.
         """
 
     def count(self, owner: Owner) -> int:
         """Return how many memories of an owner are not forgotten."""
 
     def ids(self, owner: Owner, scopes: Collection[Scope] = ()) -> list[int]:
-        """Return the ids of an owner's memories, in the order of their last change; with `scopes` of those alone."""
+        """Return the ids of an owner's memories in the order of their last change, all or those of `scopes`."""
 
     def owners(self) -> list[Owner]:
-        """Return whose memories there are."""
+        """Return the owners that have memories."""
 
     def pending(self, owner: Owner | None, model: str) -> int:
-        """Return how many live memories have no embedding by `model`: an owner's, or everybody's."""
+        """Return how many live memories have no embedding by `model`, of one owner or of all."""
 
     def drop_vectors(self, model: str) -> int:
-        """Delete all embeddings by a model; return how many there were."""
+        """Delete all embeddings by a model; return their number."""
 
     def stats(self) -> Mapping[str, Any]:
-        """Return what there is, in numbers: memories by store and type, embeddings by model, bytes on disk."""
+        """Return figures: memories by store and type, embeddings by model, bytes on disk."""
 
     def check(self) -> list[str]:
-        """Return what is wrong with the store, one sentence each; nothing if it is whole."""
+        """Return the problems of the store, one sentence each; an empty list if it is whole."""
 
     def close(self) -> None:
-        """Close it. Closing again does nothing."""
+        """Close the store. Closing again does nothing."""
 
 
 class SingleStore(MemoryStore, Protocol):
@@ -223,10 +224,10 @@ class SingleStore(MemoryStore, Protocol):
 
     @property
     def identity(self) -> str:
-        """A random name of this store, made once: caches that carry another one are not of this store."""
+        """The random name of this store, made once; a cache with another name belongs to another store."""
 
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
-        """Return which memories `remember` would find there already."""
+        """Return for each memory whether `remember` would find it in the store."""
 
     def neighbours(
         self, at: datetime, id_: int, filters: Filters, *, before: int, after: int
@@ -236,7 +237,7 @@ class SingleStore(MemoryStore, Protocol):
     def versions(self, owners: Sequence[Owner], model: str | None = None) -> list[tuple[int, int]]:
         """Return `last_version` and, with a model, `last_vector` of each owner: the cheap question before a search.
 
-        All of them are of one moment. Without a model the second number is 0.
+        All numbers are from the same moment. Without a model the second number is 0.
         """
 
     def last_version(self, owner: Owner) -> int:
@@ -251,16 +252,16 @@ class SingleStore(MemoryStore, Protocol):
     def put_vectors(
         self, owner: Owner, model: str, vectors: Sequence[tuple[int, bytes]], *, texts: Mapping[int, str] | None = None
     ) -> None:
-        """Store embeddings by `model`, in place of earlier ones by it; those of forgotten memories are left out.
+        """Replace the embeddings by `model`; skip forgotten memories.
 
-        With `texts`, as `unembedded` told them, those are left out as well whose memory says something else by now.
+        With `texts` from `unembedded`, skip also the memories whose text has changed since.
         """
 
     def vectors(self, owner: Owner, model: str, after: int, *, limit: int) -> list[VectorRow]:
         """Return embeddings that were stored after version `after`, in order of versions.
 
-        An embedding has a new version, too, where its memory says the same and has other terms: an index tells by them
-        what it has the vector of.
+        An embedding gets a new version, too, when its memory keeps its text and gets other terms: an index tells by the
+        terms which text it has the vector of.
         """
 
     def last_vector(self, owner: Owner, model: str) -> int:

@@ -1,4 +1,4 @@
-"""Questions about memories that may be seen."""
+"""Questions about visible memories."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -16,11 +16,11 @@ from beaver_memory.texts import moment
 LARGEST = 2**63 - 1
 
 _AMONG = (
-    # By number, and not by way of an owner's memories.
+    # By number, instead of through an owner's memories.
     "SELECT {columns} FROM json_each(?) AS j CROSS JOIN observations AS o NOT INDEXED ON o.id = j.value"
     " WHERE o.owner IN ({owners}) AND {conditions}"
 )
-# In order of time by an index, whatever there is beside it: nothing is sorted, and it ends as soon as there are enough.
+# An index gives the order of time for any condition: SQLite sorts nothing, and ends as soon as it has enough rows.
 _WALK = (
     "SELECT {columns} FROM observations AS o INDEXED BY observations_by_time"
     " WHERE o.owner = ? AND {conditions} {bounds} ORDER BY o.created_at {order}, o.id {order} LIMIT ?"
@@ -34,19 +34,19 @@ _HISTORY = "SELECT event, at, old, new FROM observation_history WHERE memory = ?
 
 
 def usable(ids: Iterable[int]) -> list[int]:
-    """Return those that can be ids at all, each once."""
+    """Return the numbers that can be ids, each once."""
     return [id_ for id_ in dict.fromkeys(ids) if 0 < id_ <= LARGEST]
 
 
 def bounded(limit: int) -> int:
-    """Return a limit that SQLite takes as one."""
+    """Return the limit as a value that SQLite accepts."""
     return min(max(limit, 0), LARGEST)
 
 
 def visible(
     connection: apsw.Connection, owners: Mapping[int, Owner], ids: Iterable[int], filters: Filters
 ) -> dict[int, Memory]:
-    """Return the memories among `ids` that may be seen, by id."""
+    """Return the visible memories among `ids`, by id."""
     if not owners:
         return {}
     which = conditions(filters)
@@ -57,14 +57,14 @@ def visible(
 
 
 def recent(connection: apsw.Connection, owners: Mapping[int, Owner], filters: Filters, limit: int) -> list[Memory]:
-    """Return the newest memories that may be seen, newest first."""
+    """Return the newest visible memories, newest first."""
     return _walk(connection, owners, conditions(filters), bounded(limit))
 
 
 def timeline(
     connection: apsw.Connection, owners: Mapping[int, Owner], anchor: int, filters: Filters, *, before: int, after: int
 ) -> list[Memory]:
-    """Return a memory with its neighbours in time, oldest first; nothing if it may not be seen."""
+    """Return a memory with its neighbours in time, oldest first; an empty list if it is not visible."""
     found = visible(connection, owners, [anchor], filters)
     if not found:
         return []
@@ -90,11 +90,11 @@ def neighbours(
 
 
 def history(connection: apsw.Connection, memory: Memory, stores: Collection[Store]) -> list[Change]:
-    """Return what happened to a memory, oldest first: that it was added, and what happened within these stores."""
+    """Return the history of a memory, oldest first: its addition, and the changes within these stores."""
     entries, store = [], memory.store
     for event, at, old, new in connection.execute(_HISTORY, (memory.id,)):
         entry = Change(event=event, at=moment(at), old=retold(old), new=retold(new))
-        # Each one says only what it changed: where the memory was before is known by going backwards.
+        # An entry holds only the changed fields: going backwards tells in which store the memory was before.
         before = entry.old.get("store", store)
         if {before, store} <= {*stores}:
             entries.append(entry)

@@ -1,11 +1,11 @@
 """Keeps the terms of a store to those of one analyser.
 
-Which one that is, is a fact of the store. An older one's terms are made anew before anybody searches: in steps, each of
-them a transaction, so that other writers get their turn and nothing is lost by ending half-way; whoever opens the store
-next goes on where it ended. From the first step on the store is the newer analyser's, so that nobody adds terms of the
-older one behind it.
+The store records the version of its analyser. Terms of an older analyser are made anew before any search. Each step is
+one transaction, so other writers get their turn and an interruption loses nothing: the next process that opens the
+store continues. The first step gives the store to the newer analyser, so that no writer adds terms of the older one
+behind it.
 
-No memory gets a new version by this: an index is of one analyser, and those of the older one are made anew anyway.
+No memory gets a new version by this: an index belongs to one analyser, and indexes of the older one are rebuilt anyway.
 """
 
 from collections.abc import Callable
@@ -26,18 +26,18 @@ _PUT = "UPDATE store_facts SET value = ? WHERE name = 'analyser'"
 
 
 def trouble(connection: apsw.Connection, analyser: int) -> str:
-    """Return what speaks against mixing a store's terms with those of an analyser, as a category of `StoreError`."""
+    """Return why a store's terms and those of an analyser must not mix, as a category of `StoreError`, or nothing."""
     fact = connection.execute(_FACT).get
     if fact == str(analyser):
         return ""
-    # An older one, once the store is settled: somebody has put an older copy in the place of the database.
+    # Older than this analyser though the store was settled: an older copy has replaced the database.
     return "newer" if _version(fact) > analyser else "replaced"
 
 
 def step(connection: apsw.Connection, analyser: int, analyse: Callable[[Memory], Analysed]) -> str:
-    """Make the terms of the next memories, within one transaction; return what `trouble` says then: nothing at the end.
+    """Make the terms of the next memories, within one transaction; return the result of `trouble`, nothing at the end.
 
-    Nothing is done where the store's analyser is this one or a newer one.
+    Does nothing if the store has the terms of this analyser or of a newer one.
     """
     # Read under the lock: another process may have been faster.
     why = trouble(connection, analyser)

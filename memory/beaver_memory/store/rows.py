@@ -1,4 +1,4 @@
-"""One memory as a row, and a row as a memory."""
+"""Converts memories to rows, and rows to memories."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -44,25 +44,25 @@ _KINDS: tuple[tuple[str, Callable[[Any], Any] | None], ...] = (
     ("hash", bytes.hex),
 )
 COLUMNS = ", ".join(f"o.{name}" for name, _ in _KINDS) + ", o.owner"
-"""What `memory_of` reads."""
+"""Columns that `memory_of` reads."""
 
 INDEXED = (
     "o.id, o.version, o.deleted_at, o.terms, o.length, o.store, o.type, o.scope, o.project, o.session, o.agent,"
     " o.source, o.speaker, o.tags, o.related_files, o.related_people, o.created_at, o.updated_at, o.expires_at,"
     " o.valid_from, o.valid_until, o.mention_count, o.importance, o.confidence, o.pinned"
 )
-"""What `index_row_of` reads."""
+"""Columns that `index_row_of` reads."""
 
 _TEXT_FIELDS = frozenset({"title", "narrative", "facts", "keywords"})
 SEARCHED = _TEXT_FIELDS | {"tags", "related_people"}
 """Fields that the word index holds."""
 EMBEDDED = _TEXT_FIELDS - {"keywords"}
-"""Fields that an embedding is made of."""
+"""Fields from which an embedding is made."""
 ANALYSED = _TEXT_FIELDS
-"""Fields that terms are made of."""
+"""Fields from which terms are made."""
 
-# A row is read for each memory that is shown: putting values by their slots takes half as long as by their names, and
-# texts are texts already.
+# The store reads a row for each memory that it shows: setting values by slot takes half as long as by name, and texts
+# need no conversion.
 _SLOTS = tuple(getattr(Memory, name).__set__ for name in (*(name for name, _ in _KINDS), "owner"))
 _CONVERTED = tuple((place, kind) for place, (_, kind) in enumerate(_KINDS) if kind is not None and kind is not str)
 
@@ -71,9 +71,9 @@ def memory_of(row: Sequence[Any], owners: Mapping[int, Owner]) -> Memory:
     """Return the memory that a row of `COLUMNS` holds.
 
     Raises:
-        CorruptError: the row does not hold one.
+        CorruptError: the row does not hold a memory.
     """
-    # What was checked when it was written is not checked again: that costs ten times as much as reading it.
+    # The store checks a memory when it writes it; a second check here would cost ten times as much as reading.
     memory, values = Memory.__new__(Memory), list(row)
     try:
         for place, kind in _CONVERTED:
@@ -96,7 +96,7 @@ def clean(memory: Memory) -> Memory:
 
 
 def text_of(title: str, narrative: str, facts: Sequence[str]) -> str:
-    """Return all that a memory says; as `Memory.text`."""
+    """Return the whole text of a memory; as `Memory.text`."""
     return "\n".join(part for part in (title, narrative, *facts) if part)
 
 
@@ -108,7 +108,7 @@ NEW_COLUMNS = (
 
 
 def new_row(item: Analysed, owner: int, version: int, now: int) -> tuple[Any, ...]:
-    """Return the values of `NEW_COLUMNS` for a memory that is added."""
+    """Return the values of `NEW_COLUMNS` for a new memory."""
     new = item.memory
     title, narrative, facts = cleaned(new.title), cleaned(new.narrative), new.facts and cleaned_all(new.facts)
     words = (new.type, new.scope, new.project, new.session, new.agent, new.source, new.speaker, new.origin)
@@ -143,7 +143,7 @@ def new_row(item: Analysed, owner: int, version: int, now: int) -> tuple[Any, ..
 
 
 def stored(name: str, value: Any) -> Any:
-    """Return what the column of a field holds for a value of it."""
+    """Return the column value for a value of a field."""
     if name in _LISTS:
         return packed(value)
     if name in _MOMENTS or name in _MAYBE_MOMENTS:
@@ -165,7 +165,7 @@ def _plain(value: Any) -> Any:
 
 
 def retold(text: str) -> dict[str, Any]:
-    """Return the fields that `told` was given.
+    """Return the fields that `told` converted to JSON.
 
     Raises:
         CorruptError: the text holds something else.
@@ -182,7 +182,7 @@ def _given(kind: Any, value: Any) -> Any:
 
 
 def index_row_of(row: Sequence[Any]) -> IndexRow:
-    """Return what an index knows of the memory that a row of `INDEXED` holds."""
+    """Return the index row of the memory that a row of `INDEXED` holds."""
     id_, version, deleted, terms, length, store, type_, scope, project, session, agent, source, speaker = row[:13]
     if deleted is not None:
         return IndexRow(id=id_, version=version, gone=True, updated=seconds(deleted, 0.0))

@@ -1,4 +1,4 @@
-"""Filters as SQL conditions: every question to the store asks with them, so that nothing is left out afterwards."""
+"""Turns filters into SQL conditions; every question to the store uses them, so no result is filtered afterwards."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,13 +17,13 @@ _HAS_ONE = (
 
 @attrs.frozen(kw_only=True)
 class Conditions:
-    """What a memory must fulfil, whoever owns it.
+    """Conditions on a memory, without its owner.
 
     Attributes:
         sql: conditions on `observations AS o`.
-        params: what its placeholders stand for.
-        ways: the labels of which it must have at least one, where there are any: with one of them a question can
-            begin at the side table.
+        params: the values of its placeholders.
+        ways: labels of which the memory must have at least one, if there are any: with one of them a question can begin
+            at the side table.
     """
 
     sql: str
@@ -32,7 +32,7 @@ class Conditions:
 
 
 def conditions(filters: Filters) -> Conditions:
-    """Return what a memory must fulfil to be seen, but for its owner."""
+    """Return the conditions for a visible memory, without its owner."""
     parts = [("o.deleted_at IS NULL", ()), *_columns(filters), *_nearness(filters), *_times(filters), *_labels(filters)]
     return Conditions(
         sql=" AND ".join(sql for sql, _ in parts),
@@ -47,7 +47,7 @@ _Part = tuple[str, tuple[Any, ...]]
 def _columns(filters: Filters) -> list[_Part]:
     parts = [("o.store", tuple(str(each) for each in filters.stores))]
     parts += [("o.type", filters.types), ("o.scope", filters.scopes), ("o.source", filters.sources)]
-    # Nothing is seen without a store; the others are no condition when they are empty.
+    # Without a store no memory is visible; the others are no condition when they are empty.
     return [_among(column, values) for column, values in parts if values or column == "o.store"]
 
 
@@ -56,7 +56,7 @@ def _among(column: str, values: Sequence[str]) -> _Part:
 
 
 def marks(count: int) -> str:
-    """Return that many placeholders."""
+    """Return `count` placeholders."""
     return ",".join("?" * count)
 
 

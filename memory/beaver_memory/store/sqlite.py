@@ -61,10 +61,10 @@ class SqliteStore:
 
         Args:
             path: the file.
-            patience: how many seconds opening and reading wait for others who lock it.
+            patience: how many seconds opening and reading wait for other processes that lock it.
 
         Raises:
-            StoreError: it cannot be used; says why and what to do. Nothing that exists is replaced.
+            StoreError: the file cannot be used; the error says why and what to do. No existing file is replaced.
         """
         connector = Connector(path, patience=patience)
         connector.open()
@@ -81,7 +81,7 @@ class SqliteStore:
         return self._connector.identity
 
     def close(self) -> None:
-        """Close it. Closing again does nothing."""
+        """Close the store. Closing again does nothing."""
         self._connector.close()
 
     # --- Memories -----------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ class SqliteStore:
             return inserts.add(connection, self._connector.owners, items, now)
 
     def remember(self, items: Sequence[Analysed], *, now: datetime, mention: bool) -> list[Kept]:
-        """Store memories that are not there yet, in one transaction; return what became of each, in order."""
+        """Store memories that the store does not hold yet, in one transaction; return the outcome of each, in order."""
         if not items:
             return []
         with self._connector.writing() as connection:
@@ -104,23 +104,23 @@ class SqliteStore:
             return [upsert.remember(connection, book, item, now, mention=mention) for item in items]
 
     def knows(self, items: Sequence[Analysed], *, now: datetime) -> list[bool]:
-        """Return which memories `remember` would find there already."""
+        """Return for each memory whether `remember` would find it in the store."""
         with self._connector.reading() as connection:
             return [upsert.is_there(connection, self._connector.owners, item, now) for item in items]
 
     def get(self, ids: Sequence[int], filters: Filters) -> list[Memory]:
-        """Return the memories among `ids` that may be seen, in the order of `ids`, each once."""
+        """Return the visible memories among `ids`, in the order of `ids`, each once."""
         with self._seen(filters) as (connection, owners):
             found = reads.visible(connection, owners, ids, filters)
         return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
 
     def recent(self, filters: Filters, *, limit: int) -> list[Memory]:
-        """Return the newest memories that may be seen, newest first."""
+        """Return the newest visible memories, newest first."""
         with self._seen(filters) as (connection, owners):
             return reads.recent(connection, owners, filters, limit)
 
     def timeline(self, anchor: int, filters: Filters, *, before: int, after: int) -> list[Memory]:
-        """Return a memory with its neighbours in time, oldest first; nothing if the anchor may not be seen."""
+        """Return a memory with its neighbours in time, oldest first; an empty list if the anchor is not visible."""
         with self._seen(filters) as (connection, owners):
             return reads.timeline(connection, owners, anchor, filters, before=before, after=after)
 
@@ -134,15 +134,15 @@ class SqliteStore:
     def fts(self, filters: Filters, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
         """Return ids and scores of visible memories that hold one of the terms, best first.
 
-        This is the plain search by SQLite's own word index, which takes in first what was added since it was last
-        asked. Any text is taken; only the first 64 terms count.
+        This is the plain search by SQLite's own word index, which first adds the memories since the last search. Any
+        text is accepted; only the first 64 terms count.
         """
         self._index_words()
         with self._seen(filters) as (connection, owners):
             return word_search(connection, owners, filters, terms, limit)
 
     def touch(self, ids: Iterable[int], *, now: datetime) -> None:
-        """Note that memories were recalled; gives no new version."""
+        """Record that memories were recalled; gives no new version."""
         which = [(micros(now), id_) for id_ in reads.usable(ids)]
         if which:
             with self._connector.writing() as connection:
@@ -151,13 +151,13 @@ class SqliteStore:
                 )
 
     def change(self, id_: int, filters: Filters, *, event: str, now: datetime, **fields: Any) -> Memory | None:
-        """Change fields of one memory that may be seen, with an entry in its history; `None` if there is none.
+        """Change fields of one visible memory and add an entry to its history; return `None` if it does not exist.
 
-        Where nothing differs, nothing is written.
+        If no value differs, the store writes nothing.
 
         Raises:
-            TypeError: a field is none that can be changed.
-            ValueError: a value does not fit, or what the memory says changes and `terms` or `length` is missing.
+            TypeError: a field cannot be changed.
+            ValueError: a value does not fit, or the text of the memory changes and `terms` or `length` is missing.
         """
         with self._connector.writing() as connection:
             self._verify_analyser(connection)
@@ -165,19 +165,19 @@ class SqliteStore:
             return update.change(connection, owners, id_, filters, event=event, now=now, fields=fields)
 
     def forget(self, ids: Sequence[int], filters: Filters, *, now: datetime) -> list[int]:
-        """Erase memories that may be seen: text, terms, embedding and the texts in their history; return their ids."""
+        """Erase text, terms, embeddings and the texts in the history of visible memories; return their ids."""
         with self._connector.writing() as connection:
             owners = self._visible_owners(connection, filters)
             gone = update.forget(connection, owners, ids, filters, now)
             if gone:
-                # Before it is committed: what cannot be erased everywhere is not forgotten.
+                # Before the commit: a memory that cannot be erased everywhere is not forgotten.
                 drop_backups(self._connector.path)
         if gone:
             self._connector.empty_log()
         return gone
 
     def history(self, id_: int, filters: Filters) -> list[Change]:
-        """Return what happened to a memory that may be seen, and in stores that may be, oldest first."""
+        """Return the visible history of a visible memory, oldest first; changes in hidden stores are left out."""
         with self._seen(filters) as (connection, owners):
             found = reads.visible(connection, owners, [id_], filters)
             return reads.history(connection, found[id_], filters.stores) if found else []
@@ -199,18 +199,19 @@ class SqliteStore:
         with self._connector.writing() as connection:
             people.summarise(connection, self._connector.owners.give(connection, owner), summary)
 
-    # --- What an index asks for ---------------------------------------------------------------------------------
+    # --- Questions of an index ----------------------------------------------------------------------------------
 
     def versions(self, owners: Sequence[Owner], model: str | None = None) -> list[tuple[int, int]]:
-        """Return `last_version` and, with a model, `last_vector` of each owner, all of them of one moment."""
+        """Return `last_version` and, with a model, `last_vector` of each owner, all from the same moment."""
         with self._connector.reading() as connection:
             return self._standing.of(connection, self._connector.owners, owners, model)
 
     def settle(self, analyser: int, analyse: Callable[[Memory], Analysed]) -> None:
-        """See to it that all terms are of one analyser, and stay so: those of an older one are made anew.
+        """Bring all terms to one analyser, and keep them there: terms of an older analyser are made anew.
 
         Raises:
-            StoreError: they are of a newer one. From then on, also where another process has brought in a newer one.
+            StoreError: the terms are of a newer analyser. Later calls raise it too if another process brings in a newer
+                one.
         """
         self._analyser = analyser
         with self._connector.reading() as connection:
@@ -239,13 +240,13 @@ class SqliteStore:
             return connection.execute("SELECT live FROM owners WHERE id = ?", (number,)).get or 0
 
     def ids(self, owner: Owner, scopes: Collection[Scope] = ()) -> list[int]:
-        """Return the ids of an owner's memories, in the order of their last change; with `scopes` of those alone."""
+        """Return the ids of an owner's memories in the order of their last change, all or those of `scopes`."""
         with self._owned(owner) as (connection, number):
             rows: list[tuple[Any, ...]] = connection.execute(_IDS, (number, json.dumps([*scopes]))).fetchall()
         return [id_ for (id_,) in rows]
 
     def owners(self) -> list[Owner]:
-        """Return whose memories there are."""
+        """Return the owners that have memories."""
         with self._connector.reading() as connection:
             rows = connection.execute("SELECT tenant, user FROM owners WHERE live > 0 ORDER BY id").fetchall()
         return [Owner(tenant=str(tenant), user=str(user)) for tenant, user in rows]
@@ -257,7 +258,7 @@ class SqliteStore:
             return embeddings.missing(connection, number, which, limit)
 
     def pending(self, owner: Owner | None, model: str) -> int:
-        """Return how many live memories have no embedding by `model`: an owner's, or everybody's."""
+        """Return how many live memories have no embedding by `model`, of one owner or of all."""
         with self._connector.reading() as connection:
             number = None if owner is None else self._connector.owners.number(connection, owner) or 0
             return embeddings.pending(connection, number, embeddings.model_number(connection, model))
@@ -265,7 +266,7 @@ class SqliteStore:
     def put_vectors(
         self, owner: Owner, model: str, vectors: Sequence[tuple[int, bytes]], *, texts: Mapping[int, str] | None = None
     ) -> None:
-        """Store embeddings by `model`, in place of earlier ones; but for memories that say something else by now."""
+        """Replace the embeddings by `model`; skip memories whose text has changed since."""
         if vectors:
             with self._connector.writing() as connection:
                 number = self._connector.owners.number(connection, owner)
@@ -284,7 +285,7 @@ class SqliteStore:
             return embeddings.last(connection, number, which)
 
     def drop_vectors(self, model: str) -> int:
-        """Delete all embeddings by a model; return how many there were."""
+        """Delete all embeddings by a model; return their number."""
         with self._connector.writing() as connection:
             sqlite_vec.drop(connection, model)
             return embeddings.drop(connection, model)
@@ -293,15 +294,15 @@ class SqliteStore:
         """Return the copies of the embeddings that sqlite-vec searches."""
         return VecTables(self._connector)
 
-    # --- The whole of it ----------------------------------------------------------------------------------------
+    # --- The whole store ----------------------------------------------------------------------------------------
 
     def stats(self) -> Mapping[str, Any]:
-        """Return what there is, in numbers: memories by store and type, embeddings by model, bytes on disk."""
+        """Return figures: memories by store and type, embeddings by model, bytes on disk."""
         with self._connector.reading() as connection:
             return integrity.stats(connection, self._connector.path)
 
     def check(self) -> list[str]:
-        """Return what is wrong with the store, one sentence each; nothing if it is whole."""
+        """Return the problems of the store, one sentence each; an empty list if it is whole."""
         with self._connector.writing() as connection:
             return integrity.problems(connection)
 
@@ -322,13 +323,13 @@ class SqliteStore:
                 done = inserts.index_words(connection, upto)
 
     def _visible_owners(self, connection: apsw.Connection, filters: Filters) -> dict[int, Owner]:
-        """Return whose memories may be seen, by number: nobody's where no store may be."""
+        """Return the visible owners by number; none if the filters allow no store."""
         return self._connector.owners.numbers(connection, filters.owners if filters.stores else ())
 
     @contextlib.contextmanager
     def _owned(self, owner: Owner) -> Iterator[tuple[apsw.Connection, int]]:
         with self._connector.reading() as connection:
-            # No owner has the number 0, so that nothing is found.
+            # No owner has the number 0, so the query finds no rows.
             yield connection, self._connector.owners.number(connection, owner) or 0
 
     @contextlib.contextmanager

@@ -1,9 +1,9 @@
-"""Vectors in tables of the extension sqlite-vec, beside the embeddings that they are copies of.
+"""Stores copies of embeddings in tables of the extension sqlite-vec.
 
-There is one table for each model, in the same database. A row is a passage: its number is that of its memory, with that
-of the passage behind it. A table is kept in step by versions: whoever asks it copies first what is newer than its mark.
-What is forgotten leaves it in the same transaction, whoever forgets: where the extension cannot be loaded the tables
-that hold the memory are emptied, which needs none, and filled again by whoever has it.
+Each model has one table, in the same database. A row is a passage: its number is the number of its memory followed by
+that of the passage. Versions keep a table in step: a search first copies the embeddings above the table's mark.
+Forgetting a memory removes its rows in the same transaction: where the extension cannot be loaded, the tables that hold
+the memory are emptied, which needs no extension, and the next process with the extension fills them again.
 """
 
 import json
@@ -22,10 +22,10 @@ from beaver_memory.store.extension import VecError, ensure, installed, vec_fault
 from beaver_memory.store.protocol import VectorRow
 
 SHIFT = 16
-"""Bits of a row's number that are its passage."""
+"""Bits of a row's number that hold its passage."""
 
 MOST = 4096
-"""Rows that one question may bring."""
+"""Rows that one question may return."""
 
 BATCH = 500
 """Embeddings that are copied in one transaction."""
@@ -51,8 +51,8 @@ class VecTables:
     """The tables of one store.
 
     Args:
-        connector: of the store.
-        library: says where the extension is.
+        connector: the connector of the store.
+        library: returns the path of the extension.
     """
 
     def __init__(self, connector: Connector, library: Callable[[], str] = installed) -> None:
@@ -60,23 +60,23 @@ class VecTables:
         self._library = library
 
     def ensure(self) -> None:
-        """See that the extension can be used.
+        """Check that the extension can be used.
 
         Raises:
-            VecError: it cannot.
+            VecError: the extension cannot be used.
             StoreError: the store cannot be used.
         """
         with self._connector.reading() as connection, vec_faults():
             ensure(connection, self._library)
 
     def of(self, owner: Owner, model: str, dimensions: int) -> "VecTable":
-        """Return what there is of an owner in the table of a model."""
+        """Return the part of a model's table that belongs to an owner."""
         return VecTable(self._connector, self._library, owner, model, dimensions)
 
 
 @attrs.frozen
 class VecTable:
-    """What there is of one owner in the table of one model. Thread-safe."""
+    """The rows of one owner in the table of one model. Thread-safe."""
 
     _connector: Connector
     _library: Callable[[], str]
@@ -103,7 +103,7 @@ class VecTable:
 
         Args:
             query: the vector.
-            limit: how many.
+            limit: the number of rows.
             among: only these rows; all of them if `None`.
 
         Raises:
@@ -128,12 +128,12 @@ class VecTable:
         return embeddings.last(connection, number, which) > _mark(connection, _name(self._model), number)
 
     def _number(self, connection: apsw.Connection) -> int:
-        # No owner has the number 0, so that nothing is found.
+        # No owner has the number 0, so the query finds no rows.
         return self._connector.owners.number(connection, self._owner) or 0
 
 
 def erase(connection: apsw.Connection, memory: int, library: Callable[[], str] = installed) -> None:
-    """Take a memory that is forgotten out of all tables, within the transaction that forgets it."""
+    """Remove a forgotten memory from all tables, within the transaction that forgets it."""
     for name in _tables(connection):
         if not _units(connection, name, memory):
             continue
@@ -146,20 +146,20 @@ def erase(connection: apsw.Connection, memory: int, library: Callable[[], str] =
 
 
 def empty(connection: apsw.Connection, name: str) -> None:
-    """Take everything out of a table, without the extension: it is as if it was made just now."""
+    """Remove all rows and the mark of a table, without the extension, as if the table were new."""
     for shadow in ("rowids", "chunks", "vector_chunks00"):
         connection.execute(_EMPTY.format(name, shadow))
     connection.execute("DELETE FROM observations_vec_marks WHERE name = ?", (name,))
 
 
 def drop(connection: apsw.Connection, model: str) -> None:
-    """Take everything out of a model's table."""
+    """Remove all rows of a model's table."""
     if _name(model) in _tables(connection):
         empty(connection, _name(model))
 
 
 def _copy(connection: apsw.Connection, owner: int, model: str, dimensions: int) -> int:
-    """Copy a batch of embeddings; return how many there were."""
+    """Copy a batch of embeddings; return their number."""
     name, which = _name(model), embeddings.model_number(connection, model) or 0
     connection.execute(_MARKS)
     connection.execute(_TABLE.format(name, dimensions))
@@ -175,7 +175,7 @@ def _copy(connection: apsw.Connection, owner: int, model: str, dimensions: int) 
 
 
 def _passages(row: VectorRow, dimensions: int) -> Iterator[tuple[int, bytes]]:
-    """Give the vectors of a memory's passages; what is no vector is left out."""
+    """Yield the vectors of a memory's passages; skip invalid vectors."""
     whole = len(row.data) // (2 * dimensions)
     values = np.frombuffer(row.data, "<f2", count=whole * dimensions).reshape(whole, dimensions).astype("<f4")
     for passage in np.isfinite(values).all(axis=1).nonzero()[0].tolist():
@@ -195,7 +195,7 @@ def _tables(connection: apsw.Connection) -> list[str]:
 
 
 def _mark(connection: apsw.Connection, name: str, owner: int) -> int:
-    """Return up to which version a table has an owner's embeddings."""
+    """Return the version up to which a table has an owner's embeddings."""
     if not connection.table_exists("main", "observations_vec_marks"):
         return 0
     sql = "SELECT version FROM observations_vec_marks WHERE name = ? AND owner = ?"

@@ -1,4 +1,4 @@
-"""Changes memories, and forgets them."""
+"""Changes and forgets memories."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -44,7 +44,7 @@ def change(
     now: datetime,
     fields: Mapping[str, Any],
 ) -> Memory | None:
-    """Change fields of a memory that may be seen, within one transaction; see `MemoryStore.change`."""
+    """Change fields of a visible memory, within one transaction; see `MemoryStore.change`."""
     old = visible(connection, owners, [id_], filters).get(id_)
     if old is None:
         return None
@@ -65,7 +65,7 @@ def change(
 def forget(
     connection: apsw.Connection, owners: Mapping[int, Owner], ids: Sequence[int], filters: Filters, now: datetime
 ) -> list[int]:
-    """Erase memories that may be seen, within one transaction; return their ids, in order."""
+    """Erase visible memories, within one transaction; return their ids, in order."""
     found = visible(connection, owners, ids, filters)
     numbers = {owner: number for number, owner in owners.items()}
     words: set[bytes] = set()
@@ -95,7 +95,7 @@ def _changed(old: Memory, fields: Mapping[str, Any]) -> tuple[Memory, list[str]]
 def _columns(
     connection: apsw.Connection, id_: int, new: Memory, differing: Sequence[str], fields: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the columns that change."""
+    """Return the columns that change, with their new values."""
     columns = {name: stored(name, getattr(new, name)) for name in differing}
     if ANALYSED & {*differing} and not {"terms", "length"} <= fields.keys():
         raise ValueError("a change of what a memory says comes with its terms and its length")
@@ -122,7 +122,7 @@ def _store(
     if changed & SEARCHED:
         drop_words(connection, id_)
     values = dict(columns) | {"version": next_version(connection), "updated_at": micros(new.updated_at)}
-    # The names are those of our own columns.
+    # The names are names of columns of this table.
     settings = ", ".join(f"{name} = ?" for name in values)
     connection.execute(f"UPDATE observations SET {settings} WHERE id = ?", (*values.values(), id_))  # noqa: S608
     if changed & SEARCHED:

@@ -1,4 +1,4 @@
-"""Remembers what is not there yet: said again, it is one more mention of what is there."""
+"""Adds memories that are not in the store yet; repeating one adds a mention."""
 
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from beaver_memory.store.owners import OwnerBook
 from beaver_memory.store.protocol import Analysed, Kept
 from beaver_memory.texts import cleaned, cleaned_all, micros, micros_or_none, moment_or_none, packed
 
-# The hash finds them; what makes two memories the same is what they say, for whom, and where and when it holds.
+# The hash finds candidates; two memories are the same if text, owner, place and time of validity are the same.
 _SAME = (
     "SELECT id, mention_count, expires_at FROM observations INDEXED BY observations_by_hash"
     " WHERE owner = :owner AND substr(hash, 1, 8) = substr(:hash, 1, 8) AND hash = :hash AND deleted_at IS NULL"
@@ -27,7 +27,7 @@ _SAME = (
 
 
 def remember(connection: apsw.Connection, book: OwnerBook, item: Analysed, now: datetime, *, mention: bool) -> Kept:
-    """Add a memory unless it is there, within one transaction; see `MemoryStore.remember`."""
+    """Add a memory unless the store has it, within one transaction; see `MemoryStore.remember`."""
     new = item.memory
     owner = book.give(connection, new.owner)
     there = connection.execute(_SAME, _key(new, owner, now)).fetchone()
@@ -64,5 +64,5 @@ def _key(new: NewMemory, owner: int, now: datetime) -> dict[str, object]:
 
 
 def _later(one: datetime | None, other: datetime | None) -> datetime | None:
-    """Return the later of two ends; `None` is never."""
+    """Return the later of two ends; `None` means never."""
     return None if one is None or other is None else max(one, other)

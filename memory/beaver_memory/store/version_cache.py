@@ -1,4 +1,4 @@
-"""Up to which version the store has changes and vectors of owners: remembered while nobody writes."""
+"""Caches the newest version and vector per owner until the next write."""
 
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
@@ -10,7 +10,7 @@ from beaver_memory.store.owners import OwnerBook
 from beaver_memory.texts import cleaned
 
 MOST_KNOWN = 1_000
-"""Answers that are remembered for a connection."""
+"""Answers that are cached for a connection."""
 
 _LAST = (
     "SELECT (SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE owner = ?1),"
@@ -19,16 +19,16 @@ _LAST = (
 )
 
 Versions = list[tuple[int, int]]
-"""Of each owner: of the newest change, and of the newest embedding by a model."""
+"""Of each owner: the version of the newest change, and of the newest embedding by a model."""
 
 _Known = dict[tuple[tuple[Owner, ...], str | None], Versions]
 
 
 class Standing:
-    """Tells the versions of owners. For all threads.
+    """Tells the versions of owners. Thread-safe.
 
-    Every search asks first. SQLite says in one step whether any other connection has written since this one was last
-    asked, and those that are lent for reading never write.
+    Every search asks for them first. SQLite says in one step whether another connection has written since the last
+    question on this one, and connections that are lent for reading never write.
     """
 
     def __init__(self) -> None:
@@ -52,6 +52,6 @@ class Standing:
 def _versions(connection: apsw.Connection, book: OwnerBook, owners: Sequence[Owner], model: str | None) -> Versions:
     name = None if model is None else cleaned(model)
     numbers = [book.number(connection, owner) for owner in owners]
-    # Who has no memories has no number either.
+    # An owner without memories has no number either.
     found = [number and connection.execute(_LAST, (number, name)).get for number in numbers]
     return [(each[0] or 0, each[1] or 0) if each else (0, 0) for each in found]

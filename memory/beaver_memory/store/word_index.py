@@ -1,4 +1,4 @@
-"""Leaves no word of what was forgotten in the word index."""
+"""Removes the words of forgotten memories from the word index."""
 
 import json
 from collections.abc import Iterable
@@ -12,14 +12,14 @@ _GONE = (
     "SELECT value FROM json_each(?) AS w WHERE NOT EXISTS (SELECT 1 FROM observation_words AS o WHERE o.term = w.value)"
 )
 SHORTEST = 4
-"""Fewer letters than these at the beginning of a word do not tell which word it was."""
+"""Fewer letters than these at the beginning of a word do not identify the word."""
 
 
 def words_of(connection: apsw.Connection, memory: Memory) -> set[bytes]:
-    """Return the words that the index holds of a memory."""
+    """Return the words of a memory in the index."""
     tokenize = connection.fts5_tokenizer(*_TOKENIZER)
     texts = (memory.title, memory.narrative, *memory.facts, *memory.tags, *memory.keywords, *memory.related_people)
-    # Each token comes in a tuple of its own.
+    # Each token has a tuple of its own.
     tokens = (
         tokenize(text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False) for text in texts if text
     )
@@ -27,9 +27,9 @@ def words_of(connection: apsw.Connection, memory: Memory) -> set[bytes]:
 
 
 def scrub(connection: apsw.Connection, words: Iterable[bytes]) -> None:
-    """Rebuild the word index if a word that nobody uses any more still stands in it.
+    """Rebuild the word index if it still holds a word that no memory uses any more.
 
-    What is deleted leaves the pages of the index, but not the list of where each page begins: that holds the first
+    Deleted words leave the pages of the index, but not the list of where each page begins: that list holds the first
     letters of the word that a page once began with.
     """
     beginnings = {

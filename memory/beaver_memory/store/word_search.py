@@ -1,4 +1,4 @@
-"""The plain word search: what is asked where there is no index of our own."""
+"""The plain word search, for searches without an index of the engine."""
 
 from collections.abc import Mapping, Sequence
 
@@ -22,7 +22,7 @@ _SEARCH = (
 
 
 def word_query(terms: Sequence[str]) -> str:
-    """Return an FTS5 query that finds what has one of the terms, whatever they are; empty if there are none."""
+    """Return an FTS5 query for texts with one of the terms, whatever they are; empty if there are none."""
     kept = dict.fromkeys(cleaned(term[:LONGEST_TERM]) for term in terms)
     quoted = ('"' + term.replace('"', '""') + '"' for term in kept if any(map(str.isalnum, term)))
     return " OR ".join(list(quoted)[:MOST_TERMS])
@@ -31,7 +31,7 @@ def word_query(terms: Sequence[str]) -> str:
 def word_search(
     connection: apsw.Connection, owners: Mapping[int, Owner], filters: Filters, terms: Sequence[str], limit: int
 ) -> list[tuple[int, float]]:
-    """Return ids and scores of memories that have one of the terms and may be seen, best first, then newest first."""
+    """Return ids and scores of visible memories that have one of the terms, best first, then newest first."""
     query = word_query(terms)
     if not query or not owners:
         return []

@@ -1,4 +1,4 @@
-"""Terms are those of one analyser, whichever has been there before."""
+"""Rules for the terms of analysers: a store has the terms of one analyser at a time."""
 
 from beaver_memory.errors import StoreError
 from beaver_memory.records import NewMemory, Owner
@@ -9,7 +9,7 @@ MANY = 2_500
 
 
 def analysed_by(version: int) -> Analysed:
-    """Return what an analyser of that version makes of anything."""
+    """Return the result of an analyser of that version."""
     return Analysed(memory=NewMemory(title="any"), terms=b"by %d" % version, length=version)
 
 
@@ -19,7 +19,7 @@ def terms_of(store: SingleStore, owner: Owner) -> set[tuple[bytes, int]]:
 
 
 def terms_of_an_older_analyser(open_store: OpenStore) -> None:
-    """They are made anew, everybody's and however many there are; nothing else of a memory changes."""
+    """Terms of an older analyser are made anew, for all owners and any number; nothing else of a memory changes."""
     owners = (Owner(user="a"), Owner(user="b"))
     with using(open_store) as store:
         for owner in owners:
@@ -32,7 +32,7 @@ def terms_of_an_older_analyser(open_store: OpenStore) -> None:
 
 
 def terms_of_the_same_analyser(open_store: OpenStore) -> None:
-    """They are left alone, whoever opens the store again."""
+    """Terms of the same analyser stay as they are when the store is opened again."""
     with using(open_store) as store:
         store.settle(7, lambda _: analysed_by(7))
         store.add([new("kept")], now=NOW)
@@ -42,7 +42,7 @@ def terms_of_the_same_analyser(open_store: OpenStore) -> None:
 
 
 def terms_of_a_newer_analyser(open_store: OpenStore) -> None:
-    """They are refused: at the beginning, and to whoever was there before; nothing is added to them."""
+    """Terms of a newer analyser are refused, on opening and for a store that is open; nothing is added to them."""
     with using(open_store) as old, using(open_store) as newer:
         old.settle(7, lambda _: analysed_by(7))
         (id_,) = old.add([new("one")], now=NOW)

@@ -1,4 +1,4 @@
-"""Changing memories, and their history."""
+"""Rules for changing memories, and for their history."""
 
 from datetime import timedelta
 from functools import partial
@@ -15,7 +15,7 @@ LATER = NOW + timedelta(minutes=5)
 
 
 def changed_with_history(open_store: OpenStore) -> None:
-    """A change is seen at once, has a new version, and an entry in the history that holds what changed."""
+    """A change is visible at once, has a new version, and an entry in the history that holds the changed fields."""
     with using(open_store) as store:
         (id_,) = store.add([new("old", tags=("a",))], now=NOW)
         before = store.get([id_], looking())[0]
@@ -42,7 +42,7 @@ def changed_with_history(open_store: OpenStore) -> None:
 
 
 def history_of_what_may_be_seen(open_store: OpenStore) -> None:
-    """Changes to, from and within a store that may not be seen are not in the history; that it was added is."""
+    """The history leaves out changes to, from and within a hidden store; it always has the addition of the memory."""
     with using(open_store) as store:
         (id_,) = store.add([new("one")], now=NOW)
         steps: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -90,7 +90,7 @@ def an_embedding_stays(open_store: OpenStore) -> None:
 
 
 def changed_to_the_same(open_store: OpenStore) -> None:
-    """A change to what is there already is none: no version, no history."""
+    """A change to the present values is no change: no version, no history."""
     with using(open_store) as store:
         (id_,) = store.add([new("one", tags=("a",))], now=NOW)
         before, version = store.get([id_], looking()), store.last_version(Owner())
@@ -102,7 +102,7 @@ def changed_to_the_same(open_store: OpenStore) -> None:
 
 
 def terms_alone(open_store: OpenStore) -> None:
-    """A memory can be given other terms: a new version, and nothing to tell in its history."""
+    """A memory can get other terms alone: a new version, and no entry in its history."""
     with using(open_store) as store:
         (id_,) = store.add([new("one")], now=NOW)
         version = store.last_version(Owner())
@@ -113,7 +113,7 @@ def terms_alone(open_store: OpenStore) -> None:
 
 
 def refused_changes(open_store: OpenStore) -> None:
-    """What cannot be changed, or does not fit, is refused, and nothing of it is written."""
+    """A change that is not allowed, or does not fit, is refused, and no part of it is written."""
     with using(open_store) as store:
         (id_,) = store.add([new("one")], now=NOW)
         before, version = store.get([id_], looking()), store.last_version(Owner())

@@ -1,4 +1,4 @@
-"""Filters: each alone, and each with each other."""
+"""Rules for filters: each alone, and each with each other."""
 
 import itertools
 from datetime import timedelta
@@ -54,7 +54,7 @@ FILTERS: tuple[dict[str, Any], ...] = (
 
 
 def _made(number: int) -> Analysed:
-    """Return one of many memories: every field has its own rhythm, so that all of them meet."""
+    """Return one of many memories: each field changes at its own period, so that all values meet."""
 
     def pick(every: int, *values: Any) -> Any:
         return values[(number // every) % len(values)]
@@ -80,13 +80,13 @@ def _made(number: int) -> Analysed:
 
 
 def filters_alone_and_in_pairs(open_store: OpenStore) -> None:
-    """Every filter, alone and with every other one, lets through what it must, and nothing else."""
+    """Every filter, alone and with every other one, lets through the right memories only."""
     with using(open_store) as store:
         items = [_made(number) for number in range(_MANY)]
         ids = store.add(items, now=NOW)
         everything = [as_stored(item.memory, id_) for item, id_ in zip(items, ids, strict=True)]
         for one, other in itertools.combinations_with_replacement(FILTERS, 2):
-            # The owners of a pair are those of the one that names them.
+            # A pair has the owners of the filter that names them.
             fields: dict[str, Any] = {"owners": _OWNERS, "now": NOW} | one | other
             _agree_on(store, everything, Filters(**fields), f"{one} and {other}")
 
@@ -108,7 +108,7 @@ def _agree_on(store: SingleStore, everything: list[Memory], filters: Filters, ab
 
 
 def a_hidden_memory_is_hidden_everywhere(open_store: OpenStore) -> None:
-    """Who may not see a memory can neither read, follow, change nor forget it."""
+    """A reader who may not see a memory can neither read, follow, change nor forget it."""
     with using(open_store) as store:
         (id_,) = store.add([new("mine", owner=ANN, related_people=("Zoe",))], now=NOW)
         for filters in (
@@ -127,7 +127,7 @@ def a_hidden_memory_is_hidden_everywhere(open_store: OpenStore) -> None:
 
 
 def owners_are_apart(open_store: OpenStore) -> None:
-    """What an index asks for, an owner gets of its own memories only, and of no look-alike."""
+    """The questions of an index return an owner's own memories only, and none of an owner with a similar name."""
     with using(open_store) as store:
         one, other = Owner(tenant="a", user="b"), Owner(tenant="ab", user="")
         (first, second) = store.add([new("one", owner=one), new("other", owner=other)], now=NOW)

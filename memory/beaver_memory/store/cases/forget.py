@@ -1,4 +1,4 @@
-"""Forgetting memories."""
+"""Rules for forgetting memories."""
 
 from datetime import timedelta
 
@@ -10,7 +10,7 @@ LATER = NOW + timedelta(minutes=5)
 
 
 def forgotten_everywhere(open_store: OpenStore) -> None:
-    """What is forgotten is found nowhere any more; what is not is as it was; an index is told."""
+    """A forgotten memory is found nowhere; other memories stay as they are; an index sees the change."""
     with using(open_store) as store:
         items = [new("gone", at=1, tags=("t",), related_people=("Ann",)), new("left", at=2, related_people=("Ann",))]
         gone, left = store.add(items, now=NOW)
@@ -42,7 +42,7 @@ def forgotten_once(open_store: OpenStore) -> None:
 
 
 def ids_are_never_used_again(open_store: OpenStore) -> None:
-    """A new memory has an id that no memory ever had, another opening included."""
+    """A new memory has an id that no memory ever had, even after another opening."""
     with using(open_store) as store:
         ids = store.add([new("a"), new("b")], now=NOW)
         store.forget(ids, looking(), now=NOW)
@@ -53,7 +53,7 @@ def ids_are_never_used_again(open_store: OpenStore) -> None:
 
 
 def no_embedding_of_the_forgotten(open_store: OpenStore) -> None:
-    """An embedding that comes after its memory was forgotten is not stored, nor asked for."""
+    """An embedding that arrives after its memory was forgotten is not stored, and not requested either."""
     with using(open_store) as store:
         gone, left = store.add([new("gone"), new("left")], now=NOW)
         agree(2, len(store.unembedded(Owner(), "m", limit=9)))
@@ -65,7 +65,7 @@ def no_embedding_of_the_forgotten(open_store: OpenStore) -> None:
 
 
 def what_has_lapsed_is_forgotten(open_store: OpenStore) -> None:
-    """What is expired or superseded is forgotten where it is asked for, and nowhere else."""
+    """A memory that is expired or superseded is forgotten if `lapsed` includes it, and otherwise stays."""
     with using(open_store) as store:
         before = NOW - timedelta(minutes=1)
         items = [new("expired", expires_at=before), new("superseded", valid_until=before), new("live")]

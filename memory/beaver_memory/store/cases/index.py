@@ -1,4 +1,4 @@
-"""What an index asks for: changes, embeddings, versions."""
+"""Rules for the questions of an index: changes, embeddings, versions."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ ME = Owner()
 
 
 def all_that_an_index_needs(open_store: OpenStore) -> None:
-    """A row for an index holds terms, labels and what is ranked by."""
+    """A row for an index holds terms, labels and the values for ranking."""
     with using(open_store) as store:
         (id_,) = store.add([Analysed(memory=FULL, terms=b"\0packed", length=4)], now=NOW)
         (found,) = store.changed(FULL.owner, 0, limit=9)
@@ -43,7 +43,7 @@ def all_that_an_index_needs(open_store: OpenStore) -> None:
 
 
 def times_that_are_not_given(open_store: OpenStore) -> None:
-    """What has no validity holds always."""
+    """A memory without a time of validity holds always."""
     with using(open_store) as store:
         store.add([new("x")], now=NOW)
         (row,) = store.changed(ME, 0, limit=9)
@@ -52,7 +52,7 @@ def times_that_are_not_given(open_store: OpenStore) -> None:
 
 
 def caught_up_in_steps(open_store: OpenStore) -> None:
-    """An index that asks in steps gets every change once, in order, and then nothing."""
+    """An index that asks in steps gets every change once, in order, and then no more."""
     with using(open_store) as store:
         ids = store.add([new(f"m{number}") for number in range(5)], now=NOW)
         store.change(ids[1], looking(), event="PIN", now=NOW, pinned=True)
@@ -67,7 +67,7 @@ def caught_up_in_steps(open_store: OpenStore) -> None:
 
 
 def versions_across_writers(open_store: OpenStore) -> None:
-    """Several openings write at once: no version is given twice, and whoever has caught up misses nothing."""
+    """Several openings write at once: no version is given twice, and a reader that has caught up misses no change."""
 
     def write(number: int) -> None:
         with using(open_store) as store:
@@ -90,7 +90,7 @@ def versions_across_writers(open_store: OpenStore) -> None:
 
 
 def _caught_up(reader: SingleStore, done: Callable[[], bool]) -> dict[int, int]:
-    """Follow the changes until all is done and seen; return the last version seen of each memory."""
+    """Follow the changes until all are done and seen; return the last version seen of each memory."""
     version = 0
     seen: dict[int, int] = {}
     while True:
@@ -102,7 +102,7 @@ def _caught_up(reader: SingleStore, done: Callable[[], bool]) -> dict[int, int]:
 
 
 def embeddings_by_model(open_store: OpenStore) -> None:
-    """Embeddings of two models stand beside each other; another one by the same model takes its place."""
+    """Embeddings of two models coexist; another one by the same model replaces the first."""
     with using(open_store) as store:
         ids = store.add([new("a", at=1), new("b", at=3), new("c", at=2)], now=NOW)
         agree([(ids[1], "b"), (ids[2], "c")], store.unembedded(ME, "m", limit=2), "newest first")
@@ -123,7 +123,7 @@ def embeddings_by_model(open_store: OpenStore) -> None:
 
 
 def embeddings_of_new_memories(open_store: OpenStore) -> None:
-    """What is added while a model is in use waits for its embedding by it."""
+    """A memory that is added while a model is in use waits for its embedding by that model."""
     with using(open_store) as store:
         agree([], store.unembedded(ME, "m", limit=9))
         (id_,) = store.add([new("title", narrative="story", facts=("fact",), summary="no", keywords=("no",))], now=NOW)
@@ -133,7 +133,7 @@ def embeddings_of_new_memories(open_store: OpenStore) -> None:
 
 
 def versions_of_owners(open_store: OpenStore) -> None:
-    """One question tells each owner's newest change and newest embedding; 0 where there is none."""
+    """One question returns each owner's newest change and newest embedding; 0 if there is none."""
     you = Owner(user="u")
     with using(open_store) as store:
         agree([], store.versions([]))
@@ -153,7 +153,7 @@ def versions_of_owners(open_store: OpenStore) -> None:
 
 
 def pending_by_model(open_store: OpenStore) -> None:
-    """What waits for its embedding is counted: an owner's, or everybody's; by a model that nobody uses all waits."""
+    """The memories without an embedding are counted, of one owner or of all; by an unused model all are without."""
     you = Owner(user="u")
     with using(open_store) as store:
         ids = store.add([new("a"), new("b")], now=NOW)
@@ -171,7 +171,7 @@ def pending_by_model(open_store: OpenStore) -> None:
 
 
 def embeddings_of_texts_that_have_changed(open_store: OpenStore) -> None:
-    """An embedding of what a memory no longer says is not kept, and the memory waits for another one."""
+    """An embedding of an earlier text is not stored, and the memory waits for another one."""
     with using(open_store) as store:
         ids = store.add([new("a"), new("b", narrative="long"), new("c")], now=NOW)
         texts = dict(store.unembedded(ME, "m", limit=9))
@@ -184,7 +184,7 @@ def embeddings_of_texts_that_have_changed(open_store: OpenStore) -> None:
 
 
 def embeddings_of_other_terms(open_store: OpenStore) -> None:
-    """Where a memory says the same in other terms its embedding stays, and is new to whoever has read it already."""
+    """If only the terms of a memory change, its embedding stays, and is new to a reader that has read it already."""
     with using(open_store) as store:
         ids = store.add([new("a"), new("b")], now=NOW)
         store.put_vectors(ME, "m", [(id_, b"v") for id_ in ids])
@@ -200,7 +200,7 @@ def embeddings_of_other_terms(open_store: OpenStore) -> None:
 
 
 def identity_and_numbers(open_store: OpenStore) -> None:
-    """A store has one identity for ever, counts what it has, and is whole."""
+    """A store has one identity for ever, counts its contents, and is whole."""
     with using(open_store) as store:
         identity = store.identity
         ids = store.add([new("a", type="fact"), new("b", store="shared"), new("c", owner=Owner(user="u"))], now=NOW)

@@ -1,4 +1,4 @@
-"""What the cases are made of."""
+"""Helpers of the cases."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
@@ -25,12 +25,12 @@ class Disagreement(AssertionError):
 
 @attrs.frozen(kw_only=True)
 class StoreCase:
-    """One thing that every store does.
+    """One rule for every store.
 
     Attributes:
         name: its name.
-        about: what the store must do, in a sentence.
-        run: raises `Disagreement` unless it does.
+        about: the rule, in a sentence.
+        run: raises `Disagreement` if the store breaks the rule.
     """
 
     name: str
@@ -39,7 +39,7 @@ class StoreCase:
 
 
 def case_of(check: Check) -> StoreCase:
-    """Return the case that a function is."""
+    """Return a function as a case."""
     return StoreCase(name=check.__name__, about=(check.__doc__ or "").strip(), run=check)
 
 
@@ -61,7 +61,7 @@ def agree(expected: object, actual: object, about: str = "") -> None:
 
 
 def holds(condition: bool, about: str = "what must hold") -> None:  # noqa: FBT001 - as `assert` takes it
-    """Raise `Disagreement` unless something is so."""
+    """Raise `Disagreement` unless a condition holds."""
     if not condition:
         raise Disagreement(f"{about}: it does not hold")
 
@@ -76,7 +76,7 @@ def raises(kinds: type[Exception] | tuple[type[Exception], ...], call: Callable[
 
 
 def new(title: str, *, at: int | None = None, **fields: Any) -> Analysed:
-    """Return what is to be added, said `at` minutes after `NOW`."""
+    """Return a new memory, said `at` minutes after `NOW`."""
     if at is not None:
         fields["created_at"] = NOW + timedelta(minutes=at)
     return Analysed(
@@ -87,7 +87,7 @@ def new(title: str, *, at: int | None = None, **fields: Any) -> Analysed:
 
 
 def as_stored(memory: NewMemory, id_: int) -> Memory:
-    """Return what a store must make of a memory that was added at `NOW`, and says when it was said."""
+    """Return the stored form of a memory that was added at `NOW`, and says when it was said."""
     text = "\n".join(part for part in (memory.title, memory.narrative, *memory.facts) if part)
     return Memory(
         **attrs.asdict(memory, recurse=False),
@@ -99,12 +99,12 @@ def as_stored(memory: NewMemory, id_: int) -> Memory:
 
 
 def looking(**fields: Any) -> Filters:
-    """Return filters, an hour after `NOW` unless they say something else."""
+    """Return filters, an hour after `NOW` unless they have a time of their own."""
     return Filters(**({"now": NOW + timedelta(hours=1)} | fields))
 
 
 def titles(memories: Iterable[Memory]) -> list[str]:
-    """Return what memories say."""
+    """Return the titles of memories."""
     return [memory.title for memory in memories]
 
 

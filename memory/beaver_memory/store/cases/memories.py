@@ -1,4 +1,4 @@
-"""Adding memories and reading them."""
+"""Rules for adding and reading memories."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -56,7 +56,7 @@ def what_is_not_given(open_store: OpenStore) -> None:
 
 
 def nothing_is_nothing(open_store: OpenStore) -> None:
-    """Empty lists and unknown things are answered with nothing, and change nothing."""
+    """Empty lists and unknown ids or names give empty results, and change nothing."""
     with using(open_store) as store:
         (id_,) = store.add([new("one")], now=NOW)
         version = store.last_version(Owner())
@@ -80,7 +80,7 @@ def nothing_is_nothing(open_store: OpenStore) -> None:
 
 
 def in_the_order_of_the_ids(open_store: OpenStore) -> None:
-    """Memories come in the order that was asked for, each once; their ids grow."""
+    """Memories come in the requested order, each once; their ids grow."""
     with using(open_store) as store:
         ids = store.add([new(f"m{number}") for number in range(3)], now=NOW)
         agree(sorted(set(ids)), ids, "ids")
@@ -88,7 +88,7 @@ def in_the_order_of_the_ids(open_store: OpenStore) -> None:
 
 
 def newest_first(open_store: OpenStore) -> None:
-    """The newest come first by when they were said; of the same moment, the one that was added last."""
+    """The newest come first by when they were said; at the same moment, the one that was added last."""
     with using(open_store) as store:
         store.add([new("middle", at=2), new("old", at=1), new("new", at=3), new("new too", at=3)], now=NOW)
         agree(["new too", "new", "middle", "old"], titles(store.recent(looking(), limit=9)))
@@ -96,7 +96,7 @@ def newest_first(open_store: OpenStore) -> None:
 
 
 def neighbours_in_time(open_store: OpenStore) -> None:
-    """A timeline holds a memory's neighbours, oldest first, across owners that may be seen."""
+    """A timeline holds a memory's neighbours, oldest first, across visible owners."""
     with using(open_store) as store:
         items = [new(f"m{number}", at=number // 2, owner=Owner(user=f"u{number % 2}")) for number in range(8)]
         ids = store.add(items, now=NOW)
@@ -110,7 +110,7 @@ def neighbours_in_time(open_store: OpenStore) -> None:
 
 
 def touched(open_store: OpenStore) -> None:
-    """That a memory was recalled is noted, and is no change of it."""
+    """A recall is recorded, and is no change of the memory."""
     with using(open_store) as store:
         ids = store.add([new("one"), new("two")], now=NOW)
         before = store.last_version(Owner())
@@ -122,7 +122,7 @@ def touched(open_store: OpenStore) -> None:
 
 
 def known_people(open_store: OpenStore) -> None:
-    """People are counted by memories that may be seen, however they are spelt, and found by a part of their name."""
+    """People are counted by visible memories, however they are spelt, and found by a part of their name."""
     with using(open_store) as store:
         items = [
             new("1", at=1, related_people=("Ann Lee", "Bob")),

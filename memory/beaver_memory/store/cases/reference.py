@@ -1,4 +1,4 @@
-"""Filters in plain Python: what a store must agree with, slow and easy to check."""
+"""Filters in plain Python, slow and easy to check: every store must agree with them."""
 
 from beaver_memory.filters import Filters
 from beaver_memory.records import Memory

@@ -1,4 +1,4 @@
-"""Texts of every kind."""
+"""Rules for texts and moments of every kind."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +12,7 @@ KEPT = ("é", "e\u0301", "日本語", "😀", "\u202e x", "a\nb\tc", '"\\n"', "%
 
 
 def texts_come_back(open_store: OpenStore) -> None:
-    """Whatever Unicode holds comes back as it was, in every field."""
+    """Any Unicode text comes back as it was, in every field."""
     with using(open_store) as store:
         fields: dict[str, Any] = {
             "narrative": "".join(KEPT),
@@ -33,7 +33,7 @@ def texts_come_back(open_store: OpenStore) -> None:
 
 
 def what_is_no_text(open_store: OpenStore) -> None:
-    """NUL and lone surrogates become U+FFFD on the way in, wherever they stand, in what is asked for too."""
+    """NUL and lone surrogates become U+FFFD in every stored field, and in questions too."""
     bad, good = "a\0b\ud800c\udfff", "a\ufffdb\ufffdc\ufffd"
     owner = Owner(tenant=bad, user=bad)
     lists: dict[str, Any] = {
@@ -71,7 +71,7 @@ def what_is_no_text(open_store: OpenStore) -> None:
 
 
 def long_texts(open_store: OpenStore) -> None:
-    """The longest text that a memory may have comes back whole, and can be forgotten."""
+    """The longest possible text of a memory comes back whole, and can be forgotten."""
     text = "wörd " * (LONGEST_TEXT // 5)
     with using(open_store) as store:
         (id_,) = store.add([new("long", narrative=text)], now=NOW)

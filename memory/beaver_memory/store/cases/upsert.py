@@ -1,4 +1,4 @@
-"""Remembering what is not there yet."""
+"""Rules for remembering memories that a store may already have."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ def _said(store: SingleStore, title: str = "same", /, *, mention: bool = True, *
 
 
 def one_more_mention(open_store: OpenStore) -> None:
-    """What is said again is there once, with one more mention, a new version, and an entry in its history."""
+    """A repeated memory is stored once, with one more mention, a new version, and an entry in its history."""
     with using(open_store) as store:
         first = _said(store, narrative="why", facts=("f",))
         version = store.last_version(Owner())
@@ -32,7 +32,7 @@ def one_more_mention(open_store: OpenStore) -> None:
 
 
 def no_more_mentions(open_store: OpenStore) -> None:
-    """Where mentions are not counted, what is there already stays as it is."""
+    """If mentions are not counted, a stored memory stays as it is."""
     with using(open_store) as store:
         kept = _said(store)
         before, version = store.get([kept.id], looking()), store.last_version(Owner())
@@ -41,7 +41,7 @@ def no_more_mentions(open_store: OpenStore) -> None:
 
 
 def another_memory(open_store: OpenStore) -> None:
-    """What says something else, or holds for somebody else, somewhere else or another time, is another memory."""
+    """A memory with another text, or for another owner, place or time, is another memory."""
     project, session = {"scope": "project", "project": "p"}, {"scope": "session", "session": "s"}
     others: tuple[dict[str, Any], ...] = (
         {},
@@ -67,7 +67,7 @@ def another_memory(open_store: OpenStore) -> None:
 
 
 def where_it_stems_from(open_store: OpenStore) -> None:
-    """What holds everywhere is the same from whatever project and session, and what holds in a project from any."""
+    """A global memory is the same from any project and session, and a memory of a project from any session."""
     with using(open_store) as store:
         _said(store)
         agree("duplicate", _said(store, project="p", session="s").outcome)
@@ -76,7 +76,7 @@ def where_it_stems_from(open_store: OpenStore) -> None:
 
 
 def the_later_end(open_store: OpenStore) -> None:
-    """What is said again expires when the later of both does, and never where one of them never does."""
+    """A repeated memory expires at the later of both ends, and never if one of them never does."""
     soon, late = LATER + _HOUR, LATER + 2 * _HOUR
 
     def ends(*given: datetime | None, mention: bool = True) -> datetime | None:
@@ -90,7 +90,7 @@ def the_later_end(open_store: OpenStore) -> None:
 
 
 def what_is_gone_is_not_there(open_store: OpenStore) -> None:
-    """What has expired, was superseded or forgotten is not mentioned; the same with the same end is there once."""
+    """An expired, superseded or forgotten memory is not mentioned; the same with the same end is stored once."""
     with using(open_store) as store:
         expired: dict[str, Any] = {"expires_at": NOW}
         ended: dict[str, Any] = {"valid_until": NOW}
@@ -103,7 +103,7 @@ def what_is_gone_is_not_there(open_store: OpenStore) -> None:
 
 
 def many_at_once(open_store: OpenStore) -> None:
-    """Of many the same ones are found too, beside those that are there; all of them are stored, or none."""
+    """Equal memories in one call are found too, beside stored ones; all of them are stored, or none."""
     with using(open_store) as store:
         first = _said(store, "a")
         items = [new("b"), new("a"), new("b"), new("c")]
@@ -115,7 +115,7 @@ def many_at_once(open_store: OpenStore) -> None:
 
 
 def by_many_threads(open_store: OpenStore) -> None:
-    """However many say the same at once, it is there once, and no mention is lost."""
+    """However many threads remember the same at once, it is stored once, and no mention is lost."""
     with using(open_store) as store, ThreadPoolExecutor(_THREADS) as threads:
         kept = list(threads.map(lambda _: _said(store), range(_THREADS * _TIMES)))
         agree([*range(1, len(kept) + 1)], sorted(each.mentions for each in kept))
@@ -123,7 +123,7 @@ def by_many_threads(open_store: OpenStore) -> None:
 
 
 def a_change_is_known(open_store: OpenStore) -> None:
-    """A memory that says something else by now is there under its new words, and not under the old ones."""
+    """A memory with a changed text is found under its new words, and not under the old ones."""
     with using(open_store) as store:
         kept = _said(store, "old")
         store.change(kept.id, looking(), event="UPDATE", now=LATER, title="new", terms=b"new", length=1)
@@ -133,7 +133,7 @@ def a_change_is_known(open_store: OpenStore) -> None:
 
 
 def what_is_no_text_is_there(open_store: OpenStore) -> None:
-    """Texts that no database can hold are compared as they are stored."""
+    """Texts that no database can hold are compared in their stored form."""
     with using(open_store) as store:
         fields: dict[str, Any] = {"narrative": "\ud800", "facts": ("\0",), "owner": Owner(user="\0"), "agent": "\0"}
         agree(["stored", "duplicate"], [_said(store, "a\0", **fields).outcome for _ in range(2)])
