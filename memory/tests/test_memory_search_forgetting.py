@@ -13,8 +13,7 @@ from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
-from beaver_memory.search import index_cache as shelf
-from beaver_memory.search import index_file as files
+from beaver_memory.search import index_cache, index_file
 from beaver_memory.search.terms import Analyser
 from beaver_memory.search.vectors import in_steps
 from beaver_memory.store.sqlite import SqliteStore
@@ -81,7 +80,7 @@ def holding(folder, owner=None):
         Analyser().query(SECRET)[0].to_bytes(8, "little"), vector.astype("<f2").tobytes(),
         in_steps(vector).tobytes(), SECRET.encode(), SECRET.lower().encode(),
     )  # fmt: skip
-    whose = "" if owner is None else files.Label(store="", tenant=owner.tenant, user=owner.user).whose
+    whose = "" if owner is None else index_file.Label(store="", tenant=owner.tenant, user=owner.user).whose
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.endswith("-shm")]
     return [
         path.name
@@ -97,7 +96,7 @@ def saved(folder):
 @pytest.mark.parametrize("staying", [5, 200_000])
 def test_nothing_is_left_at_once_and_after_closing(tmp_path, monkeypatch, staying):
     """What is forgotten is gone when `forget` returns, and the index is saved again without it at the end."""
-    for room in (files, shelf):
+    for room in (index_file, index_cache):
         monkeypatch.setattr(room, "STAYING", staying)
     with opened(tmp_path) as engine:
         secret = filled(engine)
@@ -148,7 +147,7 @@ def test_somebody_else_has_the_index_open(tmp_path, monkeypatch):
         other.add([NewMemory(title=f"moon {each}", owner=ANN) for each in range(40)])
         assert secret == found(other)[0][0]
         engine.forget([secret], seen())
-        monkeypatch.setattr(shelf, "CHANGES", 1)
+        monkeypatch.setattr(index_cache, "CHANGES", 1)
         other.close()
         assert (1, []) == (len(saved(tmp_path)), holding(tmp_path))
 
@@ -158,17 +157,17 @@ def test_forgotten_while_somebody_saves(tmp_path, monkeypatch, when):
     """What is forgotten between the beginning and the end of saving is not in the file."""
     with opened(tmp_path) as other, opened(tmp_path) as engine:
         secret = filled(engine)
-        save = files.save
+        save = index_file.save
 
         def saving(*given):
-            monkeypatch.setattr(files, "save", save)
+            monkeypatch.setattr(index_file, "save", save)
             if when == "after":
                 save(*given)
             engine.store.forget([secret], seen(), now=NOW)
             if when == "before":
                 save(*given)
 
-        monkeypatch.setattr(files, "save", saving)
+        monkeypatch.setattr(index_file, "save", saving)
         other.reindex()
         assert [] == holding(tmp_path)
     assert (1, []) == (len(saved(tmp_path)), holding(tmp_path))
@@ -180,14 +179,14 @@ def test_forgotten_while_it_is_written(tmp_path, monkeypatch):
         secret = filled(engine)
         (path,) = (tmp_path / INDEXES).glob("*.index")
         path.unlink()
-        write = files._write
+        write = index_file._write
 
         def writing(*given):
             write(*given)
             if [secret] == engine.forget([secret], seen()):
                 assert [] == holding(tmp_path)
 
-        monkeypatch.setattr(files, "_write", writing)
+        monkeypatch.setattr(index_file, "_write", writing)
         engine.reindex()
         assert [] == saved(tmp_path)
     assert (1, []) == (len(saved(tmp_path)), holding(tmp_path))

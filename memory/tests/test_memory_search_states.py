@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 
 from beaver_memory.filters import Filters
 from beaver_memory.records import NewMemory, Owner
-from beaver_memory.search import masks, owner_index
-from beaver_memory.search import neighbours as links
-from beaver_memory.search import snapshot as parts_of
+from beaver_memory.search import masks, neighbours, owner_index, snapshot
 from beaver_memory.search.block_builder import build
 from beaver_memory.search.candidates import CARRIED, Source, gather
 from beaver_memory.search.owner_index import OwnerIndex
@@ -146,8 +144,8 @@ def do(found, index, step):
 def test_following_is_beginning_anew(done, tail, page, many):
     """After any changes an index that was there all the time finds exactly what a new one finds."""
     with (
-        patch.object(parts_of, "TAIL", tail),
-        patch.object(links, "MANY", many),
+        patch.object(snapshot, "TAIL", tail),
+        patch.object(neighbours, "MANY", many),
         patch.object(owner_index, "PAGE", page),
         patch.object(owner_index, "VECTOR_PAGE", page),
         kept() as found,
@@ -161,7 +159,7 @@ def test_following_is_beginning_anew(done, tail, page, many):
         assert answers(fresh) == answers(index.current())
         assert found.store.count(Owner()) == index.state.memories == fresh.memories
         assert [part.live for part in index.state.parts] == [
-            parts_of.part_of(part.block, part.stale).live for part in index.state.parts
+            snapshot.part_of(part.block, part.stale).live for part in index.state.parts
         ]
 
 
@@ -171,7 +169,7 @@ def blocks(*sizes):
     rows = [IndexRow(id=number + 1, version=1, terms=terms, length=length) for number in range(sum(sizes))]
     ends = np.cumsum(sizes).tolist()
     built = (build(rows[end - size : end]) for size, end in zip(sizes, ends, strict=True))
-    return parts_of.State(parts=tuple(map(parts_of.part_of, built)))
+    return snapshot.State(parts=tuple(map(snapshot.part_of, built)))
 
 
 @pytest.mark.parametrize(
@@ -189,7 +187,7 @@ def blocks(*sizes):
 )
 def test_what_is_merged(sizes, most, count):
     """Each block is several times larger than all behind it, also where the last one is small: else they are merged."""
-    assert count == parts_of.mergeable(blocks(*sizes), most)
+    assert count == snapshot.mergeable(blocks(*sizes), most)
 
 
 def test_an_older_store_is_noticed():
@@ -202,7 +200,7 @@ def test_an_older_store_is_noticed():
         found.add(["bike"])
         later = index.current()
         found.forget(1)
-        index._state = parts_of.attrs.evolve(later, version=later.version + 100)
+        index._state = snapshot.attrs.evolve(later, version=later.version + 100)
         assert [1] == gather([source(index)], Analyser().query("tea bike"), None).columns["ids"].tolist()
     assert [("index_rebuilt", {"why": "older_store"})] == told
 
@@ -211,12 +209,12 @@ def test_changes_while_blocks_are_merged(monkeypatch):
     """What is added, forgotten and embedded while large blocks are merged is not lost by it."""
     with kept() as found:
         index = OwnerIndex(found.store, Owner(), MODEL)
-        monkeypatch.setattr(parts_of, "TAIL", 1)
+        monkeypatch.setattr(snapshot, "TAIL", 1)
         monkeypatch.setattr(owner_index, "INLINE", 0)
         for number in range(4):
             found.add([f"{WORDS[number]} tea", f"bike {WORDS[number]}"], session="s")
             index.current()
-        merge, hurried = parts_of.joined, []
+        merge, hurried = snapshot.joined, []
 
         def joined(*arguments):
             done = merge(*arguments)
@@ -228,7 +226,7 @@ def test_changes_while_blocks_are_merged(monkeypatch):
                 index.current()
             return done
 
-        monkeypatch.setattr(parts_of, "joined", joined)
+        monkeypatch.setattr(snapshot, "joined", joined)
         index.tidy()
         assert (1, 8) == (len(hurried), index.state.memories)
         assert answers(OwnerIndex(found.store, Owner(), MODEL).current()) == answers(index.current())

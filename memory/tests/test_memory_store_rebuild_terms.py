@@ -13,7 +13,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory
 from beaver_memory.search.terms import ANALYSER
-from beaver_memory.store import rebuild_terms as reanalysing
+from beaver_memory.store import rebuild_terms
 from beaver_memory.store.cases.analysers import analysed_by
 from beaver_memory.store.cases.kit import NOW, new
 from beaver_memory.store.connections import Connector
@@ -81,7 +81,7 @@ def test_a_saved_index_of_an_older_analyser(folder):
 
 def test_it_goes_on_where_it_ended(folder, monkeypatch):
     """Ended half-way, it is gone on with by the next one; nothing is searched before it is done."""
-    monkeypatch.setattr(reanalysing, "AT_ONCE", 2)
+    monkeypatch.setattr(rebuild_terms, "AT_ONCE", 2)
     made = []
 
     def analyse(memory):
@@ -107,7 +107,7 @@ def test_it_goes_on_where_it_ended(folder, monkeypatch):
 
 def test_an_even_newer_one_begins_anew(folder, monkeypatch):
     """What an analyser has done half-way is done again by one that is newer still."""
-    monkeypatch.setattr(reanalysing, "AT_ONCE", 2)
+    monkeypatch.setattr(rebuild_terms, "AT_ONCE", 2)
     folder.mkdir()
     with contextlib.closing(SqliteStore.open(folder / DATABASE)) as store:
         store.add([new(f"m{number}") for number in range(3)], now=NOW)
@@ -125,8 +125,8 @@ def test_somebody_else_was_faster(folder):
         store.settle(7, lambda _: analysed_by(7))
         store.add([new("kept")], now=NOW)
         with connector.writing() as connection:
-            assert "" == reanalysing.step(connection, 7, lambda _: analysed_by(7))
-            assert "newer" == reanalysing.step(connection, 6, lambda _: analysed_by(6))
+            assert "" == rebuild_terms.step(connection, 7, lambda _: analysed_by(7))
+            assert "newer" == rebuild_terms.step(connection, 6, lambda _: analysed_by(6))
         assert [b"kept"] == [row.terms for row in store.changed(SEEN.owners[0], 0, limit=9)]
 
 
@@ -153,7 +153,7 @@ def test_a_fact_that_tells_nothing(folder, change):
 
 def test_several_at_once(folder, monkeypatch):
     """Whoever opens the store meanwhile helps; none of them goes on before all is done, and nothing is done twice."""
-    monkeypatch.setattr(reanalysing, "AT_ONCE", 3)
+    monkeypatch.setattr(rebuild_terms, "AT_ONCE", 3)
     folder.mkdir()
     with contextlib.closing(SqliteStore.open(folder / DATABASE)) as store:
         ids = store.add([new(f"m{number}") for number in range(20)], now=NOW)

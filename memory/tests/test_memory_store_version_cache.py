@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from beaver_memory.records import Owner
-from beaver_memory.store import version_cache as standing
+from beaver_memory.store import version_cache
 from beaver_memory.store.cases.kit import NOW, looking, new
 from beaver_memory.store.sqlite import SqliteStore
 
@@ -57,9 +57,9 @@ def test_another_process_is_seen(store, path):
 def test_it_is_asked_once(store, monkeypatch):
     """While nobody writes the tables are read once for each that is asked for, and not more is remembered than that."""
     asked = []
-    real = standing._versions
-    monkeypatch.setattr(standing, "_versions", lambda *args: (asked.append(args[2]), real(*args))[1])
-    monkeypatch.setattr(standing, "MOST_KNOWN", 3)
+    real = version_cache._versions
+    monkeypatch.setattr(version_cache, "_versions", lambda *args: (asked.append(args[2]), real(*args))[1])
+    monkeypatch.setattr(version_cache, "MOST_KNOWN", 3)
     for _ in range(2):
         for owner in OTHERS[:3]:
             store.versions([owner])

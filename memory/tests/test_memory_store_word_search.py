@@ -8,10 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from beaver_memory.records import Owner
-from beaver_memory.store import inserts as writing
-from beaver_memory.store import reads as reading
-from beaver_memory.store import sqlite
-from beaver_memory.store import upsert as remembering
+from beaver_memory.store import inserts, reads, sqlite, upsert
 from beaver_memory.store.cases.filters import FILTERS
 from beaver_memory.store.cases.kit import NOW, looking, new
 from beaver_memory.store.sql_filters import conditions
@@ -71,7 +68,7 @@ def test_the_index_follows(store):
 
 def test_the_index_catches_up_in_parts(store, monkeypatch):
     """What was added since the index was last asked is found, changed and forgotten as it should be; a lag is whole."""
-    monkeypatch.setattr(writing, "WORDS_AT_ONCE", 2)
+    monkeypatch.setattr(inserts, "WORDS_AT_ONCE", 2)
     first, second, third = store.add([new("alpha one"), new("alpha two"), new("alpha three")], now=NOW)
     store.change(first, looking(), event="UPDATE", now=NOW, title="beta", terms=b"b", length=1)
     store.forget([second], looking(), now=NOW)
@@ -160,7 +157,7 @@ def is_fast(steps):
 def test_recent_and_timeline_follow_an_index(plan, fields, bound):
     """Whatever the filters, the newest memories and the neighbours in time are read in order, without sorting."""
     which = conditions(looking(**({"now": NOW + timedelta(hours=1)} | fields)))
-    for sql, params in reading._walks([3], which, bound):
+    for sql, params in reads._walks([3], which, bound):
         steps = plan(sql, (*params, 5))
         assert is_fast(steps), steps
         begin = "l USING PRIMARY KEY (owner=? AND label=?" if which.ways else "observations_by_time (owner=?"
@@ -171,8 +168,8 @@ def test_recent_and_timeline_follow_an_index(plan, fields, bound):
 
 def test_the_other_questions_follow_an_index(plan):
     """Memories by id, changes, the last version and the same memory are found by an index."""
-    among = reading._AMONG.format(columns="o.title", owners="?", conditions=conditions(looking()).sql)
+    among = reads._AMONG.format(columns="o.title", owners="?", conditions=conditions(looking()).sql)
     assert "SEARCH o USING INTEGER PRIMARY KEY (rowid=?)" in plan(among, ("[1]", 3, *conditions(looking()).params))
-    same = remembering._SAME, remembering._key(new("m3").memory, 3, NOW)
+    same = upsert._SAME, upsert._key(new("m3").memory, 3, NOW)
     for sql, params in ((sqlite._CHANGED, (3, 5, 5)), (sqlite._LAST, (3,)), same):
         assert is_fast(plan(sql, params)), sql

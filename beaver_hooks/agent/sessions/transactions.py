@@ -7,8 +7,7 @@ from datetime import datetime
 import attrs
 
 from beaver_hooks.agent.errors import SessionError, UnknownSession
-from beaver_hooks.agent.sessions import reads as reading
-from beaver_hooks.agent.sessions import writes as rows
+from beaver_hooks.agent.sessions import reads, writes
 from beaver_hooks.agent.sessions.database import SQL, SessionDatabase
 from beaver_hooks.agent.sessions.query import SearchScope, session_term, user_term
 from beaver_hooks.agent.sessions.records import HiddenEvent, ImportReport, Resumed, SearchHit, Session, SessionInfo
@@ -29,20 +28,20 @@ class Work:
 
     def ensure(self, session: str, user: str | None, now: datetime, trust: Trust | None = None) -> None:
         """Add a session unless it exists."""
-        if rows.find(self._connection, session) is None:
+        if writes.find(self._connection, session) is None:
             with self._database.writing() as connection:
-                rows.add_session(connection, session, user, now, now, trust=trust)
+                writes.add_session(connection, session, user, now, now, trust=trust)
 
     def append(self, session: str, messages: Sequence[Message], now: datetime) -> None:
         """Add the visible messages of a turn."""
         with self._database.writing() as connection:
             number, user = self._find(session)
-            rows.add_messages(connection, number, user, kept(messages), now)
-            rows.touch(connection, number, now)
+            writes.add_messages(connection, number, user, kept(messages), now)
+            writes.touch(connection, number, now)
 
     def history(self, session: str, limit: int) -> tuple[Message, ...]:
         """Return the newest visible messages."""
-        return reading.messages(self._connection, self._find(session)[0], limit)
+        return reads.messages(self._connection, self._find(session)[0], limit)
 
     def begin(self, session: str, user: str | None, limit: int, now: datetime, *, trust: Trust) -> Resumed:
         """Return a session for its next turn; add it unless it exists."""
@@ -57,82 +56,82 @@ class Work:
 
     def _why_not(self, session: str, user: str | None, trust: Trust) -> str | None:
         """Return why a caller may not continue a session, or `None`."""
-        found = rows.find(self._connection, session)
+        found = writes.find(self._connection, session)
         if found is None or (user is None and trust is Trust.FULL):
             return None
         number, owner = found
         if user != owner:
             return "was started without a user" if owner is None else "belongs to another user"
-        return None if trust.reaches(rows.begun_with(self._connection, number)) else "was started with more trust"
+        return None if trust.reaches(writes.begun_with(self._connection, number)) else "was started with more trust"
 
     def resume(self, session: str, limit: int) -> Resumed:
         """Return a session for its next turn without adding it."""
-        found = rows.find(self._connection, session)
+        found = writes.find(self._connection, session)
         if found is None:
             return Resumed(id=session)
-        messages = reading.messages(self._connection, found[0], limit)
+        messages = reads.messages(self._connection, found[0], limit)
         return Resumed(id=session, history=messages)
 
     def owner(self, session: str) -> str | None:
         """Return the user of a session."""
-        found = rows.find(self._connection, session)
+        found = writes.find(self._connection, session)
         return None if found is None else found[1]
 
     def paused(self) -> tuple[tuple[str, str | None], ...]:
         """Return id and user of the sessions whose memory must still be switched off."""
-        return tuple(rows.paused(self._connection))
+        return tuple(writes.paused(self._connection))
 
     def unpause(self, session: str) -> None:
         """Remove the mark of a session whose memory was switched off."""
         with self._database.writing() as connection:
-            rows.pause(connection, session, paused=False)
+            writes.pause(connection, session, paused=False)
 
     def add_event(self, session: str, name: str, payload: Mapping[str, object], now: datetime) -> None:
         """Add a hidden event."""
         with self._database.writing() as connection:
-            rows.add_events(connection, self._find(session)[0], [HiddenEvent(name=name, at=now, payload=payload)])
+            writes.add_events(connection, self._find(session)[0], [HiddenEvent(name=name, at=now, payload=payload)])
 
     def add_events(self, events: Mapping[str, Sequence[HiddenEvent]]) -> int:
         """Add hidden events to several sessions; return the number of events whose session is gone."""
         lost = 0
         with self._database.writing() as connection:
             for session, each in events.items():
-                found = rows.find(connection, session)
+                found = writes.find(connection, session)
                 if found is None:
                     lost += len(each)
                 else:
-                    rows.add_events(connection, found[0], each)
+                    writes.add_events(connection, found[0], each)
         return lost
 
     def events(self, session: str, limit: int) -> tuple[HiddenEvent, ...]:
         """Return the newest hidden events."""
-        return reading.events(self._connection, self._find(session)[0], limit)
+        return reads.events(self._connection, self._find(session)[0], limit)
 
     def show(self, session: str, *, hidden: bool) -> Session:
         """Return a whole session."""
         with self._moment():
             number = self._find(session)[0]
             return Session(
-                info=reading.info(self._connection, number),
-                messages=reading.messages(self._connection, number, reading.EVERYTHING),
-                events=reading.events(self._connection, number, reading.EVERYTHING) if hidden else (),
+                info=reads.info(self._connection, number),
+                messages=reads.messages(self._connection, number, reads.EVERYTHING),
+                events=reads.events(self._connection, number, reads.EVERYTHING) if hidden else (),
             )
 
     def show_if_any(self, *, session: str, needed: bool) -> Session | None:
         """Return a whole session; `None` if it is missing and not `needed`."""
-        if not needed and rows.find(self._connection, session) is None:
+        if not needed and writes.find(self._connection, session) is None:
             return None
         return self.show(session, hidden=True)
 
     def rename(self, session: str, title: str | None) -> None:
         """Give a session a title."""
         with self._database.writing() as connection:
-            rows.name(connection, self._find(session)[0], title_of(title or "") or None)
+            writes.name(connection, self._find(session)[0], title_of(title or "") or None)
 
     def delete(self, session: str) -> None:
         """Delete a session, without traces in the files."""
         with self._database.writing() as connection:
-            rows.delete(connection, self._find(session)[0])
+            writes.delete(connection, self._find(session)[0])
             # Interior pages of the index may still name a term.
             connection.execute(SQL["optimise_words"])
         engine = driver()
@@ -142,7 +141,7 @@ class Work:
 
     def list(self, limit: int, user: str | None) -> tuple[SessionInfo, ...]:
         """Return the sessions used last."""
-        return tuple(reading.infos(self._connection, limit, user))
+        return tuple(reads.infos(self._connection, limit, user))
 
     def search(
         self, *, query: str, limit: int, within: str | None, without: str | None, user: str | None
@@ -151,14 +150,14 @@ class Work:
         chosen = [session_term(self._find(within)[0])] if within is not None else []
         if user is not None:
             chosen.append(user_term(checked_id(user, "user")))
-        left_out = rows.find(self._connection, checked_id(without)) if without is not None else None
+        left_out = writes.find(self._connection, checked_id(without)) if without is not None else None
         scope = SearchScope(within=tuple(chosen), without=(session_term(left_out[0]),) if left_out else ())
         with self._moment():
             return tuple(search(self._connection, query, limit, scope))
 
     def session_ids(self) -> tuple[str, ...]:
         """Return all ids."""
-        return tuple(reading.session_ids(self._connection))
+        return tuple(reads.session_ids(self._connection))
 
     def session_count(self) -> int:
         """Return the number of sessions."""
@@ -167,11 +166,11 @@ class Work:
     def take_in(self, *, incoming: Incoming, replace: bool, total: ImportReport) -> ImportReport:
         """Store one imported session; return the total with it."""
         with self._database.writing() as connection:
-            found = rows.find(connection, incoming.id)
+            found = writes.find(connection, incoming.id)
             if found and not replace:
                 return attrs.evolve(total, skipped=total.skipped + 1)
             if found:
-                rows.delete(connection, found[0])
+                writes.delete(connection, found[0])
             self._add(incoming)
         return attrs.evolve(
             total,
@@ -186,14 +185,14 @@ class Work:
 
     def _add(self, incoming: Incoming) -> None:
         connection = self._connection
-        number = rows.add_session(connection, incoming.id, incoming.user, incoming.created, incoming.updated)
-        rows.name(connection, number, title_of(incoming.title or "") or None)
-        rows.add_messages(connection, number, incoming.user, incoming.messages, incoming.created)
-        rows.add_events(connection, number, incoming.events)
-        rows.pause(connection, incoming.id, paused=incoming.paused)
+        number = writes.add_session(connection, incoming.id, incoming.user, incoming.created, incoming.updated)
+        writes.name(connection, number, title_of(incoming.title or "") or None)
+        writes.add_messages(connection, number, incoming.user, incoming.messages, incoming.created)
+        writes.add_events(connection, number, incoming.events)
+        writes.pause(connection, incoming.id, paused=incoming.paused)
 
     def _find(self, session: str) -> tuple[int, str | None]:
-        found = rows.find(self._connection, checked_id(session))
+        found = writes.find(self._connection, checked_id(session))
         if found is None:
             raise UnknownSession("There is no such session; `beaver sessions list` lists the stored ones.")
         return found

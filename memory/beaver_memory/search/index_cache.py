@@ -17,8 +17,7 @@ import attrs
 
 from beaver_hostspecs import BeaverError
 from beaver_memory.records import Owner
-from beaver_memory.search import index_file as files
-from beaver_memory.search import snapshot as parts_of
+from beaver_memory.search import index_file, snapshot
 from beaver_memory.search.owner_index import OwnerIndex, Progress
 from beaver_memory.search.snapshot import Model, State
 from beaver_memory.search.vectors import STAYING
@@ -86,7 +85,7 @@ class IndexShelf:
         state = kept.index.current(versions)
         if state is not kept.seen:
             kept.seen = state
-            if parts_of.mergeable(state, float("inf")) or self._is_worth_saving(kept, state):
+            if snapshot.mergeable(state, float("inf")) or self._is_worth_saving(kept, state):
                 self._schedule(key, kept)
         return state
 
@@ -159,7 +158,7 @@ class IndexShelf:
             if kept.is_open:
                 return
             if self._folder is not None:
-                state, why = files.load(self._folder, self._label(key, kept))
+                state, why = index_file.load(self._folder, self._label(key, kept))
                 if state is not None:
                     why = kept.index.take(state)
                     if not why and kept.index.has_forgotten(state.version):
@@ -168,9 +167,9 @@ class IndexShelf:
                     self._trace("index_rebuilt", why=why)
             kept.is_open = True
 
-    def _label(self, key: _Key, kept: _Kept) -> files.Label:
+    def _label(self, key: _Key, kept: _Kept) -> index_file.Label:
         owner, model = key[0], kept.index.model
-        return files.Label(
+        return index_file.Label(
             store=self._store.identity,
             tenant=owner.tenant,
             user=owner.user,
@@ -211,7 +210,7 @@ class IndexShelf:
 
     def _delete(self, folder: Path, key: _Key, kept: _Kept) -> None:
         try:
-            had = files.remove(folder, self._label(key, kept))
+            had = index_file.remove(folder, self._label(key, kept))
         except OSError as error:
             self._trace("index_not_erased", why=type(error).__name__)
         else:
@@ -219,7 +218,7 @@ class IndexShelf:
 
     def _reopen(self, key: _Key, kept: _Kept, state: State) -> None:
         if self._folder is not None:
-            saved, _ = files.load(self._folder, self._label(key, kept))
+            saved, _ = index_file.load(self._folder, self._label(key, kept))
             if saved is not None:
                 kept.index.replace(state, attrs.evolve(saved, changes=state.changes))
 
@@ -228,9 +227,9 @@ class IndexShelf:
             return
         kept.is_lost = False
         before = kept.index.current()
-        state = parts_of.without_stale(before, kept.index.model)
-        files.sweep(self._folder)
-        files.save(self._folder, self._label(key, kept), state)
+        state = snapshot.without_stale(before, kept.index.model)
+        index_file.sweep(self._folder)
+        index_file.save(self._folder, self._label(key, kept), state)
         kept.saved = state.changes
         if kept.index.has_forgotten(state.version):
             # The process that forgot may have looked for files before this one existed.

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from beaver_memory.records import Owner
-from beaver_memory.search import snapshot as parts_of
+from beaver_memory.search import snapshot
 from beaver_memory.search.snapshot import Model, Part, State
 from beaver_memory.store.protocol import SingleStore
 
@@ -133,13 +133,13 @@ class OwnerIndex:
         """
         read, total = 0, self._store.count(self._owner) if progress else 0
         while rows := self._store.changed(self._owner, state.version, limit=PAGE):
-            state = parts_of.with_rows(state, rows, self._model)
+            state = snapshot.with_rows(state, rows, self._model)
             read += len(rows)
             if progress:
                 progress(min(read, total), total)
         # Rows from many pages are merged once, at the end.
-        state = parts_of.merged(state, parts_of.mergeable(state, np.inf if read > PAGE else INLINE), self._model)
-        return state if self._model is None else self._with_new_vectors(parts_of.for_model(state, self._model), until)
+        state = snapshot.merged(state, snapshot.mergeable(state, np.inf if read > PAGE else INLINE), self._model)
+        return state if self._model is None else self._with_new_vectors(snapshot.for_model(state, self._model), until)
 
     def _with_new_vectors(self, state: State, until: int) -> State:
         model = self._model
@@ -148,16 +148,16 @@ class OwnerIndex:
             rows = [row for row in found if row.version <= until]
             if not rows:
                 break
-            state = parts_of.with_vectors(state, rows)
+            state = snapshot.with_vectors(state, rows)
         return state
 
     def _tidy_once(self) -> bool:
         before = self._state
-        count = parts_of.mergeable(before, np.inf)
+        count = snapshot.mergeable(before, np.inf)
         if not count:
             return False
         old = before.parts[-count:]
-        joined = parts_of.joined(old, self._model)
+        joined = snapshot.joined(old, self._model)
         with self._lock:
             now = self._state
             first = next((place for place, part in enumerate(now.parts) if part.block is old[0].block), -1)
@@ -166,20 +166,20 @@ class OwnerIndex:
                 return False
             joined = self._caught_up_part(joined, old, here, before)
             parts = (*now.parts[:first], *([joined] if joined.live else []), *now.parts[first + count :])
-            self._state = parts_of.with_parts(now, parts)
+            self._state = snapshot.with_parts(now, parts)
         return True
 
     def _caught_up_part(self, joined: Part, old: tuple[Part, ...], now: tuple[Part, ...], before: State) -> Part:
         """Return a merged part with the changes that the parts had during the merge."""
-        ids = parts_of.newly_stale(old, now)
+        ids = snapshot.newly_stale(old, now)
         if len(ids):
-            joined = parts_of.without(joined, ids)
+            joined = snapshot.without(joined, ids)
         if self._model is None:
             return joined
         version = before.vector_version
         while rows := self._store.vectors(self._owner, self._model.key, version, limit=VECTOR_PAGE):
             data = {row.id: row.data for row in rows}
-            joined = parts_of.place(joined, np.array(sorted(data), "i8"), data)
+            joined = snapshot.place(joined, np.array(sorted(data), "i8"), data)
             version = rows[-1].version
         return joined
 
@@ -208,12 +208,12 @@ class OwnerIndex:
         since = self._changed_since(state.vector_marks[0][0]) if state.vector_marks else {}
         for mark in reversed(state.vector_marks):
             found = self._store.vectors(self._owner, model.key, mark[0] - 1, limit=1)
-            if found and parts_of.vector_mark(found[0]) == mark:
+            if found and snapshot.vector_mark(found[0]) == mark:
                 return state
             # Only the vector of a memory that has changed or is forgotten may be missing.
             if since.get(mark[1], 0) < mark[0]:
                 break
-        return parts_of.stripped(state)
+        return snapshot.stripped(state)
 
     def _changed_since(self, version: int) -> dict[int, int]:
         return {row.id: row.version for row in self._store.changed(self._owner, version, limit=PAGE)}

@@ -6,8 +6,7 @@ import apsw
 
 from beaver_memory.filters import Filters
 from beaver_memory.records import NewMemory
-from beaver_memory.store import inserts as writing
-from beaver_memory.store import update as changing
+from beaver_memory.store import inserts, update
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.owners import OwnerBook
 from beaver_memory.store.protocol import Analysed, Kept
@@ -32,13 +31,13 @@ def remember(connection: apsw.Connection, book: OwnerBook, item: Analysed, now: 
     owner = book.give(connection, new.owner)
     there = connection.execute(_SAME, _key(new, owner, now)).fetchone()
     if there is None:
-        (id_,) = writing.add(connection, book, [item], now)
+        (id_,) = inserts.add(connection, book, [item], now)
         return Kept(id=id_, outcome="stored")
     id_, mentions, expires = there[0], there[1] + int(mention), moment_or_none(there[2])
     if mention or expires != _later(expires, new.expires_at):
         fields = {"mention_count": mentions, "expires_at": _later(expires, new.expires_at)}
         filters = Filters(owners=(new.owner,), lapsed=True, now=now)
-        changing.change(connection, {owner: new.owner}, id_, filters, event="UPDATE", now=now, fields=fields)
+        update.change(connection, {owner: new.owner}, id_, filters, event="UPDATE", now=now, fields=fields)
     return Kept(id=id_, outcome="duplicate", mentions=mentions)
 
 

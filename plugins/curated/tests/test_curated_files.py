@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks_curated import atomic_swap as exchanging
-from beaver_hooks_curated import files, folders
+from beaver_hooks_curated import atomic_swap, files, folders
 from beaver_hooks_curated.errors import MemoryUnreadable, MemoryUnwritable
 from beaver_hostspecs import BelieveAll
 
@@ -103,13 +102,13 @@ def test_replace(path):
 
 def test_replace_without_exchange(path, monkeypatch):
     """Where names cannot be exchanged, a plain rename does; what was replaced is unknown then."""
-    monkeypatch.setattr(exchanging.ctypes, "CDLL", lambda _: object())
-    exchanging._exchange.cache_clear()
+    monkeypatch.setattr(atomic_swap.ctypes, "CDLL", lambda _: object())
+    atomic_swap._exchange.cache_clear()
     path.write_text("one")
     try:
         assert (None, "two") == (files.replace(path, "two", ALL), path.read_text())
     finally:
-        exchanging._exchange.cache_clear()
+        atomic_swap._exchange.cache_clear()
 
 
 def test_replace_of_something_unreadable(path):

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from beaver_hooks_curated import files, history
-from beaver_hooks_curated import rejected_files as aside
+from beaver_hooks_curated import files, history, rejected_files
 from beaver_hooks_curated.edits import Edit, Operation, apply, prepare
 from beaver_hooks_curated.entries import Target
 from beaver_hooks_curated.errors import EditRefused, MemoryLocked, MemoryUnreadable, MemoryUnwritable, UnknownChange
@@ -469,7 +468,7 @@ def test_displaced(store, add, clock, monkeypatch):
     assert (b"one\n\xa7\ncaf\xe9", 0o600, 1) == (
         kept.read_bytes(),
         kept.stat().st_mode & 0o777,
-        aside.displaced(store.folder),
+        rejected_files.displaced(store.folder),
     )
     assert ("one", "two") == entries(store)
 
@@ -479,7 +478,7 @@ def test_displaced_that_is_no_file(tmp_path, add, store):
     add(store, "one")
     link = store.folder / "MEMORY.displaced-00.md"
     link.symlink_to(tmp_path)
-    aside.take_in([link], MEMORY)
+    rejected_files.take_in([link], MEMORY)
 
     assert link.is_symlink()
 

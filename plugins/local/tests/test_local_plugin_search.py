@@ -7,7 +7,7 @@ from beaver_hooks_local.command_handlers import RUNS
 from beaver_hooks_local.health import Troubles
 from beaver_hooks_local.memory import LocalMemory, Surroundings
 from beaver_hooks_local.settings import LocalSettings
-from beaver_hooks_local.tools import search_tools as reading
+from beaver_hooks_local.tools import search_tools
 from beaver_hostspecs import CommandContext
 from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_turn
 from beaver_memory.embedding import static
@@ -51,7 +51,7 @@ def memory(tmp_path):
 
 
 def by_tool(memory, **arguments):
-    answer = reading.search(memory, arguments, make_turn(trust="full"), RecordingReport())
+    answer = search_tools.search(memory, arguments, make_turn(trust="full"), RecordingReport())
     return [row["id"] for row in answer["results"]]
 
 

@@ -7,7 +7,7 @@ import pytest
 from beaver_hooks_local.health import Troubles
 from beaver_hooks_local.memory import LocalMemory, Surroundings
 from beaver_hooks_local.settings import LocalSettings
-from beaver_hooks_local.tools import search_tools as reading
+from beaver_hooks_local.tools import search_tools
 from beaver_hooks_local.tools.arguments import checked
 from beaver_hooks_local.tools.schemas import SCHEMAS
 from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_turn
@@ -16,12 +16,12 @@ from beaver_memory.records import NewMemory, Owner
 from beaver_memory.store.protocol import SessionSummary
 
 TOOLS = {
-    "memory_search": reading.search,
-    "memory_timeline": reading.timeline,
-    "memory_get": reading.get,
-    "memory_history": reading.history,
-    "memory_people": reading.people,
-    "memory_sessions": reading.sessions,
+    "memory_search": search_tools.search,
+    "memory_timeline": search_tools.timeline,
+    "memory_get": search_tools.get,
+    "memory_history": search_tools.history,
+    "memory_people": search_tools.people,
+    "memory_sessions": search_tools.sessions,
 }
 HOUR = timedelta(hours=1)
 
@@ -151,7 +151,7 @@ def test_get(memory):
 
 
 def filters(memory):
-    return reading.Sight.of_turn(make_turn(user="ann", trust="full")).filters(memory.clock.now())
+    return search_tools.Sight.of_turn(make_turn(user="ann", trust="full")).filters(memory.clock.now())
 
 
 def test_long_texts_are_cut(memory):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TextIO
 
 import pytest
 
-from beaver_hooks.cli import errors as failing
+from beaver_hooks.cli import errors
 from beaver_hooks.log import LOGGER_NAME
 
 
@@ -70,7 +70,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
             patch.setattr(sys, "stdin", stream)
             for each in (sys.stdin, sys.stdout, sys.stderr):
                 patch.setattr(each, "isatty", lambda: terminal)
-            code = failing.run([str(word) for word in words])
+            code = errors.run([str(word) for word in words])
         return Ran(code, *capsys.readouterr())
 
     return run

@@ -16,7 +16,7 @@ from beaver_hooks.agent.errors import (
     StorageError,
     UnknownSession,
 )
-from beaver_hooks.cli import errors as failing
+from beaver_hooks.cli import errors
 from beaver_hooks.cli.errors import sentence
 from beaver_hostspecs import (
     AuditUnavailable,
@@ -109,7 +109,7 @@ def test_a_configuration_that_nobody_has_confirmed(cli, scratch):
 )
 def test_the_code_of_an_error_of_the_tree(error, code, capsys):
     """The nearest kind in the tree decides; what is no error of ours is unexpected."""
-    assert (code, "") == (failing._say(error, debug=False), capsys.readouterr().out)
+    assert (code, "") == (errors._say(error, debug=False), capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_the_arguments_are_those_of_the_process_unless_given(monkeypatch, capsys
     """Without arguments the command line of the process is run."""
     monkeypatch.setattr(sys, "argv", ["beaver", "--version"])
 
-    assert (0, True) == (failing.run(), capsys.readouterr().out.startswith("beaver "))
+    assert (0, True) == (errors.run(), capsys.readouterr().out.startswith("beaver "))
 
 
 def test_the_process_ends_with_the_exit_code(monkeypatch):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from beaver_hooks.agent.providers.offline import NOTHING
-from beaver_hooks.cli import errors as failing
+from beaver_hooks.cli import errors
 from beaver_hooks.cli.streams import STREAMS, fault, mend, settle, tell
 
 UNFLUSHED = """
@@ -146,7 +146,7 @@ def test_a_full_stdout_in_this_process(monkeypatch, capsys, buffered):
     """The sentence is said once, the code is 1, and nothing is left that would be written later."""
     with full(buffered=buffered) as stream:
         monkeypatch.setattr(sys, "stdout", stream)
-        code = failing.run(["--version"])
+        code = errors.run(["--version"])
 
     assert (1, FULL) == (code, capsys.readouterr().err)
 
@@ -155,8 +155,8 @@ def test_what_was_not_flushed_cannot_be_written(monkeypatch, capsys):
     """A command that is done and has left something that cannot be written has not done well."""
     with full(buffered=True) as stream:
         monkeypatch.setattr(sys, "stdout", stream)
-        monkeypatch.setattr(failing.beaver, "main", lambda *_, **__: stream.write("left") * 0)
-        code = failing.run([])
+        monkeypatch.setattr(errors.beaver, "main", lambda *_, **__: stream.write("left") * 0)
+        code = errors.run([])
 
     assert (1, FULL) == (code, capsys.readouterr().err)
 
@@ -173,10 +173,10 @@ def test_an_error_of_the_system_elsewhere_stays_unexpected(monkeypatch, capsys):
         def write(self, _text):
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(failing.beaver, "main", lambda *_, **__: (_ for _ in ()).throw(OSError(5, "I/O error")))
-    codes = [failing.run([])]
+    monkeypatch.setattr(errors.beaver, "main", lambda *_, **__: (_ for _ in ()).throw(OSError(5, "I/O error")))
+    codes = [errors.run([])]
     said = capsys.readouterr().err
     monkeypatch.setattr(sys, "stderr", Full())
-    codes.append(failing.run([]))
+    codes.append(errors.run([]))
 
     assert ([1, 1], True) == (codes, said.startswith("Error: an unexpected error happened (OSError)."))

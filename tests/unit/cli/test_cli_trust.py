@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from beaver_hooks.cli import errors as failing
+from beaver_hooks.cli import errors
 from beaver_hooks.config import is_trusted, load_config
 from beaver_hooks.config.confirmations import record_path
 
@@ -49,7 +49,7 @@ def answering(monkeypatch):
         terminal = Terminal()
         monkeypatch.setattr("sys.stdin", Terminal(answer))
         monkeypatch.setattr("sys.stderr", terminal)
-        return failing.run(list(words)), terminal.getvalue()
+        return errors.run(list(words)), terminal.getvalue()
 
     return run
 

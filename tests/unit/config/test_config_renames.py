@@ -7,8 +7,7 @@ import attrs
 import pytest
 
 from beaver_hooks import Host
-from beaver_hooks.config import Config
-from beaver_hooks.config import parser as reading
+from beaver_hooks.config import Config, parser
 from beaver_hooks.config.converter import structure
 from beaver_hooks.config.effective import effective
 from beaver_hooks.config.entries import entries_of
@@ -56,7 +55,7 @@ class OldConfig(Config):
 @pytest.fixture
 def old_host(monkeypatch):
     """Give the host a setting that was renamed."""
-    monkeypatch.setattr(reading, "Config", OldConfig)
+    monkeypatch.setattr(parser, "Config", OldConfig)
 
 
 def made(value):
@@ -154,7 +153,7 @@ async def test_the_host_says_it_once(tmp_path, caplog):
     lines = [each.getMessage() for each in caplog.records if "renamed" in each.getMessage()]
 
     end = "and goes on working for a while; `beaver config migrate` renames it in the file"
-    assert ("a", 3.0) == (plugin.name, build_config(reading.read_json(path)).host.slow_after_seconds)
+    assert ("a", 3.0) == (plugin.name, build_config(parser.read_json(path)).host.slow_after_seconds)
     assert {
         "host": (f"`host.slowSeconds` is called `host.slowAfterSeconds` now {end}",),
         "p": (f"`plugins.p.title` is called `plugins.p.name` now {end}",),

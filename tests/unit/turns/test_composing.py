@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks.turns import context as composing
+from beaver_hooks.turns import context
 from beaver_hooks.turns.context import (
     Block,
     PluginHint,
@@ -165,8 +165,8 @@ def test_a_keyboard_interrupt_goes_through():
 )
 def test_a_contribution_can_be_too_large(contribution, expected, monkeypatch):
     """Characters and items of all parts count together."""
-    monkeypatch.setattr(composing, "MOST_CHARACTERS", 10)
-    monkeypatch.setattr(composing, "MOST_ITEMS", 3)
+    monkeypatch.setattr(context, "MOST_CHARACTERS", 10)
+    monkeypatch.setattr(context, "MOST_ITEMS", 3)
 
     assert expected == is_too_large(contribution)
 

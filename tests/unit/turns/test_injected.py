@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beaver_hooks.turns import echo_filter as injected
+from beaver_hooks.turns import echo_filter
 from beaver_hooks.turns.echo_filter import InjectedMemory
 
 TEXT = (
@@ -172,7 +172,7 @@ def test_the_session_used_least_recently_makes_room():
 
 def test_all_sessions_together_are_bounded(monkeypatch):
     """Beyond the number of characters held, the sessions used least recently are forgotten."""
-    monkeypatch.setattr(injected, "_CHARACTERS_HELD", 3 * len(TEXT))
+    monkeypatch.setattr(echo_filter, "_CHARACTERS_HELD", 3 * len(TEXT))
     memory = InjectedMemory(clock=_HandClock())
     for session in "abcd":
         memory.remember(session, "t", [TEXT])
@@ -261,4 +261,4 @@ def test_any_text_can_be_asked_about(remembered, asked):
     memory = _memory(remembered)
 
     assert memory.was_injected("s", asked) in {True, False}
-    assert memory.was_injected("s", remembered) == (len(injected._words(remembered)) >= 3)
+    assert memory.was_injected("s", remembered) == (len(echo_filter._words(remembered)) >= 3)

@@ -13,7 +13,7 @@ from beaver_hooks.receipts.receipt_builder import Account
 from beaver_hooks.receipts.receipts import Clip, Decision, Failure
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.receipts.reports import HostReport
-from beaver_hooks.turns import context as composing
+from beaver_hooks.turns import context
 from beaver_hooks.turns import results as judging
 from beaver_hooks.turns.context import Share
 from beaver_hooks.turns.results import EVENT_LOOP, RecallJudge
@@ -129,8 +129,8 @@ def test_what_is_no_plain_contribution_is_the_wrong_type(judge, recorder, accoun
 
 def test_too_much_is_refused(judge, recorder, account, sink, monkeypatch):
     """A contribution beyond all measure is that plugin's failure, by its size or by its number of items."""
-    monkeypatch.setattr(composing, "MOST_CHARACTERS", 3)
-    monkeypatch.setattr(composing, "MOST_ITEMS", 2)
+    monkeypatch.setattr(context, "MOST_CHARACTERS", 3)
+    monkeypatch.setattr(context, "MOST_ITEMS", 2)
     monkeypatch.setattr(judging, "MOST_ITEMS", 2)
     results = [
         result(recorder, Contribution(blocks=("long",)), plugin="a"),

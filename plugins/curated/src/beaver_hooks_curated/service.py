@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 from attrs import field
 
-from beaver_hooks_curated import rejected_files as aside
+from beaver_hooks_curated import rejected_files
 from beaver_hooks_curated.access import BOTH, Targets
 from beaver_hooks_curated.approvals import Staged
 from beaver_hooks_curated.edit_plans import action, approved, by_hand, pinned, undoable
@@ -335,7 +335,7 @@ class MemoryService:
         return tuple(target for target, store in self._stores(user, targets) if _is_emptied(target, store))
 
     def _displaced(self, user: str | None, targets: Targets) -> int:
-        return sum(aside.displaced(store.folder, (target,)) for target, store in self._stores(user, targets))
+        return sum(rejected_files.displaced(store.folder, (target,)) for target, store in self._stores(user, targets))
 
     def _stores(self, user: str | None, targets: Targets) -> list[tuple[Target, MemoryStore]]:
         return [(target, self._places.store(target, user)) for target in targets]

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import attrs
 
-from beaver_hooks_curated import files, folders
-from beaver_hooks_curated import rejected_files as aside
+from beaver_hooks_curated import files, folders, rejected_files
 from beaver_hooks_curated.access import BOTH, Targets
 from beaver_hooks_curated.edits import Edit
 from beaver_hooks_curated.entries import Entries, Page, Target, join, parse
@@ -180,7 +179,7 @@ class MemoryStore:
             for target in targets:
                 self._histories[target].forget()
             self._forget_archived(targets)
-            aside.forget(self.folder, targets)
+            rejected_files.forget(self.folder, targets)
         return tuple(outside)
 
     def sweep(self) -> int:
@@ -267,7 +266,7 @@ class MemoryStore:
             slipped.append(attrs.evolve(self._change(target, OUTSIDE, after, merged), slipped=True))
             self._histories[target].append(slipped[-1:])
             on_disk, after = after, merged
-        aside.take_in(displaced, target)
+        rejected_files.take_in(displaced, target)
         return tuple(slipped), tuple(displaced)
 
     def _archive(self, target: Target, evicted: Entries) -> None:

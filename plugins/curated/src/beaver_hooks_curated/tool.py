@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from beaver_hooks_curated import tool_replies as answers
+from beaver_hooks_curated import tool_replies
 from beaver_hooks_curated.access import writable
 from beaver_hooks_curated.approvals import Staged
 from beaver_hooks_curated.edits import ACTIONS, Operation
@@ -69,7 +69,7 @@ class MemoryTool:
         """The tool as the host offers it."""
         return Tool(name=NAME, description=DESCRIPTION, parameters=PARAMETERS, run=self.run, allows=self._allows)
 
-    async def run(self, arguments: Mapping[str, Any], turn: Turn, report: Report) -> answers.Answer:
+    async def run(self, arguments: Mapping[str, Any], turn: Turn, report: Report) -> tool_replies.Answer:
         """Make the edit of a call, and return the answer to the model.
 
         Raises:
@@ -81,7 +81,7 @@ class MemoryTool:
             self._check_trust(target, turn)
         except EditRefused as error:
             _tell_failure(target, error, report)
-            return answers.failure(error, None, self._service.scan, batch=False)
+            return tool_replies.failure(error, None, self._service.scan, batch=False)
         batch = bool(arguments.get("operations"))
         echoes = any(turn.was_injected(operation.content) for operation in operations if operation.content)
         call = partial(self._do, target, operations, turn.user, report, echoes=echoes, batch=batch)
@@ -90,7 +90,7 @@ class MemoryTool:
         except EditRefused as error:
             return await self._refused(target, error, turn, batch=batch)
         except MemoryUnconfirmed as error:
-            return answers.unconfirmed(error)
+            return tool_replies.unconfirmed(error)
         if "staged" not in answer:
             self.forget(turn)
         return answer
@@ -111,28 +111,28 @@ class MemoryTool:
     def _do(
         self, target: Target, operations: Sequence[Operation], user: str | None, report: Report, *, echoes: bool,
         batch: bool,
-    ) -> answers.Answer:  # fmt: skip
+    ) -> tool_replies.Answer:  # fmt: skip
         """Make the edit and report it, in a thread: the caller may be cancelled before the write is done."""
         service = self._service
         try:
             if service.settings.approval:
                 waiting = service.stage(target, operations, user, echoes=echoes, batch=batch)
                 _tell_waiting(waiting, report)
-                return answers.staged(waiting, service.scan)
+                return tool_replies.staged(waiting, service.scan)
             written = attrs.evolve(service.change(target, operations, user, batch=batch), echoes=echoes)
         except CuratedError as error:
             _tell_failure(target, error, report)
             raise
         _tell(written, report, well=written.change is not None and service.is_well(user))
-        return answers.success(written, operations, service.scan, batch=batch)
+        return tool_replies.success(written, operations, service.scan, batch=batch)
 
-    async def _refused(self, target: Target, error: EditRefused, turn: Turn, *, batch: bool) -> answers.Answer:
+    async def _refused(self, target: Target, error: EditRefused, turn: Turn, *, batch: bool) -> tool_replies.Answer:
         if self._is_hopeless(turn, error):
-            return answers.terminal()
+            return tool_replies.terminal()
         page: Page | None = None
         if error.kind != "invalid":
             page = await asyncio.to_thread(self._service.page, target, turn.user)
-        return answers.failure(error, page, self._service.scan, batch=batch)
+        return tool_replies.failure(error, page, self._service.scan, batch=batch)
 
     def _is_hopeless(self, turn: Turn, error: EditRefused) -> bool:
         """Count the failure, and say whether it was one too many."""

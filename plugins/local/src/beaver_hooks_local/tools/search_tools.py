@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from beaver_hooks_local.memory import LocalMemory
-from beaver_hooks_local.tools import serialise as shown
+from beaver_hooks_local.tools import serialise
 from beaver_hooks_local.visibility import Sight
 from beaver_hostspecs import Report, Trust, Turn
 
@@ -25,7 +25,7 @@ def search(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report
     answer = memory.search(text, filters, **limits)
     report.candidates((str(hit.memory.id), round(hit.score, 4)) for hit in answer.hits)
     asked = bool(text.strip())
-    results = [shown.row(hit.memory, hit.score if asked else None) for hit in answer.hits]
+    results = [serialise.row(hit.memory, hit.score if asked else None) for hit in answer.hits]
     by_words = {} if answer.keyword_only is None else {"note": "found by words only: the embedder does not work now"}
     return {"count": len(results), "results": results, **by_words}
 
@@ -35,7 +35,7 @@ def timeline(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -
     around = {"before": arguments.get("before", 3), "after": arguments.get("after", 3)}
     filters = Sight.of_turn(turn).filters(memory.clock.now())
     found = memory.engine.timeline(arguments["anchor"], filters, **around)
-    rows = [shown.row(each) | ({"anchor": True} if each.id == arguments["anchor"] else {}) for each in found]
+    rows = [serialise.row(each) | ({"anchor": True} if each.id == arguments["anchor"] else {}) for each in found]
     return {"count": len(rows), "results": rows, **_none(rows)}
 
 
@@ -44,7 +44,7 @@ def get(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -
     filters = Sight.of_turn(turn).filters(memory.clock.now())
     found = memory.engine.get(list(dict.fromkeys(arguments["ids"])), filters)
     memory.recalled(each.id for each in found)
-    observations = [shown.whole(each) for each in found]
+    observations = [serialise.whole(each) for each in found]
     cut = sum("cut" in each for each in observations)
     if cut:
         report.clipped("texts", len(observations) - cut, len(observations))
@@ -54,7 +54,7 @@ def get(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -
 def history(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
     """Return the history of a memory."""
     filters = Sight.of_turn(turn).filters(memory.clock.now())
-    entries = [shown.change(each) for each in memory.engine.history(arguments["observation_id"], filters)]
+    entries = [serialise.change(each) for each in memory.engine.history(arguments["observation_id"], filters)]
     return {"count": len(entries), "history": entries, **_none(entries)}
 
 
@@ -62,7 +62,7 @@ def people(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> 
     """Return people."""
     filters = Sight.of_turn(turn).filters(memory.clock.now())
     found = memory.engine.store.people(filters, query=arguments.get("query", ""), limit=MOST_PEOPLE)
-    return {"count": len(found), "people": [shown.person(each) for each in found]}
+    return {"count": len(found), "people": [serialise.person(each) for each in found]}
 
 
 def sessions(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
@@ -70,7 +70,7 @@ def sessions(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -
     sight = Sight.of_turn(turn)
     full = sight.trust is Trust.FULL
     found = memory.engine.store.summaries(sight.owner, limit=arguments.get("limit", 10)) if full else []
-    return {"count": len(found), "sessions": [shown.session(each) for each in found]}
+    return {"count": len(found), "sessions": [serialise.session(each) for each in found]}
 
 
 def _none(rows: list[Any]) -> Answer:
