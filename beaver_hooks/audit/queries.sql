@@ -7,7 +7,7 @@ SELECT seq, mac FROM audit ORDER BY seq DESC LIMIT 1
 INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: records
--- As bytes: what another program wrote need not be text, and verification must be able to name it.
+-- Reads bytes, because another program may have written values that are no text. Verification names the record.
 SELECT seq, CAST(mac AS BLOB), CAST(at AS BLOB), CAST(name AS BLOB), CAST(plugin AS BLOB), CAST(hook AS BLOB),
        CAST(turn AS BLOB), CAST(session AS BLOB), CAST(facts AS BLOB)
 FROM audit
@@ -35,7 +35,7 @@ SELECT turn, body FROM receipts ORDER BY at DESC, rowid DESC LIMIT ?
 SELECT turn, body FROM receipts WHERE turn = ?
 
 -- name: put_health
--- A suspension that another host has moved later stays: this host may not have read it.
+-- Keeps a suspension that another host has changed later, because this host may not have read it.
 INSERT INTO health VALUES (?, ?, ?) ON CONFLICT (plugin) DO UPDATE SET
     body = CASE
         WHEN json_valid(health.body) AND json_extract(health.body, '$.suspension.moved')

@@ -1,4 +1,4 @@
--- The statements of the database of sessions. None costs more for a longer session, beyond what it returns.
+-- The statements of the database of sessions. Their cost depends on the returned rows, not on the length of a session.
 
 -- name: count_sessions
 SELECT count(*) FROM sessions

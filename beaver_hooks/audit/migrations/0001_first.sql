@@ -1,4 +1,4 @@
--- What happened. Only ever appended; `mac` chains each record to the one before it.
+-- The audit events. Records are only appended; `mac` chains each record to the previous one.
 CREATE TABLE audit (
     seq     INTEGER PRIMARY KEY,
     at      TEXT NOT NULL,
@@ -21,14 +21,14 @@ BEGIN
     SELECT RAISE(ABORT, 'the audit trail is append-only');
 END;
 
--- INSERT OR REPLACE deletes without a delete trigger, so an insert may only take a number that is free.
+-- INSERT OR REPLACE deletes rows without firing the delete trigger, so an insert must use a free number.
 CREATE TRIGGER audit_replaces_nothing BEFORE INSERT ON audit
 WHEN EXISTS (SELECT 1 FROM audit WHERE seq = NEW.seq)
 BEGIN
     SELECT RAISE(ABORT, 'the audit trail is append-only');
 END;
 
--- The account of each turn: replaced when it is complete, bounded, and not chained.
+-- The receipt of each turn. It is replaced when the turn is complete, limited in number, and not chained.
 CREATE TABLE receipts (
     turn TEXT NOT NULL PRIMARY KEY,
     at   TEXT NOT NULL,

@@ -1,7 +1,7 @@
--- Free text is kept as BLOB: UTF-8 in which a lone surrogate has its three bytes, so that whatever a Python
--- text can hold comes back as it was. Read it with CAST(text AS TEXT).
+-- Free text is stored as BLOB: UTF-8 in which a lone surrogate has three bytes, so that every Python text is read back
+-- unchanged. Read it with CAST(text AS TEXT).
 
--- `number` is never given twice: the search index names sessions by it.
+-- `number` is never used twice, because the search index refers to sessions by it.
 CREATE TABLE sessions (
     number   INTEGER PRIMARY KEY AUTOINCREMENT,
     id       TEXT NOT NULL UNIQUE,
@@ -18,7 +18,7 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_time ON sessions (updated);
 CREATE INDEX sessions_by_user ON sessions (user, updated);
 
--- What the user and the model saw.
+-- The messages that the user and the model saw.
 CREATE TABLE messages (
     number  INTEGER PRIMARY KEY AUTOINCREMENT,
     session INTEGER NOT NULL,
@@ -31,7 +31,7 @@ CREATE TABLE messages (
 
 CREATE INDEX messages_by_session ON messages (session, number);
 
--- What neither saw. A table of its own: no history and no search can come across it.
+-- The events that neither the user nor the model saw. No history and no search reads this table.
 CREATE TABLE events (
     number  INTEGER PRIMARY KEY AUTOINCREMENT,
     session INTEGER NOT NULL,
@@ -42,9 +42,9 @@ CREATE TABLE events (
 
 CREATE INDEX events_by_session ON events (session, number);
 
--- The terms of each message, separated by spaces, and whose it is. `ascii` takes every other character as it is:
--- what a term is, is decided in one place, before it comes here.
+-- The terms of each message, separated by spaces, and its scope. Python splits texts into terms; the tokenizer `ascii`
+-- leaves all characters that are not ASCII unchanged.
 CREATE VIRTUAL TABLE words USING fts5 (terms, scope, tokenize = 'porter ascii');
 
--- Deleting takes the terms out of the index at once instead of marking them as deleted.
+-- A deletion removes the terms from the index at once instead of marking them as deleted.
 INSERT INTO words (words, rank) VALUES ('secure-delete', 1);

@@ -1,2 +1,2 @@
--- How far the caller who began the session was trusted; NULL where an older version began it, which was full.
+-- The trust of the caller that began the session. NULL means that an older version began it, with full trust.
 ALTER TABLE sessions ADD COLUMN trust TEXT;

@@ -8,7 +8,7 @@ CREATE TABLE store_facts (
 
 INSERT INTO store_facts VALUES ('identity', lower(hex(randomblob(16))));
 
--- The one counter that versions of memories and of embeddings are taken from.
+-- One counter gives the versions of memories and of embeddings.
 CREATE TABLE counter (
     one   INTEGER PRIMARY KEY CHECK (one = 1),
     value INTEGER NOT NULL
@@ -16,7 +16,7 @@ CREATE TABLE counter (
 
 INSERT INTO counter VALUES (1, 0);
 
--- `live` is how many memories are not forgotten.
+-- `live` is the number of memories that are not forgotten.
 CREATE TABLE owners (
     id     INTEGER PRIMARY KEY,
     tenant TEXT NOT NULL,
@@ -25,8 +25,8 @@ CREATE TABLE owners (
     UNIQUE (tenant, user)
 ) STRICT;
 
--- What is filtered by comes first: SQLite need not read on through long texts to see it.
--- A forgotten memory keeps its row, with no content: its number is known, and nothing else.
+-- The columns used by filters come first, so that SQLite does not read long texts to reach them.
+-- A forgotten memory keeps its row and its number, without content.
 CREATE TABLE observations (
     id               INTEGER PRIMARY KEY AUTOINCREMENT,
     owner            INTEGER NOT NULL REFERENCES owners (id),
@@ -68,12 +68,12 @@ CREATE TABLE observations (
 
 CREATE INDEX observations_by_time ON observations (owner, created_at) WHERE deleted_at IS NULL;
 CREATE INDEX observations_by_version ON observations (owner, version);
--- Eight bytes are enough to find a hash by; the whole of it is compared afterwards.
+-- The index holds eight bytes of each hash; the store compares the whole hash afterwards.
 CREATE INDEX observations_by_hash ON observations (owner, substr(hash, 1, 8)) WHERE deleted_at IS NULL;
 
--- Tags, people and paths of a memory, one row for each that it can be asked by. The other filters are columns and are
--- checked while walking an owner's memories in time; these are rare, so that they need a way of their own: it is in
--- order of time too, so that the newest memories with a tag are read without sorting. Derived: see `labels.py`.
+-- The tags, people and paths of a memory, one row for each label. Other filters are columns, which the store checks
+-- while it reads an owner's memories in order of time. Labels are rare, so they have a table of their own. It is in
+-- order of time too, so that the newest memories with a tag are read without sorting. Derived data: see `labels.py`.
 CREATE TABLE observation_labels (
     owner      INTEGER NOT NULL,
     label      TEXT NOT NULL,
@@ -82,8 +82,8 @@ CREATE TABLE observation_labels (
     PRIMARY KEY (owner, label, created_at, memory)
 ) STRICT, WITHOUT ROWID;
 
--- Memories up to this number are in the word index. It is asked rarely, and catches up when it is: no memory that is
--- added has to wait for it.
+-- Memories up to this number are in the word index. The index is rarely used and is updated before a search, so that
+-- adding a memory does not wait for it.
 CREATE TABLE indexed_words (
     one  INTEGER PRIMARY KEY CHECK (one = 1),
     last INTEGER NOT NULL
@@ -91,7 +91,8 @@ CREATE TABLE indexed_words (
 
 INSERT INTO indexed_words VALUES (1, 0);
 
--- What the word index holds, and no more: what is taken out of it is read here too. JSON's escapes for white space must not become parts of words.
+-- Exactly the texts in the word index; a deletion from the index reads them here too. The view replaces JSON's escapes
+-- for white space, so that they do not become parts of words.
 CREATE VIEW observation_texts AS
 SELECT id, title, narrative,
     CASE facts WHEN '[]' THEN '' ELSE
@@ -104,13 +105,13 @@ SELECT id, title, narrative,
         replace(replace(replace(replace(related_people, '\\', ' '), '\n', ' '), '\t', ' '), '\r', ' ') END AS people
 FROM observations WHERE deleted_at IS NULL AND id <= (SELECT last FROM indexed_words);
 
--- External content: it keeps no second copy of the texts, and what is taken out of it can be named word by word.
+-- External content: the index keeps no second copy of the texts, and a deletion names the words that it removes.
 CREATE VIRTUAL TABLE observations_fts USING fts5 (
     title, narrative, facts, tags, keywords, people,
     content = 'observation_texts', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2'
 );
 
--- Deleting takes the words out of the index at once instead of marking them as deleted.
+-- A deletion removes the words from the index at once instead of marking them as deleted.
 INSERT INTO observations_fts (observations_fts, rank) VALUES ('secure-delete', 1);
 
 CREATE VIRTUAL TABLE observation_words USING fts5vocab ('observations_fts', 'row');
@@ -120,7 +121,7 @@ CREATE TABLE models (
     name TEXT NOT NULL UNIQUE
 ) STRICT;
 
--- Numbered by version: read in order of versions, they lie beside each other.
+-- The key is the version, so that rows read in order of versions are stored next to each other.
 CREATE TABLE observation_embeddings (
     version INTEGER PRIMARY KEY,
     memory  INTEGER NOT NULL REFERENCES observations (id),
@@ -132,7 +133,7 @@ CREATE TABLE observation_embeddings (
 
 CREATE INDEX observation_embeddings_by_owner ON observation_embeddings (model, owner);
 
--- What has no embedding by a model that is in use, so that nobody has to look for it.
+-- The memories without an embedding by a model in use, so that the store need not search for them.
 CREATE TABLE unembedded (
     model      INTEGER NOT NULL,
     owner      INTEGER NOT NULL,
@@ -141,7 +142,7 @@ CREATE TABLE unembedded (
     PRIMARY KEY (model, owner, created_at, memory)
 ) STRICT, WITHOUT ROWID;
 
--- That a memory was added is told by its own row.
+-- The changes of a memory. Its addition has no event here, because the memory's own row records it.
 CREATE TABLE observation_history (
     id     INTEGER PRIMARY KEY,
     memory INTEGER NOT NULL REFERENCES observations (id),
@@ -208,7 +209,7 @@ CREATE TABLE session_summaries (
 
 CREATE INDEX session_summaries_by_time ON session_summaries (owner, created_at);
 
--- `folded` is what two spellings of a name have in common. Counts are of all memories, whoever may see them.
+-- `folded` is the form that different spellings of a name share. The counts include all memories at any trust.
 CREATE TABLE people (
     owner          INTEGER NOT NULL REFERENCES owners (id),
     folded         TEXT NOT NULL,

@@ -1,8 +1,8 @@
--- The version of the analyser whose terms are stored; 2 is the one of stores that did not say so. While they are made
--- anew it is followed by the number of the memory that this has come to: `3:1000`.
+-- The version of the analyser that made the stored terms. Stores without this fact have version 2. While the terms are
+-- rebuilt, the number of the last rebuilt memory follows the version: `3:1000`.
 INSERT INTO store_facts VALUES ('analyser', '2');
 
--- A session is one of an agent: two agents may have one of the same name.
+-- A session belongs to an agent: two agents may have sessions of the same name.
 CREATE TABLE summaries_of_agents (
     owner             INTEGER NOT NULL REFERENCES owners (id),
     agent             TEXT NOT NULL,
