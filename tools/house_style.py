@@ -1,7 +1,8 @@
-"""Checks the house style that no linter knows: nouns as module names, and plain English in prose.
+"""Checks the rules of the house style that no linter has: nouns as module names, and plain English in prose.
 
 `python tools/house_style.py` prints each finding as `path:line: sentence` and exits with 1; `--count` prints numbers
-only. Prose is docstrings, comments and Markdown. The decisions and the changelog record the past and stay as they are.
+only. Prose is docstrings, comments (of Python and SQL) and Markdown without its generated parts. The decisions and the
+changelog record the past and stay as they are.
 """
 
 import argparse
@@ -16,17 +17,26 @@ from types import MappingProxyType
 
 ROOT = Path(__file__).parents[1]
 
-SOURCES = ("beaver_hooks", "hostspecs", "toolkit", "memory", "plugins", "examples", "tools", "benchmarks", "tests")
+SOURCES = (
+    *("beaver_hooks", "hostspecs", "toolkit", "memory", "plugins"),
+    *("examples", "tools", "benchmarks", "docs", ".ci", "tests"),
+)
 
 SKIPPED = ("docs/explanation/decisions/", "CHANGELOG.md", "docs/requirements.md")
-"""Prose that records the past, or quotes the demands of others."""
+"""Prose that records the past, or quotes requirements."""
 
 DIALECT = re.compile(
     r"\b(nobody|somebody|whoever|whomever|anybody|everybody|what (?:is|was)(?! the matter)|is told|are told"
     r"|(?:is|are|be) said|(?:be|is) had|is to be|are to be|there is nothing|of whom|to whom|by what|of what)\b",
     re.IGNORECASE,
 )
-"""Words that hide who acts. Name the user, the model, the caller, the host, the file."""
+"""Words that hide the thing that acts. Name the user, the model, the caller, the host, the file."""
+
+NO_PROSE = re.compile(r"```.*?```|`[^`\n]*`|<!-- begin: .*?<!-- end: [^\n]*-->", re.DOTALL)
+"""Code in Markdown, and parts that a script writes."""
+
+SQL = re.compile(r"--(?! name:).*")
+"""A comment in SQL, without the names of queries."""
 
 ALLOWED_MODULES = MappingProxyType(
     {
@@ -54,8 +64,8 @@ def gerunds(root: Path) -> Iterator[Finding]:
 
 
 def dialect(root: Path) -> Iterator[Finding]:
-    """Yield each place of prose that hides who acts."""
-    for path in (*python_files(root), *markdown_files(root)):
+    """Yield each place of prose that hides the thing that acts."""
+    for path in (*python_files(root), *sql_files(root), *markdown_files(root)):
         for line, text in prose(path):
             for found in DIALECT.finditer(text):
                 at = line + text.count("\n", 0, found.start())
@@ -63,10 +73,13 @@ def dialect(root: Path) -> Iterator[Finding]:
 
 
 def prose(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the texts of a file that people read, each with its first line."""
+    """Yield the prose of a file: each text with the number of its first line."""
     text = path.read_text("utf-8")
     if path.suffix == ".md":
-        yield 1, re.sub(r"```.*?```|`[^`\n]*`", lambda code: re.sub(r"[^\n]", " ", code[0]), text, flags=re.DOTALL)
+        yield 1, NO_PROSE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+        return
+    if path.suffix == ".sql":
+        yield from ((text.count("\n", 0, found.start()) + 1, found[0]) for found in SQL.finditer(text))
         return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
@@ -82,9 +95,14 @@ def python_files(root: Path) -> list[Path]:
     return sorted(path for each in SOURCES for path in (root / each).rglob("*.py") if "build" not in path.parts)
 
 
+def sql_files(root: Path) -> list[Path]:
+    """Return the SQL files of the project, in order."""
+    return sorted(path for each in SOURCES for path in (root / each).rglob("*.sql") if "build" not in path.parts)
+
+
 def markdown_files(root: Path) -> list[Path]:
-    """Return the pages of the project, in order, without those that record the past."""
-    folders = [path for each in ("docs", *SOURCES) for path in (root / each).rglob("*.md")]
+    """Return the Markdown pages of the project, in order, without those that record the past."""
+    folders = [path for each in SOURCES for path in (root / each).rglob("*.md")]
     pages = sorted({*root.glob("*.md"), *folders})
     return [path for path in pages if not str(path.relative_to(root)).startswith(SKIPPED)]
 

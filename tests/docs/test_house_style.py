@@ -41,6 +41,16 @@ def run(project, *arguments):
             "3: `What is`: name the user, the model, the caller, or the thing itself",
         ),
         ("page.md", "One.\n\nIt is told.\n", "3: `is told`: name the user, the model, the caller, or the thing itself"),
+        (
+            "reads.sql",
+            "-- name: one\nSELECT 1 -- for nobody\n",
+            "2: `nobody`: name the user, the model, the caller, or the thing itself",
+        ),
+        (
+            "page.md",
+            "<!-- begin: written by make -->\nnobody\n<!-- end: written by make -->\nIt is said.\n",
+            "4: `is said`: name the user, the model, the caller, or the thing itself",
+        ),
     ],
 )
 def test_a_finding(project, name, text, finding):
@@ -56,10 +66,11 @@ def test_a_finding(project, name, text, finding):
         ("pool.py", '"""Lends connections to readers."""\nTEXT = "nobody is told"\n'),
         ("page.md", "Run `nobody`.\n\n```sh\necho somebody\n```\n"),
         ("test_lending.py", '"""Shows that a reader waits."""\n'),
+        ("reads.sql", "-- name: what is\nSELECT 'nobody'\n"),
     ],
 )
 def test_what_is_left_alone(project, name, text):
-    """Code, quoted code and names of tests are no findings."""
+    """Code, quoted code, names of tests and names of queries are no findings."""
     (project / "beaver_hooks" / name).write_text(text)
 
     assert (0, "", "") == run(project)
