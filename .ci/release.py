@@ -2,8 +2,8 @@
 """Builds a release into `dist/` and installs it, as a user would, with pip and uvx. Run it with `make release`.
 
 `dist/` then holds a wheel and a source archive of each distribution and `RELEASE.md`, the section of the changelog.
-What the packages need is downloaded as pip is configured here. What is installed comes from folders alone, so that no
-index can put a package of the same name in place of ours.
+The dependencies are downloaded with pip's own configuration. The installation uses packages from local folders only, so
+that no index can replace a package of the project by another one of the same name.
 """
 
 import os
@@ -26,7 +26,7 @@ FACT, QUESTION, EXPECTED = "Remember that we release on Thursday.", "When do we 
 
 
 class ReleaseError(Exception):
-    """A release that cannot be made, with the reason."""
+    """The release cannot be made; the message has the reason."""
 
 
 def projects(root: Path) -> dict[str, dict[str, Any]]:
@@ -49,10 +49,10 @@ def common_version(found: dict[str, dict[str, Any]]) -> str:
 
 
 def notes(changelog: str, version: str) -> str:
-    """Return the section of the changelog for a version: its own, or the unreleased one that announces it.
+    """Return the section of the changelog for a version: its own, or the unreleased one if that announces the version.
 
     Raises:
-        ReleaseError: no section is about that version.
+        ReleaseError: no section describes that version.
     """
     parts = re.split(r"^## \[([^\]]+)\].*$", changelog, flags=re.MULTILINE)
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))
@@ -66,7 +66,7 @@ def build(version: str, names: Iterable[str]) -> None:
     """Build a source archive of each distribution, and from it a wheel.
 
     Raises:
-        ReleaseError: a file is missing, or one too many is there.
+        ReleaseError: a file is missing, or there is an unexpected one.
     """
     for source in SOURCES:
         run(sys.executable, "-m", "build", "--no-isolation", "--outdir", DIST, ROOT / source)
@@ -78,7 +78,7 @@ def build(version: str, names: Iterable[str]) -> None:
 
 
 def needed(found: dict[str, dict[str, Any]]) -> list[str]:
-    """Return what the distributions need of others, with the extras that they use of each other."""
+    """Return the external dependencies of the distributions, with those of the extras that they use of each other."""
     lines = [line for each in found.values() for line in each["dependencies"]]
     for name, extras in re.findall(r"^(beaver-\w+)\[([\w,-]+)\]", "\n".join(lines), re.MULTILINE):
         lines += [line for extra in extras.split(",") for line in found[name]["optional-dependencies"][extra]]
@@ -86,7 +86,7 @@ def needed(found: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def interpreter(version: str) -> str | None:
-    """Return the path of a Python of a version that runs, from `PATH` or from pyenv."""
+    """Return the path of a working Python of a version, from `PATH` or from pyenv."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     for path in (shutil.which(f"python{version}"), *sorted(pyenv.glob(f"{version}.*/bin/python"))):
         if path and output(path, "-c", "import ensurepip, sys; print('%d.%d' % sys.version_info[:2])") == version:
@@ -104,7 +104,7 @@ def install_with_pip(python: str, folder: Path, wheels: Path, lines: list[str]) 
 
 
 def uvx(folder: Path) -> Path | None:
-    """Return the program `uvx`, installed into an environment of its own where it is not there."""
+    """Return the program `uvx`; if it is missing, install it into an environment of its own."""
     if found := shutil.which("uvx"):
         return Path(found)
     run(sys.executable, "-m", "venv", folder)
@@ -113,10 +113,10 @@ def uvx(folder: Path) -> Path | None:
 
 
 def check(command: list[str], folder: Path, version: str) -> None:
-    """Ask for the version and take a turn in two processes, in an empty home.
+    """Print the version and run a turn in each of two processes, in an empty home.
 
     Raises:
-        ReleaseError: another version or another answer came.
+        ReleaseError: the version or the answer is wrong.
     """
     (folder / "project").mkdir(parents=True)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "XDG", "PYTHON"))}
@@ -137,7 +137,7 @@ def run(*command: object, **more: Any) -> str:
     """Run a program and return its output.
 
     Raises:
-        ReleaseError: it failed; the message has its output.
+        ReleaseError: the program failed; the message has its output.
     """
     done = subprocess.run([str(each) for each in command], capture_output=True, text=True, check=False, **more)
     if done.returncode:
@@ -146,7 +146,7 @@ def run(*command: object, **more: Any) -> str:
 
 
 def output(*command: str) -> str:
-    """Return what a program prints, and nothing where it fails."""
+    """Return the output of a program, or an empty text if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else ""
 

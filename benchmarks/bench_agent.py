@@ -1,9 +1,9 @@
-"""The cost of an agent's turn beside its model, and whether a long session makes it slower.
+"""Measures the cost of an agent's turn without its model, and whether a long session makes it slower.
 
-The whole loop: `AgentLoop.run` with three active plugins (curated, tally and one that recalls and keeps), the offline
-provider, audit, sessions on disk. The provider's own time is measured inside the same runs and subtracted; the
-background work runs outside the clock. Two sessions of 50 and 10,000 messages alternate in one process, and so do the
-single parts of a turn, so that the output shows the time of each part.
+The benchmark runs the whole loop: `AgentLoop.run` with three active plugins (curated, tally and one that recalls and
+learns), the offline provider, audit, sessions on disk. It measures the provider's own time inside the same runs and
+subtracts it; the background work is not timed. Two sessions of 50 and 10,000 messages alternate in one process. The
+single parts of a turn alternate too, so that the output shows the time of each part.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ CONTRIBUTION = Contribution(
 
 
 class Notes:
-    """Recalls five notes each turn, and keeps every answer."""
+    """Recalls five notes in each turn, and stores every answer."""
 
     def __init__(self) -> None:
         self.kept: list[str] = []
@@ -51,12 +51,12 @@ class Notes:
 
     @hookimpl
     async def after_prompt(self, turn: object, answer: Any) -> None:  # noqa: ARG002
-        """Keep the answer."""
+        """Store the answer."""
         self.kept.append(answer.text)
 
 
 class Timed:
-    """A provider that counts the seconds that another one takes.
+    """A provider that measures the seconds of another provider.
 
     Attributes:
         spent: the seconds since the last reading.
@@ -83,11 +83,11 @@ class Timed:
         return answer
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Close nothing."""
 
 
 class Bench:
-    """An agent with filled sessions, and a measure for each thing that is compared."""
+    """An agent with filled sessions, and a method for each measurement."""
 
     def __init__(self, engine: EngineLoadResult) -> None:
         self._engine = engine
@@ -96,14 +96,14 @@ class Bench:
 
     async def fill(self) -> None:
         """Store the sessions, each in one transaction, and a curated entry."""
-        # By the agent itself: the offline provider calls the tool `memory`.
+        # The agent adds the entry itself: the offline provider calls the tool `memory`.
         await self._loop.run("Remember that we decided to keep the database.", "first", trust="full")
         for session, count in SESSIONS.items():
             await self._engine.sessions.ensure(session)
             await asyncio.wrap_future(self._engine.sessions.submit(partial(_fill, session=session, count=count)))
 
     async def turn(self, session: str) -> float:
-        """Return the seconds of one run without the provider's."""
+        """Return the seconds of one run without those of the provider."""
         self.provider.spent = 0.0
         started = time.perf_counter()
         result = await self._loop.run(PROMPT, session, trust="full")
@@ -133,7 +133,7 @@ class Bench:
         return time.perf_counter() - started
 
     async def settle(self) -> None:
-        """Wait for the background work, which belongs to the side that caused it."""
+        """Wait for the background work, so that it does not slow the other side."""
         await self._engine.host.drain()
         await self._engine.events.flush()
         await asyncio.to_thread(self._engine.host.trail.flush)
@@ -152,7 +152,7 @@ def _fill(work: Work, session: str, count: int) -> None:
 
 
 async def measure(bench: Bench) -> dict[str, float]:
-    """Return the median milliseconds of each side, measured in turns."""
+    """Return the median milliseconds of each side; the sides alternate."""
     sides: dict[str, Callable[[], Awaitable[float]]] = {
         "turn, 50 messages": lambda: bench.turn("50 messages"),
         "turn, 10000 messages": lambda: bench.turn("10000 messages"),
@@ -165,7 +165,7 @@ async def measure(bench: Bench) -> dict[str, float]:
         for name, side in sides.items():
             spent = await side()
             if name.startswith("turn"):
-                # System prompt, two reference messages at most, fifty of the history, the prompt.
+                # The system prompt, at most two reference messages, fifty messages of the history, and the prompt.
                 assert 52 <= bench.provider.asked <= 54, bench.provider.asked
             await bench.settle()
             if number >= WARM_UP:
@@ -174,7 +174,7 @@ async def measure(bench: Bench) -> dict[str, float]:
 
 
 def loaded(folder: Path) -> LoadedConfig:
-    """Return the mode `curated`, and with it every installed plugin but the gateway."""
+    """Return a configuration with the mode `curated`, which loads every installed plugin except the gateway."""
     memory = Memory(mode="curated", explicit=True)
     return LoadedConfig(config=Config(memory=memory), path=None, trusted_by=None, state_folder=folder / "state")
 

@@ -1,7 +1,8 @@
-"""The cost of one event of Claude Code, against starting an interpreter that imports the host.
+"""Measures the cost of one event of Claude Code, compared with starting an interpreter that imports the host.
 
-An event is the client process from start to exit, with a resident that has a host open: the shell line that is in the
-settings, without the shell. The sides alternate; medians count. The resident runs for the benchmark alone.
+The time of an event is that of the client process from start to exit, with a resident process that has an open host.
+The benchmark runs the command of the settings without a shell. The sides alternate, and medians are compared. The
+resident process serves only the benchmark.
 """
 
 import json
@@ -30,7 +31,7 @@ def event(name: str, **fields: object) -> bytes:
 
 
 def seconds(command: list[str], said: bytes, environment: dict[str, str]) -> float:
-    """Return how long a process takes from start to exit."""
+    """Return the seconds of a process from start to exit."""
     started = time.perf_counter()
     subprocess.run(command, input=said, env=environment, check=True, capture_output=True)
     return time.perf_counter() - started

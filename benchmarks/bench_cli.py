@@ -1,8 +1,8 @@
-"""The cost of starting `beaver`, against importing click alone; and a whole `beaver run` with the offline provider.
+"""Measures the cost of starting `beaver`, compared with importing click alone, and of a whole `beaver run`, offline.
 
-Measured with installed wheels, as users have them: wheels are built and installed into an environment of their own,
-and their dependencies are copied there from this one. The sides alternate, and the fastest of many runs counts, since
-everything that disturbs a run makes it slower; of `beaver run` the median is shown too.
+The benchmark uses installed wheels, as users have them: it builds wheels, installs them into an environment of their
+own, and copies their dependencies there from this environment. The sides alternate. The fastest of many runs counts,
+because every disturbance makes a run slower. For `beaver run` the median is shown too.
 """
 
 import shutil
@@ -49,12 +49,12 @@ def install(folder: Path) -> Installed:
 
 
 def _ours(_: str, names: list[str]) -> list[str]:
-    """Return the files that must not be copied: the editable installations."""
+    """Return the files to leave out of the copy: the editable installations."""
     return [name for name in names if "beaver" in name.lower() or name.endswith(".pth")]
 
 
 def seconds(command: Sequence[object], folder: Path) -> float:
-    """Return how long a command takes."""
+    """Return the seconds of a command."""
     started = time.perf_counter()
     subprocess.run(list(map(str, command)), check=True, capture_output=True, cwd=folder)
     return time.perf_counter() - started

@@ -1,8 +1,9 @@
-"""The cost of curated memory (a snapshot, a write through the tool, the scan of hostile text), and the scan's recall.
+"""Measures the cost of curated memory (snapshot, write through the tool, scan of hostile text), and the scan's recall.
 
-Floor of the write: the same bytes into a temporary file, fsync, rename, fsync of the folder, in the same run and the
-same folder, alternating. The write is the whole call in a host, through `host.run_tool`: lock, merge, history, file,
-audit event, receipt. Each write is asserted to be in the file, in the history and in the audit trail.
+The floor of the write puts the same bytes into a temporary file, syncs it, renames it, and syncs the folder, in the
+same run and the same folder, alternating. The write is the whole call in a host, through `host.run_tool`: lock, merge,
+history, file, audit event, receipt. The benchmark asserts that each write is in the file, in the history and in the
+audit trail.
 
 The rules of the scan were written with half A of the corpus `wider` and with the corpus `tuning`, without half B. A
 text is in half A if the first byte of its SHA-256 is even.
@@ -90,7 +91,7 @@ def fill(service: MemoryService) -> None:
 
 
 async def write(host: Host, turn: str, number: int) -> float:
-    """Return the seconds of one call of the tool that replaces an entry of a full file."""
+    """Return the seconds of one tool call that replaces an entry of a full file."""
     arguments = {"action": "replace", "target": "memory", "content": f"0 {number:03} " + "w" * 200}
     arguments["old_text"] = "0 w" if number == 0 else f"0 {number - 1:03} "
     started = time.perf_counter()
@@ -121,13 +122,13 @@ async def compare(folder: Path) -> tuple[float, float, float]:
 
 
 def many_words() -> str:
-    """Return many words, each once."""
+    """Return many different words."""
     dice = random.Random(1)
     return " ".join("".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(LONGEST // 7))
 
 
 def vocabulary() -> str:
-    """Return the scan's own words in no order, which cost more than any ordinary text."""
+    """Return the scan's own words in random order, which take longer than any ordinary text."""
     classes = json.loads(files("beaver_hooks_curated").joinpath("threats.json").read_text("utf-8"))["classes"]
     dice, stems = random.Random(1), [stem.removeprefix("=") for stem in " ".join(classes.values()).split()]
     text = " ".join(dice.choice(stems) + dice.choice(("", ".", "")) for _ in range(LONGEST // 4))

@@ -1,9 +1,9 @@
-"""How much longer than its deadline a misbehaving plugin keeps the host waiting: every fault at every coroutine hook.
+"""Measures how long the host waits for a faulty plugin beyond its deadline: every fault at every coroutine hook.
 
-The plugin has 0.2 s per hook. Measured is the host's wait: `open_turn` for `before_prompt`, draining for the
-background hooks, registering and unregistering for `start` and `stop`. A fault that does not hang costs less than its
-deadline and overruns by nothing. The largest of several rounds is shown. Left out is `block`: code that does not yield
-cannot be interrupted in one process; the host names it instead.
+The plugin has 0.2 s per hook. The benchmark measures the host's wait: `open_turn` for `before_prompt`, draining for the
+background hooks, registering and unregistering for `start` and `stop`. A fault that does not hang takes less than its
+deadline, and its overrun is zero. The output has the largest overrun of several rounds. The fault `block` is left out,
+because code that does not yield cannot be interrupted in one process; the host names its plugin instead.
 """
 
 import asyncio

@@ -1,11 +1,11 @@
-"""The cost of the Memory Gateway beyond its own requests, against bare httpx in the same run.
+"""Measures the cost of the gateway plugin beyond its requests, compared with bare httpx in the same run.
 
-Floor: the same bodies, posted by a plain `httpx.AsyncClient` to the same loopback server, status checked and JSON
-parsed; an add on a connection of its own, which a client needs that never sends a turn twice. Ours: the plugin's
-hooks, with breaker, reduction and report. Both sides alternate in one process; medians are compared.
+The floor posts the same bodies with a plain `httpx.AsyncClient` to the same loopback server, checks the status and
+parses the JSON. It uses a new connection for each add, as a client must that never sends a turn twice. The other side
+is the plugin's hooks, with breaker, reduction and report. Both sides alternate in one process; medians are compared.
 
-Then, in a host: the 95th percentile of opening a turn while the gateway takes 200 ms, the overrun of the timeout by a
-gateway that hangs or drips, and a thousand turns at once.
+Then the benchmark measures in a host: the 95th percentile of opening a turn while the gateway takes 200 ms, the overrun
+of the timeout while a gateway hangs or sends slowly, and a thousand turns at once.
 """
 
 import asyncio
@@ -71,14 +71,14 @@ async def compare(gateway: FakeGateway, folder: Path) -> dict[str, float]:
         }
         medians = await alternate(sides)
     await plugin.stop()
-    # Each side makes its own searches and adds: one that skips them measures nothing.
+    # Each side must make its own searches and adds; otherwise its time means nothing.
     made = [gateway.operations.count(operation) for operation in ("search", "add", "flush")]
     assert made == [2 * (ROUNDS + WARM), 3 * (ROUNDS + WARM), 3 * (ROUNDS + WARM)]
     return medians
 
 
 async def alternate(sides: dict[str, Callable[[], Awaitable[object]]]) -> dict[str, float]:
-    """Return the median seconds of each side, run in turns."""
+    """Return the median seconds of each side; the sides alternate."""
     samples: dict[str, list[float]] = {name: [] for name in sides}
     for number in range(ROUNDS + WARM):
         for name, run in sides.items():
@@ -98,7 +98,7 @@ def config_for(gateway: FakeGateway, seconds: float) -> Config:
 
 
 async def opening(gateway: FakeGateway, folder: Path, *, seconds: float, times: int) -> list[float]:
-    """Return the seconds that opening a turn takes, in order of size."""
+    """Return the seconds of opening a turn, sorted."""
     spent = []
     config = config_for(gateway, seconds)
     async with Host(entry_points=["gateway"], config=config, state_folder=folder) as host:
@@ -111,7 +111,7 @@ async def opening(gateway: FakeGateway, folder: Path, *, seconds: float, times: 
 
 
 async def overrun(gateway: FakeGateway, folder: Path) -> float:
-    """Return by how many seconds the slowest turn exceeds the timeout while the gateway hangs or drips."""
+    """Return the seconds by which the slowest turn exceeds the timeout while the gateway hangs or sends slowly."""
     worst = 0.0
     for fault in (Fault.READ_TIMEOUT, Fault.SLOW_DRIP):
         gateway.misbehave("search", fault)
@@ -122,7 +122,7 @@ async def overrun(gateway: FakeGateway, folder: Path) -> float:
 
 
 async def crowd(gateway: FakeGateway, folder: Path) -> float:
-    """Return the seconds of many turns at once, with all of their background work."""
+    """Return the seconds of many simultaneous turns, including their background work."""
     config = config_for(gateway, 60)
     async with Host(entry_points=["gateway"], config=config, state_folder=folder) as host:
 

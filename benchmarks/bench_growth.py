@@ -1,8 +1,9 @@
-"""Whether 10,000 turns that are opened and abandoned leak: memory is compared after 2,000 turns and after all.
+"""Checks that 10,000 opened and abandoned turns do not leak: compares the memory after 2,000 turns and after all.
 
-Every turn has a session of its own, its references are rendered and asked about (so that fingerprints exist), and one
-tool result is handed over. A frozen clock moves ten seconds per turn, so that an hour's worth of turns is open at any
-time. Every bound of the host is reached by turn 2,000, so it must hold the same number of objects at turn 10,000.
+Every turn has a session of its own. Its references are rendered and passed to `was_injected` (so that fingerprints
+exist), and it gets one tool result. A frozen clock moves ten seconds per turn, so that the turns of one hour are open
+at any time. The host reaches all of its limits by turn 2,000, so it must hold the same number of objects at turn
+10,000.
 """
 
 import asyncio
@@ -24,11 +25,11 @@ TURNS = 10_000
 BETWEEN = 10.0
 KINDS = (OpenTurn, Account, Turn, Call, Job)
 TOLERANCE_KIB = 64.0
-"""Memory that may differ between two measurements without growth: caches of the interpreter, and sizes of dicts."""
+"""KiB that may differ between two measurements without a leak: caches of the interpreter, and sizes of dicts."""
 
 
 class Generous:
-    """Contributes to every turn, and keeps nothing itself."""
+    """Contributes to every turn, and stores nothing."""
 
     @hookimpl
     async def before_prompt(self, turn: Turn) -> Contribution:
@@ -102,7 +103,7 @@ async def main() -> int:
     for name, count in early.items():
         print(f"  {name:26}{count:14}{late[name]:14}")
     print(f"  {'KiB since turn 200':26}{early_kib:14.1f}{late_kib:14.1f}")
-    # Counts of all objects vary a little with the caches of the interpreter; the named ones must not vary.
+    # The counts of all objects vary slightly with the caches of the interpreter; those of `KINDS` must not vary.
     loose = "objects of any type"
     grown = [name for name, count in late.items() if name != loose and count > early[name]]
     met = not grown and late_kib - early_kib <= TOLERANCE_KIB

@@ -1,8 +1,8 @@
-"""The cost of importing the host and the contract, against importing their dependencies alone.
+"""Measures the cost of importing the host and the contract, compared with importing their dependencies alone.
 
-Every import runs in a fresh interpreter; the sides alternate, and the fastest of many runs counts, since everything
-that disturbs a run makes it slower. The ratio of the target compares whole processes. The stricter one, printed
-beside it, subtracts the start of the bare interpreter on both sides.
+Every import runs in a new interpreter. The sides alternate. The fastest of many runs counts, because every disturbance
+makes a run slower. The target applies to the ratio of whole processes. The output also has a stricter ratio, which
+subtracts the start of the bare interpreter on both sides.
 """
 
 import subprocess
@@ -31,7 +31,7 @@ COMPARISONS = (
 
 
 def seconds(code: str) -> float:
-    """Return how long a fresh interpreter takes for `code`."""
+    """Return the seconds that a new interpreter takes for `code`."""
     started = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True)
     return time.perf_counter() - started

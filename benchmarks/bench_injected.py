@@ -1,9 +1,9 @@
-"""The accuracy of `was_injected`: found copies, and unrelated texts that it takes for copies.
+"""Measures the accuracy of `was_injected`: the rate of found copies, and of unrelated texts taken for copies.
 
-The synthetic corpus is made here: sentences from templates with a shared vocabulary, so that unrelated
-texts have many words in common. With `BEAVER_BENCH_DATA` naming a folder that holds `locomo-dev.json`,
-conversations are measured too: eight random turns of one are injected, the candidates of the false
-positives are its other turns.
+The benchmark generates a synthetic corpus: sentences from templates with a shared vocabulary, so that unrelated texts
+have many words in common. If `BEAVER_BENCH_DATA` names a folder with `locomo-dev.json`, the benchmark also measures
+conversations: it injects eight random turns of a conversation, and its other turns are the candidates for false
+positives.
 
 Run: `python benchmarks/bench_injected.py`
 """
@@ -26,7 +26,7 @@ ROUNDS = 200
 INJECTED = 8
 
 Case = tuple[list[str], list[str]]
-"""Injected texts, and others."""
+"""Injected texts, and other texts."""
 Template = Sequence[Sequence[str]]
 
 PHRASES = (
@@ -42,7 +42,7 @@ PHRASES = (
     ),
     ("and asked me to remember it", "but nobody has answered yet", "so please take care of it", "I think"),
 )
-"""Stock phrases: two texts made of them share many grams although they say different things."""
+"""Stock phrases: two texts made of them share many grams although their meanings differ."""
 
 WORDS = (
     ["I", "we", "they", "Marta", "Tom", "Aisha", "Jonas", "grandma", "everybody", "nobody"],
@@ -55,7 +55,7 @@ WORDS = (
     ["the", "our", "that", "their"],
     ["Lisbon", "spring", "office", "holidays", "station", "kitchen", "concert", "winter"],
 )
-"""Single words: the same vocabulary everywhere, in the same order of parts."""
+"""Single words: all texts have the same vocabulary, in the same order of parts."""
 
 
 def _sentence(dice: random.Random, template: Template) -> str:

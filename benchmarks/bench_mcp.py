@@ -1,10 +1,10 @@
-"""How long a client waits for the first answers of `beaver mcp`, from the start of its process.
+"""Measures how long a client waits for the first answers of `beaver mcp`, from the start of the server's process.
 
-A client starts the server, says `initialize`, and asks for `tools/list` when that is answered. `first` is a start
-without recorded answers, `later` one whose answers an earlier start has recorded; curated and local memory are loaded,
-as far as they are installed. The floor is `python -c "import mcp"`, which a server on the SDK cannot go below unless it
-answers before. The sides alternate, and medians are compared. `call` is the time from the start to a tool's answer,
-which waits for the host in both.
+A client starts the server, sends `initialize`, and sends `tools/list` after the answer. `first` is a start without
+recorded answers, and `later` is a start that uses the record of an earlier one. The server loads curated and local
+memory if they are installed. The floor is `python -c "import mcp"`: a server on the SDK cannot be faster unless it
+answers before the import ends. The sides alternate, and medians are compared. `call` is the time from the start to a
+tool's answer, which waits for the host in both cases.
 
 It needs the package `mcp`, and is skipped without it. `BEAVER_MCP_ROUNDS` sets the number of rounds.
 """
@@ -36,7 +36,7 @@ Times = dict[str, float]
 
 
 def importing() -> float:
-    """Return how long the floor takes."""
+    """Return the seconds of the floor."""
     started = time.perf_counter()
     subprocess.run([sys.executable, "-c", "import mcp"], check=True)
     return time.perf_counter() - started
@@ -83,7 +83,7 @@ def measure(folder: Path) -> tuple[list[float], dict[str, list[Times]]]:
     home = folder / "home"
     environment = {**os.environ, "HOME": str(home), "BEAVER_CONFIG": str(folder / "config.json")}
     environment.pop("XDG_STATE_HOME", None)
-    for _ in range(2):  # byte code and the state folder are there from then on
+    for _ in range(2):  # the byte code and the state folder exist from then on
         serving(folder, environment)
     floor: list[float] = []
     served: dict[str, list[Times]] = {"first": [], "later": []}

@@ -1,8 +1,8 @@
-"""The cost of searching, reading and appending in a store with 100,000 messages.
+"""Measures the cost of searching, reading and appending in a store with 100,000 messages.
 
-The words of the messages are drawn by Zipf's law from a seeded vocabulary whose commonest words are stop-words, as in
-any language; one message in ten is Chinese. Questions draw their words the way messages do, so common words are in
-most of them. Every question is asked once, so only SQLite's own cache helps.
+The benchmark draws the words of the messages by Zipf's law from a seeded vocabulary. Its most common words are
+stop-words, as in any language; one message in ten is Chinese. The words of questions are drawn in the same way, so
+most questions have common words. Every question is asked once, so only SQLite's own cache helps.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class Language:
         return " ".join(self._draw(self.words, count))
 
     def say_chinese(self, count: int) -> str:
-        """Return a text of `count` signs."""
+        """Return a text of `count` Chinese characters."""
         return "".join(self._draw(self.signs, count))
 
     def _draw(self, values: list[str], count: int) -> list[str]:
@@ -62,7 +62,7 @@ class Language:
 
 
 def fill(folder: Path, language: Language) -> None:
-    """Store the messages: two long-lived sessions of known length, the rest spread evenly."""
+    """Store the messages: two long sessions of known length, and the rest spread evenly over others."""
     database, now = SessionDatabase(folder), SystemClock().now()
     sizes = [LONG, SHORT, *[(MESSAGES - LONG - SHORT) // (SESSIONS - 2)] * (SESSIONS - 2)]
     with database.writing() as connection:
@@ -74,13 +74,13 @@ def fill(folder: Path, language: Language) -> None:
 
 
 def message(language: Language, number: int) -> Message:
-    """Return one message of the length that people write."""
+    """Return one message of a typical length."""
     text = language.say_chinese(60) if number % 10 == 5 else language.say(language.chance.randint(10, 60))
     return Message(role="assistant" if number % 2 else "user", text=text)
 
 
 async def measure(call: Callable[[], Awaitable[object]], rounds: int = QUESTIONS) -> tuple[float, float]:
-    """Return median and 95th percentile of the milliseconds that it takes."""
+    """Return the median and the 95th percentile of the milliseconds of a call."""
     spent = list[float]()
     for _ in range(rounds):
         started = time.perf_counter()
@@ -109,7 +109,7 @@ async def searches(store: SessionStore, language: Language) -> bool:
 
 
 async def ask(store: SessionStore, question: Question, **scope: Any) -> None:
-    """Ask one question, worded anew each time."""
+    """Ask one question, with new words each time."""
     await store.search(question(), **scope)
 
 

@@ -1,13 +1,13 @@
-"""How many deadlines a plugin that hangs, and one that blocks the event loop, cost in 50 turns.
+"""Measures how many deadlines a hanging plugin, and a plugin that blocks the event loop, cost in 50 turns.
 
-One plugin awaits forever in `before_prompt`, the other one calls `time.sleep` for more than twice its deadline, as
-12 s are to 5 s. Turns come at once after one another, or a minute apart by the host's clock. Measured is how long
-`open_turn` takes, because the user waits for it before the request to the model. The time of the background work is
-shown too. A suspended plugin's probe is a part of it: no turn waits for a probe that hangs, but one that blocks stops
-every turn of the process.
+One plugin awaits forever in `before_prompt`. The other one calls `time.sleep` for more than twice its deadline, in the
+ratio of 12 s to 5 s. Turns follow each other at once, or a minute apart by the host's clock. The benchmark measures
+`open_turn`, because the user waits for it before the request to the model. The output also has the time of the
+background work, which includes the probes of a suspended plugin: no turn waits for a probe that hangs, but a probe that
+blocks stops every turn of the process.
 
-Each is compared with the same plugin without suspension, because it is registered anew before each turn (which is not
-measured), and with no plugin at all, the floor.
+Each plugin is compared with the same plugin without suspension, which is registered again before each turn (this is not
+measured), and with the floor, a host without plugins.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class Clock:
         return datetime.now(UTC) + timedelta(seconds=self.ahead)
 
     def monotonic(self) -> float:
-        """Return seconds that only grow."""
+        """Return the monotonic seconds."""
         return time.monotonic() + self.ahead
 
 
@@ -59,7 +59,7 @@ class Hanging:
 
     @hookimpl
     async def before_prompt(self) -> None:
-        """Recall nothing, ever."""
+        """Never return."""
         await asyncio.Event().wait()
 
 
@@ -68,20 +68,20 @@ class Blocking(Hanging):
 
     @hookimpl
     async def before_prompt(self) -> None:
-        """Recall nothing, and late."""
+        """Recall nothing, after the deadline."""
         time.sleep(BLOCKS_FOR)  # noqa: ASYNC251 - the fault that is measured
 
 
 @attrs.frozen
 class Waited:
-    """Seconds in front of the answers, and in the background."""
+    """Seconds before the answers, and in the background."""
 
     opening: float
     background: float
 
 
 async def run(kind: Callable[[], object] | None, folder: str, *, pace: float, anew: bool) -> Waited:
-    """Return how long 50 turns wait."""
+    """Return the seconds that 50 turns wait."""
     clock, plugins = Clock(), {} if kind is None else {"faulty": kind()}
     config = Config(host=HostSettings(blocked_after_seconds=BLOCKED_AFTER))
     opening = background = 0.0
@@ -102,7 +102,7 @@ async def run(kind: Callable[[], object] | None, folder: str, *, pace: float, an
 
 
 async def measure(kind: Callable[[], object] | None, *, pace: float = 0.0, anew: bool = False) -> Waited:
-    """Return how long 50 turns wait, in a state folder of their own."""
+    """Return the seconds that 50 turns wait, in a state folder of their own."""
     with tempfile.TemporaryDirectory() as folder:
         return await run(kind, f"{folder}/state", pace=pace, anew=anew)
 

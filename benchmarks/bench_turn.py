@@ -1,11 +1,12 @@
-"""The cost of a whole turn for the caller, against the bare floor in the same run.
+"""Measures the cost of a whole turn for the caller, compared with a floor in the same run.
 
-Floor: the same three trivial coroutines under `asyncio.gather` inside one `asyncio.timeout`, once per hook (before the
-prompt, one tool result, after the prompt). Ours: open the turn, hand over one tool result, commit; three plugins, audit
-on. The caller pays for the calls that it awaits; the background work is measured too, as `drained`.
+The floor runs the same three trivial coroutines under `asyncio.gather` inside one `asyncio.timeout`, once per hook
+(before the prompt, one tool result, after the prompt). The other side opens a turn, reports one tool result and
+commits, with three plugins and audit on. The caller waits only for the calls that it awaits. The benchmark also
+measures the background work, as `drained`.
 
-The audit trail is flushed between the samples, outside the clock, and must hold every turn at the end. Both sides
-alternate in one process, many rounds; the medians are compared.
+The audit trail is flushed between the samples, outside the measured time, and must hold every turn at the end. Both
+sides alternate in one process for many rounds; the medians are compared.
 """
 
 import asyncio
@@ -40,7 +41,7 @@ class Trivial:
 
 
 async def floor(plugins: list[Trivial]) -> float:
-    """Return the seconds that the bare calls of one turn take."""
+    """Return the seconds of the bare calls of one turn."""
     started = time.perf_counter()
     for _ in range(TURNS):
         async with asyncio.timeout(5):
@@ -53,7 +54,7 @@ async def floor(plugins: list[Trivial]) -> float:
 
 
 async def caller(host: Host) -> float:
-    """Return the seconds for which a caller waits in one turn; the background runs outside the clock."""
+    """Return the seconds that a caller waits in one turn, without the background work."""
     spent = 0.0
     for _ in range(TURNS):
         started = time.perf_counter()
@@ -66,7 +67,7 @@ async def caller(host: Host) -> float:
 
 
 async def drained(host: Host) -> float:
-    """Return the seconds of one turn with all of its background work."""
+    """Return the seconds of one turn, including its background work."""
     started = time.perf_counter()
     for _ in range(TURNS):
         turn = await host.open_turn("What did we decide about the database?", session="bench")
@@ -92,7 +93,7 @@ async def main() -> int:
             for _ in range(ROUNDS):
                 for name, measure in sides.items():
                     samples[name].append(await measure())
-                    # Thousands of turns a second outrun the disk; the backlog belongs to the side that caused it.
+                    # Thousands of turns per second are faster than the disk; each side waits for its own backlog.
                     await asyncio.to_thread(host.trail.flush)
             written = len(host.trail.tail(ROUNDS * TURNS * 4))
             assert written == (ROUNDS + 1) * TURNS * 2, f"the audit trail lost turns: {written}"

@@ -32,7 +32,7 @@ VARIABLES = """\
 
 
 def page() -> str:
-    """Return the page as it has to stand."""
+    """Return the text of the page."""
     codes = "\n".join(line.strip() for line in EXIT_CODES.splitlines() if line.strip()[:1].isdigit())
     parts = ["# The command `beaver`", INTRODUCTION, *_sections(), BEFORE_CODES, _block(codes), VARIABLES]
     return "\n\n".join(parts) + "\n"
@@ -45,7 +45,7 @@ def _sections() -> Iterator[str]:
 
 
 def _of(command: click.Command, name: str, parent: click.Context, *, level: int) -> Iterator[str]:
-    # Not what happens to be installed and configured here.
+    # Ignores the plugins and the configuration of this machine.
     context = click.Context(
         command, info_name=name, parent=parent, max_content_width=WIDTH, terminal_width=WIDTH, resilient_parsing=True
     )

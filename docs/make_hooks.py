@@ -25,26 +25,26 @@ ARGUMENT = re.compile(r"(?P<name>\w+): (?P<text>.+)", re.DOTALL)
 
 
 def page() -> str:
-    """Return the page as it has to stand."""
+    """Return the text of the page."""
     _, *guide = _paragraphs(hooks)
     return "\n\n".join(["# Hooks", INTRODUCTION, *guide, filled(DEADLINES), *_sections()]) + "\n"
 
 
 def headline(spec: Callable[..., object]) -> str:
-    """Return a hook's name and signature as `inspect.signature` prints it, types without their modules."""
+    """Return a hook's name and its signature as `inspect.signature` prints it, without the modules of types."""
     signature = re.sub(r"\b(?:[a-z_]\w*\.)+", "", str(inspect.signature(spec)))
     return f"{spec.__name__}{signature}"
 
 
 def filled(text: str, *, indent: str = "") -> str:
-    """Return a paragraph in lines of the page's width, all but the first one indented."""
+    """Return a paragraph in lines of the page's width; all lines after the first are indented."""
     return textwrap.fill(
         " ".join(text.split()), WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
 
 
 def _sections() -> Iterator[str]:
-    """Yield the rest of the page in the order of the source: its headings, and a section per hook."""
+    """Yield the rest of the page in the order of the source: the headings, and a section for each hook."""
     for line in inspect.getsource(hooks).splitlines():
         if heading := HEADING.fullmatch(line):
             yield f"## {heading['title']}"
@@ -61,7 +61,7 @@ def _section(spec: Callable[..., object]) -> Iterator[str]:
 
 
 def _paragraphs(documented: object) -> Iterator[str]:
-    """Yield the paragraphs of a docstring as they stand on the page."""
+    """Yield the paragraphs of a docstring in the form of the page."""
     for text in (inspect.getdoc(documented) or "").split("\n\n"):
         if text.startswith("Args:"):
             yield "**Arguments**"
@@ -71,7 +71,7 @@ def _paragraphs(documented: object) -> Iterator[str]:
 
 
 def _arguments(text: str) -> Iterator[str]:
-    """Yield one line of a list per argument of an `Args:` section."""
+    """Yield one list item for each argument of an `Args:` section."""
     body = textwrap.dedent(text.partition("\n")[2])
     for entry in re.split(r"\n(?=\S)", body):
         argument = ARGUMENT.fullmatch(entry)
@@ -81,7 +81,7 @@ def _arguments(text: str) -> Iterator[str]:
 
 
 def main() -> None:
-    """Write the page where it belongs."""
+    """Write the page."""
     PAGE.write_text(page(), "utf-8")
 
 

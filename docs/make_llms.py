@@ -14,14 +14,14 @@ ENTRY = re.compile(r"^- \[(?P<title>.+?)\]\((?P<path>[^)]+)\)(?:: (?P<text>(?:.+
 
 
 def parts(index: str) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
-    """Yield each part of an index: its heading, and title, path and description of each of its pages."""
+    """Yield each part of an index: its heading, and the title, path and description of each page."""
     _, *rest = HEADING.split(index)
     for title, text in zip(rest[::2], rest[1::2], strict=True):
         yield title, [(found["title"], found["path"], _line(found["text"] or "")) for found in ENTRY.finditer(text)]
 
 
 def nested(path: str) -> list[tuple[str, str]]:
-    """Return title and path of each page beside a README that is an index of its own; other pages have none."""
+    """Return title and path of each page in the folder of a README that is an index; for other pages, no pages."""
     if posixpath.basename(path) != "README.md" or path.startswith(".."):
         return []
     folder = DOCS / posixpath.dirname(path)
@@ -30,7 +30,7 @@ def nested(path: str) -> list[tuple[str, str]]:
 
 
 def page() -> str:
-    """Return the index as it has to stand."""
+    """Return the text of the index."""
     text = INDEX.read_text("utf-8")
     title, summary = text.removeprefix("# ").split("\n\n")[:2]
     return "\n\n".join([f"# {title}", f"> {_line(summary.partition(': what')[0])}.", *_sections(text)]) + "\n"
@@ -41,7 +41,7 @@ def _sections(text: str) -> Iterator[str]:
         lines = []
         for title, path, about in (each for each in pages if not each[1].startswith("..")):
             lines.append(f"- [{title}]({path}): {about}")
-            # Decisions are many, and their own index has a line for each.
+            # There are many decisions, and their own index has a line for each.
             if not path.endswith("decisions/README.md"):
                 lines += [f"- [{name}]({inner}): {_first_sentence(DOCS / inner)}" for name, inner in nested(path)]
         yield f"## {heading}\n\n" + "\n".join(lines)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the support matrix: `docs/how-to/adapters/conformance.json` from a run of the suite, and from it the page.
+"""Writes the support matrix: a run of the suite makes `docs/how-to/adapters/conformance.json` and the page.
 
-Run it with `make matrix`: it needs the agent frameworks. Their tests compare each verdict with the published one.
+Run it with `make matrix`. It needs the agent frameworks. The tests of the adapters compare each verdict with the
+published one.
 """
 
 import asyncio
@@ -38,7 +39,7 @@ def examined() -> list[Examined]:
 
 
 def matrix(found: Sequence[Examined]) -> str:
-    """Return the part of the page that is made from a run."""
+    """Return the generated part of the page."""
     cards = cards_as_markdown([each.card for each in found if each.card is not None])
     notes = "".join(
         f"- {each.name}, {field.replace('_', ' ')}: {note}\n"
@@ -50,14 +51,14 @@ def matrix(found: Sequence[Examined]) -> str:
 
 
 def page(found: Sequence[Examined]) -> str:
-    """Return the whole page with a matrix of this run."""
+    """Return the whole page with the matrix of this run."""
     before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{matrix(found)}\n{END}{after}"
 
 
 def main() -> None:
-    """Write the page; fail where a case failed."""
+    """Write the page; exit with 1 if a case failed."""
     found = examined()
     VERDICTS.write_text(as_json(found), "utf-8")
     PAGE.write_text(page(found), "utf-8")

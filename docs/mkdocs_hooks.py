@@ -1,7 +1,7 @@
-"""Makes the site from the pages as they stand: the navigation from the index, and links that lead out of `docs/`.
+"""Makes the site from the unchanged pages: the navigation comes from the index, and links out of `docs/` work.
 
-A page of the repository outside `docs/` that some page links to, as a README of a plugin, is shown under `repository/`.
-Any other file outside is copied there. `mkdocs.yml` names this module as a hook.
+A Markdown page outside `docs/` that a page links to, such as the README of a plugin, is shown under `repository/`.
+Other linked files outside `docs/` are copied there. `mkdocs.yml` names this module as a hook.
 """
 
 import posixpath
@@ -23,14 +23,14 @@ LINK = re.compile(r"(?<=\]\()(?P<path>[^)\s#:]+)(?=(?:#[^)\s]*)?\))")
 
 
 def on_config(config: MkDocsConfig) -> None:
-    """Make the navigation: the parts of the index, and below an index of its own the pages beside it."""
+    """Make the navigation: the parts of the index, and below each page that is an index the pages of its folder."""
     text = LLMS["INDEX"].read_text("utf-8")
     config.nav = [{"Home": "README.md"}]
     config.nav += [{heading: [_entry(*each[:2]) for each in pages]} for heading, pages in LLMS["parts"](text)]
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add the files outside `docs/` that pages link to, and those that these link to."""
+    """Add the files outside `docs/` that pages link to, and the files that those link to."""
     waiting = [f"docs/{file.src_uri}" for file in files.documentation_pages()]
     known = set(waiting)
     while waiting:
@@ -43,7 +43,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Lead the links of a page to where the site has their targets."""
+    """Change the links of a page to the places of their targets on the site."""
     source = _in_repository(page.file.src_uri)
     here = posixpath.dirname(page.file.src_uri)
 
@@ -55,13 +55,13 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Serve the Markdown of the pages too, at the paths that `llms.txt` names."""
+    """Copy the Markdown of the pages too, to the paths that `llms.txt` names."""
     for source in sorted((ROOT / "docs").rglob("*.md")):
         shutil.copyfile(source, Path(config.site_dir) / source.relative_to(ROOT / "docs"))
 
 
 def _entry(title: str, path: str) -> dict[str, object]:
-    """Return the entry of the navigation for a page, or for an index with the pages beside it."""
+    """Return the entry of the navigation for a page, or for an index with the pages of its folder."""
     title = title.replace("`", "")
     target = _on_site(_resolved("docs/README.md", path))
     inner = [{name.replace("`", ""): inner} for name, inner in LLMS["nested"](path)]
@@ -69,7 +69,7 @@ def _entry(title: str, path: str) -> dict[str, object]:
 
 
 def _targets(source: str) -> Iterator[str]:
-    """Yield what a page of the repository links to, as paths from its top."""
+    """Yield the link targets of a page of the repository, as paths from the top of the repository."""
     text = BLOCK.sub("", (ROOT / source).read_text("utf-8"))
     return (_resolved(source, found["path"]) for found in LINK.finditer(text))
 

@@ -1,13 +1,13 @@
-"""The cost that an adapter adds to a turn of its framework, against the same turn without the host, in one run.
+"""Measures the cost that an adapter adds to a turn of its framework, compared with the turn without the host.
 
-For each framework the same turn (one tool call, a scripted model that costs nothing) runs without a host, with a `Host`
-of its own event loop, and with a `SyncHost`; three trivial plugins, audit on. Overhead is the difference, and is
-compared with the framework's own turn. `bare` is the same turn of the host without any framework: open, one tool
-result, commit. All of them alternate, each turn in a session of its own; the medians are compared. Background work is
-drained outside the clock.
+For each framework the same turn (one tool call, a scripted model that takes almost no time) runs without a host, with
+a `Host` in the same event loop, and with a `SyncHost`. The host has three trivial plugins, and audit is on. Overhead
+is the difference, as a multiple of the framework's own turn. `bare` is the same turn of the host without a framework:
+open, one tool result, commit. All of them alternate, each turn in a session of its own; the medians are compared.
+Background work is not timed.
 
-`BEAVER_ADAPTER_ROUNDS` sets the number of rounds. Then the figures are printed and not judged: a short run on a busy
-machine only shows that the benchmark works.
+`BEAVER_ADAPTER_ROUNDS` sets the number of rounds. The figures are then printed and not compared with the target: a
+short run on a busy machine only shows that the benchmark works.
 """
 
 import asyncio
@@ -94,7 +94,7 @@ def plugins() -> dict[str, object]:
 
 
 async def alternate(sides: dict[str, Callable[[list[str]], Awaitable[float]]], rounds: int) -> dict[str, float]:
-    """Return the median of each side, all of them taking turns."""
+    """Return the median of each side; the sides alternate."""
     samples: dict[str, list[float]] = {name: [] for name in sides}
     for number in range(WARM + rounds):
         gc.collect()
@@ -109,7 +109,7 @@ def main() -> int:
     """Measure, print, and return the exit code."""
     from adapters.harnesses import IN_LOOP, IN_THREAD
 
-    warnings.simplefilter("ignore")  # of the frameworks, about themselves
+    warnings.simplefilter("ignore")  # of the frameworks about their own code
     logging.disable(logging.WARNING)
     short = os.environ.get("BEAVER_ADAPTER_ROUNDS")
     rounds = int(short) if short else ROUNDS

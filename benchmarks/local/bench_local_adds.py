@@ -1,10 +1,10 @@
-"""Measures adding memories: many at once, and one at a time, beside the time of the disk for as many bytes.
+"""Measures adding memories, many at once and one at a time, compared with writing as many bytes to the disk.
 
-Memories are those of `bench_local_speed.py`. In bulk, 20,000 are added in batches of 1,000, several times over, each
-time to a store of its own; the best time counts, of the clock and of the processor. One at a time, they alternate with
-the floor: a bare INSERT of a row of the same size into a table without an index, committed with the same settings
+The memories are those of `bench_local_speed.py`. In bulk, the benchmark adds 20,000 memories in batches of 1,000,
+several times, each time to a new store; the best clock time and the best processor time count. Single adds alternate
+with the floor: a bare INSERT of a row of the same size into a table without an index, committed with the same settings
 (WAL, synchronous FULL). Both share the disk and the load of the machine, so the difference is the cost of the engine.
-A run in a memory-backed folder, if there is one, leaves the disk out.
+If the system has a memory-backed folder, a second run there excludes the disk.
 
     python benchmarks/local/bench_local_adds.py
 """
@@ -64,7 +64,7 @@ def bulk(table: speed.Table, folder: Path) -> None:
 
 @contextmanager
 def floor(path: Path) -> Iterator[Callable[[bytes], None]]:
-    """Yield a function that stores some bytes durably at the lowest cost."""
+    """Yield a function that stores bytes durably with as little work as possible."""
     connection = apsw.Connection(str(path))
     connection.pragma("journal_mode", "WAL")
     connection.pragma("synchronous", "FULL")
@@ -85,7 +85,7 @@ def single(table: speed.Table, folder: Path, where: str) -> None:
         engine.add(made[:BEFORE])
         ours, bare, processor = [], [], []
         for number, memory in enumerate(made[BEFORE:]):
-            # Two or none in a row: some disks take turns of their own.
+            # The floor runs twice before every second add, because the speed of some disks alternates with each write.
             bare.extend(timed(lambda: store(os.urandom(size))) for _ in range(number % 2 * 2))
             at_work = time.thread_time()
             ours.append(timed(lambda given=memory: engine.add(given)))  # type: ignore[misc]
@@ -95,7 +95,7 @@ def single(table: speed.Table, folder: Path, where: str) -> None:
 
 
 def report(table: speed.Table, where: str, ours: list[float], bare: list[float]) -> None:
-    """Print how the adds compare with the floor. A target that the floor alone misses does not count."""
+    """Print the comparison of the adds with the floor. A target that the floor itself misses does not count."""
     middle, high = (np.percentile([ours, bare], rank, axis=1).tolist() for rank in (50, 95))
     table.row(f"{where}: floor, p50", middle[1], "ms")
     table.row(f"{where}: floor, p95", high[1], "ms")
@@ -107,7 +107,7 @@ def report(table: speed.Table, where: str, ours: list[float], bare: list[float])
 
 
 def row_bytes(folder: Path, made: list[NewMemory]) -> int:
-    """Return the bytes of a memory's row, without its indices."""
+    """Return the number of bytes of a memory's row, without its index entries."""
     with MemoryEngine.open(folder / "sizes") as engine:
         engine.add(made)
     connection = apsw.Connection(str(folder / "sizes" / "memory.db"))
@@ -117,7 +117,7 @@ def row_bytes(folder: Path, made: list[NewMemory]) -> int:
 
 
 def timed(call: Callable[[], object]) -> float:
-    """Return milliseconds of the clock."""
+    """Return the milliseconds of a call by the clock."""
     began = time.perf_counter()
     call()
     return (time.perf_counter() - began) * 1e3

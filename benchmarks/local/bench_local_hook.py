@@ -1,16 +1,16 @@
 """Measures the cost of the local memory's hook beyond the engine's search, by words alone.
 
-Engine: `search` with the query that recall makes, called in the thread of the loop. Hook: `before_prompt` of the
-plugin, with gate, thread, references, prompt index and report. Both get the same prompts and alternate in one process;
-the order alternates too. The output has medians, of the clock and of the processor time of all threads, and the
-differences of the medians.
+The engine's side is `search` with the query that recall makes, called in the thread of the loop. The hook's side is
+`before_prompt` of the plugin, with gate, thread, references, prompt index and report. Both get the same prompts and
+alternate in one process; their order alternates too. The output has the medians by the clock and by the processor time
+of all threads, and the differences of the medians.
 
-- first: each prompt in a session of its own, so that recent memories are read each time.
-- topic: one session that changes its topic with each prompt, so that each prompt searches.
-- reuse: one session that stays on its topic, so that no prompt searches.
+- first: each prompt has a session of its own, so that recent memories are read each time.
+- topic: one session changes its topic with each prompt, so that each prompt searches.
+- reuse: one session stays on its topic, so that no prompt searches.
 
-Each runs with so many memories of the last days that they fill the prompt index, and with so few that memories relevant
-to the prompt fill it.
+Each case runs twice: with enough memories of the last days to fill the prompt index, and with few of them, so that
+memories relevant to the prompt fill the rest.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ TARGET_MS = 0.3
 VOCABULARY = 8_000
 USER = "u"
 HITS = 14
-"""The hits that recall requests by default: six, and eight spare ones for those that the conversation contains."""
+"""The number of hits that recall requests by default: six, and eight spare ones for those in the conversation."""
 
 
 @attrs.define
@@ -65,12 +65,12 @@ class Side:
 
     @property
     def medians(self) -> tuple[float, float]:
-        """Of both, without the first calls."""
+        """Return both medians, without the first calls."""
         return statistics.median(self.wall[WARM:]), statistics.median(self.processor[WARM:])
 
 
 class Texts:
-    """Texts of words by Zipf's law."""
+    """Texts with words by Zipf's law."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -81,12 +81,12 @@ class Texts:
         self._weights = [1 / (number + 40) for number in range(VOCABULARY)]
 
     def make(self, count: int, length: int) -> list[str]:
-        """Return texts of so many words."""
+        """Return texts of a number of words."""
         return [" ".join(self._random.choices(self._words, self._weights, k=length)) for _ in range(count)]
 
 
 def fill(engine: MemoryEngine, recent: int) -> None:
-    """Add the memories; so many of them are of the last days."""
+    """Add the memories, a number of them from the last days."""
     now = datetime.now(UTC)
     engine.add(
         NewMemory(
@@ -141,7 +141,7 @@ def told(what: str, engine: Side | None, hook: Side, target: float | None) -> bo
 
 
 async def measured(folder: Path, recent: int) -> int:
-    """Measure with so many memories of the last days; return how many targets are missed."""
+    """Measure with a number of memories from the last days; return the number of missed targets."""
     plugin = Local()
     settings = LocalSettings(enabled=True, embedding=EmbeddingSettings(provider="none"))
     plugin.configure(Setup(settings=settings, state_folder=folder, report=RecordingReport()))

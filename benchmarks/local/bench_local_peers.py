@@ -1,15 +1,16 @@
 """Compares local memory with its peers: quality and speed, all with the same vectors and in one run.
 
 The peers of `peers.txt` get an environment of their own below `build/`, and a process each. All engines get the same
-vectors, embedded once: those of e5-small, and for quality also those of wordllama. So no figure includes embedding.
-All engines get the memories in turn, one by one; questions come in blocks, several rounds, and the median of each
-question counts: noise of the machine affects all engines alike. The order changes. The time is that of each engine's
-own call, without the transfer to its process.
+vectors, embedded once: those of e5-small, and for quality also those of wordllama. No figure includes embedding. The
+benchmark gives each memory to all engines before the next one. It asks the questions in blocks over several rounds, and
+the median of each question counts, so that noise of the machine affects all engines alike. The order of the engines
+changes. The time is that of each engine's own call, without the transfer to its process.
 
-1. Quality: each conversation of LoCoMo is one user; each turn is one memory `[date] speaker: text`. Our engine gets
-   session, speaker and time as fields besides, and once more the line alone. n and the file's hash are printed.
-2. Speed: one user with 10,000 memories, which are those turns and copies of them with other words added, whose vectors
-   are those of the turns with noise. Our add includes its vector, and is durable.
+1. Quality: each conversation of LoCoMo is one user; each turn is one memory `[date] speaker: text`. The local memory
+   also gets session, speaker and time as fields, and in a second run the line alone. The output has n and the file's
+   hash.
+2. Speed: one user has 10,000 memories. They are those turns and copies of them with other words added; the vectors of
+   the copies are those of the turns with noise. An add of the local memory is durable and includes its vector.
 
     BEAVER_BENCH_DATA=... python benchmarks/local/bench_local_peers.py
 """
@@ -71,7 +72,7 @@ class Given:
 
 @attrs.define
 class Peers:
-    """The running peers; one that fails is left out from then on, with a printed line."""
+    """The running peers. A peer that fails is left out from then on, with a printed line."""
 
     running: list[PeerProcess] = attrs.field(factory=list)
 
@@ -99,7 +100,7 @@ class Peers:
 def quality(
     python: Path | None, conversations: Sequence[Conversation], vectors: str, embedder: Remembering, targets: Targets
 ) -> None:
-    """Print the quality of all engines with the same vectors, and whether ours meets its targets."""
+    """Print the quality of all engines with the same vectors, and whether the local memory meets its targets."""
     found = _ours(conversations, embedder)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         peers = Peers.started(stack, python, Path(folder), embedder.identity.dimensions)
@@ -147,7 +148,7 @@ def _rankings(peer: PeerProcess, case: Case, embedder: Remembering) -> Iterator[
 
 
 def speed(python: Path | None, cases: Sequence[Case], e5: Remembering, targets: Targets) -> None:
-    """Print how fast all engines add and search, and whether ours meets its targets."""
+    """Print the speed of adding and searching of all engines, and whether the local memory meets its targets."""
     given = Given(e5.identity)
     items = list(_items(cases, e5, given, SIZE))
     texts = [question.text for case in cases for question in case.questions]
@@ -165,13 +166,13 @@ def speed(python: Path | None, cases: Sequence[Case], e5: Remembering, targets: 
         row(versions.get(name, name), [value for each in (adds, searches) for value in _spread(each[name])])
     ours = _spread(searches[OURS])[1]
     for name, least in (("mem0", FASTER_THAN_MEM0), ("langgraph", FASTER_THAN_LANGGRAPH)):
-        # The targets are those of 10,000 memories.
+        # The targets apply to 10,000 memories.
         if name in searches and SIZE >= 10_000:
             targets.least(f"search p95 of {name}, times ours", _spread(searches[name])[1] / ours, least)
 
 
 def _items(cases: Sequence[Case], e5: Remembering, given: Given, count: int) -> Iterator[Item]:
-    """Return turns, and then copies of them with other words and a vector nearby, until there are enough."""
+    """Return turns, followed by copies of them with other words and a similar vector, up to the wanted number."""
     dice, noisy = random.Random(SEED), np.random.default_rng(SEED)
     plain = [item for case in cases for item in case.items]
     for number in range(count):
@@ -188,7 +189,7 @@ def _items(cases: Sequence[Case], e5: Remembering, given: Given, count: int) -> 
 
 
 def _added(peers: Peers, engine: MemoryEngine, items: Sequence[Item], given: Given) -> dict[str, list[float]]:
-    """Add each item to all engines, one by one; return the milliseconds of the last adds."""
+    """Add each item to all engines, one item after the other; return the milliseconds of the last adds."""
     spent: dict[str, list[float]] = {OURS: [], **{peer.name: [] for peer in peers.running}}
     for number, item in enumerate(items):
         for peer in _in_turn(peers.running, number):
@@ -240,12 +241,12 @@ def _theirs_of(peer: PeerProcess, block: Sequence[str], given: Given) -> list[fl
 
 
 def _medians(blocks: Sequence[Sequence[float]], count: int) -> list[float]:
-    """Return the median over the rounds of each question: other work on the machine affects few rounds."""
+    """Return each question's median over the rounds, because other work on the machine affects only a few rounds."""
     return [float(np.median(each)) for place in range(count) for each in zip(*blocks[place::count], strict=True)]
 
 
 def _in_turn(running: Sequence[PeerProcess], number: int) -> list[PeerProcess | None]:
-    """Return the peers, and `None` for ourselves, beginning with another one each time."""
+    """Return the peers, and `None` for the local memory; each call begins with another one."""
     everybody = [None, *running]
     first = number % len(everybody)
     return everybody[first:] + everybody[:first]

@@ -1,15 +1,15 @@
 """Measures the quality of local memory: with and without models, by every formula, without each signal, and in a host.
 
-No language model is asked. LoCoMo is read from the folder that `BEAVER_BENCH_DATA` names, and left out where there is
-none. The model e5-small is installed into `BEAVER_BENCH_MODEL_HOME`, or into `build/`. One configuration is measured on
-all sets, which have different shapes:
+The benchmark uses no language model. It reads LoCoMo from the folder that `BEAVER_BENCH_DATA` names, and skips it if
+the file is missing. It installs the model e5-small into `BEAVER_BENCH_MODEL_HOME`, or into `build/`. It measures
+one configuration on all sets, which have different forms:
 
 1. Turns `[date] speaker: text`, with session, speaker and time as fields; the same line alone; the text alone with the
-   id of its session; stretches of sessions of about 2,000 characters; and all conversations as one user's.
+   id of its session; parts of sessions of about 2,000 characters; and all conversations as those of one user.
 2. Made-up sets: facts among similar facts, code identifiers, dates, Chinese, and passing remarks.
 
-Then: the effect of the minimum score, the value of each signal, the flatness of the weights' optimum, weights chosen on
-two conversations and measured on the other three and the other way round, and the same questions as turns of a host.
+Then it measures the effect of the minimum score, the value of each signal, the effect of other weights, weights chosen
+on two conversations and measured on the other three (and the reverse), and the same questions as turns of a host.
 
     BEAVER_BENCH_DATA=... python benchmarks/local/bench_local_quality.py
 """
@@ -39,13 +39,13 @@ TRIED: Mapping[str, tuple[float, ...]] = {
     "session": (0.0, 0.4, 0.6, 0.8, 1.0),
     "speaker": (0.0, 0.1, 0.2, 0.3, 0.4),
 }
-"""The weights of the default formula that are chosen on data, and the round numbers that are tried."""
+"""The weights of the default formula that are chosen on data, and the round numbers to try."""
 
 Embedders = Mapping[str, Remembering | None]
 
 
 def with_weight(weights: Weights, name: str, value: float) -> Weights:
-    """Return weights with another one; the two channels stay 1 together."""
+    """Return the weights with one of them changed; the sum of the two channels stays 1."""
     if name == "semantic":
         return attrs.evolve(weights, semantic=value, lexical=round(1 - value, 6))
     return attrs.evolve(weights, **{name: value})
@@ -179,7 +179,7 @@ def _figure(bench: Bench, embedder: str, weights: Weights, where: slice) -> floa
 
 
 def floors(filled: Mapping[str, Sequence[Filled]], embedders: Embedders) -> None:
-    """Print the hits that the minimum score keeps out, for questions of one conversation asked of another one."""
+    """Print the number of hits that the minimum score excludes, if questions are asked of another conversation."""
     least = RecallSettings().minimum_score
     heading(
         f"The least score of {least:g}, six memories; questions of their own conversation, and of another one",
@@ -233,7 +233,7 @@ def in_a_host(cases: Sequence[Case], e5: Remembering | None, targets: Targets) -
         targets.least("e5-small, in a host: any@10", any_at(kept["e5-small"].rankings, 10), ANY_WITH_E5)
 
 
-# --- All of it ------------------------------------------------------------------------------------------------------
+# --- All measurements -----------------------------------------------------------------------------------------------
 
 
 def embedders_here() -> Iterator[tuple[str, Remembering | None]]:

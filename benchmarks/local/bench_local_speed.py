@@ -1,12 +1,12 @@
-"""Measures the cost of local memory: searching, adding, opening, and memory, at several sizes.
+"""Measures the cost of the local memory: the time of searching, adding and opening, and the memory, at several sizes.
 
-Memories are words by Zipf's law, about 200 characters of them, without words that are in every text; they have
-sessions, speakers, types and times. Vectors are random, in clusters, and are put into the store directly. A new process
-is measured after a reindex; beside it stands the cost of a search after writes by other processes. The times include
-embedding the queries by e5-small; without that model they leave it out, and the table says so. Loading the model has a
-line of its own: `beaver` does that once in a process. Beside the time of the clock stands that of the processor: on a
-machine with other work the two differ. The time of the model alone for a question is a reference: it is the same code
-on every machine.
+The memories have about 200 characters of words by Zipf's law, without words that are in every text, and have sessions,
+speakers, types and times. The vectors are random, in clusters, and are written directly into the store. The benchmark
+measures a new process after a reindex, and also a search after writes by other processes. The times include embedding
+the queries with e5-small. Without that model they exclude it, and the table says so. Loading the model has a line of
+its own, because `beaver` does it once per process. The table has the clock time and the processor time, which differ
+on a machine with other load. The time of the model alone for a question is a reference, because its code never
+changes.
 
     BEAVER_BENCH_SIZES=10000,100000 python benchmarks/local/bench_local_speed.py
 """
@@ -58,14 +58,14 @@ QUESTIONS = (
     "How does Ben like his coffee?",
     "Where did we leave the keys of the old office?",
 )
-"""The queries to embed: a tokenizer would cut words of random letters into far more pieces than real words."""
+"""The queries to embed. They have real words, because a tokenizer cuts random letters into far more pieces."""
 
 TYPES = ("fact", "discovery", "decision", "preference", "task")
 SPEAKERS = ("Ann", "Ben", "Cleo", "Dan", "Eve", "Finn")
 
 
 class Words:
-    """Texts by Zipf's law."""
+    """Texts with words by Zipf's law."""
 
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
@@ -77,14 +77,14 @@ class Words:
         self._sums = np.cumsum(weights / weights.sum())
 
     def texts(self, count: int, length: int) -> list[str]:
-        """Return texts of so many words."""
+        """Return texts of a number of words."""
         drawn = np.searchsorted(self._sums, self._random.random((count, length)))
         words = self._words
         return [" ".join([words[min(place, VOCABULARY - 1)] for place in row]) for row in drawn.tolist()]
 
 
 class Vectors:
-    """An embedder whose vectors are random ones in clusters: it costs next to nothing."""
+    """An embedder that returns random vectors in clusters, in almost no time."""
 
     identity = Identity(provider="bench", model="clusters", dimensions=DIMENSIONS)
 
@@ -94,7 +94,7 @@ class Vectors:
         self._centres = np.random.default_rng(5).normal(size=(400, DIMENSIONS)).astype("f4")
 
     def embed_query(self, text: str) -> np.ndarray:
-        """Return a vector near one of the clusters, after the real model has made one, if it is there."""
+        """Return a vector near one of the clusters; if the real model is installed, run it first."""
         if self._real is not None:
             self._real.embed_query(QUESTIONS[len(text) % len(QUESTIONS)])
         vector: np.ndarray = self.embed_passages([""])[0]
@@ -162,7 +162,7 @@ def fill(engine: MemoryEngine, count: int, seed: int, owner: Owner) -> float:
 
 @attrs.frozen
 class Spread:
-    """Milliseconds: the median and the 95th percentile, medians over rounds; and the percentile of processor time."""
+    """Milliseconds as medians over rounds: the median, the 95th percentile, and that percentile of processor time."""
 
     middle: float
     high: float
@@ -195,7 +195,7 @@ def searches(owner: Owner, seed: int) -> Callable[[MemoryEngine, int], Answer]:
 
 
 def resident_mb() -> tuple[float, float]:
-    """Return the megabytes that the process holds now, all and those that are no pages of files."""
+    """Return the megabytes that the process holds now: all of them, and those that are not pages of files."""
     status = Path("/proc/self/status")
     if not status.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, float("nan")
@@ -233,7 +233,7 @@ def in_new_process(folder: Path, *, vectors: bool) -> dict[str, float]:
 
 
 def loaded() -> Embedder | None:
-    """Return the real model, after its first query, if it is there."""
+    """Return the real model, after its first query, if it is installed."""
     real = bare_e5_small()
     if real is not None:
         real.embed_query("warm")
@@ -241,7 +241,7 @@ def loaded() -> Embedder | None:
 
 
 def embedding_of(real: Embedder) -> float:
-    """Return the milliseconds that a model takes for a question."""
+    """Return the milliseconds of a model for a question."""
     return spread_of(lambda number: real.embed_query(QUESTIONS[number % len(QUESTIONS)]), 50).middle
 
 
@@ -268,7 +268,7 @@ def measure(table: Table, folder: Path, size: int) -> None:
 
 
 def single(table: Table, engine: MemoryEngine, size: int, owner: Owner) -> None:
-    """Measure single durable adds, each with a search after it: that is when the index takes it up."""
+    """Measure single durable adds, each followed by a search, in which the index adds the new memory."""
     one = iter([memory for batch in memories(2 * ROUNDS * 200, 2, owner) for memory in batch])
     search = searches(owner, 11)
     search(engine, 0)
@@ -298,7 +298,7 @@ def report(table: Table, size: int, found: dict[str, float], *, vectors: bool) -
 
 
 def scoped(table: Table, folder: Path, size: int) -> None:
-    """Compare one user's search in a store of many with a store that holds that user alone."""
+    """Compare one user's search in a store of many users with the same search in a store of that user only."""
     users = max(10, size // 1_000)
     whose = [Owner(user=f"u{number}") for number in range(users)]
     with MemoryEngine.open(folder / "many") as many, MemoryEngine.open(folder / "alone") as alone:

@@ -1,6 +1,6 @@
 """The data for measuring recall: conversations of LoCoMo in several forms.
 
-They are read from the folder that `BEAVER_BENCH_DATA` names, and never copied.
+The folder that `BEAVER_BENCH_DATA` names holds them. They are never copied.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ _EVIDENCE = re.compile(r"D\d+:\d+")
 
 @attrs.frozen(kw_only=True)
 class Item:
-    """A memory: its text, and the fields that a host may know."""
+    """A memory: its text, and the fields that a host may set."""
 
     key: str
     text: str
@@ -127,7 +127,7 @@ def with_fields(conversation: Conversation) -> Case:
 
 
 def line_only(conversation: Conversation) -> Case:
-    """Return the same lines without any field, as from a host that gives the text alone."""
+    """Return the same lines without fields, as from a host that sets only the text."""
     case = with_fields(conversation)
     items = tuple(Item(key=item.key, text=item.text) for item in case.items)
     return attrs.evolve(case, items=items)
@@ -140,7 +140,7 @@ def text_only(conversation: Conversation) -> Case:
 
 
 def long_memories(conversation: Conversation) -> Case:
-    """Return whole stretches of sessions of about 2,000 characters; a question wants those that hold its evidence."""
+    """Return parts of sessions of about 2,000 characters; the answers to a question are the parts with its evidence."""
     stretches: list[list[Turn]] = []
     for turn in conversation.turns:
         last = stretches[-1] if stretches else []
@@ -165,7 +165,7 @@ def long_memories(conversation: Conversation) -> Case:
 
 
 def together(cases: tuple[Case, ...], name: str) -> Case:
-    """Return several users' memories and questions as if all of it were one user's."""
+    """Return the memories and questions of several users as those of one user."""
 
     def key(place: int, own: str) -> str:
         return f"{place}/{own}"

@@ -38,11 +38,11 @@ class Calendar:
         self.time = EARLY
 
     def now(self) -> datetime:
-        """Return that time."""
+        """Return the time that was set."""
         return self.time
 
     def monotonic(self) -> float:
-        """Return it in seconds."""
+        """Return the time that was set, in seconds."""
         return self.time.timestamp()
 
 
@@ -69,7 +69,7 @@ class Remembering:
         return np.stack([self._passages[text] for text in texts])
 
     def close(self) -> None:
-        """Keep the model: the next engine uses it too."""
+        """Keep the model open, because the next engine uses it too."""
 
 
 def model_home() -> Path:
@@ -84,7 +84,7 @@ def e5_small() -> Remembering | None:
 
 
 def bare_e5_small() -> Embedder | None:
-    """Return the model, installed if need be, or `None`, with a printed line, if it is unavailable."""
+    """Return the model, and install it if it is missing; if it is unavailable, print a line and return `None`."""
     try:
         if not is_there(MODEL, model_home()):
             print(f"Installing {MODEL} into {model_home()}.", flush=True)
@@ -124,7 +124,7 @@ class Filled:
         minimum_score: float = 0.0,
         questions: Sequence[Question] | None = None,
     ) -> list[Ranking]:
-        """Return the ranking of each question, of the case's own or of `questions`."""
+        """Return the ranking of each question of the case, or of each of `questions`."""
         query = Query(
             filters=Filters(owners=(OWNER,), now=self.now), limit=limit, formula=formula, minimum_score=minimum_score
         )
@@ -144,7 +144,7 @@ def memory(item: Item) -> NewMemory:
 
 
 def filled(folder: Path, case: Case, embedders: Sequence[Embedder]) -> Filled:
-    """Return a store with a case's memories, each added at its time, and their vectors by each of the embedders."""
+    """Return a store with the memories of a case, each added at its time, and their vectors by each embedder."""
     clock = Calendar()
     ids: dict[int, str] = {}
     with MemoryEngine.open(folder, clock=clock) as engine:
@@ -159,7 +159,7 @@ def filled(folder: Path, case: Case, embedders: Sequence[Embedder]) -> Filled:
 
 
 def _at_once(items: Sequence[Item]) -> Iterator[list[Item]]:
-    """Return items in batches that were said on one occasion."""
+    """Return batches of consecutive items of one session."""
     batch: list[Item] = []
     for item in items:
         if batch and (item.session, item.when is None) != (batch[-1].session, batch[-1].when is None):
@@ -172,7 +172,7 @@ def _at_once(items: Sequence[Item]) -> Iterator[list[Item]]:
 
 @contextmanager
 def stores(cases: Sequence[Case], embedders: Sequence[Embedder | None]) -> Iterator[list[Filled]]:
-    """Return a filled store for each case; they are gone afterwards."""
+    """Return a filled store for each case, and delete the stores afterwards."""
     real = [embedder for embedder in embedders if embedder is not None]
     with tempfile.TemporaryDirectory() as folder:
         yield [filled(Path(folder) / str(place), case, real) for place, case in enumerate(cases)]

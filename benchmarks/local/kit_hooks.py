@@ -1,4 +1,4 @@
-"""The whole path: a host with the plugin, one turn for each question, and the memories in the receipt of the turn."""
+"""Measures the whole path: a host with the plugin, one turn per question, and the memories in the turn's receipt."""
 
 import asyncio
 import tempfile
@@ -30,7 +30,7 @@ class Hooked:
     Attributes:
         rankings: by question.
         milliseconds: of `before_prompt`, by turn, embedding included.
-        tokens: that memory added to the context, by turn.
+        tokens: the number that memory added to the context, by turn.
     """
 
     rankings: list[Ranking]
@@ -44,11 +44,11 @@ class Hooked:
 
 
 class More(Local):
-    """The plugin, giving a turn ten memories; its settings allow eight at most."""
+    """The plugin with ten memories per turn; its settings allow eight at most."""
 
     @hookimpl
     def configure(self, setup: Setup) -> Deadlines:
-        """Take the settings, but for the most memories that a turn gets and what they may cost."""
+        """Take the settings, except the limits on the number and the tokens of a turn's memories."""
         with validators.disabled():
             recall = attrs.evolve(setup.settings.recall, top_k=10, max_tokens=20_000)
             return super().configure(attrs.evolve(setup, settings=attrs.evolve(setup.settings, recall=recall)))
@@ -59,8 +59,8 @@ def hooked(cases: Sequence[Case], embedder: Remembering | None, *, more: bool) -
 
     Args:
         cases: the memories of each user, and the questions.
-        embedder: fills the stores; the plugin itself embeds the queries. `None` for words alone.
-        more: ten memories for a turn, rather than the default.
+        embedder: embeds the memories; the plugin itself embeds the queries. `None` for words alone.
+        more: whether a turn gets ten memories instead of the default.
     """
     found = Hooked(rankings=[], milliseconds=[], tokens=[])
     for case in cases:
@@ -92,5 +92,5 @@ async def _asked(state: Path, case: Case, embedder: Remembering | None, found: H
 
 
 def _keys(store: Filled, injected: Sequence[str | None]) -> tuple[str, ...]:
-    """Return the keys of the memories that reached the model; the prompt index is none of them."""
+    """Return the keys of the memories that reached the model, without the prompt index."""
     return tuple(store.ids[int(each)] for each in injected if each is not None and each.isdecimal())

@@ -1,4 +1,4 @@
-"""Made-up sets of other shapes than conversations have; they come from a seed, and are the same every time."""
+"""Made-up sets in forms that conversations do not have. A seed makes them the same in every run."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -35,7 +35,7 @@ _TRADES = ["医生", "老师", "律师", "厨师", "司机", "记者", "护士",
 
 
 def _facts(dice: random.Random) -> Case:
-    """Return facts about people, most of them alike: a hit must agree in person, thing and place."""
+    """Return similar facts about people: a hit must match in person, thing and place."""
     items, questions = [], []
     for number, (person, thing) in enumerate((person, thing) for person in _PEOPLE for thing in _THINGS):
         city, colour = dice.choice(_CITIES), dice.choice(_COLOURS)
@@ -67,7 +67,7 @@ def _identifiers(dice: random.Random) -> Case:
 
 
 def _dates(dice: random.Random) -> Case:
-    """Return events with their days, and questions by the day and by the event."""
+    """Return events with their days, and questions that name the day or the event."""
     items, questions = [], []
     for number in range(200):
         person, month, day = dice.choice(_PEOPLE), dice.choice(_MONTHS), dice.randrange(1, 29)
@@ -84,7 +84,7 @@ def _dates(dice: random.Random) -> Case:
 
 
 def _chinese(dice: random.Random) -> Case:
-    """Return Chinese facts: nothing stands between the words."""
+    """Return Chinese facts, which have no spaces between words."""
     items, questions = [], []
     people = [f"{surname}{given}" for surname in _SURNAMES for given in ("小明", "丽华", "建国", "雪梅")]
     for number, person in enumerate(people):
@@ -96,7 +96,7 @@ def _chinese(dice: random.Random) -> Case:
 
 
 def _aside(dice: random.Random) -> Case:
-    """Return passing remarks, while other sessions discuss nearly the same at length."""
+    """Return passing remarks; other sessions discuss nearly the same subject at length."""
     items, questions = [], []
     for number, (person, thing) in enumerate(zip(_PEOPLE, _THINGS, strict=True)):
         other, buyer = _PEOPLE[number - 3], dice.choice(_CITIES)
@@ -115,6 +115,6 @@ def _aside(dice: random.Random) -> Case:
 
 
 def made_up() -> tuple[Case, ...]:
-    """Return the made-up sets, the same ones every time."""
+    """Return the made-up sets, the same in every run."""
     makers = (_facts, _identifiers, _dates, _chinese, _aside)
     return tuple(make(random.Random(SEED)) for make in makers)

@@ -37,7 +37,7 @@ class PeerFailed(Exception):
 
 
 def environment() -> Path | None:
-    """Return the peers' interpreter, made and filled if need be, or `None`, with a printed line, if that fails."""
+    """Return the interpreter of the peers, after installing them; if that fails, print a line and return `None`."""
     digest = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:12]
     folder = BUILD / f"bench-peers-{sys.version_info.major}.{sys.version_info.minor}-{digest}"
     python, done = folder / "bin" / "python", folder / ".installed"
@@ -58,10 +58,10 @@ class PeerProcess:
     """A peer in a process of its own; use it as a context.
 
     Args:
-        name: which peer.
+        name: the name of the peer.
         python: the interpreter of the peers' environment.
-        folder: where it keeps its data.
-        dimensions: of the vectors that it will be given.
+        folder: the folder for the peer's data.
+        dimensions: the length of the vectors that the peer gets.
     """
 
     def __init__(self, name: str, python: Path, folder: Path, dimensions: int) -> None:

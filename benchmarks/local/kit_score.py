@@ -1,7 +1,8 @@
 """Measures the share of the evidence that is found, and prints tables of it.
 
 *any@k*: the share of questions with at least one piece of evidence among the first k. *frac@k*: the mean share of the
-evidence that is among the first k. *all@k*: the share of questions all of whose evidence is. They are never mixed.
+evidence among the first k. *all@k*: the share of questions with all of their evidence among the first k. A table never
+mixes these measures.
 """
 
 import os
@@ -13,7 +14,7 @@ import attrs
 import numpy as np
 
 Ranking = tuple[tuple[str, ...], tuple[str, ...]]
-"""The evidence of a question, and the keys that were found, best first."""
+"""The evidence of a question, and the found keys, best first."""
 
 
 def any_at(rankings: Sequence[Ranking], k: int) -> float:
@@ -42,19 +43,19 @@ def flat(rankings: Sequence[Sequence[Ranking]]) -> list[Ranking]:
 
 
 def noise(rankings: Sequence[Ranking], k: int = 10) -> float:
-    """Return half the width of the 95 % interval of frac@k, if the questions were drawn at random."""
+    """Return half the width of the 95 % interval of frac@k, assuming that the questions are a random sample."""
     each = [len(set(evidence) & set(found[:k])) / len(evidence) for evidence, found in rankings]
     return float(1.96 * np.std(each) / max(1, len(each)) ** 0.5)
 
 
 @attrs.define
 class Targets:
-    """Keeps the missed targets."""
+    """Records the missed targets."""
 
     missed: list[str] = attrs.field(factory=list)
 
     def least(self, what: str, value: float, least: float) -> None:
-        """Print whether a value is as large as it should be."""
+        """Print whether a value reaches its target."""
         met = value >= least
         print(f"  {what:<66} {value:8.3f}  {'met' if met else 'MISSED'} (target >= {least:g})", flush=True)
         if not met:

@@ -4,8 +4,8 @@
     {"do": "add", "user", "id", "text", "vector"}       ->  {"ms": ...}
     {"do": "search", "user", "text", "vector", "k"}     ->  {"ids": [...], "ms": ...}
 
-Vectors are base64 of float32. A peer's embedder is a table of the vectors from the lines, so that embedding costs
-it nothing. The time is that of the peer's call alone, without reading and writing the lines.
+Vectors are base64 of float32. A peer's embedder is a table of the vectors from the lines, so that embedding takes no
+time. The time is that of the peer's call only, without reading and writing the lines.
 """
 
 import base64
@@ -51,11 +51,11 @@ class Peer(Protocol):
         """Store a memory."""
 
     def search(self, user: str, text: str, k: int) -> Callable[[], list[str]]:
-        """Search, and return a function that names the found keys; its time does not count."""
+        """Search, and return a function that returns the found keys; the time of that function does not count."""
 
 
 class Mem0:
-    """mem0 with its local qdrant; texts are stored as they are."""
+    """mem0 with its local qdrant; texts are stored unchanged."""
 
     package = "mem0ai"
 
@@ -78,7 +78,7 @@ class Mem0:
         self._memory.add([{"role": "user", "content": text}], user_id=user, infer=False, metadata={"key": key})
 
     def search(self, user: str, text: str, k: int) -> Callable[[], list[str]]:
-        """Search, without the threshold that would leave some out."""
+        """Search, without the threshold that would exclude results."""
         found = self._memory.search(text, top_k=k, filters={"user_id": user}, threshold=0.0)
         return lambda: [each["metadata"]["key"] for each in found["results"]]
 
@@ -92,7 +92,7 @@ class Langgraph:
         with_extensions()
         from langgraph.store.sqlite import SqliteStore
 
-        # This version reads `text_fields`, the documentation says `fields`: both.
+        # This version reads `text_fields`, and the documentation says `fields`, so both are given.
         index: Any = {"fields": ["text"], "dims": dimensions, "embed": table.embed_batch, "text_fields": ["text"]}
         self._context = SqliteStore.from_conn_string(str(folder / "store.db"), index=index)
         self._store = self._context.__enter__()
@@ -126,7 +126,7 @@ class Yantrik:
         self._keys[id_] = key
 
     def search(self, user: str, text: str, k: int) -> Callable[[], list[str]]:
-        """Search, without remembering that it was searched."""
+        """Search, without recording the search."""
         found = self._database.recall(
             query=text, query_embedding=self._table.vectors[text], top_k=k, namespace=user, skip_reinforce=True
         )
@@ -134,7 +134,7 @@ class Yantrik:
 
 
 def with_extensions() -> None:
-    """Let `sqlite3` be a module that loads extensions, where the one of this Python does not."""
+    """Replace `sqlite3` by a module that loads extensions, if that of this Python does not."""
     import sqlite3
 
     if not hasattr(sqlite3.Connection, "enable_load_extension"):
@@ -145,7 +145,7 @@ def with_extensions() -> None:
 
 
 def only_here(event: str, arguments: tuple[Any, ...]) -> None:
-    """Refuse connections and name lookups beyond this machine; an audit hook of the interpreter."""
+    """Refuse connections and name lookups beyond this machine, as an audit hook of the interpreter."""
     if event == "socket.connect" and isinstance(arguments[1], tuple) and arguments[1][0] not in {"127.0.0.1", "::1"}:
         raise PermissionError("the benchmark lets nobody leave this machine")
     if event == "socket.getaddrinfo" and arguments[0] not in {"localhost", "127.0.0.1", "::1", None}:
@@ -157,7 +157,7 @@ PEERS: dict[str, Callable[[Path, Table, int], Peer]] = {"mem0": Mem0, "langgraph
 
 def main() -> None:
     """Serve one peer until the input ends."""
-    # Peers print; the lines are for the caller alone.
+    # Peers print to stdout, which must carry only the lines for the caller.
     sys.addaudithook(only_here)
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
@@ -175,7 +175,7 @@ def main() -> None:
 
 
 def served(peer: Peer, table: Table, asked: dict[str, Any]) -> dict[str, Any]:
-    """Add or search, and say how long that took."""
+    """Add or search, and return the milliseconds."""
     table.put(asked["text"], asked["vector"])
     began = time.perf_counter()
     if asked["do"] == "add":
