@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 PROJECTS := pyproject.toml hostspecs/pyproject.toml toolkit/pyproject.toml memory/pyproject.toml plugins/curated/pyproject.toml plugins/gateway/pyproject.toml plugins/local/pyproject.toml examples/tally/pyproject.toml
 STAMP := .venv/.installed
-# The agent frameworks have an environment of their own: they are large, and nothing else needs them.
+# The agent frameworks have an environment of their own: they are large, and only the adapters need them.
 ADAPTERS := .venv-adapters/bin
 PYDANTIC_AI_1 := .venv-pydantic-ai-1/bin
-# What builds the site has one too.
+# The programs that build the site have an environment of their own too.
 DOCS := .venv-docs/bin
 DOCS_STAMP := .venv-docs/.installed
 ADAPTERS_STAMP := .venv-adapters/.installed
@@ -23,7 +23,7 @@ $(STAMP): $(PROJECTS) constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ./hostspecs -e ./toolkit -e './memory[static,sqlite-vec]' -e ./plugins/curated -e ./plugins/gateway -e ./plugins/local -e '.[dev]' -e ./examples/tally
 	@touch $@
 
-# What runs, without what develops: `make install` adds that later.
+# Installs only the runtime dependencies. `make install` adds those for development later.
 RUNTIME := .venv/.runtime
 
 $(RUNTIME): $(PROJECTS) requirements.txt constraints.txt
@@ -32,7 +32,7 @@ $(RUNTIME): $(PROJECTS) requirements.txt constraints.txt
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -r requirements.txt
 	@touch $@
 
-demo: ## the first minute: a fact told, asked for, explained and forgotten; then a plugin that fails
+demo: ## the first minute: store, recall, explain and forget a fact; then a plugin that fails
 	@test -e $(STAMP) || $(MAKE) --no-print-directory $(RUNTIME)
 	@$(BIN)/python examples/demo.py
 
@@ -50,7 +50,7 @@ $(ADAPTERS_STAMP): $(PROJECTS) constraints-adapters.txt
 	$(ADAPTERS)/python -m pip install --quiet -c constraints-adapters.txt $(OURS) -e '.[adapters]'
 	@touch $@
 
-# One adapter serves two majors of its framework; this is the other one.
+# The adapter for pydantic-ai supports two major versions; this environment has the other one.
 $(PYDANTIC_AI_1_STAMP): $(PROJECTS) constraints-adapters.txt
 	$(PYTHON) -m venv .venv-pydantic-ai-1
 	$(PYDANTIC_AI_1)/python -m pip install --quiet $(OURS) -e '.[pydantic-ai]' 'pydantic-ai-slim<2' hypothesis pytest pytest-asyncio
@@ -62,7 +62,7 @@ test-adapters: install-adapters ## the adapters with their frameworks, and the c
 	$(ADAPTERS)/python -m pytest -n 4 tests/adapters --cov --cov-config=tests/adapters/coverage.toml --cov-report=term
 	$(PYDANTIC_AI_1)/python -m pytest tests/adapters/test_pydantic_ai.py
 
-trust-matrix: $(ADAPTERS_STAMP) ## what every entrance shows and changes, for whom, by trust
+trust-matrix: $(ADAPTERS_STAMP) ## print what every entry point shows and changes, for two users at each trust
 	cd tests && ../$(ADAPTERS)/python -m adapters.trust_matrix
 
 lint-adapters: $(STAMP) $(ADAPTERS_STAMP) ## mypy strict, with the frameworks' own types
@@ -71,9 +71,10 @@ lint-adapters: $(STAMP) $(ADAPTERS_STAMP) ## mypy strict, with the frameworks' o
 matrix: $(ADAPTERS_STAMP) ## write the support matrix of the adapters from a run of the conformance suite
 	$(ADAPTERS)/python docs/make_matrix.py
 
-# Module names and prose are checked here. Tests, benchmarks and most pages are still to be reworded.
+# Module names and prose are checked here. The tests are not yet reworded.
 STYLED := beaver_hooks hostspecs toolkit/beaver_toolkit memory/beaver_memory plugins/curated/src plugins/gateway/src \
-	plugins/local/src examples tools
+	plugins/local/src benchmarks docs examples tools .ci README.md CONTRIBUTING.md SECURITY.md toolkit/README.md \
+	memory/README.md plugins/curated/README.md plugins/gateway/README.md plugins/local/README.md
 
 lint: $(STAMP) ## ruff, mypy strict, import contracts, names and prose
 	$(BIN)/ruff check .
@@ -123,5 +124,5 @@ docs: $(STAMP) $(DOCS_STAMP) ## the generated pages, from docstrings, --help and
 release: $(STAMP) ## wheels, source archives and notes in dist/; installs them with pip and uvx on each Python here
 	$(BIN)/python .ci/release.py
 
-clean: ## forget the environment and what was built
+clean: ## delete the environment and the built files
 	rm -rf .venv .venv-adapters .venv-docs .venv-pydantic-ai-1 dist build
