@@ -62,7 +62,7 @@ test-adapters: install-adapters ## the adapters with their frameworks, and the c
 	$(ADAPTERS)/python -m pytest -n 4 tests/adapters --cov --cov-config=tests/adapters/coverage.toml --cov-report=term
 	$(PYDANTIC_AI_1)/python -m pytest tests/adapters/test_pydantic_ai.py
 
-trust-matrix: $(ADAPTERS_STAMP) ## print what every entry point shows and changes, for two users at each trust
+trust-matrix: $(ADAPTERS_STAMP) ## print what every interface shows and changes, for two users at each trust
 	cd tests && ../$(ADAPTERS)/python -m adapters.trust_matrix
 
 lint-adapters: $(STAMP) $(ADAPTERS_STAMP) ## mypy strict, with the frameworks' own types
