@@ -19,7 +19,7 @@ from beaver_hooks_curated import (
 )
 from beaver_hooks_curated.approvals import MOST
 from beaver_hooks_curated.errors import MemoryUnreadable
-from beaver_hooks_curated.folder_lock import locked
+from beaver_hooks_curated.folders import locked
 from beaver_hooks_curated.layout import USERS, Places, user_folder
 from beaver_hostspecs import BelieveAll
 from beaver_hostspecs.settings import Unfit
@@ -141,7 +141,7 @@ def test_open_stores_are_bounded(tmp_path, clock):
     for number in range(300):
         places.store(USER, str(number))
 
-    assert (256, False) == (len(places._stores), first is places.store(USER, "0"))
+    assert (256, False) == (places._store.cache_info().currsize, first is places.store(USER, "0"))
 
 
 # --- Approval

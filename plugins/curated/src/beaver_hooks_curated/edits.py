@@ -6,10 +6,11 @@ from typing import TypeVar
 
 import attrs
 from attrs import field
+from attrs.validators import instance_of, optional
 
-from beaver_hooks_curated.entries import DELIMITER, MOST_ENTRIES, Entries, Page, handle, holds_delimiter, size
+from beaver_hooks_curated.entries import DELIMITER, MOST_ENTRIES, Entries, Page, handle, holds_delimiter, is_large, size
 from beaver_hooks_curated.errors import EditRefused
-from beaver_hooks_curated.threat_scan import clean, scan
+from beaver_hooks_curated.threat_scan import clean, threats
 
 T = TypeVar("T")
 
@@ -26,9 +27,9 @@ class Operation:
         exact: `old_text` is a whole entry and fits nothing else.
     """
 
-    action: str
-    content: str | None = field(default=None, repr=False)
-    old_text: str | None = field(default=None, repr=False)
+    action: str = field(validator=instance_of(str))
+    content: str | None = field(default=None, repr=False, validator=optional(instance_of(str)))
+    old_text: str | None = field(default=None, repr=False, validator=optional(instance_of(str)))
     exact: bool = False
 
 
@@ -73,7 +74,7 @@ def apply(page: Page, operations: Sequence[Operation], *, archive: bool = False,
 
     Raises:
         EditRefused: an operation matches no entry or several, changes an entry that only the user may change, the
-            result does not fit, or a batch would leave no entry.
+            result does not fit, undo could not revert it, or a batch would leave no entry.
     """
     bench = _Bench(page)
     for number, each in enumerate(operations, 1):
@@ -84,7 +85,18 @@ def apply(page: Page, operations: Sequence[Operation], *, archive: bool = False,
         )
     evicted = _make_room(page, bench) if archive else ()
     _check_size(page, bench.entries)
+    if is_large(page.entries) and not set(page.entries) <= set(bench.entries):
+        raise EditRefused(
+            "The file is so large that undo could not restore what this removes; the user must shorten it by hand."
+            " Nothing was written.",
+            kind="hand_grown",
+        )
     return bench.edit(evicted)
+
+
+def action_of(operations: Sequence[Operation]) -> str:
+    """Return the action of the operations in the history."""
+    return operations[0].action if len(operations) == 1 else "batch"
 
 
 def find(entries: Sequence[str], operation: Operation) -> int:
@@ -100,7 +112,7 @@ def find(entries: Sequence[str], operation: Operation) -> int:
         return entries.index(wanted)
     hits = [] if operation.exact else [index for index, entry in enumerate(entries) if wanted in entry]
     if not hits and not operation.exact:
-        hits = [index for index, entry in enumerate(entries) if handle(entry) == wanted and scan(entry)]
+        hits = [index for index, entry in enumerate(entries) if handle(entry) == wanted and threats(entry)]
     if not hits:
         raise EditRefused("No entry matches old_text.", kind="no_match")
     if len(hits) > 1:
@@ -192,7 +204,7 @@ def _content(content: str | None) -> str:
             kind="invalid",
         )
     # On the original text: cleaning removes the signs of some threats.
-    if found := scan(content or ""):
+    if found := threats(content or ""):
         raise EditRefused(
             f"content looks like a threat ({', '.join(found)}) and would be in every system prompt; nothing was"
             " written. State the fact in plain words.",

@@ -11,20 +11,20 @@ import json
 import secrets
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import attrs
 from attrs import field
+from attrs.validators import instance_of, optional
 
 from beaver_hooks_curated import files
-from beaver_hooks_curated.entries import Entries, Target, join, parse, size
+from beaver_hooks_curated.entries import Entries, Target, is_large, join, parse, size
 from beaver_hostspecs import FileTrust
 
 LARGEST = 1024 * 1024
 """Bytes at which the older half is dropped."""
-LONGEST_STATE = 512 * 1024
-"""Bytes of one state beyond which only a sketch of it is kept."""
 OUTSIDE = "edited_outside"
 UNDO = "undo"
 
@@ -33,9 +33,9 @@ UNDO = "undo"
 class Sketch:
     """A hash and a size, to recognise a state that is too large to keep."""
 
-    sha256: str
-    entries: int
-    characters: int
+    sha256: str = field(validator=instance_of(str))
+    entries: int = field(validator=instance_of(int))
+    characters: int = field(validator=instance_of(int))
 
     @classmethod
     def of(cls, entries: Entries) -> "Sketch":
@@ -68,7 +68,7 @@ class Change:
     action: str
     before: Entries = field(repr=False)
     after: Entries = field(repr=False)
-    undoes: str | None = None
+    undoes: str | None = field(default=None, validator=optional(instance_of(str)))
     before_sketch: Sketch | None = None
     after_sketch: Sketch | None = None
     slipped: bool = False
@@ -154,36 +154,28 @@ class History:
         Raises:
             MemoryUnwritable: it could not be done.
         """
-        if files.mark(self.path)[1] > LARGEST:
-            # An earlier writer was stopped before it could shorten the file.
-            self._shorten()
+        # An earlier writer may have been stopped before it could shorten the file.
+        self._shorten()
         before, kept = self.changes(), tuple(map(_slim, changes))
         files.append(self.path, [_line(change) for change in kept], self._trust)
-        mark = files.mark(self.path)
-        self._known = (mark, (*before, *kept))
-        if mark[1] > LARGEST:
-            self._shorten()
+        self._known = (files.mark(self.path), (*before, *kept))
+        self._shorten()
 
     def forget(self) -> None:
         """Drop all changes but the last state, by which edits by hand are recognised."""
-        self._keep(
-            [
-                attrs.evolve(change, before=change.after, before_sketch=change.after_sketch)
-                for change in self.changes()[-1:]
-            ]
-        )
+        last = self.changes()[-1:]
+        self._save([attrs.evolve(change, before=change.after, before_sketch=change.after_sketch) for change in last])
 
     def _shorten(self) -> None:
-        kept: list[Change] = []
-        total = 0
-        for change in reversed(self.changes()):
-            total += len(_line(change).encode("utf-8"))
-            if kept and total > LARGEST // 2:
-                break
-            kept.insert(0, change)
-        self._keep(kept)
+        """Drop the older half of the changes, but not the last one, where the file is too long."""
+        if files.mark(self.path)[1] <= LARGEST:
+            return
+        changes = self.changes()
+        sizes = accumulate(len(_line(change).encode("utf-8")) for change in reversed(changes))
+        count = max(1, sum(size <= LARGEST // 2 for size in sizes))
+        self._save(changes[-count:])
 
-    def _keep(self, changes: Iterable[Change]) -> None:
+    def _save(self, changes: Iterable[Change]) -> None:
         files.overwrite(self.path, "".join(f"{_line(change)}\n" for change in changes), self._trust)
         self._known = None
 
@@ -200,14 +192,6 @@ def _slim(change: Change) -> Change:
     if change.after_sketch is None and is_large(change.after):
         change = attrs.evolve(change, after=(), after_sketch=Sketch.of(change.after))
     return change
-
-
-def is_large(entries: Entries) -> bool:
-    """Whether a state is too large to be kept."""
-    # Escaped, a character takes six bytes at most, so a small state need not be encoded to be measured.
-    if size(entries) * 6 + len(entries) * 4 <= LONGEST_STATE:
-        return False
-    return len(json.dumps(entries, ensure_ascii=False).encode("utf-8", "surrogatepass")) > LONGEST_STATE
 
 
 def _line(change: Change) -> str:
@@ -237,7 +221,7 @@ def _parsed(line: str, target: Target) -> Change | None:
             action=str(plain["action"]),
             before=before,
             after=after,
-            undoes=None if plain.get("undoes") is None else str(plain["undoes"]),
+            undoes=plain.get("undoes"),
             before_sketch=before_sketch,
             after_sketch=after_sketch,
             slipped=plain.get("slipped") is True,
@@ -257,8 +241,7 @@ def aware(text: str) -> datetime:
 def _state(value: object) -> tuple[Entries, Sketch | None]:
     """Return entries, or the sketch that stands for them."""
     if isinstance(value, dict):
-        sketch = Sketch(sha256=str(value["sha256"]), entries=int(value["entries"]), characters=int(value["characters"]))
-        return (), sketch
+        return (), Sketch(**value)
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise TypeError("it must be a list of texts")
     entries = tuple(value)

@@ -3,9 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from beaver_hooks_curated.access import BOTH, readable
 from beaver_hooks_curated.commands import CuratedCommands
-from beaver_hooks_curated.entries import Target
+from beaver_hooks_curated.entries import BOTH, Target
 from beaver_hooks_curated.profile_move import Move, Moved
 from beaver_hooks_curated.reports import UNCONFIRMED, UNREADABLE, own_profile, tell_taken, tell_written
 from beaver_hooks_curated.service import MemoryService
@@ -101,7 +100,7 @@ class Curated:
         Raises:
             CuratedError: a file exists and cannot be read; the host's mode decides whether that ends the turn.
         """
-        targets = readable(turn, per_user=self.service.settings.per_user)
+        targets = self.service.readable(turn)
         if left_out := [each.file_name for each in BOTH if each not in targets]:
             report.decision("trust", "left_out", ", ".join(left_out))
         if not targets:

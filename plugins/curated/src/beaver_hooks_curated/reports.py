@@ -15,7 +15,6 @@ PLANE = "curated"
 """The plane of the outcomes of this plugin."""
 NOT_KEPT = "curated_history_not_written"
 EMPTIED = "curated_emptied_outside"
-DISPLACED = "curated_edit_displaced"
 UNCONFIRMED = "unconfirmed_file"
 UNREADABLE = "unreadable_file"
 
@@ -29,10 +28,6 @@ def tell_written(written: Written, report: Report, *, well: bool = False) -> Non
         well: the memory has no fault any more.
     """
     tell_outside(written.outside, report)
-    for path in written.displaced:
-        report.event(DISPLACED, target=written.page.target.value, file=path.name)
-    if written.displaced:
-        report.degraded(DISPLACED)
     if written.change is not None:
         facts = {**written.change.facts(), "echoesReference": written.echoes, "evicted": len(written.edit.evicted)}
         report.event("curated_changed", **facts)
@@ -65,8 +60,7 @@ def tell_taken(taken: Taken, report: Report) -> None:
         report.clipped(target.file_name, shown, total)
     for path in taken.unconfirmed:
         report.decision("origin", "left_out", path.name)
-    troubles = {NOT_KEPT: taken.not_kept, EMPTIED: taken.emptied, DISPLACED: taken.displaced}
-    troubles[UNCONFIRMED] = taken.unconfirmed
+    troubles = {NOT_KEPT: taken.not_kept, EMPTIED: taken.emptied, UNCONFIRMED: taken.unconfirmed}
     for name, there in troubles.items():
         if there:
             report.degraded(name)
