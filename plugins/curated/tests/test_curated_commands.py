@@ -193,13 +193,3 @@ async def test_commands_of_a_user(make_service):
     assert [] == [text for text in texts if "notes" in text or "MEMORY.md" in text]
     assert [("notes",), ()] == [service.page(target, "anna").entries for target in (Target.MEMORY, Target.USER)]
     assert (kept.id, [waiting]) == (service.history("anna")[0].id, [each.id for each in service.pending("anna")])
-
-
-async def test_history_of_a_giant(service, run):
-    """Of what was too large to be kept, the history says so."""
-    service.folder.mkdir()
-    for letter in "yz":
-        (service.folder / "USER.md").write_text(letter * 3_000_000)
-        service.snapshot()
-
-    assert "  (its texts are too large for the history)" in await run("history")

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from beaver_hooks_curated import files, history
-from beaver_hooks_curated.edits import Edit, Operation, apply, prepare
+from beaver_hooks_curated.edits import Operation, apply, prepare
 from beaver_hooks_curated.entries import Target
 from beaver_hooks_curated.errors import EditRefused, MemoryLocked, MemoryUnreadable, MemoryUnwritable, UnknownChange
 from beaver_hooks_curated.history import OUTSIDE, Change
@@ -517,8 +517,3 @@ def test_model(make_store, clock, tmp_path_factory, steps):
         except (EditRefused, UnknownChange):
             pass
         assert known == entries(make_store(folder=store.folder))
-
-
-def test_edit_record():
-    """An edit of nothing is nothing."""
-    assert Edit(entries=()) == Edit(entries=(), replaced=(), removed=(), added=0, duplicates=0, evicted=())

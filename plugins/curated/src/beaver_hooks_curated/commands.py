@@ -155,7 +155,6 @@ def _change(change: Change) -> str:
     lines = [f"{change.id}  {change.when:%Y-%m-%d %H:%M} UTC  {change.target.value}  {change.action}{undoes}"]
     lines += [f"  + {_preview(entry)}" for entry in change.added]
     lines += [f"  - {_preview(entry)}" for entry in change.removed]
-    lines += [] if change.whole else ["  (its texts are too large for the history)"]
     return "\n".join(lines)
 
 

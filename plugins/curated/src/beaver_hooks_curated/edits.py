@@ -8,7 +8,7 @@ import attrs
 from attrs import field
 from attrs.validators import instance_of, optional
 
-from beaver_hooks_curated.entries import DELIMITER, MOST_ENTRIES, Entries, Page, handle, holds_delimiter, is_large, size
+from beaver_hooks_curated.entries import DELIMITER, MOST_ENTRIES, Entries, Page, handle, holds_delimiter, size
 from beaver_hooks_curated.errors import EditRefused
 from beaver_hooks_curated.threat_scan import clean, threats
 
@@ -41,7 +41,6 @@ class Edit:
         entries: the final state.
         replaced: replaced entries, with the number of the operation, from 1.
         removed: removed entries, likewise.
-        added: how many entries are new.
         duplicates: how many additions were in the file already.
         evicted: entries that made room, the oldest first.
     """
@@ -49,7 +48,6 @@ class Edit:
     entries: Entries = field(repr=False)
     replaced: tuple[tuple[int, str], ...] = field(default=(), repr=False)
     removed: tuple[tuple[int, str], ...] = field(default=(), repr=False)
-    added: int = 0
     duplicates: int = 0
     evicted: Entries = field(default=(), repr=False)
 
@@ -74,7 +72,7 @@ def apply(page: Page, operations: Sequence[Operation], *, archive: bool = False,
 
     Raises:
         EditRefused: an operation matches no entry or several, changes an entry that only the user may change, the
-            result does not fit, undo could not revert it, or a batch would leave no entry.
+            result does not fit, or a batch would leave no entry.
     """
     bench = _Bench(page)
     for number, each in enumerate(operations, 1):
@@ -85,12 +83,6 @@ def apply(page: Page, operations: Sequence[Operation], *, archive: bool = False,
         )
     evicted = _make_room(page, bench) if archive else ()
     _check_size(page, bench.entries)
-    if is_large(page.entries) and not set(page.entries) <= set(bench.entries):
-        raise EditRefused(
-            "The file is so large that undo could not restore what this removes; the user must shorten it by hand."
-            " Nothing was written.",
-            kind="hand_grown",
-        )
     return bench.edit(evicted)
 
 
@@ -149,7 +141,6 @@ class _Bench:
             entries=tuple(self.entries),
             replaced=tuple(self.replaced),
             removed=tuple(self.removed),
-            added=len(self.fresh & set(self.entries)),
             duplicates=self.duplicates,
             evicted=evicted,
         )

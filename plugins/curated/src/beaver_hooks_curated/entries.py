@@ -6,7 +6,6 @@ a line, however the user edited the file, and joined entries are parsed into the
 """
 
 import hashlib
-import json
 from collections.abc import Iterable
 from enum import StrEnum
 
@@ -15,8 +14,6 @@ import attrs
 DELIMITER = "\n§\n"
 MOST_ENTRIES = 1000
 """Entries of one target that the tool may write, and that are shown of a file to which the user added more."""
-LONGEST_STATE = 512 * 1024
-"""Bytes of one state beyond which the history keeps only a sketch of it."""
 _SIGN = "§"
 _HANDLE_LENGTH = 8
 
@@ -62,14 +59,6 @@ def tidy(entries: Iterable[str]) -> Entries:
 def size(entries: Iterable[str]) -> int:
     """Return how many characters the entries take up in the file, delimiters included."""
     return len(join(entries))
-
-
-def is_large(entries: Entries) -> bool:
-    """Whether a state is too large for the history to keep, so that undo could not restore it."""
-    # Escaped, a character takes six bytes at most, so a small state need not be encoded to be measured.
-    if size(entries) * 6 + len(entries) * 4 <= LONGEST_STATE:
-        return False
-    return len(json.dumps(entries, ensure_ascii=False).encode("utf-8", "surrogatepass")) > LONGEST_STATE
 
 
 def holds_delimiter(content: str) -> bool:

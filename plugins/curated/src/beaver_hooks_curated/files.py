@@ -20,8 +20,8 @@ from beaver_toolkit import files as toolkit
 
 LARGEST = 4 * 1024 * 1024
 """Bytes beyond which a file is refused as a memory file: more than the largest limit can need."""
-LARGEST_OF_OURS = 8 * 1024 * 1024
-"""Bytes that a file of the plugin's own, for example the history, may have; it is kept far below."""
+LARGEST_OF_OURS = 128 * 1024 * 1024
+"""Bytes that a file of the plugin's own may have. A history holds at least one change, of two of the largest texts."""
 SETTLE = 0.2
 """Seconds to wait for an editor that has emptied the file and is about to fill it."""
 _PRIVATE = 0o600

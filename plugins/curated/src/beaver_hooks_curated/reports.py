@@ -40,8 +40,7 @@ def tell_outside(changes: Iterable[Change], report: Report) -> None:
     for change in changes:
         report.event("curated_edited_outside", **change.facts())
         if change.empties:
-            lost = change.before_sketch.entries if change.before_sketch else len(change.before)
-            report.event(EMPTIED, change=change.id, target=change.target.value, entries_lost=lost)
+            report.event(EMPTIED, change=change.id, target=change.target.value, entries_lost=len(change.before))
 
 
 def tell_staged(staged: Staged, report: Report) -> None:

@@ -213,23 +213,21 @@ class MemoryStore:
         """Return the entries in the file, the same with the changes that their writer missed, and the edit by hand."""
         last = self._histories[target].last
         found = files.read(self.path(target), self._trust)
-        if not found.text and last and not last.left(()):
+        if not found.text and last and last.after:
             found = files.read_settled(self.path(target), self._trust)
         entries = parse(found.text)
-        if (last.left(entries) if last else not entries) or (last and _never_came(last, entries, found)):
+        if entries == (last.after if last else ()) or (last and _never_came(last, entries, found)):
             return entries, entries, None
         merged = self._restored(target, found)
         change = self._change(target, OUTSIDE, last.after if last else (), merged)
-        return entries, merged, attrs.evolve(change, before_sketch=last.after_sketch if last else None)
+        return entries, merged, change
 
     def _restored(self, target: Target, found: files.Found) -> Entries:
         """Return the entries that the user wrote, with the changes of the plugin that the user cannot have seen."""
         changes, entries = self._histories[target].changes(), parse(found.text)
         recent = [each for each in changes if each.when.timestamp() > found.written - UNSEEN]
         # An empty text is intended: an editor does not save one by accident over a memory that it had opened.
-        if not entries or not all(each.whole for each in recent):
-            return entries
-        return restore(entries, recent)
+        return restore(entries, recent) if entries else entries
 
     def _put(self, target: Target, on_disk: Entries, after: Entries) -> tuple[Change, ...]:
         """Write the entries into the file; an edit saved in the meantime is merged, and the result is written again.
@@ -303,4 +301,4 @@ def _archived_target(line: str) -> str | None:
 
 def _never_came(last: Change, entries: Entries, found: files.Found) -> bool:
     """Whether a crash between history and file kept the last change from the file: it is older than the change."""
-    return last.began_with(entries) and found.there and found.written <= last.when.timestamp()
+    return last.before == entries and found.there and found.written <= last.when.timestamp()

@@ -31,10 +31,8 @@ def without(change: Change, page: Page) -> Edit:
     """Return the page without the change: added entries go, removed ones come back to their places.
 
     Raises:
-        EditRefused: an added entry was changed again, the result does not fit, or the change is not kept in full.
+        EditRefused: an added entry was changed again, or the result does not fit.
     """
-    if not change.whole:
-        raise _stuck(change, "it was too large for the history")
     if gone := [entry for entry in change.added if entry not in page.entries]:
         raise _stuck(change, f"its entry {_quoted(gone[0])} was changed again later; edit the file by hand")
     entries = [entry for entry in page.entries if entry not in change.added]
@@ -66,6 +64,4 @@ def _quoted(entry: str) -> str:
 
 def _stands(change: Change, entries: Entries) -> bool:
     """Whether the entries show any of the change: a crash, or an edit by hand, may have kept it from the file."""
-    if not change.whole:
-        return not change.began_with(entries)
     return any(entry in entries for entry in change.added) or any(entry not in entries for entry in change.removed)
