@@ -104,22 +104,24 @@ def test_replace_of_something_unreadable(path):
     assert (b"\xff", [path]) == (path.read_bytes(), [*path.parent.iterdir()])
 
 
-def test_a_text_saved_over_the_new_file(path, monkeypatch):
-    """A text that an editor saves while an unreadable one is put back is the newest, and stays in place."""
+@pytest.mark.parametrize("newest", [None, "newest"])
+def test_an_edit_while_an_unreadable_text_is_put_back(path, monkeypatch, newest):
+    """A text that an editor saves then is the newest and stays in place; where it removes the file, the old one does."""
     path.write_bytes(b"\xff")
-    exchange, slips = toolkit.exchange, iter(["", "newest"])
+    exchange, edits = toolkit.exchange, iter([False, True])
 
     def slow(one, other):
-        if slip := next(slips, ""):
-            path.with_name("x~").write_text(slip)
-            path.with_name("x~").replace(path)
+        if next(edits, False):
+            path.unlink()
+            if newest:
+                path.write_text(newest)
         return exchange(one, other)
 
     monkeypatch.setattr(toolkit, "exchange", slow)
     with pytest.raises(MemoryUnreadable):
         files.replace(path, "two", ALL)
 
-    assert ("newest", [path]) == (path.read_text(), [*path.parent.iterdir()])
+    assert (newest.encode() if newest else b"\xff", [path]) == (path.read_bytes(), [*path.parent.iterdir()])
 
 
 @pytest.mark.parametrize(

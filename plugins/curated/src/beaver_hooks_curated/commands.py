@@ -11,11 +11,12 @@ from beaver_hooks_curated.history import Change
 from beaver_hooks_curated.reports import tell_outside, tell_written
 from beaver_hooks_curated.service import MemoryService
 from beaver_hooks_curated.store import Written
-from beaver_hooks_curated.threat_scan import clean, threats
+from beaver_hooks_curated.threat_scan import clean, one_line, threats
 from beaver_hostspecs import Caller, Command, CommandContext, Report
 
 WITH_ID = frozenset({"approve", "reject"})
 """The commands that take the id of a waiting write; the others take no words."""
+FORGET = "erase removed entries from the history and the archive"
 
 _SHOWN = 20
 _PREVIEW = 100
@@ -32,22 +33,19 @@ class CuratedCommands:
 
     def all(self) -> tuple[Command, ...]:
         """Return them as the host offers them."""
-        forget = "erase removed entries from the history and the archive"
-        return (
-            self._reading("show", "the entries of MEMORY.md and USER.md", self.show),
-            self._reading("history", "the last changes", self.history),
-            self._writing("undo", "undo the last change", self.undo),
-            self._reading("pending", "writes that wait for approval", self.pending),
-            self._writing("approve", "approve a waiting write: approve ID", self.approve),
-            self._writing("reject", "reject a waiting write: reject ID", self.reject),
-            self._writing("forget-history", forget, self.forget_history),
+        table: tuple[tuple[str, str, Callable[..., str], Callable[[Caller], bool]], ...] = (
+            ("show", "the entries of MEMORY.md and USER.md", self.show, self._may_read),
+            ("history", "the last changes", self.history, self._may_read),
+            ("undo", "undo the last change", self.undo, self._may_write),
+            ("pending", "writes that wait for approval", self.pending, self._may_read),
+            ("approve", "approve a waiting write: approve ID", self.approve, self._may_write),
+            ("reject", "reject a waiting write: reject ID", self.reject, self._may_write),
+            ("forget-history", FORGET, self.forget_history, self._may_write),
         )
-
-    def _reading(self, name: str, summary: str, run: Callable[..., str]) -> Command:
-        return Command(name=name, summary=summary, run=partial(_run, name, run), allows=self._may_read)
-
-    def _writing(self, name: str, summary: str, run: Callable[..., str]) -> Command:
-        return Command(name=name, summary=summary, run=partial(_run, name, run), allows=self._may_write)
+        return tuple(
+            Command(name=name, summary=summary, run=partial(_run, name, run), allows=allows)
+            for name, summary, run, allows in table
+        )
 
     def show(self, context: CommandContext, _report: Report) -> str:
         """Show the entries that the caller may read, including those that look like a threat."""
@@ -153,20 +151,15 @@ def _counted(number: int, one: str, many: str) -> str:
 def _change(change: Change) -> str:
     undoes = f" {change.undoes}" if change.undoes else ""
     lines = [f"{change.id}  {change.when:%Y-%m-%d %H:%M} UTC  {change.target.value}  {change.action}{undoes}"]
-    lines += [f"  + {_preview(entry)}" for entry in change.added]
-    lines += [f"  - {_preview(entry)}" for entry in change.removed]
+    lines += [f"  + {one_line(entry, _PREVIEW)}" for entry in change.added]
+    lines += [f"  - {one_line(entry, _PREVIEW)}" for entry in change.removed]
     return "\n".join(lines)
 
 
 def _staged(staged: Staged) -> str:
     lines = [f"{staged.id}  {staged.when:%Y-%m-%d %H:%M} UTC  {staged.target.value}"]
     for each in staged.operations:
-        lines += [f"  - {_preview(each.old_text)}"] if each.old_text else []
+        lines += [f"  - {one_line(each.old_text, _PREVIEW)}"] if each.old_text else []
         lines += [f"  + {clean(each.content)}"] if each.content else []
     lines += [f"  > {clean(entry)} (makes room, goes to ARCHIVE.jsonl)" for entry in staged.evicted]
     return "\n".join(lines)
-
-
-def _preview(entry: str) -> str:
-    line = " ".join(clean(entry).split())
-    return line if len(line) <= _PREVIEW else line[: _PREVIEW - 3] + "..."

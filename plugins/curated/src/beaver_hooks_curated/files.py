@@ -239,9 +239,11 @@ def _write(descriptor: int, content: bytes) -> None:
 
 
 def _put_back(old: Path, path: Path, content: bytes) -> None:
-    """Put a replaced file in place again, or the one that the user has saved since."""
-    toolkit.exchange(old, path)
-    if old.read_bytes() != content:
+    """Put a replaced file in place again, unless the user has saved another one since."""
+    if not toolkit.exchange(old, path):
+        # An editor has moved the new file away.
+        old.replace(path)
+    elif old.read_bytes() != content:
         toolkit.exchange(old, path)
     toolkit.sync(path.parent)
 

@@ -25,7 +25,7 @@ from beaver_hooks_curated.profile_move import Move, Moved, move, preview
 from beaver_hooks_curated.settings import CuratedSettings
 from beaver_hooks_curated.snapshot import MemorySnapshot, take
 from beaver_hooks_curated.store import MemoryStore, Written, fault
-from beaver_hooks_curated.undo import nothing_to_undo
+from beaver_hooks_curated.undo import NOTHING_TO_UNDO
 from beaver_hostspecs import BelieveAll, Caller, Clock, FileTrust, SystemClock, Trust
 
 
@@ -121,13 +121,16 @@ class MemoryService:
         unconfirmed: list[Path] = []
         for target, store in self._stores(user, targets):
             try:
-                page, adopted, lost = _seen(target, store)
+                reading = store.read(target)
+                written = _adopted(target, store) if reading.outside else None
             except MemoryUnconfirmed as error:
                 unconfirmed.append(error.path)
                 continue
-            pages.append(page)
-            outside += adopted
-            not_kept += lost
+            pages.append(written.page if written else reading.page)
+            if written:
+                outside += written.outside
+            elif reading.outside:
+                not_kept.append(reading.outside)
         return Taken(
             snapshot=take(pages),
             outside=tuple(outside),
@@ -249,7 +252,7 @@ class MemoryService:
         outside = self.adopt(user, targets)
         standing = [change for target, store in self._stores(user, targets) if (change := store.standing(target))]
         if not standing:
-            raise nothing_to_undo()
+            raise UnknownChange(NOTHING_TO_UNDO)
         # Of several changes with the same time, the last one listed.
         target = max(reversed(standing), key=lambda change: change.when).target
         written = self._places.store(target, user).undo(target)
@@ -353,17 +356,12 @@ class MemoryService:
             store.queue.drop(staged.id)
 
 
-def _seen(target: Target, store: MemoryStore) -> tuple[Page, tuple[Change, ...], tuple[Change, ...]]:
-    """Return the page of a target, the edits by others that were recorded now, and those that could not be."""
-    reading = store.read(target)
-    if reading.outside is None:
-        return reading.page, (), ()
+def _adopted(target: Target, store: MemoryStore) -> Written | None:
+    """Record an edit by others; `None` where that cannot be done now: reading needs no disk space."""
     try:
-        written = store.adopt(target)
+        return store.adopt(target)
     except (MemoryUnwritable, MemoryLocked):
-        # Reading needs no disk space; the caller reports that the edit could not be recorded.
-        return reading.page, (), (reading.outside,)
-    return written.page, written.outside, ()
+        return None
 
 
 def _is_emptied(target: Target, store: MemoryStore) -> bool:

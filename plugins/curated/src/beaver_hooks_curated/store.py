@@ -16,11 +16,11 @@ from beaver_hooks_curated import files, rejected_files
 from beaver_hooks_curated.approvals import Queue
 from beaver_hooks_curated.edits import Edit
 from beaver_hooks_curated.entries import BOTH, Entries, Page, Target, Targets, join, parse
-from beaver_hooks_curated.errors import EditRefused, MemoryUnreadable
+from beaver_hooks_curated.errors import EditRefused, MemoryUnreadable, UnknownChange
 from beaver_hooks_curated.folders import locked, make_folder, sweep
 from beaver_hooks_curated.history import OUTSIDE, UNDO, Change, History
 from beaver_hooks_curated.merge import restore
-from beaver_hooks_curated.undo import last_standing, nothing_to_undo, without
+from beaver_hooks_curated.undo import NOTHING_TO_UNDO, last_standing, without
 from beaver_hostspecs import BelieveAll, Clock, FileTrust
 
 ARCHIVE_FILE = "ARCHIVE.jsonl"
@@ -149,7 +149,7 @@ class MemoryStore:
             found = self._adopt(target)
             change = last_standing(self.changes(target), found.page.entries)
             if change is None:
-                raise nothing_to_undo()
+                raise UnknownChange(NOTHING_TO_UNDO)
             try:
                 written = self._write(target, partial(without, change), UNDO, undoes=change.id)
             except EditRefused:

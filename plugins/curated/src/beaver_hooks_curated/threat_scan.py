@@ -37,6 +37,12 @@ def clean(text: str) -> str:
     return neutralise(text)
 
 
+def one_line(text: str, most: int) -> str:
+    """Return a cleaned text in one line of at most so many characters."""
+    line = " ".join(clean(text).split())
+    return line if len(line) <= most else line[: most - 3] + "..."
+
+
 def scan(text: str) -> tuple[str, ...]:
     """Return the names of the threats in `text`, sorted; empty if there is none."""
     if _is_too_long(text):

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from beaver_hooks_curated.edits import Edit
 from beaver_hooks_curated.entries import Entries, Page, size, tidy
-from beaver_hooks_curated.errors import EditRefused, UnknownChange
+from beaver_hooks_curated.errors import EditRefused
 from beaver_hooks_curated.history import OUTSIDE, UNDO, Change
-from beaver_hooks_curated.threat_scan import clean
+from beaver_hooks_curated.threat_scan import one_line
 
+NOTHING_TO_UNDO = "There is no change to undo; `history` shows the changes."
 _PREVIEW = 60
 
 
@@ -20,11 +21,6 @@ def last_standing(changes: Sequence[Change], entries: Entries) -> Change | None:
         if change.action != UNDO and change.id not in undone and not beginning and _stands(change, entries):
             return change
     return None
-
-
-def nothing_to_undo() -> UnknownChange:
-    """Return the error for an undo without a change to undo."""
-    return UnknownChange("There is no change to undo; `history` shows the changes.")
 
 
 def without(change: Change, page: Page) -> Edit:
@@ -58,8 +54,7 @@ def _stuck(change: Change, why: str, *, kind: str = "stale") -> EditRefused:
 
 
 def _quoted(entry: str) -> str:
-    line = " ".join(clean(entry).split())
-    return f'"{line if len(line) <= _PREVIEW else line[: _PREVIEW - 3] + "..."}"'
+    return f'"{one_line(entry, _PREVIEW)}"'
 
 
 def _stands(change: Change, entries: Entries) -> bool:
