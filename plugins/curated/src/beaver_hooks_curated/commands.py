@@ -10,7 +10,6 @@ from beaver_hooks_curated.errors import EditRefused, MemoryUnconfirmed
 from beaver_hooks_curated.history import Change
 from beaver_hooks_curated.reports import tell_outside, tell_written
 from beaver_hooks_curated.service import MemoryService
-from beaver_hooks_curated.store import Written
 from beaver_hooks_curated.threat_scan import clean, one_line, threats
 from beaver_hostspecs import Caller, Command, CommandContext, Report
 
@@ -64,7 +63,7 @@ class CuratedCommands:
         targets = self._service.writable(context)
         tell_outside(self._service.adopt(context.user, targets), report)
         written = self._service.undo(context.user, targets)
-        self._tell(written, context, report)
+        tell_written(written, report, self._service, context.user)
         undone = written.change.undoes if written.change else None
         return f"Change {undone} was undone. {written.page.target.file_name}: {written.page.usage}."
 
@@ -77,7 +76,7 @@ class CuratedCommands:
         """Make a waiting write."""
         written = self._service.approve(staged_id, context.user, self._service.writable(context))
         report.event("curated_approved", staged=staged_id)
-        self._tell(written, context, report)
+        tell_written(written, report, self._service, context.user)
         evicted = len(written.edit.evicted)
         room = f" {_counted(evicted, 'entry', 'entries')} moved to ARCHIVE.jsonl to make room." if evicted else ""
         return f"Approved. {written.page.target.file_name}: {written.page.usage}.{room}"
@@ -104,9 +103,6 @@ class CuratedCommands:
 
     def _may_write(self, caller: Caller) -> bool:
         return bool(self._service.writable(caller))
-
-    def _tell(self, written: Written, context: CommandContext, report: Report) -> None:
-        tell_written(written, report, well=self._service.is_well(context.user))
 
     def _shown_or_why(self, target: Target, user: str | None) -> str:
         whose = self._whose(target, user)

@@ -1,6 +1,6 @@
 """Edits entries: add, replace, remove, one or several at once, all or nothing. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -74,16 +74,17 @@ def apply(page: Page, operations: Sequence[Operation], *, archive: bool = False,
         EditRefused: an operation matches no entry or several, changes an entry that only the user may change, the
             result does not fit, or a batch would leave no entry.
     """
-    bench = _Bench(page)
+    edit = Edit(entries=page.entries)
     for number, each in enumerate(operations, 1):
-        _named(number, len(operations), each, partial(bench.do, number))
-    if (batch or len(operations) > 1) and page.entries and not bench.entries:
+        edit = _named(number, len(operations), each, partial(_step, page, edit, number))
+    if (batch or len(operations) > 1) and page.entries and not edit.entries:
         raise EditRefused(
             "This batch would remove all entries; remove the last entry in a call of its own.", kind="emptied"
         )
-    evicted = _make_room(page, bench) if archive else ()
-    _check_size(page, bench.entries)
-    return bench.edit(evicted)
+    if archive:
+        edit = _with_room(page, edit, fresh={each.content for each in operations})
+    _check_size(page, edit.entries)
+    return edit
 
 
 def action_of(operations: Sequence[Operation]) -> str:
@@ -114,62 +115,34 @@ def find(entries: Sequence[str], operation: Operation) -> int:
     return hits[0]
 
 
-class _Bench:
-    """The entries while they are worked on."""
+def _step(page: Page, edit: Edit, number: int, operation: Operation) -> Edit:
+    """Return an edit with one more operation."""
+    content, entries = operation.content or "", list(edit.entries)
+    if operation.action == "add":
+        if content in entries:
+            return attrs.evolve(edit, duplicates=edit.duplicates + 1)
+        return attrs.evolve(edit, entries=(*entries, content))
+    index = find(entries, operation)
+    old = entries.pop(index)
+    _check_author(page, old, operation)
+    if operation.action == "remove":
+        return attrs.evolve(edit, entries=tuple(entries), removed=(*edit.removed, (number, old)))
+    edit = attrs.evolve(edit, replaced=(*edit.replaced, (number, old)))
+    if content in entries:
+        # The new text is there already: one of the two goes.
+        return attrs.evolve(edit, entries=tuple(entries), duplicates=edit.duplicates + 1)
+    entries.insert(index, content)
+    return attrs.evolve(edit, entries=tuple(entries))
 
-    def __init__(self, page: Page) -> None:
-        self.entries = list(page.entries)
-        self.limit = page.limit
-        self.fresh: set[str] = set()
-        self.replaced: list[tuple[int, str]] = []
-        self.removed: list[tuple[int, str]] = []
-        self.duplicates = 0
 
-    def do(self, number: int, operation: Operation) -> None:
-        if operation.action == "add":
-            self._add(operation.content or "")
-            return
-        index = find(self.entries, operation)
-        self._check_author(self.entries[index], operation)
-        if operation.action == "replace":
-            self._replace(number, index, operation.content or "")
-        else:
-            self.removed.append((number, self.entries.pop(index)))
-
-    def edit(self, evicted: Entries) -> Edit:
-        return Edit(
-            entries=tuple(self.entries),
-            replaced=tuple(self.replaced),
-            removed=tuple(self.removed),
-            duplicates=self.duplicates,
-            evicted=evicted,
+def _check_author(page: Page, entry: str, operation: Operation) -> None:
+    """Refuse to change an entry beyond the limit, which the user wrote; a hostile one may go by its handle."""
+    if len(entry) > page.limit and (operation.old_text or "").strip() != handle(entry):
+        raise EditRefused(
+            f"This entry has {len(entry):,} characters, the limit is {page.limit:,}: the user wrote it, and only"
+            " the user can change it, in the file. Nothing was written.",
+            kind="hand_grown",
         )
-
-    def _check_author(self, entry: str, operation: Operation) -> None:
-        """Refuse to change an entry beyond the limit, which the user wrote; a hostile one may go by its handle."""
-        if len(entry) > self.limit and (operation.old_text or "").strip() != handle(entry):
-            raise EditRefused(
-                f"This entry has {len(entry):,} characters, the limit is {self.limit:,}: the user wrote it, and only"
-                " the user can change it, in the file. Nothing was written.",
-                kind="hand_grown",
-            )
-
-    def _add(self, content: str) -> None:
-        if content in self.entries:
-            self.duplicates += 1
-            return
-        self.entries.append(content)
-        self.fresh.add(content)
-
-    def _replace(self, number: int, index: int, content: str) -> None:
-        self.replaced.append((number, self.entries[index]))
-        if content in self.entries and self.entries[index] != content:
-            # The new text is there already: one of the two goes.
-            del self.entries[index]
-            self.duplicates += 1
-            return
-        self.entries[index] = content
-        self.fresh.add(content)
 
 
 def _prepared(operation: Operation) -> Operation:
@@ -216,25 +189,22 @@ def _named(number: int, total: int, operation: Operation, step: Callable[[Operat
         raise EditRefused(text, kind=error.kind, matches=error.matches) from None
 
 
-def _make_room(page: Page, bench: _Bench) -> Entries:
-    """Take the oldest entries out until the new ones fit, with some headroom."""
-    total, count = size(bench.entries), len(bench.entries)
+def _with_room(page: Page, edit: Edit, *, fresh: Container[str | None]) -> Edit:
+    """Return an edit without the oldest entries, as many as must go until the fresh ones fit with some headroom."""
+    total, count = size(edit.entries), len(edit.entries)
     too_long, too_many = total > max(page.limit, page.size), count > max(MOST_ENTRIES, len(page.entries))
-    if not too_long and not too_many:
-        return ()
     goal = page.limit - page.limit // HEADROOM if too_long else total
     goal_count = MOST_ENTRIES - MOST_ENTRIES // HEADROOM if too_many else count
-    evicted = []
-    # An entry that the user wrote beyond the limit stays: it could not be restored from the archive.
-    for entry in [each for each in bench.entries if each not in bench.fresh and len(each) <= page.limit]:
-        if total <= goal and count <= goal_count:
-            break
+    kept, evicted = [], []
+    for entry in edit.entries:
+        # An entry that the user wrote beyond the limit stays: it could not be restored from the archive.
+        if (total <= goal and count <= goal_count) or entry in fresh or len(entry) > page.limit:
+            kept.append(entry)
+            continue
         total -= len(entry) + len(DELIMITER)
         count -= 1
         evicted.append(entry)
-    leaving = set(evicted)
-    bench.entries = [each for each in bench.entries if each not in leaving]
-    return tuple(evicted)
+    return attrs.evolve(edit, entries=tuple(kept), evicted=tuple(evicted))
 
 
 def _check_size(page: Page, entries: Sequence[str]) -> None:

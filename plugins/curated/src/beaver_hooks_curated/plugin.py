@@ -73,14 +73,14 @@ class Curated:
     def take_move(self, expected: Move, user: str | None) -> Moved:
         """Make a move that the user has confirmed, and report it; see `MemoryService.move_profile`."""
         moved = self.service.move_profile(expected, user)
-        tell_written(moved.written, self._report, well=self.service.is_well(user))
+        tell_written(moved.written, self._report, self.service, user)
         self._report.event("curated_profile_moved", added=len(expected.added), present=len(expected.present))
         return moved
 
     def take_edit(self, target: Target, base: str, text: str, user: str | None) -> Written:
         """Take the text that the user made of `base` in an editor, and report it; see `MemoryService.edited`."""
         written = self.service.edited(target, base, text, user)
-        tell_written(written, self._report, well=self.service.is_well(user))
+        tell_written(written, self._report, self.service, user)
         return written
 
     @hookimpl

@@ -19,19 +19,13 @@ UNCONFIRMED = "unconfirmed_file"
 UNREADABLE = "unreadable_file"
 
 
-def tell_written(written: Written, report: Report, *, well: bool = False) -> None:
-    """Report the changes of a write, and the edits by others that it found.
-
-    Args:
-        written: the write.
-        report: the report of the call.
-        well: the memory has no fault any more.
-    """
+def tell_written(written: Written, report: Report, service: MemoryService, user: str | None) -> None:
+    """Report the changes of a write, the edits by others that it found, and whether the user's memory is well again."""
     tell_outside(written.outside, report)
     if written.change is not None:
         facts = {**written.change.facts(), "echoesReference": written.echoes, "evicted": len(written.edit.evicted)}
         report.event("curated_changed", **facts)
-        if well:
+        if service.is_well(user):
             report.recovered()
 
 

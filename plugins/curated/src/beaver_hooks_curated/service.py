@@ -15,6 +15,7 @@ from beaver_hooks_curated.errors import (
     EditRefused,
     MemoryLocked,
     MemoryUnconfirmed,
+    MemoryUnreadable,
     MemoryUnwritable,
     UnknownChange,
 )
@@ -141,8 +142,7 @@ class MemoryService:
 
     def unconfirmed(self, user: str | None = None) -> tuple[Path, ...]:
         """Return the files that are left out until the user confirms their content."""
-        faults = [each for target, store in self._stores(user, BOTH) for each in store.faults(target)]
-        return tuple(each.path for each in faults if isinstance(each, MemoryUnconfirmed))
+        return tuple(each.path for each in self._faults(user) if isinstance(each, MemoryUnconfirmed))
 
     def problems(self, user: str | None = None) -> tuple[str, ...]:
         """Return a sentence for each file that cannot be read, with its remedy; without a user, of all users.
@@ -155,8 +155,8 @@ class MemoryService:
         return tuple(str(each) for each in faults if not isinstance(each, MemoryUnconfirmed))
 
     def is_well(self, user: str | None = None) -> bool:
-        """Whether all files are confirmed, and no target was emptied without the tool."""
-        return not self.unconfirmed(user) and not self._emptied(user, BOTH)
+        """Whether all files can be read and are confirmed, and no target was emptied without the tool."""
+        return not self._faults(user) and not self._emptied(user, BOTH)
 
     def change(
         self, target: Target, operations: Sequence[Operation], user: str | None = None, *, batch: bool | None = None
@@ -328,6 +328,9 @@ class MemoryService:
     @property
     def _archives(self) -> bool:
         return self.settings.overflow == "archive"
+
+    def _faults(self, user: str | None) -> list[MemoryUnreadable]:
+        return [each for target, store in self._stores(user, BOTH) for each in store.faults(target)]
 
     def _emptied(self, user: str | None, targets: Targets) -> tuple[Target, ...]:
         return tuple(target for target, store in self._stores(user, targets) if _is_emptied(target, store))

@@ -121,7 +121,7 @@ class MemoryTool:
             report.outcome(PLANE, OutcomeKind.QUEUED, target=target.value, staged=waiting.id)
             return tool_replies.staged(waiting)
         written = attrs.evolve(service.change(target, operations, turn.user, batch=batch), echoes=echoes)
-        tell_written(written, report, well=written.change is not None and service.is_well(turn.user))
+        tell_written(written, report, service, turn.user)
         report.outcome(PLANE, _kind(written), target=target.value)
         return tool_replies.success(written, operations, batch=batch)
 
