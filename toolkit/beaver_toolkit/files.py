@@ -4,13 +4,16 @@ import contextlib
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 from beaver_toolkit.locks import PRIVATE, locked
 
 STRAY_AFTER = 60.0
 """Seconds after which the process that wrote a temporary file counts as gone."""
+_WORKING_FOLDER, _EXCHANGE = -100, 2
+"""The arguments `AT_FDCWD` and `RENAME_EXCHANGE` of `renameat2`."""
 
 
 def create_once(path: Path, content: bytes) -> bool:
@@ -40,6 +43,31 @@ def replace(path: Path, content: bytes, *, mode: int = PRIVATE) -> None:
             temporary.chmod(mode)
         temporary.replace(path)
         sync(path.parent)
+
+
+@contextlib.contextmanager
+def replaced(path: Path, content: bytes) -> Iterator[Path | None]:
+    """Replace `path` like `replace`, and yield the path of the replaced file, which is removed after the block.
+
+    So text is not lost that an editor, which takes no lock, saved a moment before. Yields `None` where there was no
+    file, or where the system cannot exchange two names in one step.
+
+    Raises:
+        OSError: it cannot be written; the old file is unchanged.
+    """
+    with _written(path, content) as temporary:
+        known = exchange(temporary, path)
+        if not known:
+            temporary.replace(path)
+        sync(path.parent)
+        yield temporary if known else None
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Exchange the names of two files in one step; return whether it was done. Linux can, on most file systems."""
+    renameat2 = _renameat2()
+    arguments = (_WORKING_FOLDER, os.fsencode(one), _WORKING_FOLDER, os.fsencode(other), _EXCHANGE)
+    return renameat2 is not None and renameat2(*arguments) == 0
 
 
 def sweep(path: Path, *, older_than: float = STRAY_AFTER) -> None:
@@ -104,3 +132,18 @@ def _publish_locked(temporary: Path, path: Path) -> bool:
         temporary.replace(path)
         sync(path.parent)
         return True
+
+
+@cache
+def _renameat2() -> Callable[[int, bytes, int, bytes, int], int] | None:
+    """Return the function of the C library, which Python does not offer."""
+    # Imported late, because it takes some milliseconds.
+    import ctypes  # noqa: PLC0415
+
+    try:
+        function = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):
+        return None
+    function.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
+    function.restype = ctypes.c_int
+    return function

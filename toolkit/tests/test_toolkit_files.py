@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_toolkit.files import create_once, replace, sweep, sync
+from beaver_toolkit import files
+from beaver_toolkit.files import create_once, replace, replaced, sweep, sync
 from beaver_toolkit.locks import LocksMissing
 
 
@@ -113,3 +114,27 @@ def test_a_folder_that_cannot_be_opened_is_not_synced(monkeypatch):
     monkeypatch.setattr(os, "open", fail_with(errno.EACCES))
 
     sync(Path("anywhere"))
+
+
+def test_replaced_yields_the_old_file(tmp_path):
+    """The replaced file can be read inside the block, and is gone after it; the first time there is none."""
+    path, seen = tmp_path / "f", []
+    for content in (b"one", b"two", b"three"):
+        with replaced(path, content) as old:
+            seen.append(old and (old.read_bytes(), path.read_bytes()))
+
+    assert seen == [None, (b"one", b"two"), (b"two", b"three")]
+    assert (path.read_bytes(), mode(path), names(tmp_path)) == (b"three", 0o600, ["f"])
+
+
+def test_replaced_on_a_system_without_exchange(tmp_path, monkeypatch):
+    """Where names cannot be exchanged, a plain rename replaces the file, and the old one is not known."""
+    monkeypatch.setattr("ctypes.CDLL", lambda _: object())
+    files._renameat2.cache_clear()
+    path = tmp_path / "f"
+    replace(path, b"one")
+    try:
+        with replaced(path, b"two") as old:
+            assert (None, b"two") == (old, path.read_bytes())
+    finally:
+        files._renameat2.cache_clear()

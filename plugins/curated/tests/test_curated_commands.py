@@ -136,16 +136,16 @@ async def test_approval_of_what_makes_room(make_service, clock):
     report = RecordingReport()
     one = service.stage(Target.USER, [Operation(action="add", content="b" * 60)], echoes=True)
     commands = CuratedCommands(service)
-    assert f"  > {'a' * 60} (makes room, goes to ARCHIVE.jsonl)" in commands.pending((), OWNER, report)
+    assert f"  > {'a' * 60} (makes room, goes to ARCHIVE.jsonl)" in commands.pending(OWNER, report)
 
     service.change(Target.USER, [Operation(action="replace", old_text="a" * 60, content="c" * 60)])
     with pytest.raises(
         EditRefused, match="stays in the list: The memory has changed, and other entries would have to make room now"
     ):
-        commands.approve((one.id,), OWNER, report)
+        commands.approve(one.id, OWNER, report)
     service.undo()
     assert "Approved. USER.md: 60% — 60/100 chars. 1 entry moved to ARCHIVE.jsonl to make room." == commands.approve(
-        (one.id,), OWNER, report
+        one.id, OWNER, report
     )
     assert (True, 1) == (report.events[-1][1]["echoesReference"], report.events[-1][1]["evicted"])
 
@@ -167,7 +167,7 @@ async def test_forget_history_of_all(make_service):
     for user in (None, "anna", "bob"):
         service.change(Target.USER, [Operation(action="add", content=f"canary of {user}")], user)
         service.change(Target.USER, [Operation(action="remove", old_text="canary")], user)
-    said = CuratedCommands(service).forget_history((), OWNER, RecordingReport())
+    said = CuratedCommands(service).forget_history(OWNER, RecordingReport())
 
     assert "(3 folders)" in said
     assert [] == [path for path in service.folder.rglob("*") if path.is_file() and "canary" in path.read_text()]
@@ -193,13 +193,3 @@ async def test_commands_of_a_user(make_service):
     assert [] == [text for text in texts if "notes" in text or "MEMORY.md" in text]
     assert [("notes",), ()] == [service.page(target, "anna").entries for target in (Target.MEMORY, Target.USER)]
     assert (kept.id, [waiting]) == (service.history("anna")[0].id, [each.id for each in service.pending("anna")])
-
-
-async def test_history_of_a_giant(service, run):
-    """Of what was too large to be kept, the history says so."""
-    service.folder.mkdir()
-    for letter in "yz":
-        (service.folder / "USER.md").write_text(letter * 3_000_000)
-        service.snapshot()
-
-    assert "  (its texts are too large for the history)" in await run("history")

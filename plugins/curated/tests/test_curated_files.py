@@ -5,14 +5,16 @@ import resource
 import stat
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks_curated import atomic_swap, files, folders
+from beaver_hooks_curated import files, folders
 from beaver_hooks_curated.errors import MemoryUnreadable, MemoryUnwritable
 from beaver_hostspecs import BelieveAll
+from beaver_toolkit import files as toolkit
 
 ALL = BelieveAll()
 
@@ -79,17 +81,10 @@ def test_no_memory_files(path, tmp_path):
     assert ["is a symbolic link", none, none, large, "cannot be opened (Not a directory)"] == problems
 
 
-def test_failing_disk(path, monkeypatch):
+def test_failing_disk():
     """A disk that fails while it reads makes the file unreadable."""
-    path.write_text("one")
-    monkeypatch.setattr(files, "_whole", _failing)
-
     with pytest.raises(MemoryUnreadable, match=r"cannot be read \(Input/output error\)"):
-        files.read(path, ALL)
-
-
-def _failing(_):
-    raise OSError(5, "Input/output error")
+        files.read(Path("/proc/self/mem"), ALL)
 
 
 def test_replace(path):
@@ -100,28 +95,33 @@ def test_replace(path):
     assert ("three", 0o600, [path]) == (path.read_text(), stat.S_IMODE(path.stat().st_mode), [*path.parent.iterdir()])
 
 
-def test_replace_without_exchange(path, monkeypatch):
-    """Where names cannot be exchanged, a plain rename does; what was replaced is unknown then."""
-    monkeypatch.setattr(atomic_swap.ctypes, "CDLL", lambda _: object())
-    atomic_swap._exchange.cache_clear()
-    path.write_text("one")
-    try:
-        assert (None, "two") == (files.replace(path, "two", ALL), path.read_text())
-    finally:
-        atomic_swap._exchange.cache_clear()
-
-
 def test_replace_of_something_unreadable(path):
-    """What was replaced and is no text is kept beside it."""
+    """A file that cannot be read is in place again, and the error names it."""
     path.write_bytes(b"\xff")
+    with pytest.raises(MemoryUnreadable, match=f"The memory file {path} is not UTF-8"):
+        files.replace(path, "two", ALL)
 
-    aside = files.replace(path, "two", ALL).aside
+    assert (b"\xff", [path]) == (path.read_bytes(), [*path.parent.iterdir()])
 
-    assert ("two", b"\xff", True) == (
-        path.read_text(),
-        aside.read_bytes(),
-        aside.name.startswith("MEMORY.displaced-") and aside.suffix == ".md",
-    )
+
+@pytest.mark.parametrize("newest", [None, "newest"])
+def test_an_edit_while_an_unreadable_text_is_put_back(path, monkeypatch, newest):
+    """A text that an editor saves then is the newest and stays in place; where it removes the file, the old one does."""
+    path.write_bytes(b"\xff")
+    exchange, edits = toolkit.exchange, iter([False, True])
+
+    def slow(one, other):
+        if next(edits, False):
+            path.unlink()
+            if newest:
+                path.write_text(newest)
+        return exchange(one, other)
+
+    monkeypatch.setattr(toolkit, "exchange", slow)
+    with pytest.raises(MemoryUnreadable):
+        files.replace(path, "two", ALL)
+
+    assert (newest.encode() if newest else b"\xff", [path]) == (path.read_bytes(), [*path.parent.iterdir()])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from beaver_hooks_curated.errors import MemoryLocked, MemoryUnwritable
-from beaver_hooks_curated.folder_lock import LOCK_FILE, locked
+from beaver_hooks_curated.folders import LOCK_FILE, locked
 
 
 def test_one_after_the_other(tmp_path):

@@ -23,7 +23,7 @@ from beaver_hooks_curated import (
     files,
 )
 from beaver_hooks_curated.commands import CuratedCommands
-from beaver_hooks_curated.folder_lock import locked
+from beaver_hooks_curated.folders import locked
 from beaver_hostspecs import CommandContext, Setup
 from beaver_hostspecs.testing import RecordedFiles, RecordingReport
 
@@ -468,7 +468,7 @@ def test_show_says_whose_profile_it_is(project, old, person):
     old("Likes tea.")
     add(project("b"), "Sails.")
     owner = CommandContext(trust="full")
-    own, shared = (CuratedCommands(project(name)).show((), owner, RecordingReport()) for name in "ab")
+    own, shared = (CuratedCommands(project(name)).show(owner, RecordingReport()) for name in "ab")
 
     assert f"USER.md of this project alone, not the one in {person} (`move-user` merges it into that one) [0% —" in own
     assert "USER.md [0% — 6/1,375 chars]\n1. Sails." in shared

@@ -9,10 +9,7 @@ import pytest
 
 from beaver_hooks import Host
 from beaver_hooks_curated import Curated, CuratedSettings, MemoryUnreadable, Operation, Target
-from beaver_hooks_curated.edits import Edit
-from beaver_hooks_curated.reports import tell_written
 from beaver_hooks_curated.snapshot import HEADERS
-from beaver_hooks_curated.store import Written
 from beaver_hostspecs import Contribution, Setup, hookimpl
 from beaver_hostspecs.testing import RecordingReport, make_answer, make_turn
 
@@ -203,30 +200,17 @@ async def test_read_only(tmp_path):
 
 
 async def test_health(tmp_path):
-    """Emptied by somebody, or with a text of theirs aside, it is degraded in every turn until that is over."""
+    """Emptied by an edit, it is degraded in every turn until that is over."""
     plugin, report = make_plugin(tmp_path), RecordingReport()
     plugin.service.change(Target.USER, [Operation(action="add", content="one")])
     (tmp_path / "USER.md").write_text("")
     for _ in range(2):
         await plugin.before_prompt(owners_turn(), report)
     plugin.service.undo()
-    (tmp_path / "USER.displaced-00.md").write_bytes(b"\xff")
-    await plugin.before_prompt(owners_turn(), report)
-    (tmp_path / "USER.displaced-00.md").unlink()
     await plugin.before_prompt(owners_turn(), report)
 
     emptied = "curated_emptied_outside"
-    assert ([emptied, emptied, "curated_edit_displaced"], 1) == (report.degradations, report.recoveries)
-
-
-def test_displaced_is_told(tmp_path):
-    """A text that was displaced is an event with the name of the file, and trouble."""
-    report, path = RecordingReport(), tmp_path / "USER.displaced-00.md"
-    page = make_plugin(tmp_path).service.page(Target.USER)
-    tell_written(Written(page=page, edit=Edit(entries=()), change=None, displaced=(path,)), report)
-
-    name = "curated_edit_displaced"
-    assert ([(name, {"target": "user", "file": path.name})], [name]) == (report.events, report.degradations)
+    assert ([emptied, emptied], 1) == (report.degradations, report.recoveries)
 
 
 async def test_unwritable_and_emptied(tmp_path):

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from beaver_hooks_curated import files, history, rejected_files
-from beaver_hooks_curated.edits import Edit, Operation, apply, prepare
+from beaver_hooks_curated import files, history
+from beaver_hooks_curated.edits import Operation, apply, prepare
 from beaver_hooks_curated.entries import Target
 from beaver_hooks_curated.errors import EditRefused, MemoryLocked, MemoryUnreadable, MemoryUnwritable, UnknownChange
 from beaver_hooks_curated.history import OUTSIDE, Change
+from beaver_toolkit import files as toolkit
 
 MEMORY = Target.MEMORY
 
@@ -254,7 +255,7 @@ def test_unreadable(store, add):
 def test_unwritable(store, add, monkeypatch):
     """If the file cannot be written, what was there is there."""
     add(store, "one")
-    monkeypatch.setattr(files, "write_new", _full)
+    monkeypatch.setattr(toolkit, "_write", _full)
     with pytest.raises(MemoryUnwritable):
         add(store, "two")
 
@@ -427,7 +428,7 @@ def test_order_of_a_write(make_store, monkeypatch):
     """Archive, history, file, folder: each is durable before the next begins."""
     store = make_store(limit=20)
     do(store, "add", "a" * 15, archive=True)
-    done, fsync, put = [], os.fsync, files.put
+    done, fsync, exchange = [], os.fsync, toolkit.exchange
 
     def synced(descriptor):
         name = Path(f"/proc/self/fd/{descriptor}").readlink().name
@@ -436,10 +437,10 @@ def test_order_of_a_write(make_store, monkeypatch):
 
     def placed(new, place):
         done.append(("put", place.name))
-        return put(new, place)
+        return exchange(new, place)
 
     monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(files, "put", placed)
+    monkeypatch.setattr(toolkit, "exchange", placed)
     do(store, "add", "b" * 15, archive=True)
 
     assert [
@@ -451,8 +452,8 @@ def test_order_of_a_write(make_store, monkeypatch):
     ] == done
 
 
-def test_displaced(store, add, clock, monkeypatch):
-    """What slips in and is no text is kept beside the file, private, and the write says where."""
+def test_no_text_in_the_middle_of_a_write(store, add, clock, monkeypatch):
+    """What slips in and is no text stays in the file, and the write is refused; it is not made later either."""
     add(store, "one")
     replace, slips = files.replace, iter([b"one\n\xa7\ncaf\xe9"])
 
@@ -463,24 +464,12 @@ def test_displaced(store, add, clock, monkeypatch):
         return replace(path, text, trust)
 
     monkeypatch.setattr(files, "replace", slow)
-    (kept,) = add(store, "two").displaced
+    with pytest.raises(MemoryUnreadable, match="is not UTF-8"):
+        add(store, "two")
 
-    assert (b"one\n\xa7\ncaf\xe9", 0o600, 1) == (
-        kept.read_bytes(),
-        kept.stat().st_mode & 0o777,
-        rejected_files.displaced(store.folder),
-    )
-    assert ("one", "two") == entries(store)
-
-
-def test_displaced_that_is_no_file(tmp_path, add, store):
-    """A link that slipped in is kept as it is."""
-    add(store, "one")
-    link = store.folder / "MEMORY.displaced-00.md"
-    link.symlink_to(tmp_path)
-    rejected_files.take_in([link], MEMORY)
-
-    assert link.is_symlink()
+    assert b"one\n\xa7\ncaf\xe9" == store.path(MEMORY).read_bytes()
+    by_hand(store, "one\n§\ncafé", clock)
+    assert ("one", "café") == entries(store)
 
 
 def test_history_of_wrong_types(store, add):
@@ -528,8 +517,3 @@ def test_model(make_store, clock, tmp_path_factory, steps):
         except (EditRefused, UnknownChange):
             pass
         assert known == entries(make_store(folder=store.folder))
-
-
-def test_edit_record():
-    """An edit of nothing is nothing."""
-    assert Edit(entries=()) == Edit(entries=(), replaced=(), removed=(), added=0, duplicates=0, evicted=())

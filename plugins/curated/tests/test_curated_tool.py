@@ -343,6 +343,21 @@ async def test_approval(make_service):
     assert [("curated_staged", facts)] == report.events
 
 
+async def test_a_write_beside_a_damaged_history(tool, service):
+    """A write into one memory is stored and told, although the history of the other one cannot be read."""
+    await fill(tool, "one")
+    (service.folder / ".USER.md.history.jsonl").unlink()
+    (service.folder / ".USER.md.history.jsonl").mkdir()
+    report = RecordingReport()
+    answer = await call(tool, action="add", target="memory", content="two", report=report)
+
+    assert (True, [("curated", OutcomeKind.STORED, {"target": "memory"})], 0) == (
+        answer["success"],
+        report.outcomes,
+        report.recoveries,
+    )
+
+
 class Listened(RecordingReport):
     """A report by which one can wait for the outcome."""
 

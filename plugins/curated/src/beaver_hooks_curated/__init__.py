@@ -1,7 +1,7 @@
 """Curated memory: MEMORY.md and USER.md, frozen per run, edited only through the tool `memory`.
 
-It imports the contract and nothing of the host, and it never touches a network. The entry point `curated` names
-`Curated`, its zero-argument factory.
+It imports the contract and the toolkit and nothing of the host, and it never touches a network. The entry point
+`curated` names `Curated`, its zero-argument factory.
 """
 
 from beaver_hooks_curated.edits import Operation

@@ -2,16 +2,18 @@
 
 import json
 import secrets
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import attrs
 from attrs import field
+from attrs.validators import deep_iterable, instance_of
 
 from beaver_hooks_curated import files
-from beaver_hooks_curated.edits import Operation
-from beaver_hooks_curated.entries import Entries, Target
+from beaver_hooks_curated.edits import Edit, Operation, apply
+from beaver_hooks_curated.entries import Entries, Page, Target
 from beaver_hooks_curated.errors import EditRefused, MemoryUnreadable
 from beaver_hooks_curated.history import aware
 from beaver_hostspecs import FileTrust
@@ -33,13 +35,33 @@ class Staged:
         batch: the operations came as a list, which must leave an entry.
     """
 
-    id: str = field(factory=lambda: secrets.token_hex(3))
+    id: str = field(factory=lambda: secrets.token_hex(3), validator=instance_of(str))
     when: datetime
     target: Target
     operations: tuple[Operation, ...] = field(repr=False)
-    evicted: Entries = field(default=(), repr=False)
+    evicted: Entries = field(default=(), repr=False, validator=deep_iterable(instance_of(str)))
     echoes: bool = False
     batch: bool = False
+
+    def apply(self, page: Page, *, archive: bool) -> Edit:
+        """Return the approved edit.
+
+        Raises:
+            EditRefused: it does not fit any more, or entries would make room that the user has not seen.
+        """
+        edit = apply(page, self.operations, archive=archive, batch=self.batch)
+        if not set(edit.evicted) <= set(self.evicted):
+            raise EditRefused("The memory has changed, and other entries would have to make room now.", kind="stale")
+        return edit
+
+
+def pinned(edit: Edit, operations: Sequence[Operation]) -> tuple[Operation, ...]:
+    """Return the operations with each `old_text` as the whole entry that it matches now."""
+    meant = dict((*edit.replaced, *edit.removed))
+    return tuple(
+        attrs.evolve(operation, old_text=meant[number], exact=True) if number in meant else operation
+        for number, operation in enumerate(operations, 1)
+    )
 
 
 class Queue:
@@ -79,42 +101,22 @@ class Queue:
 
     def drop(self, staged_id: str) -> None:
         """Remove a staged write."""
-        self._save(tuple(each for each in self.all() if each.id != staged_id))
+        self._save(each for each in self.all() if each.id != staged_id)
 
-    def _save(self, waiting: tuple[Staged, ...]) -> None:
-        text = json.dumps([_plain(each) for each in waiting], ensure_ascii=False, indent=1)
-        files.overwrite(self._path, text, self._trust)
-
-
-def _plain(staged: Staged) -> dict[str, Any]:
-    return {**attrs.asdict(staged), "when": staged.when.isoformat()}
+    def _save(self, waiting: Iterable[Staged]) -> None:
+        plain = [{**attrs.asdict(each), "when": each.when.isoformat()} for each in waiting]
+        files.overwrite(self._path, json.dumps(plain, ensure_ascii=False, indent=1), self._trust)
 
 
 def _staged(plain: dict[str, Any]) -> Staged:
     if not plain["operations"]:
-        raise ValueError("nothing to do")
+        raise ValueError("a write without operations")
     return Staged(
-        id=str(plain["id"]),
-        when=aware(plain["when"]),
-        target=Target(plain["target"]),
-        operations=tuple(_operation(each) for each in plain["operations"]),
-        evicted=tuple(map(_text, plain.get("evicted", ()))),
-        echoes=bool(plain.get("echoes", False)),
-        batch=bool(plain.get("batch", False)),
+        **plain
+        | {
+            "when": aware(plain["when"]),
+            "target": Target(plain["target"]),
+            "operations": tuple(Operation(**each) for each in plain["operations"]),
+            "evicted": tuple(plain.get("evicted", ())),
+        }
     )
-
-
-def _operation(plain: dict[str, Any]) -> Operation:
-    content, old_text = plain.get("content"), plain.get("old_text")
-    return Operation(
-        action=_text(plain["action"]),
-        content=None if content is None else _text(content),
-        old_text=None if old_text is None else _text(old_text),
-        exact=bool(plain.get("exact", False)),
-    )
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError("it must be a text")
-    return value

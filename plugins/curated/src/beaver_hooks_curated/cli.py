@@ -3,7 +3,9 @@
 import asyncio
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
@@ -12,8 +14,10 @@ from beaver_hooks_curated.entries import MOST_ENTRIES, Target
 from beaver_hooks_curated.errors import CuratedError, EditNotTaken
 from beaver_hooks_curated.plugin import Curated
 from beaver_hooks_curated.profile_move import Move
-from beaver_hooks_curated.threat_scan import clean
+from beaver_hooks_curated.threat_scan import clean, threats
 from beaver_hostspecs import Shell
+
+T = TypeVar("T")
 
 TARGETS = click.Choice([target.value for target in Target])
 
@@ -42,14 +46,14 @@ def edit(shell: Shell, target: str, user: str | None) -> None:
     change, and `undo` reverts it. If your text cannot be saved, it is kept in a file that the error names.
     """
     chosen = Target(target)
-    folder, base = shell.call(lambda plugin: _base(plugin, chosen, user))
+    folder, base = _ask(shell, lambda plugin: _base(plugin, chosen, user))
     # As bytes: whatever the editor has saved comes back, text or not.
     content = click.edit(base.encode("utf-8"), extension=".md")
     if content is None or content.strip() == base.encode("utf-8").strip():
         click.echo("Nothing was changed.")
         return
     try:
-        said = shell.call(lambda plugin: _take(plugin, chosen, base, content, user))
+        said = _ask(shell, lambda plugin: _take(plugin, chosen, base, content, user))
     except CuratedError as error:
         raise EditNotTaken(f"{error} {_kept(folder, chosen, content)}") from error
     except BaseException:
@@ -71,7 +75,7 @@ def move_user(shell: Shell, user: str | None, *, dry_run: bool, yes: bool) -> No
     project and its history are kept beside it under other names, and `undo` takes the new entries out of the shared
     file.
     """
-    move, shared = shell.call(lambda plugin: _planned(plugin, user))
+    move, shared = _ask(shell, lambda plugin: (plugin.service.preview_move(user), plugin.service.person_folder))
     if move is None:
         click.echo(f"This project has no USER.md of its own; it uses the one in {shared}.")
         return
@@ -82,13 +86,14 @@ def move_user(shell: Shell, user: str | None, *, dry_run: bool, yes: bool) -> No
     if not _agreed(yes=yes):
         click.echo("Nothing was changed.", err=True)
         return
-    moved = shell.call(lambda plugin: asyncio.to_thread(plugin.take_move, move, user))
+    moved = _ask(shell, lambda plugin: plugin.take_move(move, user))
     kept = " and ".join(path.name for path in moved.kept)
     click.echo(f"Moved. What the project had is kept as {kept} in {move.source.parent}.")
 
 
-async def _planned(plugin: Curated, user: str | None) -> tuple[Move | None, Path]:
-    return await asyncio.to_thread(plugin.service.preview_move, user), plugin.service.person_folder
+def _ask(shell: Shell, question: Callable[[Curated], T]) -> T:
+    """Return the answer of the plugin, from a thread: it may wait for a disk or a lock."""
+    return shell.call(lambda plugin: asyncio.to_thread(question, plugin))
 
 
 def _described(move: Move) -> str:
@@ -124,19 +129,16 @@ def _kept(folder: Path, target: Target, content: bytes) -> str:
     return "Your text could not be kept anywhere; it is printed above."
 
 
-async def _base(plugin: Curated, target: Target, user: str | None) -> tuple[Path, str]:
-    text = await asyncio.to_thread(plugin.service.editable, target, user)
-    return plugin.service.folder_of(target, user), text
+def _base(plugin: Curated, target: Target, user: str | None) -> tuple[Path, str]:
+    return plugin.service.folder_of(target, user), plugin.service.editable(target, user)
 
 
-async def _take(plugin: Curated, target: Target, base: str, content: bytes, user: str | None) -> str:
+def _take(plugin: Curated, target: Target, base: str, content: bytes, user: str | None) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise EditNotTaken("The text from the editor is not UTF-8, so nothing was written; save it as UTF-8.") from None
-    written = await asyncio.to_thread(plugin.take_edit, target, base, text, user)
-    hidden = [clean(entry) for entry in written.page.entries[:MOST_ENTRIES] if plugin.service.scan(entry)]
-    warning = "".join(
-        f"\nThis entry looks like a threat and is not shown to the model: {entry[:100]}" for entry in hidden
-    )
-    return f"{written.page.target.file_name}: {written.page.usage}.{warning}"
+    written = plugin.take_edit(target, base, text, user)
+    hidden = [clean(entry) for entry in written.page.entries[:MOST_ENTRIES] if threats(entry)]
+    warnings = [f"This entry looks like a threat and is not shown to the model: {entry[:100]}" for entry in hidden]
+    return "\n".join([f"{written.page.target.file_name}: {written.page.usage}.", *warnings])

@@ -1,15 +1,16 @@
 """Edits entries: add, replace, remove, one or several at once, all or nothing. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import TypeVar
 
 import attrs
 from attrs import field
+from attrs.validators import instance_of, optional
 
 from beaver_hooks_curated.entries import DELIMITER, MOST_ENTRIES, Entries, Page, handle, holds_delimiter, size
 from beaver_hooks_curated.errors import EditRefused
-from beaver_hooks_curated.threat_scan import clean, scan
+from beaver_hooks_curated.threat_scan import clean, threats
 
 T = TypeVar("T")
 
@@ -26,9 +27,9 @@ class Operation:
         exact: `old_text` is a whole entry and fits nothing else.
     """
 
-    action: str
-    content: str | None = field(default=None, repr=False)
-    old_text: str | None = field(default=None, repr=False)
+    action: str = field(validator=instance_of(str))
+    content: str | None = field(default=None, repr=False, validator=optional(instance_of(str)))
+    old_text: str | None = field(default=None, repr=False, validator=optional(instance_of(str)))
     exact: bool = False
 
 
@@ -40,7 +41,6 @@ class Edit:
         entries: the final state.
         replaced: replaced entries, with the number of the operation, from 1.
         removed: removed entries, likewise.
-        added: how many entries are new.
         duplicates: how many additions were in the file already.
         evicted: entries that made room, the oldest first.
     """
@@ -48,7 +48,6 @@ class Edit:
     entries: Entries = field(repr=False)
     replaced: tuple[tuple[int, str], ...] = field(default=(), repr=False)
     removed: tuple[tuple[int, str], ...] = field(default=(), repr=False)
-    added: int = 0
     duplicates: int = 0
     evicted: Entries = field(default=(), repr=False)
 
@@ -75,16 +74,22 @@ def apply(page: Page, operations: Sequence[Operation], *, archive: bool = False,
         EditRefused: an operation matches no entry or several, changes an entry that only the user may change, the
             result does not fit, or a batch would leave no entry.
     """
-    bench = _Bench(page)
+    edit = Edit(entries=page.entries)
     for number, each in enumerate(operations, 1):
-        _named(number, len(operations), each, partial(bench.do, number))
-    if (batch or len(operations) > 1) and page.entries and not bench.entries:
+        edit = _named(number, len(operations), each, partial(_step, page, edit, number))
+    if (batch or len(operations) > 1) and page.entries and not edit.entries:
         raise EditRefused(
             "This batch would remove all entries; remove the last entry in a call of its own.", kind="emptied"
         )
-    evicted = _make_room(page, bench) if archive else ()
-    _check_size(page, bench.entries)
-    return bench.edit(evicted)
+    if archive:
+        edit = _with_room(page, edit, fresh={each.content for each in operations})
+    _check_size(page, edit.entries)
+    return edit
+
+
+def action_of(operations: Sequence[Operation]) -> str:
+    """Return the action of the operations in the history."""
+    return operations[0].action if len(operations) == 1 else "batch"
 
 
 def find(entries: Sequence[str], operation: Operation) -> int:
@@ -100,7 +105,7 @@ def find(entries: Sequence[str], operation: Operation) -> int:
         return entries.index(wanted)
     hits = [] if operation.exact else [index for index, entry in enumerate(entries) if wanted in entry]
     if not hits and not operation.exact:
-        hits = [index for index, entry in enumerate(entries) if handle(entry) == wanted and scan(entry)]
+        hits = [index for index, entry in enumerate(entries) if handle(entry) == wanted and threats(entry)]
     if not hits:
         raise EditRefused("No entry matches old_text.", kind="no_match")
     if len(hits) > 1:
@@ -110,63 +115,34 @@ def find(entries: Sequence[str], operation: Operation) -> int:
     return hits[0]
 
 
-class _Bench:
-    """The entries while they are worked on."""
+def _step(page: Page, edit: Edit, number: int, operation: Operation) -> Edit:
+    """Return an edit with one more operation."""
+    content, entries = operation.content or "", list(edit.entries)
+    if operation.action == "add":
+        if content in entries:
+            return attrs.evolve(edit, duplicates=edit.duplicates + 1)
+        return attrs.evolve(edit, entries=(*entries, content))
+    index = find(entries, operation)
+    old = entries.pop(index)
+    _check_author(page, old, operation)
+    if operation.action == "remove":
+        return attrs.evolve(edit, entries=tuple(entries), removed=(*edit.removed, (number, old)))
+    edit = attrs.evolve(edit, replaced=(*edit.replaced, (number, old)))
+    if content in entries:
+        # The new text is there already: one of the two goes.
+        return attrs.evolve(edit, entries=tuple(entries), duplicates=edit.duplicates + 1)
+    entries.insert(index, content)
+    return attrs.evolve(edit, entries=tuple(entries))
 
-    def __init__(self, page: Page) -> None:
-        self.entries = list(page.entries)
-        self.limit = page.limit
-        self.fresh: set[str] = set()
-        self.replaced: list[tuple[int, str]] = []
-        self.removed: list[tuple[int, str]] = []
-        self.duplicates = 0
 
-    def do(self, number: int, operation: Operation) -> None:
-        if operation.action == "add":
-            self._add(operation.content or "")
-            return
-        index = find(self.entries, operation)
-        self._check_author(self.entries[index], operation)
-        if operation.action == "replace":
-            self._replace(number, index, operation.content or "")
-        else:
-            self.removed.append((number, self.entries.pop(index)))
-
-    def edit(self, evicted: Entries) -> Edit:
-        return Edit(
-            entries=tuple(self.entries),
-            replaced=tuple(self.replaced),
-            removed=tuple(self.removed),
-            added=len(self.fresh & set(self.entries)),
-            duplicates=self.duplicates,
-            evicted=evicted,
+def _check_author(page: Page, entry: str, operation: Operation) -> None:
+    """Refuse to change an entry beyond the limit, which the user wrote; a hostile one may go by its handle."""
+    if len(entry) > page.limit and (operation.old_text or "").strip() != handle(entry):
+        raise EditRefused(
+            f"This entry has {len(entry):,} characters, the limit is {page.limit:,}: the user wrote it, and only"
+            " the user can change it, in the file. Nothing was written.",
+            kind="hand_grown",
         )
-
-    def _check_author(self, entry: str, operation: Operation) -> None:
-        """Refuse to change an entry beyond the limit, which the user wrote; a hostile one may go by its handle."""
-        if len(entry) > self.limit and (operation.old_text or "").strip() != handle(entry):
-            raise EditRefused(
-                f"This entry has {len(entry):,} characters, the limit is {self.limit:,}: the user wrote it, and only"
-                " the user can change it, in the file. Nothing was written.",
-                kind="hand_grown",
-            )
-
-    def _add(self, content: str) -> None:
-        if content in self.entries:
-            self.duplicates += 1
-            return
-        self.entries.append(content)
-        self.fresh.add(content)
-
-    def _replace(self, number: int, index: int, content: str) -> None:
-        self.replaced.append((number, self.entries[index]))
-        if content in self.entries and self.entries[index] != content:
-            # The new text is there already: one of the two goes.
-            del self.entries[index]
-            self.duplicates += 1
-            return
-        self.entries[index] = content
-        self.fresh.add(content)
 
 
 def _prepared(operation: Operation) -> Operation:
@@ -192,7 +168,7 @@ def _content(content: str | None) -> str:
             kind="invalid",
         )
     # On the original text: cleaning removes the signs of some threats.
-    if found := scan(content or ""):
+    if found := threats(content or ""):
         raise EditRefused(
             f"content looks like a threat ({', '.join(found)}) and would be in every system prompt; nothing was"
             " written. State the fact in plain words.",
@@ -213,25 +189,22 @@ def _named(number: int, total: int, operation: Operation, step: Callable[[Operat
         raise EditRefused(text, kind=error.kind, matches=error.matches) from None
 
 
-def _make_room(page: Page, bench: _Bench) -> Entries:
-    """Take the oldest entries out until the new ones fit, with some headroom."""
-    total, count = size(bench.entries), len(bench.entries)
+def _with_room(page: Page, edit: Edit, *, fresh: Container[str | None]) -> Edit:
+    """Return an edit without the oldest entries, as many as must go until the fresh ones fit with some headroom."""
+    total, count = size(edit.entries), len(edit.entries)
     too_long, too_many = total > max(page.limit, page.size), count > max(MOST_ENTRIES, len(page.entries))
-    if not too_long and not too_many:
-        return ()
     goal = page.limit - page.limit // HEADROOM if too_long else total
     goal_count = MOST_ENTRIES - MOST_ENTRIES // HEADROOM if too_many else count
-    evicted = []
-    # An entry that the user wrote beyond the limit stays: it could not be restored from the archive.
-    for entry in [each for each in bench.entries if each not in bench.fresh and len(each) <= page.limit]:
-        if total <= goal and count <= goal_count:
-            break
+    kept, evicted = [], []
+    for entry in edit.entries:
+        # An entry that the user wrote beyond the limit stays: it could not be restored from the archive.
+        if (total <= goal and count <= goal_count) or entry in fresh or len(entry) > page.limit:
+            kept.append(entry)
+            continue
         total -= len(entry) + len(DELIMITER)
         count -= 1
         evicted.append(entry)
-    leaving = set(evicted)
-    bench.entries = [each for each in bench.entries if each not in leaving]
-    return tuple(evicted)
+    return attrs.evolve(edit, entries=tuple(kept), evicted=tuple(evicted))
 
 
 def _check_size(page: Page, entries: Sequence[str]) -> None:

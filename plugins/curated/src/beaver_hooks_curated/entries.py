@@ -31,6 +31,8 @@ class Target(StrEnum):
 
 
 Entries = tuple[str, ...]
+Targets = tuple[Target, ...]
+BOTH: Targets = tuple(Target)
 
 
 def parse(text: str) -> Entries:

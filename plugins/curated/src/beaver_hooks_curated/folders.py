@@ -1,13 +1,19 @@
-"""Makes the private folders of curated memory, syncs them, and sweeps temporary files."""
+"""The private folder of curated memory: made, locked for one writer at a time, and swept of temporary files."""
 
 import contextlib
+import json
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
-from beaver_hooks_curated.errors import MemoryUnwritable
+from beaver_hooks_curated.errors import MemoryLocked, MemoryUnwritable
+from beaver_toolkit import locks
+from beaver_toolkit.files import sync
 
-PRIVATE = 0o700
+LOCK_FILE = ".lock"
+_PRIVATE = 0o700
+_LONGEST_NOTE = 500
 
 
 def make_folder(folder: Path) -> None:
@@ -22,22 +28,11 @@ def make_folder(folder: Path) -> None:
     with explained(folder):
         # One by one: with `parents=True` the mode applies to the last one only.
         for each in reversed(missing):
-            each.mkdir(mode=PRIVATE, exist_ok=True)
-            sync_folder(each.parent)
+            each.mkdir(mode=_PRIVATE, exist_ok=True)
+            sync(each.parent)
         folder.mkdir(exist_ok=True)
     if folder.is_symlink():
         raise MemoryUnwritable(f"The folder {folder} is a symbolic link; name its target instead.")
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in `folder` durable, where the system can."""
-    # Windows cannot open a folder; there a rename is all that it offers.
-    with contextlib.suppress(PermissionError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def sweep(folder: Path) -> int:
@@ -50,6 +45,34 @@ def sweep(folder: Path) -> int:
 
 
 @contextlib.contextmanager
+def locked(folder: Path, seconds: float) -> Iterator[None]:
+    """Hold the folder's lock, whose file names the holder. It ends with the process, however the process ends.
+
+    Raises:
+        MemoryLocked: another process has held it for `seconds`; the message names that process.
+        MemoryUnwritable: the lock file cannot be made.
+    """
+    path = folder / LOCK_FILE
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(locks.locked(path, seconds=seconds, on_acquired=_sign))
+        except locks.LockTimeout:
+            raise MemoryLocked(
+                f"The memory in {folder} is being written by {_holder(path)}; it did not finish within "
+                f"{seconds:g} seconds. Try again, or end that process if it hangs."
+            ) from None
+        except locks.LocksMissing:
+            raise MemoryLocked(
+                f"The file system of {folder} has no file locks; keep curated memory on another one."
+            ) from None
+        except OSError as error:
+            raise MemoryUnwritable(
+                f"{path} cannot be written ({error.strerror}); make the folder writable, and try again."
+            ) from error
+        yield
+
+
+@contextlib.contextmanager
 def explained(path: Path) -> Iterator[None]:
     """Turn an `OSError` into a `MemoryUnwritable` that names the path."""
     try:
@@ -59,3 +82,21 @@ def explained(path: Path) -> Iterator[None]:
             f"{path} cannot be written ({error.strerror}); make room or make it writable, and try again. The old"
             " content is unchanged."
         ) from error
+
+
+def _sign(descriptor: int) -> None:
+    """Write the id of this process and the time into the lock file, for people; make an older lock file private."""
+    note = json.dumps({"pid": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")})
+    # A full disk must not keep a user from reading, and the lock file of another user stays as it is.
+    with contextlib.suppress(OSError):
+        os.fchmod(descriptor, locks.PRIVATE)
+    with contextlib.suppress(OSError):
+        os.pwrite(descriptor, note.ljust(80).encode("ascii"), 0)
+
+
+def _holder(path: Path) -> str:
+    try:
+        note = json.loads(path.read_bytes()[:_LONGEST_NOTE])
+        return f"process {int(note['pid'])} since {datetime.fromisoformat(note['since']).isoformat()}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"

@@ -1,21 +1,21 @@
 """The history of changes: one line of JSON per change, written before the change is made.
 
 The history knows the last acknowledged state, so that edits by hand are recognised and a change can be undone.
-A line that a crash cut off is skipped. The last line may record a change that was never made; then the file still
-holds the state before it. Of a state that is too large only a sketch is kept, hash and size: it can be recognised, but
-not restored. So the history always stays far below the size that is read.
+A line that a crash cut off is skipped, and so is one of an earlier version that has no text. The last line may record a
+change that was never made; then the file still holds the state before it.
 """
 
-import hashlib
 import json
 import secrets
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import attrs
 from attrs import field
+from attrs.validators import instance_of, optional
 
 from beaver_hooks_curated import files
 from beaver_hooks_curated.entries import Entries, Target, join, parse, size
@@ -23,29 +23,8 @@ from beaver_hostspecs import FileTrust
 
 LARGEST = 1024 * 1024
 """Bytes at which the older half is dropped."""
-LONGEST_STATE = 512 * 1024
-"""Bytes of one state beyond which only a sketch of it is kept."""
 OUTSIDE = "edited_outside"
 UNDO = "undo"
-
-
-@attrs.frozen(kw_only=True)
-class Sketch:
-    """A hash and a size, to recognise a state that is too large to keep."""
-
-    sha256: str
-    entries: int
-    characters: int
-
-    @classmethod
-    def of(cls, entries: Entries) -> "Sketch":
-        """Return the sketch of a state."""
-        text = join(entries)
-        return cls(
-            sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
-            entries=len(entries),
-            characters=len(text),
-        )
 
 
 @attrs.frozen(kw_only=True)
@@ -57,8 +36,6 @@ class Change:
         action: `add`, `replace`, `remove`, `batch`, `edit`, `move`, `undo`, or `edited_outside` for one found in the
             file.
         undoes: the id of the change that this one undoes, or that undo has skipped.
-        before_sketch: stands for `before` where that was too large to be kept.
-        after_sketch: stands for `after`, likewise.
         slipped: the user saved it during a write of the plugin, so it was missing in the file for a moment.
     """
 
@@ -68,28 +45,13 @@ class Change:
     action: str
     before: Entries = field(repr=False)
     after: Entries = field(repr=False)
-    undoes: str | None = None
-    before_sketch: Sketch | None = None
-    after_sketch: Sketch | None = None
+    undoes: str | None = field(default=None, validator=optional(instance_of(str)))
     slipped: bool = False
-
-    @property
-    def whole(self) -> bool:
-        """Whether both states are kept in full: else the change cannot be undone or merged."""
-        return self.before_sketch is None and self.after_sketch is None
 
     @property
     def empties(self) -> bool:
         """Whether it removes all entries."""
-        return bool(self.before or self.before_sketch) and not (self.after or self.after_sketch)
-
-    def began_with(self, entries: Entries) -> bool:
-        """Whether it began with this state."""
-        return self.before_sketch == Sketch.of(entries) if self.before_sketch else self.before == entries
-
-    def left(self, entries: Entries) -> bool:
-        """Whether it left this state."""
-        return self.after_sketch == Sketch.of(entries) if self.after_sketch else self.after == entries
+        return bool(self.before) and not self.after
 
     @property
     def added(self) -> Entries:
@@ -103,16 +65,15 @@ class Change:
 
     def facts(self) -> dict[str, Any]:
         """Return its facts for an audit event: ids and sizes, no text."""
-        before, after = self.before_sketch, self.after_sketch
         return {
             "change": self.id,
             "target": self.target.value,
             "action": self.action,
-            "added": len(self.added) if self.whole else None,
-            "removed": len(self.removed) if self.whole else None,
-            "entries": after.entries if after else len(self.after),
-            "characters_before": before.characters if before else size(self.before),
-            "characters": after.characters if after else size(self.after),
+            "added": len(self.added),
+            "removed": len(self.removed),
+            "entries": len(self.after),
+            "characters_before": size(self.before),
+            "characters": size(self.after),
         }
 
 
@@ -154,36 +115,27 @@ class History:
         Raises:
             MemoryUnwritable: it could not be done.
         """
-        if files.mark(self.path)[1] > LARGEST:
-            # An earlier writer was stopped before it could shorten the file.
-            self._shorten()
-        before, kept = self.changes(), tuple(map(_slim, changes))
-        files.append(self.path, [_line(change) for change in kept], self._trust)
-        mark = files.mark(self.path)
-        self._known = (mark, (*before, *kept))
-        if mark[1] > LARGEST:
-            self._shorten()
+        # An earlier writer may have been stopped before it could shorten the file.
+        self._shorten()
+        before = self.changes()
+        files.append(self.path, [_line(change) for change in changes], self._trust)
+        self._known = (files.mark(self.path), (*before, *changes))
+        self._shorten()
 
     def forget(self) -> None:
         """Drop all changes but the last state, by which edits by hand are recognised."""
-        self._keep(
-            [
-                attrs.evolve(change, before=change.after, before_sketch=change.after_sketch)
-                for change in self.changes()[-1:]
-            ]
-        )
+        self._save(attrs.evolve(change, before=change.after) for change in self.changes()[-1:])
 
     def _shorten(self) -> None:
-        kept: list[Change] = []
-        total = 0
-        for change in reversed(self.changes()):
-            total += len(_line(change).encode("utf-8"))
-            if kept and total > LARGEST // 2:
-                break
-            kept.insert(0, change)
-        self._keep(kept)
+        """Drop the older half of the changes, but not the last one, where the file is too long."""
+        if files.mark(self.path)[1] <= LARGEST:
+            return
+        changes = self.changes()
+        sizes = accumulate(len(_line(change).encode("utf-8")) for change in reversed(changes))
+        count = max(1, sum(size <= LARGEST // 2 for size in sizes))
+        self._save(changes[-count:])
 
-    def _keep(self, changes: Iterable[Change]) -> None:
+    def _save(self, changes: Iterable[Change]) -> None:
         files.overwrite(self.path, "".join(f"{_line(change)}\n" for change in changes), self._trust)
         self._known = None
 
@@ -193,53 +145,22 @@ def _missing(entries: Entries, others: Entries) -> Entries:
     return tuple(entry for entry in entries if entry not in known)
 
 
-def _slim(change: Change) -> Change:
-    """Return the change as it is kept: sketches for states that are too large."""
-    if change.before_sketch is None and is_large(change.before):
-        change = attrs.evolve(change, before=(), before_sketch=Sketch.of(change.before))
-    if change.after_sketch is None and is_large(change.after):
-        change = attrs.evolve(change, after=(), after_sketch=Sketch.of(change.after))
-    return change
-
-
-def is_large(entries: Entries) -> bool:
-    """Whether a state is too large to be kept."""
-    # Escaped, a character takes six bytes at most, so a small state need not be encoded to be measured.
-    if size(entries) * 6 + len(entries) * 4 <= LONGEST_STATE:
-        return False
-    return len(json.dumps(entries, ensure_ascii=False).encode("utf-8", "surrogatepass")) > LONGEST_STATE
-
-
 def _line(change: Change) -> str:
-    plain = {
-        "id": change.id,
-        "when": change.when.isoformat(),
-        "target": change.target,
-        "action": change.action,
-        "before": attrs.asdict(change.before_sketch) if change.before_sketch else change.before,
-        "after": attrs.asdict(change.after_sketch) if change.after_sketch else change.after,
-        "undoes": change.undoes,
-        "slipped": change.slipped,
-    }
-    return json.dumps(plain, ensure_ascii=False)
+    return json.dumps(attrs.asdict(change) | {"when": change.when.isoformat()}, ensure_ascii=False)
 
 
 def _parsed(line: str, target: Target) -> Change | None:
-    """Return the change of a line, or `None` for one that was cut off or damaged."""
+    """Return the change of a line, or `None` for one that was cut off or damaged, or has no text."""
     try:
         plain = json.loads(line)
-        before, before_sketch = _state(plain["before"])
-        after, after_sketch = _state(plain["after"])
         return Change(
             id=str(plain["id"]),
             when=aware(plain["when"]),
             target=target,
             action=str(plain["action"]),
-            before=before,
-            after=after,
-            undoes=None if plain.get("undoes") is None else str(plain["undoes"]),
-            before_sketch=before_sketch,
-            after_sketch=after_sketch,
+            before=_state(plain["before"]),
+            after=_state(plain["after"]),
+            undoes=plain.get("undoes"),
             slipped=plain.get("slipped") is True,
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -254,15 +175,11 @@ def aware(text: str) -> datetime:
     return when
 
 
-def _state(value: object) -> tuple[Entries, Sketch | None]:
-    """Return entries, or the sketch that stands for them."""
-    if isinstance(value, dict):
-        sketch = Sketch(sha256=str(value["sha256"]), entries=int(value["entries"]), characters=int(value["characters"]))
-        return (), sketch
+def _state(value: object) -> Entries:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise TypeError("it must be a list of texts")
     entries = tuple(value)
     join(entries).encode("utf-8")
     if parse(join(entries)) != entries:
         raise ValueError("that can never have been in a file")
-    return entries, None
+    return entries

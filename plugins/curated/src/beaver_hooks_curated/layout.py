@@ -8,13 +8,11 @@ import hashlib
 import os
 import re
 import stat
-from collections import OrderedDict
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
-from beaver_hooks_curated.access import BOTH, Targets
-from beaver_hooks_curated.approvals import Queue
-from beaver_hooks_curated.entries import Target
+from beaver_hooks_curated.entries import BOTH, Target, Targets
 from beaver_hooks_curated.history import history_path
 from beaver_hooks_curated.settings import CuratedSettings
 from beaver_hooks_curated.store import MemoryStore
@@ -45,7 +43,7 @@ class Places:
         self._trust = trust
         self._settings = settings
         self._clock = clock
-        self._stores: OrderedDict[Path, MemoryStore] = OrderedDict()
+        self._store = lru_cache(_MOST_OPEN)(self._new_store)
 
     def store(self, target: Target, user: str | None) -> MemoryStore:
         """Return the store that holds the target of `user`.
@@ -85,10 +83,6 @@ class Places:
         found = self._grouped(self._names(), BOTH)
         return {store: targets for store, targets in found.items() if store.folder.is_dir()}
 
-    def queue(self, store: MemoryStore) -> Queue:
-        """Return the queue of writes that wait for approval beside the files of a store."""
-        return Queue(store.folder, self._trust)
-
     def _grouped(self, names: tuple[Path, ...], targets: Targets) -> Reached:
         found: dict[MemoryStore, Targets] = {}
         if Target.MEMORY in targets:
@@ -111,14 +105,7 @@ class Places:
         own = self.folder / name
         return own if self.person == self.folder or holds_profile(own) else self.person / name
 
-    def _store(self, folder: Path) -> MemoryStore:
-        store = self._stores.pop(folder, None) or self._made(folder)
-        self._stores[folder] = store
-        if len(self._stores) > _MOST_OPEN:
-            self._stores.popitem(last=False)
-        return store
-
-    def _made(self, folder: Path) -> MemoryStore:
+    def _new_store(self, folder: Path) -> MemoryStore:
         limits = {Target.MEMORY: self._settings.memory_char_limit, Target.USER: self._settings.user_char_limit}
         seconds = self._settings.lock_seconds
         return MemoryStore(folder, limits, lock_seconds=seconds, clock=self._clock, trust=self._trust)

@@ -18,7 +18,7 @@ fit. Chinese is not divided into words: each of its stems is a word where it sta
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import starmap
@@ -61,41 +61,35 @@ class Shape:
         return any(needed <= characters and needle in text for needle, needed in self._needles)
 
 
-class Words(dict[str, str]):
-    """The sign of each word that was seen in one text."""
-
-    def __init__(self, stems: Mapping[str, str], starts: frozenset[str]) -> None:
-        self._stems = stems
-        self._starts = starts
-
-    def __missing__(self, word: str) -> str:
-        """Look a word up: the whole of it, or the longest stem that it begins with."""
-        self[word] = found = self._found(word) if word[0].isalnum() else _END
-        return found
-
-    def _found(self, word: str) -> str:
-        if word[:_SHORTEST_STEM] not in self._starts:
-            return _NONE
-        stems = self._stems
-        if exact := stems.get("=" + word):
-            return exact
-        for length in range(min(len(word), _LONGEST_STEM), _SHORTEST_STEM - 1, -1):
-            if found := stems.get(word[:length]):
-                return found
-        return _NONE
-
-
 @attrs.frozen(kw_only=True)
 class Vocabulary:
     """The signs of stems, and the prefixes by which most other words are ruled out."""
 
-    stems: Mapping[str, str]
-    starts: frozenset[str]
+    _stems: Mapping[str, str]
+    _starts: frozenset[str]
 
     @classmethod
     def of(cls, stems: Mapping[str, str]) -> "Vocabulary":
         """Return the vocabulary of these stems."""
         return cls(stems=stems, starts=frozenset(stem.removeprefix("=")[:_SHORTEST_STEM] for stem in stems))
+
+    def signs(self, words: Sequence[str]) -> str:
+        """Return the sign of each word; each different word is looked up once."""
+        found = {word: self._sign(word) for word in dict.fromkeys(words)}
+        return "".join(map(found.__getitem__, words))
+
+    def _sign(self, word: str) -> str:
+        """Return the sign of the whole word, or of the longest stem that it begins with."""
+        if not word[0].isalnum():
+            return _END
+        if word[:_SHORTEST_STEM] not in self._starts:
+            return _NONE
+        if exact := self._stems.get("=" + word):
+            return exact
+        for length in range(min(len(word), _LONGEST_STEM), _SHORTEST_STEM - 1, -1):
+            if found := self._stems.get(word[:length]):
+                return found
+        return _NONE
 
 
 @attrs.frozen(kw_only=True)
@@ -118,8 +112,7 @@ class Lexicon:
     def ordered(self, text: str, *, in_letters: bool = False) -> set[str]:
         """Name the threats of the orders in a plain text, or in one `in_letters`, as a flat one is."""
         vocabulary = self._vocabulary_in_letters if in_letters else self._vocabulary
-        words = Words(vocabulary.stems, vocabulary.starts)
-        signs = "".join(map(words.__getitem__, self._tokens.findall(text)))
+        signs = vocabulary.signs(self._tokens.findall(text))
         matches = self._orders.finditer(_distinct(signs))
         return {self._threats[match.lastindex - 1] for match in matches if match.lastindex}
 

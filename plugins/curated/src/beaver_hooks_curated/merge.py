@@ -6,8 +6,29 @@ acknowledged one. The history holds the changes since then.
 
 from collections.abc import Sequence
 
-from beaver_hooks_curated.entries import Entries, tidy
+from beaver_hooks_curated.edits import Edit
+from beaver_hooks_curated.entries import Entries, Page, join, parse, size, tidy
+from beaver_hooks_curated.errors import EditRefused
 from beaver_hooks_curated.history import OUTSIDE, Change
+from beaver_hooks_curated.threat_scan import clean
+
+
+def by_hand(page: Page, *, base: Entries, text: Entries) -> Edit:
+    """Return the user's edit of `base`, merged with the entries that the file holds now.
+
+    Raises:
+        EditRefused: it is too long.
+    """
+    known = {*base, *page.entries}
+    # Cleaning may reveal a dividing line.
+    cleaned = parse(join(entry if entry in known else clean(entry) for entry in text))
+    merged = merge(base, page.entries, cleaned)
+    if size(merged) > page.limit and size(merged) > page.size:
+        raise EditRefused(
+            f"This would be {size(merged):,} of {page.limit:,} characters; shorten it and save again.",
+            kind="overflow",
+        )
+    return Edit(entries=merged)
 
 
 def merge(base: Entries, ours: Entries, theirs: Entries) -> Entries:

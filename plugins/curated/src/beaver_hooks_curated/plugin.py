@@ -3,9 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from beaver_hooks_curated.access import BOTH, readable
 from beaver_hooks_curated.commands import CuratedCommands
-from beaver_hooks_curated.entries import Target
+from beaver_hooks_curated.entries import BOTH, Target
 from beaver_hooks_curated.profile_move import Move, Moved
 from beaver_hooks_curated.reports import UNCONFIRMED, UNREADABLE, own_profile, tell_taken, tell_written
 from beaver_hooks_curated.service import MemoryService
@@ -74,14 +73,14 @@ class Curated:
     def take_move(self, expected: Move, user: str | None) -> Moved:
         """Make a move that the user has confirmed, and report it; see `MemoryService.move_profile`."""
         moved = self.service.move_profile(expected, user)
-        tell_written(moved.written, self._report, well=self.service.is_well(user))
+        tell_written(moved.written, self._report, self.service, user)
         self._report.event("curated_profile_moved", added=len(expected.added), present=len(expected.present))
         return moved
 
     def take_edit(self, target: Target, base: str, text: str, user: str | None) -> Written:
         """Take the text that the user made of `base` in an editor, and report it; see `MemoryService.edited`."""
         written = self.service.edited(target, base, text, user)
-        tell_written(written, self._report, well=self.service.is_well(user))
+        tell_written(written, self._report, self.service, user)
         return written
 
     @hookimpl
@@ -101,7 +100,7 @@ class Curated:
         Raises:
             CuratedError: a file exists and cannot be read; the host's mode decides whether that ends the turn.
         """
-        targets = readable(turn, per_user=self.service.settings.per_user)
+        targets = self.service.readable(turn)
         if left_out := [each.file_name for each in BOTH if each not in targets]:
             report.decision("trust", "left_out", ", ".join(left_out))
         if not targets:

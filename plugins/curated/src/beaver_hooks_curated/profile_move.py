@@ -15,6 +15,7 @@ from beaver_hooks_curated.edits import Edit
 from beaver_hooks_curated.entries import MOST_ENTRIES, Entries, Page, Target, size, tidy
 from beaver_hooks_curated.errors import EditRefused
 from beaver_hooks_curated.history import history_path
+from beaver_hooks_curated.rejected_files import MOVED
 from beaver_hooks_curated.store import BELIEVE_ALL, MemoryStore, Written
 
 MOVE = "move"
@@ -102,7 +103,7 @@ def _merged(page: Page, *, entries: Entries) -> Edit:
 def _put_aside(own: MemoryStore, before: str) -> tuple[Path, ...]:
     """Rename the files of the project's profile, of which `before` was merged; return their new paths."""
     path = own.path(Target.USER)
-    aside = files.aside_path(path, files.MOVED)
+    aside = files.beside(path, MOVED)
     names = {history_path(own.folder, Target.USER): aside.with_suffix(".history.jsonl"), path: aside}
     there = {old: new for old, new in names.items() if os.path.lexists(old)}
     for old, new in there.items():

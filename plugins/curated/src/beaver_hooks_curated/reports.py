@@ -15,28 +15,17 @@ PLANE = "curated"
 """The plane of the outcomes of this plugin."""
 NOT_KEPT = "curated_history_not_written"
 EMPTIED = "curated_emptied_outside"
-DISPLACED = "curated_edit_displaced"
 UNCONFIRMED = "unconfirmed_file"
 UNREADABLE = "unreadable_file"
 
 
-def tell_written(written: Written, report: Report, *, well: bool = False) -> None:
-    """Report the changes of a write, and the edits by others that it found.
-
-    Args:
-        written: the write.
-        report: the report of the call.
-        well: the memory has no fault any more.
-    """
+def tell_written(written: Written, report: Report, service: MemoryService, user: str | None) -> None:
+    """Report the changes of a write, the edits by others that it found, and whether the user's memory is well again."""
     tell_outside(written.outside, report)
-    for path in written.displaced:
-        report.event(DISPLACED, target=written.page.target.value, file=path.name)
-    if written.displaced:
-        report.degraded(DISPLACED)
     if written.change is not None:
         facts = {**written.change.facts(), "echoesReference": written.echoes, "evicted": len(written.edit.evicted)}
         report.event("curated_changed", **facts)
-        if well:
+        if service.is_well(user):
             report.recovered()
 
 
@@ -45,8 +34,7 @@ def tell_outside(changes: Iterable[Change], report: Report) -> None:
     for change in changes:
         report.event("curated_edited_outside", **change.facts())
         if change.empties:
-            lost = change.before_sketch.entries if change.before_sketch else len(change.before)
-            report.event(EMPTIED, change=change.id, target=change.target.value, entries_lost=lost)
+            report.event(EMPTIED, change=change.id, target=change.target.value, entries_lost=len(change.before))
 
 
 def tell_staged(staged: Staged, report: Report) -> None:
@@ -65,8 +53,7 @@ def tell_taken(taken: Taken, report: Report) -> None:
         report.clipped(target.file_name, shown, total)
     for path in taken.unconfirmed:
         report.decision("origin", "left_out", path.name)
-    troubles = {NOT_KEPT: taken.not_kept, EMPTIED: taken.emptied, DISPLACED: taken.displaced}
-    troubles[UNCONFIRMED] = taken.unconfirmed
+    troubles = {NOT_KEPT: taken.not_kept, EMPTIED: taken.emptied, UNCONFIRMED: taken.unconfirmed}
     for name, there in troubles.items():
         if there:
             report.degraded(name)

@@ -8,12 +8,9 @@ from pathlib import Path
 import attrs
 from attrs import field
 
-from beaver_hooks_curated import rejected_files
-from beaver_hooks_curated.access import BOTH, Targets
-from beaver_hooks_curated.approvals import Staged
-from beaver_hooks_curated.edit_plans import action, approved, by_hand, pinned, undoable
-from beaver_hooks_curated.edits import Operation, prepare
-from beaver_hooks_curated.entries import Page, Target, join, parse
+from beaver_hooks_curated.approvals import Staged, pinned
+from beaver_hooks_curated.edits import Operation, action_of, apply, prepare
+from beaver_hooks_curated.entries import BOTH, Page, Target, Targets, join, parse
 from beaver_hooks_curated.errors import (
     EditRefused,
     MemoryLocked,
@@ -24,13 +21,13 @@ from beaver_hooks_curated.errors import (
 )
 from beaver_hooks_curated.history import Change
 from beaver_hooks_curated.layout import Places
+from beaver_hooks_curated.merge import by_hand
 from beaver_hooks_curated.profile_move import Move, Moved, move, preview
 from beaver_hooks_curated.settings import CuratedSettings
 from beaver_hooks_curated.snapshot import MemorySnapshot, take
-from beaver_hooks_curated.store import MemoryStore, Written, problem
-from beaver_hooks_curated.threat_scan import Scanner
-from beaver_hooks_curated.undo import nothing_to_undo
-from beaver_hostspecs import BelieveAll, Clock, FileTrust, SystemClock
+from beaver_hooks_curated.store import MemoryStore, Written, fault
+from beaver_hooks_curated.undo import NOTHING_TO_UNDO
+from beaver_hostspecs import BelieveAll, Caller, Clock, FileTrust, SystemClock, Trust
 
 
 @attrs.frozen(kw_only=True)
@@ -41,7 +38,6 @@ class Taken:
         outside: edits by others that are now in the history.
         not_kept: how many edits by others could not be recorded; the snapshot shows them nevertheless.
         emptied: targets that were emptied without the tool, and not written since.
-        displaced: how many texts are kept aside because they were saved during a write and cannot be read.
         unconfirmed: the files that are left out because the user has not confirmed their content.
     """
 
@@ -49,7 +45,6 @@ class Taken:
     outside: tuple[Change, ...] = field(default=(), repr=False)
     not_kept: int = 0
     emptied: tuple[Target, ...] = ()
-    displaced: int = 0
     unconfirmed: tuple[Path, ...] = ()
 
 
@@ -79,9 +74,7 @@ class MemoryService:
         trust: FileTrust | None = None,
     ) -> None:  # fmt: skip
         self.settings = settings
-        self.scan = Scanner()
         self._clock = clock or SystemClock()
-        self._left_out: set[Path] = set()
         self._swept = False
         self._places = Places(folder, person or folder, settings, self._clock, trust or BelieveAll())
 
@@ -99,6 +92,14 @@ class MemoryService:
     def own_profiles(self) -> tuple[Path, ...]:
         """The folders in which the project has a profile of its own, instead of the one that projects share."""
         return self._places.own_profiles()
+
+    def readable(self, caller: Caller) -> Targets:
+        """Return the targets that a caller may read: those of the owner with inner trust, its own with any."""
+        return self._reached(caller, Trust.INNER)
+
+    def writable(self, caller: Caller) -> Targets:
+        """Return the targets that a caller may write: those of the owner with full trust, its own with any."""
+        return self._reached(caller, Trust.FULL)
 
     def sweep(self) -> int:
         """Remove temporary files that killed processes left behind; return how many. Writes do it by themselves."""
@@ -121,34 +122,27 @@ class MemoryService:
         unconfirmed: list[Path] = []
         for target, store in self._stores(user, targets):
             try:
-                page, adopted, lost = _seen(target, store)
+                reading = store.read(target)
+                written = _adopted(target, store) if reading.outside else None
             except MemoryUnconfirmed as error:
                 unconfirmed.append(error.path)
-                self._left_out.add(error.path)
                 continue
-            pages.append(page)
-            outside += adopted
-            not_kept += lost
+            pages.append(written.page if written else reading.page)
+            if written:
+                outside += written.outside
+            elif reading.outside:
+                not_kept.append(reading.outside)
         return Taken(
-            snapshot=take(pages, self.scan),
+            snapshot=take(pages),
             outside=tuple(outside),
             not_kept=len(not_kept),
             emptied=(*self._emptied(user, targets), *(each.target for each in not_kept if each.empties)),
-            displaced=self._displaced(user, targets),
             unconfirmed=tuple(unconfirmed),
         )
 
     def unconfirmed(self, user: str | None = None) -> tuple[Path, ...]:
         """Return the files that are left out until the user confirms their content."""
-        found: list[Path] = []
-        for target, store in self._stores(user, BOTH):
-            try:
-                store.check(target)
-            except MemoryUnconfirmed as error:
-                found.append(error.path)
-            except MemoryUnreadable:
-                continue  # `problems` and the reader report it
-        return tuple(found)
+        return tuple(each.path for each in self._faults(user) if isinstance(each, MemoryUnconfirmed))
 
     def problems(self, user: str | None = None) -> tuple[str, ...]:
         """Return a sentence for each file that cannot be read, with its remedy; without a user, of all users.
@@ -156,14 +150,13 @@ class MemoryService:
         Files that wait to be confirmed are not among them: `unconfirmed` has those.
         """
         stores = self._places.all() if user is None else self._places.reached(user)
-        said = [each for store, targets in stores.items() for target in targets for each in store.problems(target)]
-        return (*said, *(each for store in stores if (each := problem(self._places.queue(store).all))))
+        faults = [each for store, targets in stores.items() for target in targets for each in store.faults(target)]
+        faults += [each for store in stores if (each := fault(store.queue.all))]
+        return tuple(str(each) for each in faults if not isinstance(each, MemoryUnconfirmed))
 
     def is_well(self, user: str | None = None) -> bool:
-        """Whether all files are confirmed, no target was emptied without the tool, and no displaced text is kept."""
-        # A memory of which no file was left out needs no second check after a write.
-        confirmed = not (self._left_out and self.unconfirmed(user))
-        return confirmed and not self._emptied(user, BOTH) and not self._displaced(user, BOTH)
+        """Whether all files can be read and are confirmed, and no target was emptied without the tool."""
+        return not self._faults(user) and not self._emptied(user, BOTH)
 
     def change(
         self, target: Target, operations: Sequence[Operation], user: str | None = None, *, batch: bool | None = None
@@ -181,8 +174,8 @@ class MemoryService:
             CuratedError: a file cannot be read or written; see `MemoryStore.write`.
         """
         prepared = prepare(operations)
-        plan = partial(undoable, operations=prepared, archive=self._archives, batch=batch)
-        return self._places.store(target, user).write(target, plan, action=action(prepared))
+        plan = partial(apply, operations=prepared, archive=self._archives, batch=batch)
+        return self._places.store(target, user).write(target, plan, action=action_of(prepared))
 
     # --- Approval -----------------------------------------------------------------------------------------------
 
@@ -198,7 +191,7 @@ class MemoryService:
         prepared = prepare(operations)
         store = self._places.store(target, user)
         page = store.read(target).page
-        edit = undoable(page, prepared, archive=self._archives, batch=batch)
+        edit = apply(page, prepared, archive=self._archives, batch=batch)
         staged = Staged(
             when=self._clock.now(),
             target=target,
@@ -208,7 +201,7 @@ class MemoryService:
             batch=bool(batch),
         )
         with store.locked():
-            self._places.queue(store).put(staged)
+            store.queue.put(staged)
         return staged
 
     def pending(self, user: str | None = None, targets: Targets = BOTH) -> tuple[Staged, ...]:
@@ -224,10 +217,10 @@ class MemoryService:
         """
         queued_in, staged = self._waiting(staged_id, user, targets)
         try:
-            prepared = prepare(staged.operations)
-            plan = partial(approved, operations=prepared, archive=self._archives, evicted=staged.evicted,
-                           batch=staged.batch)  # fmt: skip
-            written = self._places.store(staged.target, user).write(staged.target, plan, action=action(prepared))
+            prepared = attrs.evolve(staged, operations=prepare(staged.operations))
+            plan = partial(prepared.apply, archive=self._archives)
+            store = self._places.store(staged.target, user)
+            written = store.write(staged.target, plan, action=action_of(staged.operations))
         except EditRefused as error:
             raise EditRefused(
                 f"The waiting write {staged_id} cannot be made now and stays in the list: {error}", kind="stale"
@@ -259,7 +252,7 @@ class MemoryService:
         outside = self.adopt(user, targets)
         standing = [change for target, store in self._stores(user, targets) if (change := store.standing(target))]
         if not standing:
-            raise nothing_to_undo()
+            raise UnknownChange(NOTHING_TO_UNDO)
         # Of several changes with the same time, the last one listed.
         target = max(reversed(standing), key=lambda change: change.when).target
         written = self._places.store(target, user).undo(target)
@@ -320,6 +313,11 @@ class MemoryService:
         outside = [change for store, there in stores.items() for change in store.forget_history(there)]
         return Forgotten(folders=len(stores), outside=tuple(outside))
 
+    def _reached(self, caller: Caller, needed: Trust) -> Targets:
+        if caller.trust.reaches(needed):
+            return BOTH
+        return (Target.USER,) if self.settings.per_user and caller.user is not None else ()
+
     def _sweep_once(self) -> None:
         """Sweep before the first snapshot; where that cannot be done now, the first write does it."""
         if not self._swept:
@@ -331,11 +329,11 @@ class MemoryService:
     def _archives(self) -> bool:
         return self.settings.overflow == "archive"
 
+    def _faults(self, user: str | None) -> list[MemoryUnreadable]:
+        return [each for target, store in self._stores(user, BOTH) for each in store.faults(target)]
+
     def _emptied(self, user: str | None, targets: Targets) -> tuple[Target, ...]:
         return tuple(target for target, store in self._stores(user, targets) if _is_emptied(target, store))
-
-    def _displaced(self, user: str | None, targets: Targets) -> int:
-        return sum(rejected_files.displaced(store.folder, (target,)) for target, store in self._stores(user, targets))
 
     def _stores(self, user: str | None, targets: Targets) -> list[tuple[Target, MemoryStore]]:
         return [(target, self._places.store(target, user)) for target in targets]
@@ -345,7 +343,7 @@ class MemoryService:
         found = [
             (store, staged)
             for store, there in self._places.reached(user, targets).items()
-            for staged in self._places.queue(store).all()
+            for staged in store.queue.all()
             if staged.target in there
         ]
         return sorted(found, key=lambda each: each[1].when)
@@ -358,20 +356,15 @@ class MemoryService:
 
     def _drop(self, store: MemoryStore, staged: Staged) -> None:
         with store.locked():
-            self._places.queue(store).drop(staged.id)
+            store.queue.drop(staged.id)
 
 
-def _seen(target: Target, store: MemoryStore) -> tuple[Page, tuple[Change, ...], tuple[Change, ...]]:
-    """Return the page of a target, the edits by others that were recorded now, and those that could not be."""
-    reading = store.read(target)
-    if reading.outside is None:
-        return reading.page, (), ()
+def _adopted(target: Target, store: MemoryStore) -> Written | None:
+    """Record an edit by others; `None` where that cannot be done now: reading needs no disk space."""
     try:
-        written = store.adopt(target)
+        return store.adopt(target)
     except (MemoryUnwritable, MemoryLocked):
-        # Reading needs no disk space; the caller reports that the edit could not be recorded.
-        return reading.page, (), (reading.outside,)
-    return written.page, written.outside, ()
+        return None
 
 
 def _is_emptied(target: Target, store: MemoryStore) -> bool:

@@ -1,19 +1,17 @@
 """The snapshot that the model sees: a frozen block per target, the same bytes while nothing changes. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import attrs
 from attrs import field
 
 from beaver_hooks_curated.entries import DELIMITER, MOST_ENTRIES, Entries, Page, Target, handle
-from beaver_hooks_curated.threat_scan import clean
+from beaver_hooks_curated.threat_scan import clean, threats
 
 HEADERS = {Target.MEMORY: "MEMORY (your personal notes)", Target.USER: "USER PROFILE (who the user is)"}
 _RULE = "═" * 46
 _ROOM, _LEAST_ROOM = 2, 4000
 _HEAD, _TAIL = 0.7, 0.2
-
-Scan = Callable[[str], tuple[str, ...]]
 
 
 @attrs.frozen(kw_only=True)
@@ -31,22 +29,16 @@ class MemorySnapshot:
     clipped: tuple[tuple[Target, int, int], ...] = ()
 
 
-def take(pages: Sequence[Page], scan: Scan) -> MemorySnapshot:
-    """Return the snapshot of the pages.
-
-    Args:
-        pages: the entries of each target.
-        scan: names the threats in an entry.
-    """
+def take(pages: Sequence[Page]) -> MemorySnapshot:
+    """Return the snapshot of the pages."""
     blocks, blocked, clipped = [], [], []
     for page in pages:
         if not page.entries:
             continue
         head, tail = _shown_numbers(page)
-        found = {number: scan(page.entries[number]) for number in (*head, *tail)}
-        if count := sum(map(bool, found.values())):
+        if count := sum(bool(threats(page.entries[number])) for number in (*head, *tail)):
             blocked.append((page.target, count))
-        shown = [_as_shown(page.target, number + 1, page.entries[number], found[number]) for number in found]
+        shown = [shown_entry(page.target, number + 1, page.entries[number]) for number in (*head, *tail)]
         text, cut = _cut(page, shown[: len(head)], shown[len(head) :])
         if cut:
             clipped.append((page.target, len(text), page.size))
@@ -54,21 +46,10 @@ def take(pages: Sequence[Page], scan: Scan) -> MemorySnapshot:
     return MemorySnapshot(blocks=tuple(blocks), blocked=tuple(blocked), clipped=tuple(clipped))
 
 
-def shown_entry(target: Target, number: int, entry: str, scan: Scan) -> str:
+def shown_entry(target: Target, number: int, entry: str) -> str:
     """Return the entry as a model may see it: cleaned, or a marker in its place."""
-    return _as_shown(target, number, entry, scan(entry))
-
-
-def shown_entries(page: Page, scan: Scan) -> list[str]:
-    """Return the entries of a page as a model may see them, without the middle ones where there are too many."""
-    head, tail = _shown_numbers(page)
-    shown = [shown_entry(page.target, number + 1, page.entries[number], scan) for number in (*head, *tail)]
-    gap = [_gap(page, len(shown))] if len(shown) < len(page.entries) else []
-    return [*shown[: len(head)], *gap, *shown[len(head) :]]
-
-
-def blocked_marker(target: Target, number: int, entry: str, found: Sequence[str]) -> str:
-    """Return the marker for an entry that looks like a threat, with the handle by which it can be removed."""
+    if not (found := threats(entry)):
+        return clean(entry)
     return (
         f"[BLOCKED: {target.file_name} entry {number} looks like a threat ({', '.join(found)}) and is not shown. "
         f"The user can read it in the file; memory(action=remove, target={target.value}, "
@@ -76,13 +57,17 @@ def blocked_marker(target: Target, number: int, entry: str, found: Sequence[str]
     )
 
 
+def shown_entries(page: Page) -> list[str]:
+    """Return the entries of a page as a model may see them, without the middle ones where there are too many."""
+    head, tail = _shown_numbers(page)
+    shown = [shown_entry(page.target, number + 1, page.entries[number]) for number in (*head, *tail)]
+    gap = [_gap(page, len(shown))] if len(shown) < len(page.entries) else []
+    return [*shown[: len(head)], *gap, *shown[len(head) :]]
+
+
 def _header(page: Page) -> str:
     over = " ⚠ OVER BUDGET" if page.size > page.limit else ""
     return f"{_RULE}\n{HEADERS[page.target]} [{page.usage}]{over}\n{_RULE}"
-
-
-def _as_shown(target: Target, number: int, entry: str, found: Sequence[str]) -> str:
-    return blocked_marker(target, number, entry, found) if found else clean(entry)
 
 
 def _shown_numbers(page: Page) -> tuple[range, range]:

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import attrs
 
-from beaver_hooks_curated import files, folders, rejected_files
-from beaver_hooks_curated.access import BOTH, Targets
+from beaver_hooks_curated import files, rejected_files
+from beaver_hooks_curated.approvals import Queue
 from beaver_hooks_curated.edits import Edit
-from beaver_hooks_curated.entries import Entries, Page, Target, join, parse
-from beaver_hooks_curated.errors import EditRefused, MemoryUnconfirmed, MemoryUnreadable
-from beaver_hooks_curated.folder_lock import locked
+from beaver_hooks_curated.entries import BOTH, Entries, Page, Target, Targets, join, parse
+from beaver_hooks_curated.errors import EditRefused, MemoryUnreadable, UnknownChange
+from beaver_hooks_curated.folders import locked, make_folder, sweep
 from beaver_hooks_curated.history import OUTSIDE, UNDO, Change, History
 from beaver_hooks_curated.merge import restore
-from beaver_hooks_curated.undo import last_standing, nothing_to_undo, without
+from beaver_hooks_curated.undo import NOTHING_TO_UNDO, last_standing, without
 from beaver_hostspecs import BelieveAll, Clock, FileTrust
 
 ARCHIVE_FILE = "ARCHIVE.jsonl"
@@ -54,7 +54,6 @@ class Written:
         edit: the edit that the plan made of the state it found.
         change: the line of the history; `None` for an edit without a change.
         outside: edits by others that the write found.
-        displaced: the paths of texts that were saved during the write and cannot be read.
         echoes: the content repeats references recalled for the turn of the call.
     """
 
@@ -62,12 +61,11 @@ class Written:
     edit: Edit
     change: Change | None
     outside: tuple[Change, ...] = ()
-    displaced: tuple[Path, ...] = ()
     echoes: bool = False
 
 
 class MemoryStore:
-    """The two memories of one folder.
+    """The two memories of one folder, and the writes that wait for approval.
 
     Args:
         folder: the folder of the files; made at the first write.
@@ -83,10 +81,11 @@ class MemoryStore:
     ) -> None:  # fmt: skip
         self.folder = folder
         self._trust = trust
-        self._limits = dict(limits)
+        self._limits = limits
         self._lock_seconds = lock_seconds
         self._clock = clock
         self._swept = False
+        self.queue = Queue(folder, trust)
         self._histories = {target: History(folder, target, trust) for target in Target}
 
     def path(self, target: Target) -> Path:
@@ -103,20 +102,10 @@ class MemoryStore:
         _, entries, outside = self._found(target)
         return Reading(page=self._page(target, entries), outside=outside)
 
-    def check(self, target: Target) -> None:
-        """Raise the error that reading a target would raise.
-
-        Raises:
-            MemoryUnconfirmed: the file or its history may not be believed.
-            MemoryUnreadable: one of them exists and cannot be read.
-        """
-        files.read(self.path(target), self._trust)
-        self._histories[target].changes()
-
-    def problems(self, target: Target) -> tuple[str, ...]:
-        """Return, for each file of a target that cannot be read, the fault and the remedy."""
+    def faults(self, target: Target) -> tuple[MemoryUnreadable, ...]:
+        """Return the errors of the target's files that cannot be read or are not confirmed."""
         reads = (partial(files.read, self.path(target), self._trust), self._histories[target].changes)
-        return tuple(said for read in reads if (said := problem(read)))
+        return tuple(error for read in reads if (error := fault(read)))
 
     def write(self, target: Target, plan: Plan, *, action: str) -> Written:
         """Make the edit that `plan` returns for the state found under the lock, durably.
@@ -160,7 +149,7 @@ class MemoryStore:
             found = self._adopt(target)
             change = last_standing(self.changes(target), found.page.entries)
             if change is None:
-                raise nothing_to_undo()
+                raise UnknownChange(NOTHING_TO_UNDO)
             try:
                 written = self._write(target, partial(without, change), UNDO, undoes=change.id)
             except EditRefused:
@@ -187,15 +176,15 @@ class MemoryStore:
         if not any(self.folder.glob(".*.tmp")):
             return 0
         with locked(self.folder, self._lock_seconds):
-            return folders.sweep(self.folder)
+            return sweep(self.folder)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder's lock. The folder is made if it is missing, and swept the first time."""
-        folders.make_folder(self.folder)
+        make_folder(self.folder)
         with locked(self.folder, self._lock_seconds):
             if not self._swept:
-                folders.sweep(self.folder)
+                sweep(self.folder)
                 self._swept = True
             yield
 
@@ -207,56 +196,55 @@ class MemoryStore:
     def _write(self, target: Target, plan: Plan, action: str, *, undoes: str | None = None) -> Written:
         on_disk, found, outside = self._found(target)
         edit = plan(self._page(target, found))
-        changes = [outside] if outside else []
         change = None
         if edit.entries != found:
             change = self._change(target, action, found, edit.entries, undoes=undoes)
-            changes.append(change)
+        changes = [each for each in (outside, change) if each]
         if not changes:
             return Written(page=self._page(target, found), edit=edit, change=None)
         files.encoded(self.path(target), join(edit.entries), files.LARGEST)
         self._archive(target, edit.evicted)
         self._histories[target].append(changes)
-        slipped, displaced = self._put(target, on_disk, edit.entries)
-        entries = slipped[-1].after if slipped else edit.entries
-        others = (*changes[:1], *slipped) if outside else slipped
-        page = self._page(target, entries)
-        return Written(page=page, edit=edit, change=change, outside=others, displaced=displaced)
+        slipped = self._put(target, on_disk, edit.entries)
+        page = self._page(target, slipped[-1].after if slipped else edit.entries)
+        return Written(page=page, edit=edit, change=change, outside=(outside, *slipped) if outside else slipped)
 
     def _found(self, target: Target) -> tuple[Entries, Entries, Change | None]:
         """Return the entries in the file, the same with the changes that their writer missed, and the edit by hand."""
         last = self._histories[target].last
         found = files.read(self.path(target), self._trust)
-        if not found.text and last and not last.left(()):
+        if not found.text and last and last.after:
             found = files.read_settled(self.path(target), self._trust)
         entries = parse(found.text)
-        if (last.left(entries) if last else not entries) or (last and _never_came(last, entries, found)):
+        if entries == (last.after if last else ()) or (last and _never_came(last, entries, found)):
             return entries, entries, None
         merged = self._restored(target, found)
         change = self._change(target, OUTSIDE, last.after if last else (), merged)
-        return entries, merged, attrs.evolve(change, before_sketch=last.after_sketch if last else None)
+        return entries, merged, change
 
     def _restored(self, target: Target, found: files.Found) -> Entries:
         """Return the entries that the user wrote, with the changes of the plugin that the user cannot have seen."""
         changes, entries = self._histories[target].changes(), parse(found.text)
         recent = [each for each in changes if each.when.timestamp() > found.written - UNSEEN]
         # An empty text is intended: an editor does not save one by accident over a memory that it had opened.
-        if not entries or not all(each.whole for each in recent):
-            return entries
-        return restore(entries, recent)
+        return restore(entries, recent) if entries else entries
 
-    def _put(self, target: Target, on_disk: Entries, after: Entries) -> tuple[tuple[Change, ...], tuple[Path, ...]]:
+    def _put(self, target: Target, on_disk: Entries, after: Entries) -> tuple[Change, ...]:
         """Write the entries into the file; an edit saved in the meantime is merged, and the result is written again.
 
-        An edit that cannot be read is kept aside.
+        Raises:
+            MemoryUnreadable: the edit saved in the meantime cannot be read. It stays in the file.
         """
         slipped: list[Change] = []
-        displaced: list[Path] = []
         if on_disk == after and self.path(target).exists():
-            return (), ()
+            return ()
         for _ in range(_ATTEMPTS):
-            old = files.replace(self.path(target), join(after), self._trust)
-            displaced += [old.aside] if old and old.aside else []
+            try:
+                old = files.replace(self.path(target), join(after), self._trust)
+            except MemoryUnreadable:
+                # The change was never made, and must not be restored.
+                self._histories[target].append([self._change(target, UNDO, after, on_disk)])
+                raise
             theirs = parse(old.text) if old else ()
             if not old or not theirs or theirs == on_disk:
                 break
@@ -266,23 +254,18 @@ class MemoryStore:
             slipped.append(attrs.evolve(self._change(target, OUTSIDE, after, merged), slipped=True))
             self._histories[target].append(slipped[-1:])
             on_disk, after = after, merged
-        rejected_files.take_in(displaced, target)
-        return tuple(slipped), tuple(displaced)
+        return tuple(slipped)
 
     def _archive(self, target: Target, evicted: Entries) -> None:
-        when = self._clock.now().isoformat()
-        lines = [
-            json.dumps({"when": when, "target": target.value, "action": "add_overflow", "entry": entry},
-                       ensure_ascii=False)
-            for entry in evicted
-        ]  # fmt: skip
+        head = {"when": self._clock.now().isoformat(), "target": target.value, "action": "add_overflow"}
+        lines = [json.dumps({**head, "entry": entry}, ensure_ascii=False) for entry in evicted]
         if lines:
-            files.append(self.folder / ARCHIVE_FILE, lines)
+            # No model ever sees the archive, so it needs no trust.
+            files.append(self.folder / ARCHIVE_FILE, lines, BELIEVE_ALL)
 
     def _forget_archived(self, targets: Targets) -> None:
         """Drop the archived entries of the targets; those of the other target stay, if there are any."""
         path, kept = self.folder / ARCHIVE_FILE, set(Target) - set(targets)
-        # No model ever sees the archive, so it needs no trust.
         lines = files.read_lines(path, BELIEVE_ALL) if kept else []
         if others := [line for line in lines if _archived_target(line) in kept]:
             files.overwrite(path, "".join(f"{line}\n" for line in others), BELIEVE_ALL)
@@ -299,14 +282,12 @@ class MemoryStore:
         return Page(target=target, entries=entries, limit=self._limits[target])
 
 
-def problem(read: Callable[[], object]) -> str | None:
-    """Return why reading fails, or `None`. A file that waits to be confirmed can be read."""
+def fault(read: Callable[[], object]) -> MemoryUnreadable | None:
+    """Return the error of reading, or `None`."""
     try:
         read()
-    except MemoryUnconfirmed:
-        return None
     except MemoryUnreadable as error:
-        return str(error)
+        return error
     return None
 
 
@@ -320,4 +301,4 @@ def _archived_target(line: str) -> str | None:
 
 def _never_came(last: Change, entries: Entries, found: files.Found) -> bool:
     """Whether a crash between history and file kept the last change from the file: it is older than the change."""
-    return last.began_with(entries) and found.there and found.written <= last.when.timestamp()
+    return last.before == entries and found.there and found.written <= last.when.timestamp()

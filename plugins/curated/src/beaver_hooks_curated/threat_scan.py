@@ -7,7 +7,7 @@ They run twice, over the text as it stands and over its flat view: see `views`.
 
 import re
 import unicodedata
-from collections import OrderedDict
+from functools import lru_cache
 
 from beaver_hooks_curated import views
 from beaver_hooks_curated.lexicon import lexicon
@@ -29,12 +29,18 @@ _SOUTH_EAST = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
 _WORD_SPACE = re.compile(f"(?<={_SOUTH_EAST})\u200b(?={_SOUTH_EAST})")
 _STRAY_SELECTORS, _STRAY_ZERO_WIDTH = 3, 7
 """More of them are no leftover of a paste, but carry a payload."""
-_MOST_KNOWN = 4000
+_MOST_CACHED = 4000
 
 
 def clean(text: str) -> str:
     """Return `text` as it may be stored: line ends as LF, no invisible characters but those of scripts and emoji."""
     return neutralise(text)
+
+
+def one_line(text: str, most: int) -> str:
+    """Return a cleaned text in one line of at most so many characters."""
+    line = " ".join(clean(text).split())
+    return line if len(line) <= most else line[: most - 3] + "..."
 
 
 def scan(text: str) -> tuple[str, ...]:
@@ -52,6 +58,15 @@ def scan(text: str) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def threats(text: str) -> tuple[str, ...]:
+    """Return what `scan` returns, cached for the entries that stand in every prompt."""
+    # A credential may become known after the result was cached.
+    return scan(text) if holds_secret(text) else _cached_scan(text)
+
+
+_cached_scan = lru_cache(_MOST_CACHED)(scan)
+
+
 def _is_too_long(text: str) -> bool:
     """Whether it has too many bytes, or would have when folded: one character may become eighteen."""
     if len(text) > LONGEST or len(text.encode("utf-8", "surrogatepass")) > LONGEST:
@@ -66,30 +81,6 @@ def _is_too_long(text: str) -> bool:
         if total > LONGEST:
             return True
     return False
-
-
-class Scanner:
-    """Scans, and caches the results for the entries that stand in every prompt.
-
-    Args:
-        most: how many results it caches.
-    """
-
-    def __init__(self, most: int = _MOST_KNOWN) -> None:
-        self._most = most
-        self._known: OrderedDict[str, tuple[str, ...]] = OrderedDict()
-
-    def __call__(self, text: str) -> tuple[str, ...]:
-        """Return the names of the threats in `text`; see `scan`."""
-        # Secrets become known while the process runs, so this is checked every time.
-        if holds_secret(text):
-            return scan(text)
-        found = self._known.get(text)
-        if found is None:
-            found = self._known[text] = scan(text)
-            if len(self._known) > self._most:
-                self._known.popitem(last=False)
-        return found
 
 
 def _invisible(lines: str, kept: str) -> list[str]:

@@ -3,20 +3,18 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import attrs
 
 from beaver_hooks_curated import tool_replies
-from beaver_hooks_curated.access import writable
-from beaver_hooks_curated.approvals import Staged
 from beaver_hooks_curated.edits import ACTIONS, Operation
-from beaver_hooks_curated.entries import Page, Target
+from beaver_hooks_curated.entries import Target
 from beaver_hooks_curated.errors import CuratedError, EditRefused, MemoryUnconfirmed
 from beaver_hooks_curated.reports import PLANE, tell_staged, tell_written
 from beaver_hooks_curated.service import MemoryService
 from beaver_hooks_curated.store import Written
+from beaver_hooks_curated.tool_replies import Answer
 from beaver_hostspecs import Caller, OutcomeKind, Report, Tool, Turn
 
 NAME = "memory"
@@ -24,6 +22,7 @@ MOST_FAILURES = 3
 """Failed tries in one turn after which the answer is to stop."""
 MOST_OPERATIONS = 100
 _MOST_TURNS = 1000
+_WITHOUT_PAGE = frozenset({"invalid", "trust"})
 _COUNTED = frozenset({"overflow", "no_match", "ambiguous", "missing_old_text", "emptied", "stale", "hand_grown"})
 
 DESCRIPTION = (
@@ -69,70 +68,68 @@ class MemoryTool:
         """The tool as the host offers it."""
         return Tool(name=NAME, description=DESCRIPTION, parameters=PARAMETERS, run=self.run, allows=self._allows)
 
-    async def run(self, arguments: Mapping[str, Any], turn: Turn, report: Report) -> tool_replies.Answer:
+    async def run(self, arguments: Mapping[str, Any], turn: Turn, report: Report) -> Answer:
         """Make the edit of a call, and return the answer to the model.
+
+        It runs in a thread to its end: an edit is made and reported, although the caller is cancelled meanwhile.
 
         Raises:
             CuratedError: a file cannot be read or written, or another process keeps the lock.
         """
-        target = Target.MEMORY
-        try:
-            target, operations = read_arguments(arguments)
-            self._check_trust(target, turn)
-        except EditRefused as error:
-            _tell_failure(target, error, report)
-            return tool_replies.failure(error, None, self._service.scan, batch=False)
-        batch = bool(arguments.get("operations"))
-        echoes = any(turn.was_injected(operation.content) for operation in operations if operation.content)
-        call = partial(self._do, target, operations, turn.user, report, echoes=echoes, batch=batch)
-        try:
-            answer = await asyncio.to_thread(call)
-        except EditRefused as error:
-            return await self._refused(target, error, turn, batch=batch)
-        except MemoryUnconfirmed as error:
-            return tool_replies.unconfirmed(error)
-        if "staged" not in answer:
-            self.forget(turn)
-        return answer
+        return await asyncio.to_thread(self._answer, arguments, turn, report)
 
     def forget(self, turn: Turn) -> None:
         """Forget the failures of a turn that is over."""
         self._failures.pop(turn.id, None)
 
     def _allows(self, caller: Caller) -> bool:
-        return bool(writable(caller, per_user=self._service.settings.per_user))
+        return bool(self._service.writable(caller))
+
+    def _answer(self, arguments: Mapping[str, Any], turn: Turn, report: Report) -> Answer:
+        target, batch = Target.MEMORY, bool(arguments.get("operations"))
+        try:
+            target, operations = read_arguments(arguments)
+            self._check_trust(target, turn)
+            answer = self._edit(target, operations, turn, report, batch=batch)
+        except EditRefused as error:
+            report.outcome(PLANE, OutcomeKind.REJECTED, target=target.value, reason=error.kind)
+            return self._refused(target, error, turn, batch=batch)
+        except MemoryUnconfirmed as error:
+            report.outcome(PLANE, OutcomeKind.REJECTED, target=target.value, reason="unconfirmed")
+            return tool_replies.unconfirmed(error)
+        except CuratedError as error:
+            report.outcome(PLANE, OutcomeKind.FAILED, target=target.value, error=type(error).__name__)
+            raise
+        if "staged" not in answer:
+            self.forget(turn)
+        return answer
 
     def _check_trust(self, target: Target, turn: Turn) -> None:
-        allowed = writable(turn, per_user=self._service.settings.per_user)
+        allowed = self._service.writable(turn)
         if target not in allowed:
             names = ", ".join(each.file_name for each in allowed) or "neither of the two files"
             raise EditRefused(f"The user of this turn may change only {names}; nothing was written.", kind="trust")
 
-    def _do(
-        self, target: Target, operations: Sequence[Operation], user: str | None, report: Report, *, echoes: bool,
-        batch: bool,
-    ) -> tool_replies.Answer:  # fmt: skip
-        """Make the edit and report it, in a thread: the caller may be cancelled before the write is done."""
+    def _edit(
+        self, target: Target, operations: Sequence[Operation], turn: Turn, report: Report, *, batch: bool
+    ) -> Answer:
         service = self._service
-        try:
-            if service.settings.approval:
-                waiting = service.stage(target, operations, user, echoes=echoes, batch=batch)
-                _tell_waiting(waiting, report)
-                return tool_replies.staged(waiting, service.scan)
-            written = attrs.evolve(service.change(target, operations, user, batch=batch), echoes=echoes)
-        except CuratedError as error:
-            _tell_failure(target, error, report)
-            raise
-        _tell(written, report, well=written.change is not None and service.is_well(user))
-        return tool_replies.success(written, operations, service.scan, batch=batch)
+        echoes = any(turn.was_injected(operation.content) for operation in operations if operation.content)
+        if service.settings.approval:
+            waiting = service.stage(target, operations, turn.user, echoes=echoes, batch=batch)
+            tell_staged(waiting, report)
+            report.outcome(PLANE, OutcomeKind.QUEUED, target=target.value, staged=waiting.id)
+            return tool_replies.staged(waiting)
+        written = attrs.evolve(service.change(target, operations, turn.user, batch=batch), echoes=echoes)
+        tell_written(written, report, service, turn.user)
+        report.outcome(PLANE, _kind(written), target=target.value)
+        return tool_replies.success(written, operations, batch=batch)
 
-    async def _refused(self, target: Target, error: EditRefused, turn: Turn, *, batch: bool) -> tool_replies.Answer:
+    def _refused(self, target: Target, error: EditRefused, turn: Turn, *, batch: bool) -> Answer:
         if self._is_hopeless(turn, error):
             return tool_replies.terminal()
-        page: Page | None = None
-        if error.kind != "invalid":
-            page = await asyncio.to_thread(self._service.page, target, turn.user)
-        return tool_replies.failure(error, page, self._service.scan, batch=batch)
+        page = None if error.kind in _WITHOUT_PAGE else self._service.page(target, turn.user)
+        return tool_replies.failure(error, page, batch=batch)
 
     def _is_hopeless(self, turn: Turn, error: EditRefused) -> bool:
         """Count the failure, and say whether it was one too many."""
@@ -164,30 +161,13 @@ def _operation(step: object) -> Operation:
     if not isinstance(step, Mapping):
         raise EditRefused("Each entry of operations must be an object with an action.", kind="invalid")
     content = step.get("content") if step.get("content") is not None else step.get("new_text")
-    texts = (step.get("action"), content, step.get("old_text"))
-    if not all(text is None or isinstance(text, str) for text in texts):
-        raise EditRefused("action, content and old_text must be texts.", kind="invalid")
-    return Operation(action=texts[0] or "", content=texts[1], old_text=texts[2])
+    try:
+        return Operation(action=step.get("action") or "", content=content, old_text=step.get("old_text"))
+    except TypeError:
+        raise EditRefused("action, content and old_text must be texts.", kind="invalid") from None
 
 
-def _tell_failure(target: Target, error: CuratedError, report: Report) -> None:
-    if isinstance(error, EditRefused):
-        report.outcome(PLANE, OutcomeKind.REJECTED, target=target.value, reason=error.kind)
-    elif isinstance(error, MemoryUnconfirmed):
-        report.outcome(PLANE, OutcomeKind.REJECTED, target=target.value, reason="unconfirmed")
-    else:
-        report.outcome(PLANE, OutcomeKind.FAILED, target=target.value, error=type(error).__name__)
-
-
-def _tell_waiting(waiting: Staged, report: Report) -> None:
-    tell_staged(waiting, report)
-    report.outcome(PLANE, OutcomeKind.QUEUED, target=waiting.target.value, staged=waiting.id)
-
-
-def _tell(written: Written, report: Report, *, well: bool) -> None:
-    tell_written(written, report, well=well)
+def _kind(written: Written) -> OutcomeKind:
     if written.change is None:
-        kind = OutcomeKind.DUPLICATE
-    else:
-        kind = OutcomeKind.UPDATED if written.change.removed else OutcomeKind.STORED
-    report.outcome(PLANE, kind, target=written.page.target.value)
+        return OutcomeKind.DUPLICATE
+    return OutcomeKind.UPDATED if written.change.removed else OutcomeKind.STORED

@@ -11,8 +11,9 @@ from beaver_hooks_curated.approvals import Staged
 from beaver_hooks_curated.edits import Edit, Operation
 from beaver_hooks_curated.entries import Entries, Page, Target
 from beaver_hooks_curated.errors import EditRefused, MemoryUnconfirmed
-from beaver_hooks_curated.snapshot import Scan, shown_entries, shown_entry
+from beaver_hooks_curated.snapshot import shown_entries, shown_entry
 from beaver_hooks_curated.store import Written
+from beaver_hooks_curated.threat_scan import threats
 
 Answer = dict[str, Any]
 
@@ -25,7 +26,7 @@ _ECHOED = frozenset({"overflow", "no_match", "missing_old_text"})
 _PREVIEW = 80
 
 
-def success(written: Written, operations: Sequence[Operation], scan: Scan, *, batch: bool) -> Answer:
+def success(written: Written, operations: Sequence[Operation], *, batch: bool) -> Answer:
     """Return the answer for an edit that was made; in a list, each operation is named by its number."""
     edit, page = written.edit, written.page
     answer: Answer = {
@@ -37,16 +38,16 @@ def success(written: Written, operations: Sequence[Operation], scan: Scan, *, ba
         "message": _message(edit, operations, batch=batch),
         "note": NOTE,
     }
-    answer.update(_old(page, "replaced", edit.replaced, scan, single=not batch))
-    answer.update(_old(page, "removed", edit.removed, scan, single=not batch))
+    answer.update(_old(page, "replaced", edit.replaced, single=not batch))
+    answer.update(_old(page, "removed", edit.removed, single=not batch))
     if edit.evicted:
         answer["evicted"] = len(edit.evicted)
-        answer["evicted_entries"] = [_preview(page.target, page.entries, entry, scan) for entry in edit.evicted]
+        answer["evicted_entries"] = [_preview(page.target, page.entries, entry) for entry in edit.evicted]
         answer["archive"] = "ARCHIVE.jsonl"
     return answer
 
 
-def staged(waiting: Staged, scan: Scan) -> Answer:
+def staged(waiting: Staged) -> Answer:
     """Return the answer for an edit that waits for approval."""
     answer: Answer = {
         "success": True,
@@ -57,17 +58,16 @@ def staged(waiting: Staged, scan: Scan) -> Answer:
     }
     if waiting.evicted:
         answer["would_evict"] = len(waiting.evicted)
-        answer["evicted_entries"] = [_preview(waiting.target, (), entry, scan) for entry in waiting.evicted]
+        answer["evicted_entries"] = [_preview(waiting.target, (), entry) for entry in waiting.evicted]
     return answer
 
 
-def failure(error: EditRefused, page: Page | None, scan: Scan, *, batch: bool) -> Answer:
+def failure(error: EditRefused, page: Page | None, *, batch: bool) -> Answer:
     """Return the answer for an edit that was refused; nothing was written.
 
     Args:
         error: why.
         page: the entries in the file, or `None` where they do not matter.
-        scan: names the threats in an entry.
         batch: the edit was one of several operations, so the answer does not show the entries.
     """
     answer: Answer = {"success": False, "error": str(error)}
@@ -75,9 +75,9 @@ def failure(error: EditRefused, page: Page | None, scan: Scan, *, batch: bool) -
         return answer
     answer["usage"] = page.usage
     if error.matches:
-        answer["matches"] = [_preview(page.target, page.entries, entry, scan) for entry in error.matches]
+        answer["matches"] = [_preview(page.target, page.entries, entry) for entry in error.matches]
     if error.kind in _ECHOED and not batch:
-        answer["current_entries"] = shown_entries(page, scan)
+        answer["current_entries"] = shown_entries(page)
     return answer
 
 
@@ -101,17 +101,15 @@ def _message(edit: Edit, operations: Sequence[Operation], *, batch: bool) -> str
     return {"add": "Entry added.", "replace": "Entry replaced.", "remove": "Entry removed."}[operations[0].action]
 
 
-def _old(page: Page, word: str, entries: Sequence[tuple[int, str]], scan: Scan, *, single: bool) -> Mapping[str, Any]:
+def _old(page: Page, word: str, entries: Sequence[tuple[int, str]], *, single: bool) -> Mapping[str, Any]:
     """Return the entries that an edit replaced or removed, so that the model sees which ones it hit."""
     if not entries:
         return {}
     if single:
-        return {f"{word}_entry": shown_entry(page.target, *entries[0], scan)}
-    return {f"{word}_entries": {str(number): shown_entry(page.target, number, each, scan) for number, each in entries}}
+        return {f"{word}_entry": shown_entry(page.target, *entries[0])}
+    return {f"{word}_entries": {str(number): shown_entry(page.target, number, each) for number, each in entries}}
 
 
-def _preview(target: Target, entries: Entries, entry: str, scan: Scan) -> str:
-    if scan(entry):
-        return shown_entry(target, entries.index(entry) + 1 if entry in entries else 0, entry, scan)
-    shown = shown_entry(target, 0, entry, scan)
-    return shown if len(shown) <= _PREVIEW else shown[: _PREVIEW - 3] + "..."
+def _preview(target: Target, entries: Entries, entry: str) -> str:
+    shown = shown_entry(target, entries.index(entry) + 1 if entry in entries else 0, entry)
+    return shown if threats(entry) or len(shown) <= _PREVIEW else shown[: _PREVIEW - 3] + "..."

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from beaver_hooks_curated.edits import Edit
 from beaver_hooks_curated.entries import Entries, Page, size, tidy
-from beaver_hooks_curated.errors import EditRefused, UnknownChange
+from beaver_hooks_curated.errors import EditRefused
 from beaver_hooks_curated.history import OUTSIDE, UNDO, Change
-from beaver_hooks_curated.threat_scan import clean
+from beaver_hooks_curated.threat_scan import one_line
 
+NOTHING_TO_UNDO = "There is no change to undo; `history` shows the changes."
 _PREVIEW = 60
 
 
@@ -22,19 +23,12 @@ def last_standing(changes: Sequence[Change], entries: Entries) -> Change | None:
     return None
 
 
-def nothing_to_undo() -> UnknownChange:
-    """Return the error for an undo without a change to undo."""
-    return UnknownChange("There is no change to undo; `history` shows the changes.")
-
-
 def without(change: Change, page: Page) -> Edit:
     """Return the page without the change: added entries go, removed ones come back to their places.
 
     Raises:
-        EditRefused: an added entry was changed again, the result does not fit, or the change is not kept in full.
+        EditRefused: an added entry was changed again, or the result does not fit.
     """
-    if not change.whole:
-        raise _stuck(change, "it was too large for the history")
     if gone := [entry for entry in change.added if entry not in page.entries]:
         raise _stuck(change, f"its entry {_quoted(gone[0])} was changed again later; edit the file by hand")
     entries = [entry for entry in page.entries if entry not in change.added]
@@ -60,12 +54,9 @@ def _stuck(change: Change, why: str, *, kind: str = "stale") -> EditRefused:
 
 
 def _quoted(entry: str) -> str:
-    line = " ".join(clean(entry).split())
-    return f'"{line if len(line) <= _PREVIEW else line[: _PREVIEW - 3] + "..."}"'
+    return f'"{one_line(entry, _PREVIEW)}"'
 
 
 def _stands(change: Change, entries: Entries) -> bool:
     """Whether the entries show any of the change: a crash, or an edit by hand, may have kept it from the file."""
-    if not change.whole:
-        return not change.began_with(entries)
     return any(entry in entries for entry in change.added) or any(entry not in entries for entry in change.removed)
