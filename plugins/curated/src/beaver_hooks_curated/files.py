@@ -17,8 +17,9 @@ import attrs
 
 from beaver_hooks_curated.atomic_swap import put
 from beaver_hooks_curated.errors import MemoryUnconfirmed, MemoryUnreadable, MemoryUnwritable
-from beaver_hooks_curated.folders import explained, sync_folder
+from beaver_hooks_curated.folders import explained
 from beaver_hostspecs import ConfigurationError, FileTrust
+from beaver_toolkit.files import sync
 
 PRIVATE = 0o600
 LARGEST = 4 * 1024 * 1024
@@ -96,7 +97,7 @@ def replace(path: Path, text: str, trust: FileTrust) -> Found | None:
     with _temporary(path, content) as temporary:
         _record(path, content, trust)
         exchanged = put(temporary, path)
-        sync_folder(path.parent)
+        sync(path.parent)
         return _replaced(temporary, path, trust) if exchanged else None
 
 
@@ -110,7 +111,7 @@ def overwrite(path: Path, text: str, trust: FileTrust) -> None:
     with _temporary(path, content) as temporary:
         _record(path, content, trust)
         temporary.replace(path)
-        sync_folder(path.parent)
+        sync(path.parent)
 
 
 def encoded(path: Path, text: str, largest: int) -> bytes:
@@ -195,7 +196,7 @@ def remove(path: Path) -> None:
     """
     with explained(path):
         path.unlink(missing_ok=True)
-        sync_folder(path.parent)
+        sync(path.parent)
 
 
 def rename(path: Path, new: Path) -> None:
@@ -206,7 +207,7 @@ def rename(path: Path, new: Path) -> None:
     """
     with explained(path):
         path.rename(new)
-        sync_folder(path.parent)
+        sync(path.parent)
 
 
 def _joined(before: bytes, content: bytes) -> bytes:
@@ -289,7 +290,7 @@ def _replaced(temporary: Path, path: Path, trust: FileTrust) -> Found:
     except MemoryUnreadable:
         aside = aside_path(path, DISPLACED)
         temporary.rename(aside)
-        sync_folder(path.parent)
+        sync(path.parent)
         return Found(there=True, aside=aside)
 
 

@@ -1,4 +1,4 @@
-"""Makes the private folders of curated memory, syncs them, and sweeps temporary files."""
+"""Makes the private folders of curated memory, and sweeps temporary files."""
 
 import contextlib
 import os
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from beaver_hooks_curated.errors import MemoryUnwritable
+from beaver_toolkit.files import sync
 
 PRIVATE = 0o700
 
@@ -23,21 +24,10 @@ def make_folder(folder: Path) -> None:
         # One by one: with `parents=True` the mode applies to the last one only.
         for each in reversed(missing):
             each.mkdir(mode=PRIVATE, exist_ok=True)
-            sync_folder(each.parent)
+            sync(each.parent)
         folder.mkdir(exist_ok=True)
     if folder.is_symlink():
         raise MemoryUnwritable(f"The folder {folder} is a symbolic link; name its target instead.")
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in `folder` durable, where the system can."""
-    # Windows cannot open a folder; there a rename is all that it offers.
-    with contextlib.suppress(PermissionError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def sweep(folder: Path) -> int:

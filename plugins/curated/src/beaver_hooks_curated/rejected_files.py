@@ -13,6 +13,7 @@ from pathlib import Path
 from beaver_hooks_curated import files, folders
 from beaver_hooks_curated.access import BOTH, Targets
 from beaver_hooks_curated.entries import Target
+from beaver_toolkit.files import sync
 
 MOST = 10
 """Files of each target and kind; the oldest are deleted."""
@@ -28,7 +29,7 @@ def keep(folder: Path, target: Target, content: bytes) -> Path:
     folders.make_folder(folder)
     path = files.aside_path(folder / target.file_name, files.REFUSED)
     files.write_new(path, content)
-    folders.sync_folder(folder)
+    sync(folder)
     _bound(folder, target, files.REFUSED)
     return path
 
