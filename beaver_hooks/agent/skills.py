@@ -6,8 +6,6 @@
 A skill that cannot be read does not affect the others; the list contains its fault, and activating it raises an error.
 """
 
-import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from beaver_hooks.agent.front_matter import FrontMatterError, read_front_matter
 from beaver_hooks.config.paths import printable
 from beaver_hooks.config.suggestions import did_you_mean
 from beaver_hooks.text import presentable
+from beaver_toolkit.files import open_regular
 
 FILE = "SKILL.md"
 MOST_BYTES = 256 * 1024
@@ -199,11 +198,7 @@ def _load(path: Path, folder: Path, believes: Believes) -> Skill | SkillError:
 
 
 def _read(path: Path) -> bytes:
-    # Without O_NONBLOCK, opening a named pipe would block.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "it is not a regular file")
+    with open_regular(path) as file:
         return file.read(MOST_BYTES + 1)
 
 

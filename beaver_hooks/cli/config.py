@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import attrs
 import click
@@ -21,6 +21,7 @@ from beaver_hooks.config.paths import printable
 from beaver_hooks.config.suggestions import meant_or_known
 from beaver_hooks.config.type_hints import key_of, optional_of, settings_fields
 from beaver_hooks.plugins.settings_classes import renames, settings_classes
+from beaver_toolkit.strict_json import InvalidJson, loads
 
 MASKED = f'"{MASK}" hides a secret that is in the file itself, or a setting of a plugin that is not loaded.'
 
@@ -142,13 +143,9 @@ def _effective(given: Path | None) -> dict[str, Any]:
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
+        return loads(text)
+    except InvalidJson:
         return text
-
-
-def _no_constant(_: str) -> NoReturn:
-    raise ValueError("NaN and infinity are not JSON")
 
 
 def _found(value: Any, path: tuple[str, ...]) -> Any:

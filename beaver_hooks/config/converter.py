@@ -1,20 +1,17 @@
 """Converts plain JSON data to the settings classes of the host and of plugins.
 
-A cattrs converter with its own hooks only, because the stock hooks turn numbers and mappings into strings, and
-their errors hold the value. Strict: a boolean is no number, no other value becomes a string, unknown keys are
-refused. The first fault is reported: unknown keys of an object first, then its fields in the order of the
-class. No error, and no exception chained to one, holds a value.
+Strict: a boolean is no number, no other value becomes a string, unknown keys are refused. The first fault is
+reported: unknown keys of an object first, then its fields in the order of the class. No error, and no exception
+chained to one, holds a value.
 """
 
 import enum
 import types
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeVar, cast, get_args, get_origin
 
 import attrs
-import cattrs
 
 from beaver_hooks.config.construct import make
 from beaver_hooks.config.environment import is_reference, lookup
@@ -36,7 +33,14 @@ from beaver_hooks.config.type_hints import (
 from beaver_hostspecs import ConfigurationError, Secret, freeze
 
 T = TypeVar("T")
-Hook = Callable[[Any, Any], Any]
+
+_SCALARS: Mapping[Any, tuple[str, Any]] = {
+    str: ("a string", str),
+    bool: ("true or false", bool),
+    int: ("an integer", int),
+    float: ("a number", int | float),
+}
+"""How an error calls each scalar type, and the types of its values."""
 
 
 def structure(cls: type[T], value: object, path: str, *, environment: Mapping[str, str]) -> T:
@@ -53,220 +57,151 @@ def structure(cls: type[T], value: object, path: str, *, environment: Mapping[st
         ConfigurationError: the value does not fit; names the path of the field, never its value.
     """
     check_plain(value, path)
-    return cast("T", _Structurer(environment, path).convert(value, cls))
+    return cast("T", _Converter(environment).convert(value, cls, path))
 
 
-class _Structurer:
-    """One conversion: a converter, and its current place in the configuration."""
+@attrs.frozen
+class _Converter:
+    """Converts with the variables of `environment`; `path` is always the place of `value` in the configuration."""
 
-    def __init__(self, environment: Mapping[str, str], path: str) -> None:
-        self._environment = environment
-        self._path = path
-        self._converter = cattrs.Converter()
-        for kind, hook in self._classes().items():
-            self._converter.register_structure_hook(kind, hook)
-        for is_ours, hook in self._predicates():
-            self._converter.register_structure_hook_func(is_ours, hook)
+    environment: Mapping[str, str]
 
-    def convert(self, value: object, kind: Any) -> Any:
-        return self._converter.structure(value, kind)
-
-    def _classes(self) -> dict[type, Hook]:
-        """Return the hooks that replace stock hooks, which cattrs consults before any predicate."""
-        return {
-            str: self._exactly(str, lambda value: value if isinstance(value, str) else self._want("a string")),
-            bool: self._exactly(bool, lambda value: value if isinstance(value, bool) else self._want("true or false")),
-            int: self._exactly(int, lambda value: value if _is_integer(value) else self._want("an integer")),
-            float: self._exactly(float, self._number),
-            Path: self._exactly(Path, self._file),
-            bytes: self._unsupported,
-        }
-
-    def _predicates(self) -> list[tuple[Callable[[Any], bool], Hook]]:
-        """Return the other hooks; cattrs consults the last one first."""
-        return [
-            (lambda _: True, self._unsupported),
-            (lambda kind: kind in ANYTHING, lambda value, _: freeze(value)),
-            (lambda kind: kind is Secret, lambda value, _: self._secret(value)),
-            (lambda kind: origin_of(kind) in OBJECTS, self._mapping),
-            (lambda kind: array_of(kind) is not None, self._array),
-            (lambda kind: optional_of(kind) is not None, self._optional),
-            (lambda kind: get_origin(kind) is Literal, self._literal),
-            (_is_enum, self._enum),
-            (lambda kind: isinstance(kind, type) and attrs.has(kind), self._object),
-        ]
-
-    def _exactly(self, kind: type, hook: Callable[[Any], Any]) -> Hook:
-        # Subclasses come here too: an enum of strings is a str.
-        def convert(value: object, asked: type) -> object:
-            if asked is kind:
-                return hook(value)
-            return self._enum(value, asked) if _is_enum(asked) else self._unsupported(value, asked)
-
-        return convert
-
-    # --- Scalars
-    # --------------------------------------------------------------------------------------------------
-
-    def _number(self, value: object) -> float:
-        if isinstance(value, float) or _is_integer(value):
-            return float(cast("float", value))
-        return self._want("a number")
-
-    def _file(self, value: object) -> Path:
-        if not isinstance(value, str) or not value:
-            self._want("the path of a file or folder")
-        try:
-            return Path(value).expanduser()
-        except RuntimeError:
-            problem = "names a home folder that cannot be found"
-        return self._refuse(problem)
-
-    def _secret(self, value: object) -> Secret:
-        if isinstance(value, str):
-            return Secret(value) if value else self._refuse("must not be empty")
-        if not is_reference(value):
-            self._want('a string or {"env": "NAME"}')
-        text, problem = lookup(value, self._environment)
-        return Secret(text) if text is not None else self._refuse(problem)
-
-    def _enum(self, value: object, kind: type[enum.Enum]) -> enum.Enum:
-        members = {_exact(member.value): member for member in kind}
-        return cast("enum.Enum", self._choose(value, members))
-
-    def _literal(self, value: object, kind: Any) -> Any:
-        return self._choose(value, {_exact(each): each for each in get_args(kind)})
-
-    def _choose(self, value: object, choices: Mapping[tuple[type, object], Any]) -> Any:
-        # Compared with its type, because 1 equals True.
-        if isinstance(value, str | int | float) and _exact(value) in choices:
-            return choices[_exact(value)]
-        return self._want(f"one of {', '.join(f'`{choice}`' for _, choice in choices)}")
-
-    # --- Containers
-    # ----------------------------------------------------------------------------------------
-
-    def _optional(self, value: object, kind: Any) -> Any:
+    def convert(self, value: object, kind: Any, path: str) -> Any:
+        """Return `value` as the annotation `kind` of a field declares it."""
         inner = optional_of(kind)
-        if value is None or (inner is Secret and self._is_unset(value)):
-            return None
-        return self.convert(value, inner)
+        if inner is not None:
+            unset = value is None or (inner is Secret and self._is_unset(value))
+            return None if unset else self.convert(value, inner, path)
+        if kind in ANYTHING:
+            return freeze(value)
+        if kind in _SCALARS:
+            return _scalar(value, kind, path)
+        if kind is Path:
+            return _file(value, path)
+        if kind is Secret:
+            return self._secret(value, path)
+        return self._choice_or_container(value, kind, path)
 
-    def _array(self, value: object, kind: Any) -> Any:
+    def _choice_or_container(self, value: object, kind: Any, path: str) -> Any:
+        if get_origin(kind) is Literal:
+            return _choose(value, {_exact(each): each for each in get_args(kind)}, path)
+        if isinstance(kind, type) and issubclass(kind, enum.Enum):
+            return _choose(value, {_exact(member.value): member for member in kind}, path)
+        if array_of(kind) is not None:
+            return self._array(value, kind, path)
+        if origin_of(kind) in OBJECTS:
+            return self._mapping(value, kind, path)
+        if isinstance(kind, type) and attrs.has(kind):
+            return self._object(value, kind, path)
+        return _unsupported(path)
+
+    def _secret(self, value: object, path: str) -> Secret:
+        if isinstance(value, str):
+            return Secret(value or _refuse(path, "must not be empty"))
+        if not is_reference(value):
+            _refuse(path, 'must be a string or {"env": "NAME"}')
+        text, problem = lookup(value, self.environment)
+        return Secret(text) if text is not None else _refuse(path, problem)
+
+    def _is_unset(self, value: object) -> bool:
+        return is_reference(value) and not self.environment.get(value["env"])
+
+    def _array(self, value: object, kind: Any, path: str) -> Any:
         if not isinstance(value, list | tuple):
-            self._want("a list")
-        made = cast("type", array_of(kind))
-        inner = (*get_args(kind), Any)[0]
-        return made(self._at(item(self._path, index), each, inner) for index, each in enumerate(value))
+            _refuse(path, "must be a list")
+        made, inner = cast("type", array_of(kind)), (*get_args(kind), Any)[0]
+        return made(self.convert(each, inner, item(path, index)) for index, each in enumerate(value))
 
-    def _mapping(self, value: object, kind: Any) -> Any:
-        arguments = get_args(kind) or (str, Any)
-        if arguments[0] is not str:
-            self._unsupported(value, kind)
-        if not isinstance(value, Mapping):
-            self._want("an object")
-        made = {key: self._at(child(self._path, key), each, arguments[1]) for key, each in value.items()}
+    def _mapping(self, value: object, kind: Any, path: str) -> Any:
+        keys, inner = get_args(kind) or (str, Any)
+        if keys is not str:
+            _unsupported(path)
+        given = _as_object(value, path)
+        made = {key: self.convert(each, inner, child(path, key)) for key, each in given.items()}
         return made if origin_of(kind) is dict else types.MappingProxyType(made)
 
-    def _object(self, value: object, cls: type) -> Any:
-        if not isinstance(value, Mapping):
-            self._want("an object")
-        attributes = self._fields_of(cls)
-        value, given = self._renamed(value, attributes)
-        others = [key for key in value if key not in {key_of(each) for each in attributes}]
-        arguments = self._rest(value, others, cls, attributes)
+    def _object(self, value: object, cls: type, path: str) -> Any:
+        given, attributes = _as_object(value, path), _fields_of(cls, path)
+        names = {key_of(each): _name_of(each, given, path) for each in attributes}
+        arguments = self._rest(given, cls, names, path)
         for attribute in attributes:
-            arguments.update(self._field(value, attribute, given.get(key_of(attribute), key_of(attribute))))
+            arguments.update(self._field(given, attribute, names[key_of(attribute)], path))
         made, refusal = make(cls, arguments)
         if refusal is None:
             return made
-        key = key_of(refusal.attribute) if refusal.attribute else None
-        with self._inside(child(self._path, given.get(key, key)) if key else self._path):
-            return self._refuse(refusal.problem)
+        return _refuse(child(path, names[key_of(refusal.attribute)]) if refusal.attribute else path, refusal.problem)
 
-    def _renamed(
-        self, value: Mapping[str, Any], attributes: list["attrs.Attribute[Any]"]
-    ) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-        """Return an object with the current names of its fields, and the old names of renamed ones."""
-        given: dict[str, str] = {}
-        for attribute in attributes:
-            key = key_of(attribute)
-            for old in (each for each in old_keys_of(attribute) if each in value):
-                if key in value or key in given:
-                    with self._inside(child(self._path, old)):
-                        self._refuse(
-                            f"is an old name of `{given.get(key, key)}`, which is given too; take one of them out"
-                        )
-                given[key] = old
-        names = {old: key for key, old in given.items()}
-        return {names.get(key, key): each for key, each in value.items()}, given
+    def _rest(self, given: Mapping[str, Any], cls: type, names: Mapping[str, str], path: str) -> dict[str, Any]:
+        """Return the argument for the keys without a field of their own, or refuse them."""
+        taker, others = rest_field(cls), {key: each for key, each in given.items() if key not in names.values()}
+        for key, each in others.items():
+            if taker is None:
+                _refuse(child(path, key), f"is not a setting{meant_or_known(key, names, 'settings')}")
+            if not isinstance(each, Mapping):
+                _refuse(child(path, key), f"must be an object{did_you_mean(key, names)}")
+        return {} if taker is None else {argument_of(taker): self.convert(others, taker.type, path)}
 
-    def _fields_of(self, cls: type) -> list["attrs.Attribute[Any]"]:
-        try:
-            return settings_fields(cls)
-        except NameError:
-            # An annotation cannot be resolved; the error raised below must not be chained to this one.
-            pass
-        return self._unsupported(None, cls)
-
-    def _rest(
-        self, value: Mapping[str, Any], others: list[str], cls: type, known: list["attrs.Attribute[Any]"]
+    def _field(
+        self, given: Mapping[str, Any], attribute: "attrs.Attribute[Any]", name: str, path: str
     ) -> dict[str, Any]:
-        taker, keys = rest_field(cls), [key_of(each) for each in known]
-        for key in others:
-            if taker is None or not isinstance(value[key], Mapping):
-                unknown = f"is not a setting{meant_or_known(key, keys, 'settings')}"
-                with self._inside(child(self._path, key)):
-                    self._refuse(unknown if taker is None else f"must be an object{did_you_mean(key, keys)}")
-        if taker is None:
-            return {}
-        return {argument_of(taker): self.convert({key: value[key] for key in others}, taker.type)}
-
-    def _field(self, value: Mapping[str, Any], attribute: "attrs.Attribute[Any]", given: str) -> dict[str, Any]:
-        """Return the argument for a field; `given` is its name in the file, for errors."""
-        key, optional = key_of(attribute), attribute.default is not attrs.NOTHING
-        missing = key not in value or (attribute.type is Secret and optional and self._is_unset(value[key]))
-        if missing and optional:
-            return {}
-        with self._inside(child(self._path, given)):
-            if missing:
-                self._refuse("is missing")
-            return {argument_of(attribute): self.convert(value[key], attribute.type)}
-
-    # --- The current place
-    # ---------------------------------------------------------------------------------------------
-
-    def _is_unset(self, value: object) -> bool:
-        return is_reference(value) and not self._environment.get(value["env"])
-
-    def _at(self, path: str, value: object, kind: Any) -> Any:
-        with self._inside(path):
-            return self.convert(value, kind)
-
-    @contextmanager
-    def _inside(self, path: str) -> Iterator[None]:
-        # Not restored after an error: the first one ends the conversion.
-        before, self._path = self._path, path
-        yield
-        self._path = before
-
-    def _want(self, wanted: str) -> NoReturn:
-        self._refuse(f"must be {wanted}")
-
-    def _unsupported(self, _value: object, _kind: object) -> NoReturn:
-        self._refuse("is declared with a type that a configuration cannot hold")
-
-    def _refuse(self, problem: str) -> NoReturn:
-        raise ConfigurationError(self._path, problem)
+        """Return the argument for a field, which the file gives as `name`; none where the default applies."""
+        optional = attribute.default is not attrs.NOTHING
+        if name not in given or (attribute.type is Secret and optional and self._is_unset(given[name])):
+            return {} if optional else _refuse(child(path, name), "is missing")
+        return {argument_of(attribute): self.convert(given[name], attribute.type, child(path, name))}
 
 
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _scalar(value: object, kind: type, path: str) -> Any:
+    wanted, fitting = _SCALARS[kind]
+    if not isinstance(value, fitting) or (isinstance(value, bool) and kind is not bool):
+        _refuse(path, f"must be {wanted}")
+    return float(cast("float", value)) if kind is float else value
 
 
-def _is_enum(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, enum.Enum)
+def _file(value: object, path: str) -> Path:
+    if not isinstance(value, str) or not value:
+        _refuse(path, "must be the path of a file or folder")
+    try:
+        return Path(value).expanduser()
+    except RuntimeError:
+        pass  # raised below, so that the error is not chained to one that holds the value
+    return _refuse(path, "names a home folder that cannot be found")
+
+
+def _choose(value: object, choices: Mapping[tuple[type, object], Any], path: str) -> Any:
+    # Compared with its type, because 1 equals True.
+    if isinstance(value, str | int | float) and _exact(value) in choices:
+        return choices[_exact(value)]
+    return _refuse(path, f"must be one of {', '.join(f'`{choice}`' for _, choice in choices)}")
 
 
 def _exact(value: Any) -> tuple[type, Any]:
     return type(value), value
+
+
+def _as_object(value: object, path: str) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else _refuse(path, "must be an object")
+
+
+def _fields_of(cls: type, path: str) -> list["attrs.Attribute[Any]"]:
+    try:
+        return settings_fields(cls)
+    except NameError:
+        pass  # an annotation cannot be resolved; raised below, so that the error is not chained to this one
+    return _unsupported(path)
+
+
+def _name_of(attribute: "attrs.Attribute[Any]", given: Mapping[str, Any], path: str) -> str:
+    """Return the name under which an object gives a field: its key or an old one; its key if it does not give it."""
+    found = [name for name in (key_of(attribute), *old_keys_of(attribute)) if name in given]
+    if len(found) > 1:
+        _refuse(child(path, found[1]), f"is an old name of `{found[0]}`, which is given too; take one of them out")
+    return (*found, key_of(attribute))[0]
+
+
+def _unsupported(path: str) -> NoReturn:
+    _refuse(path, "is declared with a type that a configuration cannot hold")
+
+
+def _refuse(path: str, problem: str) -> NoReturn:
+    raise ConfigurationError(path, problem)

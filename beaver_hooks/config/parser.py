@@ -1,7 +1,6 @@
 """Parses a file, or its text, into a `Config`: strict JSON, read once, and errors without any of its text."""
 
 import os
-import stat
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from beaver_hooks.config.model import FAIL_CLOSED, Config, Plugins
 from beaver_hooks.config.paths import child, printable
 from beaver_hooks.config.renames import renamed_in
 from beaver_hostspecs import ConfigurationError
+from beaver_toolkit.files import NotRegular, open_regular
 from beaver_toolkit.strict_json import InvalidJson, loads
 
 MOST_BYTES = 1024 * 1024
@@ -79,10 +79,11 @@ def read_bytes(path: Path) -> bytes:
     """
     name = printable(str(path))
     try:
-        return _read(path)
+        with open_regular(path) as file:
+            return file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         problem = f"the configuration file {name} does not exist; create it or correct the path"
-    except IsADirectoryError:
+    except NotRegular:
         problem = f"the configuration file {name} is not a regular file; name the JSON file itself"
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "not a valid path"
@@ -106,15 +107,6 @@ def parse_json(text: str | bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _fault("must be a JSON object")
     return value
-
-
-def _read(path: Path) -> bytes:
-    # Without O_NONBLOCK the call would wait for a named pipe.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise IsADirectoryError
-        return file.read(MOST_BYTES + 1)
 
 
 def _loads(text: str | bytes) -> object:

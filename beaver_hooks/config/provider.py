@@ -1,54 +1,25 @@
 """The section `provider`: which language model the agent talks to."""
 
 import re
-from ipaddress import ip_address
 from typing import Literal
 
 import attrs
 
 from beaver_hostspecs import Secret
 from beaver_hostspecs.settings import Check, Unfit, between, not_empty, positive, setting
+from beaver_toolkit.urls import is_exposed, split
 
 ProviderKind = Literal["openai", "offline"]
 
-_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
-# No parts that two URL parsers could read differently: no user information, no backslash, no blank.
-_URL = re.compile(
-    rf"(?P<scheme>https?)://(?P<host>{_LABEL}(?:\.{_LABEL})*|\[[0-9a-f:.]+\])"
-    r"(?::(?P<port>[0-9]{1,5}))?(?:/[a-z0-9._~!$&'()*+,;=:%/-]*)?",
-    re.ASCII | re.IGNORECASE,
-)
 _KEY = re.compile(r"[!-~]+")
-_LAST_PORT = 65535
 
 
 def _is_url(url: object) -> bool:
-    found = _URL.fullmatch(url) if isinstance(url, str) else None
-    if found is None or not 1 <= int(found["port"] or 1) <= _LAST_PORT:
-        return False
-    host = found["host"]
-    # A host that looks like an IP address must be one.
-    return _is_address(host.strip("[]")) or not re.fullmatch(r"[0-9.]+|\[.*", host)
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
+    return isinstance(url, str) and split(url) is not None
 
 
 def _is_key(key: object) -> bool:
     return isinstance(key, Secret) and _KEY.fullmatch(key.reveal()) is not None
-
-
-def _stays_private(url: str) -> bool:
-    """Whether requests to `url` are encrypted, or never leave this machine."""
-    scheme, host = _URL.fullmatch(url).group("scheme", "host")  # type: ignore[union-attr] # the validator has seen it
-    if scheme.lower() == "https" or host.lower() == "localhost":
-        return True
-    return _is_address(host.strip("[]")) and ip_address(host.strip("[]")).is_loopback
 
 
 @attrs.frozen(kw_only=True)
@@ -64,7 +35,7 @@ class ProviderSettings:
         validator=Check(
             wanted="must be an http or https URL without user name, query and fragment, its host in ASCII",
             fits=_is_url,
-            keywords={"pattern": "^[hH][tT][tT][pP][sS]?://[^?#@]+$"},
+            keywords={"pattern": "^[hH][tT][tT][pP][sS]?://[^?#@/]+(/[^?#]*)?$"},
         ),
     )
     model: str | None = setting(default=None, help="the model's name at the provider", validator=not_empty())
@@ -92,5 +63,5 @@ class ProviderSettings:
     def __attrs_post_init__(self) -> None:
         if self.kind == "openai" and (self.base_url is None or self.model is None):
             raise Unfit("needs `baseUrl` and `model` for the kind `openai`")
-        if self.base_url is not None and not self.allow_insecure_http and not _stays_private(self.base_url):
+        if self.base_url is not None and not self.allow_insecure_http and is_exposed(self.base_url):
             raise Unfit("has a `baseUrl` with plain http on another machine; use https, or set `allowInsecureHttp`")

@@ -4,8 +4,8 @@ import json
 import subprocess
 import sys
 
-DEPENDENCIES = "import pluggy, attrs, cattrs, structlog"
-UNWANTED = ("apsw", "click", "filelock", "httpx", "rich", "sqlite3", "importlib.metadata")
+DEPENDENCIES = "import pluggy, attrs, structlog"
+UNWANTED = ("apsw", "cattrs", "click", "filelock", "httpx", "rich", "sqlite3", "importlib.metadata")
 PRINT_MODULES = "; import json, sys; print(json.dumps(sorted(sys.modules)))"
 
 

@@ -1,12 +1,15 @@
-"""Writes small files whole or not at all, private and durable, while other processes write them too."""
+"""Writes small files whole or not at all, private and durable, and opens files without waiting for a pipe."""
 
 import contextlib
+import errno
 import os
 import secrets
+import stat
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 from beaver_toolkit.locks import PRIVATE, locked
 
@@ -14,6 +17,37 @@ STRAY_AFTER = 60.0
 """Seconds after which the process that wrote a temporary file counts as gone."""
 _WORKING_FOLDER, _EXCHANGE = -100, 2
 """The arguments `AT_FDCWD` and `RENAME_EXCHANGE` of `renameat2`."""
+
+
+# Windows has none of the first two, nor such links and pipes; it has the last one alone.
+_NO_LINKS: int = getattr(os, "O_NOFOLLOW", 0)
+_NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
+_BYTES: int = getattr(os, "O_BINARY", 0)
+
+
+class NotRegular(OSError):
+    """A folder, a pipe or a device stands where a file should be."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.EINVAL, "it is not a regular file")
+
+
+def open_regular(path: Path, *, follow_links: bool = True) -> BinaryIO:
+    """Open a regular file for reading; opening a pipe would wait for a writer.
+
+    Args:
+        path: the file.
+        follow_links: whether `path` may be a symbolic link.
+
+    Raises:
+        NotRegular: it is no regular file.
+        OSError: it cannot be opened.
+    """
+    descriptor = os.open(path, os.O_RDONLY | _NO_WAIT | _BYTES | (0 if follow_links else _NO_LINKS))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotRegular
+    return os.fdopen(descriptor, "rb")
 
 
 def create_once(path: Path, content: bytes) -> bool:

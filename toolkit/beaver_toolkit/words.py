@@ -5,17 +5,23 @@ are split into characters, or pairs of them, by the callers. Hangul has spaces, 
 characters and pairs find more than its words.
 """
 
+SOUTH_EAST = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+"""Thai, Lao, Burmese, Khmer."""
+
 SPACELESS = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
-    "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"  # Chinese, Japanese
+    SOUTH_EAST
+    + "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"  # Chinese, Japanese
 )
 
 HANGUL = "\u1100-\u11ff\uac00-\ud7af"
 
+INDIC = "\u0900-\u0963\u0966-\u0dff"
+"""Letters and vowel signs of the scripts of India, without their two full stops."""
+
 SIGNS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc"
-    "\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc"
-    "\u0ec8-\u0ecd\u102b-\u103e\u1056-\u1059\u17b4-\u17d3"
+    "\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc"
+    "\u0ec8-\u0ecd\u102b-\u103e\u1056-\u1059\u17b4-\u17d3" + INDIC
 )
 """Accents and vowel signs, which regular expressions do not count as letters."""
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_toolkit import files
-from beaver_toolkit.files import create_once, replace, replaced, sweep, sync
+from beaver_toolkit.files import NotRegular, create_once, open_regular, replace, replaced, sweep, sync
 from beaver_toolkit.locks import LocksMissing
 
 
@@ -138,3 +138,26 @@ def test_replaced_on_a_system_without_exchange(tmp_path, monkeypatch):
             assert (None, b"two") == (old, path.read_bytes())
     finally:
         files._renameat2.cache_clear()
+
+
+def test_a_regular_file_is_opened(tmp_path):
+    """A file is read, a pipe is refused without waiting for its writer, and so is a folder."""
+    (tmp_path / "file").write_bytes(b"one")
+    os.mkfifo(tmp_path / "pipe")
+
+    with open_regular(tmp_path / "file") as file:
+        assert b"one" == file.read()
+    for other in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(NotRegular, match="it is not a regular file"):
+            open_regular(other)
+
+
+def test_a_link_is_followed_if_wanted(tmp_path):
+    """A symbolic link leads to its file, unless the caller follows none."""
+    (tmp_path / "file").write_bytes(b"one")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+
+    with open_regular(tmp_path / "link") as file:
+        assert b"one" == file.read()
+    with pytest.raises(OSError, match="symbolic links"):
+        open_regular(tmp_path / "link", follow_links=False)

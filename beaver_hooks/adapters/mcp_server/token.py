@@ -4,11 +4,9 @@ A repository may contain a state folder, and its author would know a token in it
 machine counts.
 """
 
-import errno
 import os
 import re
 import secrets
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,15 +16,13 @@ from beaver_hooks.config.ownership import record_made, was_made_here
 from beaver_hooks.config.paths import printable
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import ConfigurationError, Secret
-from beaver_toolkit.files import create_once, sweep
+from beaver_toolkit.files import create_once, open_regular, sweep
 
 VARIABLE = "BEAVER_MCP_TOKEN"
 FILE = "mcp.token"
 _BYTES = 32
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}")
 """The form of a bearer token; an attacker could guess a shorter one."""
-
-_NO_LINKS: int = getattr(os, "O_NOFOLLOW", 0)
 
 
 @attrs.frozen(kw_only=True)
@@ -71,14 +67,9 @@ def find_token(state_folder: Path, environment: Mapping[str, str]) -> Token:
 
 def _read(path: Path) -> str:
     """Return the content of the file; tighten a mode that lets others read it."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NO_LINKS)
-    mode = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is not a regular file")
-    with os.fdopen(descriptor, "rb") as file:
-        if stat.S_IMODE(mode) & 0o077 and os.name != "nt":
-            os.fchmod(descriptor, 0o600)
+    with open_regular(path, follow_links=False) as file:
+        if os.fstat(file.fileno()).st_mode & 0o077 and os.name != "nt":
+            os.fchmod(file.fileno(), 0o600)
         return file.read(1024).decode("ascii").strip()
 
 

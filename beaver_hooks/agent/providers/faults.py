@@ -36,45 +36,27 @@ _EXPLAINED = {
 """Category, problem and remedy of each status that has its own."""
 
 
+_SENTENCES = {
+    "connection": "The provider cannot be reached or does not speak HTTP. Check provider.baseUrl, the network, and that"
+    " the server runs.",
+    "malformed": "The provider's answer cannot be used: {}. Check that provider.baseUrl names an OpenAI-compatible"
+    " API.",
+    "timeout": "The provider did not answer within {:g} seconds. Try again, or raise provider.timeoutSeconds.",
+    "too_large": "The provider's answer has more than {} bytes. Raise provider.maxBytes if that is what you expect.",
+    "truncated": "The provider's answer ended before it was complete. Try again, and check the network if it happens"
+    " often.",
+}
+"""The text of each fault without a status, by its category."""
+
+
+def fault(category: str, *details: object) -> ProviderError:
+    """Return the error of a category without a status: the problem of `malformed`, or the limit that was exceeded."""
+    return ProviderError(_SENTENCES[category].format(*details), category=category)
+
+
 def malformed(problem: str) -> ProviderError:
     """Return the error for an answer that does not fit an OpenAI-compatible API."""
-    return ProviderError(
-        f"The provider's answer cannot be used: {problem}. Check that provider.baseUrl names an OpenAI-compatible API.",
-        category="malformed",
-    )
-
-
-def truncated() -> ProviderError:
-    """Return the error for an answer that ended in the middle."""
-    return ProviderError(
-        "The provider's answer ended before it was complete. Try again, and check the network if it happens often.",
-        category="truncated",
-    )
-
-
-def too_large(limit: int) -> ProviderError:
-    """Return the error for an answer of more than `limit` bytes."""
-    return ProviderError(
-        f"The provider's answer has more than {limit} bytes. Raise provider.maxBytes if that is what you expect.",
-        category="too_large",
-    )
-
-
-def timed_out(seconds: float) -> ProviderError:
-    """Return the error for an answer that took more than `seconds`."""
-    return ProviderError(
-        f"The provider did not answer within {seconds:g} seconds. Try again, or raise provider.timeoutSeconds.",
-        category="timeout",
-    )
-
-
-def unreachable() -> ProviderError:
-    """Return the error for a connection that failed before any answer, or an answer that is no HTTP."""
-    return ProviderError(
-        "The provider cannot be reached or does not speak HTTP. Check provider.baseUrl, the network, and that the"
-        " server runs.",
-        category="connection",
-    )
+    return fault("malformed", problem)
 
 
 def from_status(status: int, detail: str = "") -> ProviderError:

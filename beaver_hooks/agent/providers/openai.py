@@ -1,4 +1,4 @@
-"""Any endpoint that speaks OpenAI's chat completions, over httpx. The only module that imports httpx.
+"""Any endpoint that speaks OpenAI's chat completions, over httpx. The only module of the host that imports httpx.
 
 1. One deadline covers connecting, retries and every byte of the answer, even of a slow one.
 2. The bytes of the answer are limited, and counted as they arrive from the network; the request asks for an
@@ -26,6 +26,7 @@ from beaver_hooks.agent.providers.openai_wire import parse_completion, request_b
 from beaver_hooks.agent.providers.sse import EventDecoder
 from beaver_hooks.config.provider import ProviderSettings
 from beaver_hostspecs import Clock, Secret, SystemClock
+from beaver_toolkit.http import BoundedTransport, PlainClient, tls_context
 from beaver_toolkit.retry import Retry
 
 Sleep = Callable[[float], Awaitable[object]]
@@ -37,6 +38,7 @@ FIRST_WAIT = 0.5
 """Seconds before the first retry."""
 
 _JSON, _EVENTS = "application/json", "text/event-stream"
+_HEADERS = {"Accept-Encoding": "identity", "User-Agent": "beaver-hooks", "Content-Type": _JSON}
 _ERROR_BYTES = 64 * 1024
 _GRACE = 0.25
 """Seconds for the end of a response whose answer is complete; then the connection is given up."""
@@ -64,12 +66,7 @@ class OpenAIProvider:
         self._clock = clock or SystemClock()
         self._sleep = sleep
         self._retry = Retry(statuses=BUSY, most=settings.max_retries, first=FIRST_WAIT)
-        self._client = httpx.AsyncClient(
-            headers={"Accept-Encoding": "identity", "User-Agent": "beaver-hooks", "Content-Type": _JSON},
-            timeout=None,  # noqa: S113 - rule 1: httpx's own timeouts start again with every byte
-            follow_redirects=False,
-            trust_env=False,
-        )
+        self._client = PlainClient(BoundedTransport(context=tls_context(self._url)))
 
     async def complete(
         self,
@@ -90,7 +87,7 @@ class OpenAIProvider:
         except TimeoutError:
             if not deadline.expired():
                 raise
-        raise faults.timed_out(self._settings.timeout_seconds)
+        raise faults.fault("timeout", self._settings.timeout_seconds)
 
     async def close(self) -> None:
         """Close connections."""
@@ -113,13 +110,15 @@ class OpenAIProvider:
     async def _ask(self, body: bytes, on_delta: OnDelta | None) -> Completion | _Refused:
         response = None
         try:
-            async with self._client.stream("POST", self._url, content=body, auth=self._authorise) as response:
+            async with self._client.stream(
+                "POST", self._url, content=body, headers=_HEADERS, auth=self._authorise
+            ) as response:
                 if response.status_code != httpx.codes.OK:
                     return await self._refusal(response)
                 return await self._answer(response, on_delta)
         except httpx.HTTPError:
             pass  # rule 5
-        raise faults.unreachable() if response is None else faults.truncated()
+        raise faults.fault("connection" if response is None else "truncated")
 
     @property
     def _url(self) -> str:
@@ -158,7 +157,7 @@ class OpenAIProvider:
         return completion
 
     async def _streamed(self, response: httpx.Response, on_delta: OnDelta) -> Completion:
-        decoder, completion = EventDecoder(largest=self._settings.max_bytes), StreamedCompletion()
+        decoder, completion = EventDecoder(), StreamedCompletion()
         async with contextlib.aclosing(self._capped(response)) as chunks:
             async for chunk in chunks:
                 for text in map(completion.feed, decoder.feed(chunk)):
@@ -176,7 +175,7 @@ class OpenAIProvider:
         async for chunk in response.aiter_raw():
             received += len(chunk)
             if received > self._settings.max_bytes:
-                raise faults.too_large(self._settings.max_bytes)
+                raise faults.fault("too_large", self._settings.max_bytes)
             yield chunk
 
 

@@ -10,15 +10,13 @@
 import attrs
 
 from beaver_hooks.agent.messages import Completion, Usage
-from beaver_hooks.agent.providers.faults import malformed, truncated
+from beaver_hooks.agent.providers.faults import fault, malformed
 from beaver_hooks.agent.providers.openai_wire import (
     Json,
     as_object,
-    read_list,
-    read_number,
+    read,
     read_object,
     read_said,
-    read_text,
     read_usage,
     tool_call,
 )
@@ -34,11 +32,11 @@ class _Call:
     arguments: list[str] = attrs.field(factory=list)
 
     def add(self, function: Json) -> None:
-        name = read_text(function, "name")
+        name = read(function, "name", str)
         if name and self.name not in {"", name}:
             raise malformed("a tool call has two names")
         self.name = name or self.name
-        self.arguments.append(read_text(function, "arguments"))
+        self.arguments.append(read(function, "arguments", str))
 
     def whole(self) -> ToolCall:
         return tool_call(id=self.id, name=self.name, arguments="".join(self.arguments))
@@ -71,8 +69,8 @@ class StreamedCompletion:
             return ""
         chunk = read_object(data)
         self._usage = read_usage(chunk) or self._usage
-        choices = [as_object(each, "a choice") for each in read_list(chunk, "choices")]
-        return "".join(self._choice(each) for each in choices if read_number(each, "index") == 0)
+        choices = [as_object(each, "a choice") for each in read(chunk, "choices", list)]
+        return "".join(self._choice(each) for each in choices if read(each, "index", int) == 0)
 
     def finish(self) -> Completion:
         """Return the whole answer, once the stream has ended.
@@ -81,7 +79,7 @@ class StreamedCompletion:
             ProviderError: `truncated` if it was cut, `malformed` if it contains no choice.
         """
         if not self.done and self._finish_reason is None:
-            raise truncated()
+            raise fault("truncated")
         if not self._begun:
             raise malformed("it holds no choices")
         return Completion(
@@ -93,11 +91,11 @@ class StreamedCompletion:
 
     def _choice(self, choice: Json) -> str:
         self._begun = True
-        self._finish_reason = read_text(choice, "finish_reason") or self._finish_reason
+        self._finish_reason = read(choice, "finish_reason", str) or self._finish_reason
         if choice.get("delta") is None:
             return ""
         delta = as_object(choice["delta"], "`delta`")
-        for each in read_list(delta, "tool_calls"):
+        for each in read(delta, "tool_calls", list):
             self._fragment(as_object(each, "a tool call"))
         said = read_said(delta)
         self._text.append(said)
@@ -105,7 +103,7 @@ class StreamedCompletion:
 
     def _fragment(self, fragment: Json) -> None:
         """Rule 1."""
-        index, id_ = read_number(fragment, "index"), read_text(fragment, "id")
+        index, id_ = read(fragment, "index", int), read(fragment, "id", str)
         call = self._open.get(index)
         if call is None or id_ not in {"", call.id}:
             call = self._open[index] = _Call(id=id_)

@@ -12,7 +12,7 @@ is a `ProviderError`.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from beaver_hooks.agent.messages import ChatMessage, Completion, Usage
 from beaver_hooks.agent.providers.faults import from_error, malformed
@@ -23,7 +23,10 @@ from beaver_toolkit.strict_json import InvalidJson, loads
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _MOST_TOKENS = 2**53
 
+_NAMES: Mapping[type, str] = {list: "a list", str: "a string", int: "a count"}
+
 Json = Mapping[str, Any]
+T = TypeVar("T", int, list[Any], str)
 
 
 def request_body(
@@ -53,16 +56,16 @@ def parse_completion(body: bytes) -> Completion:
         ProviderError: it contains none.
     """
     answer = read_object(body)
-    choices = read_list(answer, "choices")
+    choices = read(answer, "choices", list)
     if not choices:
         raise malformed("it holds no choices")
     choice = as_object(choices[0], "a choice")
     message = as_object(choice.get("message"), "`message`")
     return Completion(
         text=read_said(message),
-        tool_calls=tuple(_whole_call(each) for each in read_list(message, "tool_calls")),
+        tool_calls=tuple(_whole_call(each) for each in read(message, "tool_calls", list)),
         usage=read_usage(answer),
-        finish_reason=read_text(choice, "finish_reason") or None,
+        finish_reason=read(choice, "finish_reason", str) or None,
     )
 
 
@@ -96,29 +99,17 @@ def as_object(value: object, what: str) -> Json:
     return value
 
 
-def read_list(holder: Json, key: str) -> list[Any]:
-    """Return a list; an empty one if the key is missing."""
-    value = holder.get(key)
-    if value is not None and not isinstance(value, list):
-        raise malformed(f"`{key}` is not a list")
-    return value or []
+def read(holder: Json, key: str, kind: type[T]) -> T:
+    """Return a list, text or count; an empty one, or 0, if the key is missing.
 
-
-def read_text(holder: Json, key: str) -> str:
-    """Return a text; an empty one if the key is missing."""
-    value = holder.get(key)
-    if value is not None and not isinstance(value, str):
-        raise malformed(f"`{key}` is not a string")
-    return value or ""
-
-
-def read_number(holder: Json, key: str) -> int:
-    """Return a whole number; 0 if the key is missing."""
+    Raises:
+        ProviderError: the value is not of the kind.
+    """
     value = holder.get(key)
     if value is None:
-        return 0
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST_TOKENS:
-        raise malformed(f"`{key}` is not a count")
+        return kind()
+    if type(value) is not kind or (isinstance(value, int) and not 0 <= value <= _MOST_TOKENS):
+        raise malformed(f"`{key}` is not {_NAMES[kind]}")
     return value
 
 
@@ -127,8 +118,8 @@ def read_said(message: Json) -> str:
     content = message.get("content")
     if isinstance(content, list):
         parts = [as_object(each, "a part of `content`") for each in content]
-        return "".join(read_text(each, "text") for each in parts if each.get("type") == "text")
-    return read_text(message, "content") + read_text(message, "refusal")
+        return "".join(read(each, "text", str) for each in parts if each.get("type") == "text")
+    return read(message, "content", str) + read(message, "refusal", str)
 
 
 def read_usage(answer: Json) -> Usage | None:
@@ -136,16 +127,14 @@ def read_usage(answer: Json) -> Usage | None:
     if answer.get("usage") is None:
         return None
     usage = as_object(answer["usage"], "`usage`")
-    return Usage(
-        input_tokens=read_number(usage, "prompt_tokens"), output_tokens=read_number(usage, "completion_tokens")
-    )
+    return Usage(input_tokens=read(usage, "prompt_tokens", int), output_tokens=read(usage, "completion_tokens", int))
 
 
 def _whole_call(value: object) -> ToolCall:
     call = as_object(value, "a tool call")
     function = as_object(call.get("function"), "`function`")
     return tool_call(
-        id=read_text(call, "id"), name=read_text(function, "name"), arguments=read_text(function, "arguments")
+        id=read(call, "id", str), name=read(function, "name", str), arguments=read(function, "arguments", str)
     )
 
 

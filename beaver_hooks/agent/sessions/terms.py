@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache
 
-from beaver_toolkit.words import HANGUL, LONGEST, SPACELESS, SYMBOLS, pairs
+from beaver_toolkit.words import HANGUL, INDIC, LONGEST, SPACELESS, SYMBOLS, pairs
 
 _STOP_WORDS = """
 a about after all also am an and any are as at be because been before being but by can could did do does doing
@@ -23,7 +23,7 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 _UNSPACED = SPACELESS + HANGUL
 # The vowel signs of the scripts of India are no letters for `\w`, and belong to their words.
-_LETTER = r"[^\W_]|[\u0900-\u0963\u0966-\u0dff]"
+_LETTER = rf"[^\W_]|[{INDIC}]"
 
 
 @cache

@@ -16,6 +16,7 @@ from beaver_hooks.agent.errors import SessionError
 from beaver_hooks.agent.sessions.records import HiddenEvent, Session, SessionInfo
 from beaver_hooks.agent.sessions.texts import checked_id
 from beaver_hostspecs import Message
+from beaver_toolkit.strict_json import loads
 
 
 @attrs.define(kw_only=True)
@@ -91,7 +92,7 @@ def _plain(value: object) -> object:
 
 
 def _read(line: str, current: Incoming | None) -> Incoming:
-    data = json.loads(line, parse_constant=_refuse)
+    data = loads(line)
     kind = data["type"]
     if kind == "session":
         return _session(data)
@@ -148,7 +149,3 @@ def _optional_text(value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value
     raise TypeError("no text")
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)

@@ -6,11 +6,9 @@ only the entries of Beaver Hooks.
 """
 
 import contextlib
-import errno
 import hashlib
 import json
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +21,7 @@ from beaver_hooks.coding_agents.claude_code.settings import EVENTS, command, is_
 from beaver_hooks.config.confirmations import record_path
 from beaver_hooks.config.paths import printable
 from beaver_hostspecs import ConfigurationError
-from beaver_toolkit.files import replace
+from beaver_toolkit.files import open_regular, replace
 from beaver_toolkit.locks import LocksMissing, locked
 
 T = TypeVar("T")
@@ -188,16 +186,11 @@ class Installation:
 
 
 def _read(path: Path) -> bytes | None:
-    # Without waiting for a writer: in a repository this name may be a pipe.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
-        descriptor = os.open(path, flags)
+        with open_regular(path) as file:
+            return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file")
-        return file.read()
 
 
 def _write(path: Path, content: bytes | None) -> None:

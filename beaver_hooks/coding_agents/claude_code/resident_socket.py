@@ -12,6 +12,7 @@ from typing import Self
 import attrs
 
 from beaver_hooks.coding_agents.claude_code.client import check_private, late_path
+from beaver_toolkit.locks import LockTimeout, locked
 
 UNSUPPORTED = "the hooks need Unix sockets and POSIX file locks, which Python lacks on this system; use `beaver mcp`"
 
@@ -33,7 +34,7 @@ class Place:
 
     path: Path
     listening: socket.socket
-    _lock: int
+    _taken: contextlib.ExitStack
 
     @classmethod
     def take(cls, path: Path) -> Self | None:
@@ -46,20 +47,14 @@ class Place:
         with contextlib.suppress(FileExistsError):
             path.parent.mkdir(mode=0o700)
         check_private(str(path.parent))
-        lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        try:
-            if not _locked(lock, path):
-                os.close(lock)
+        with contextlib.ExitStack() as stack:
+            if not _locked(stack, path):
                 return None
-            # The lock file names the process, so that the user can find one that does not answer.
-            os.ftruncate(lock, 0)
-            os.write(lock, b"%d\n" % os.getpid())
             Path(late_path(str(path))).unlink(missing_ok=True)
-            return cls(path, _listen(path), lock)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.close(lock)
-            raise
+            listening = _listen(path)
+            stack.callback(listening.close)
+            stack.callback(path.unlink, missing_ok=True)
+            return cls(path, listening, stack.pop_all())
 
     def be_in_time(self) -> None:
         """Clear the mark that this resident was late."""
@@ -67,12 +62,7 @@ class Place:
 
     def leave(self) -> None:
         """Take the socket away and let another process listen. The lock goes last, or it would lose its socket."""
-        if self._lock < 0:
-            return
-        self.path.unlink(missing_ok=True)
-        self.listening.close()
-        os.close(self._lock)
-        self._lock = -1
+        self._taken.close()
 
 
 def is_supported() -> bool:
@@ -89,15 +79,13 @@ def same_user(connection: socket.socket) -> bool:
     return bool(user == os.getuid())
 
 
-def _locked(lock: int, path: Path) -> bool:
+def _locked(stack: contextlib.ExitStack, path: Path) -> bool:
     """Wait for the lock; `False` once another process listens."""
-    import fcntl  # noqa: PLC0415 - Windows lacks it, and `is_supported` says so
-
     end = time.monotonic() + PATIENCE
     while True:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            stack.enter_context(locked(path.with_suffix(".lock"), seconds=0, on_acquired=_write_process))
+        except LockTimeout:
             if _listens(path):
                 return False
         else:
@@ -105,6 +93,12 @@ def _locked(lock: int, path: Path) -> bool:
         if time.monotonic() >= end:
             raise TimeoutError("another resident process holds the lock of this folder and does not answer")
         time.sleep(PAUSE)
+
+
+def _write_process(lock: int) -> None:
+    """Name this process in its lock file, so that the user can find one that does not answer."""
+    os.ftruncate(lock, 0)
+    os.write(lock, b"%d\n" % os.getpid())
 
 
 def _listens(path: Path) -> bool:

@@ -29,6 +29,8 @@ from beaver_memory.embedding.models import (
     no_progress,
 )
 from beaver_memory.embedding.wheel import extract
+from beaver_toolkit.files import sync
+from beaver_toolkit.locks import LocksMissing, LockTimeout, locked
 
 LOCK_FILE = ".lock"
 _PARTIAL, _OLD = "partial", "old"
@@ -81,7 +83,7 @@ def remove_model(name: str, state_folder: Path, *, models: Mapping[str, KnownMod
         if not (root / name).is_dir():
             return False
         old = _aside(root / name)
-        _sync(root)
+        sync(root)
         shutil.rmtree(old)
         return True
 
@@ -98,14 +100,14 @@ def _fill(stage: Path, known: KnownModel, progress: Progress, environment: Mappi
         json.dump(manifest_of(known), file, indent=2)
         file.flush()
         os.fsync(file.fileno())
-    _sync(stage)
+    sync(stage)
 
 
 def _put(stage: Path, place: Path) -> None:
     """Rename a folder into its place; delete the broken one that is there."""
     old = _aside(place) if place.is_dir() else None
     stage.rename(place)
-    _sync(place.parent)
+    sync(place.parent)
     if old is not None:
         shutil.rmtree(old, ignore_errors=True)
 
@@ -119,14 +121,6 @@ def _hidden(root: Path, name: str, why: str) -> Path:
     return root / f".{name}.{secrets.token_hex(8)}.{why}"
 
 
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 @contextlib.contextmanager
 def _locked(root: Path) -> Iterator[Path]:
     """Hold the lock of the models' folder, which is made if it is missing. Rule 1.
@@ -136,13 +130,15 @@ def _locked(root: Path) -> Iterator[Path]:
     """
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(root / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            _take(descriptor)
+        with locked(root / LOCK_FILE, seconds=0):
             _sweep(root)
             yield root
-        finally:
-            os.close(descriptor)
+    except LockTimeout:
+        raise failure(
+            PROVIDER, "unavailable", "Another process is installing or removing a model", "Wait until it is done."
+        ) from None
+    except LocksMissing:
+        raise failure(PROVIDER, "refused", "This system has no file locks that can be used", "Use POSIX.") from None
     except OSError as error:
         raise failure(
             PROVIDER,
@@ -150,19 +146,6 @@ def _locked(root: Path) -> Iterator[Path]:
             f"The folder {root} cannot be written ({error.strerror or 'it failed'})",
             "Make it writable and make room on the disk, and try again.",
         ) from error
-
-
-def _take(descriptor: int) -> None:
-    try:
-        import fcntl  # noqa: PLC0415 - Windows lacks it
-    except ImportError:
-        raise failure(PROVIDER, "refused", "This system has no file locks that can be used", "Use POSIX.") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise failure(
-            PROVIDER, "unavailable", "Another process is installing or removing a model", "Wait until it is done."
-        ) from None
 
 
 def _sweep(root: Path) -> None:

@@ -235,7 +235,7 @@ def test_files_that_cannot_be_read_are_named(folder):
     cannot = "cannot be read ({}); check its permissions"
     assert [
         ["dangling", cannot.format("No such file or directory")],
-        ["folder", cannot.format("Is a directory")],
+        ["folder", cannot.format("it is not a regular file")],
         ["large", f"is larger than {MOST_BYTES} bytes; shorten it"],
         ["pipe", cannot.format("it is not a regular file")],
     ] == [each for each in said if each[0] != "loop"]

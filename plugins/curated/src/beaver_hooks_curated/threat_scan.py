@@ -13,6 +13,7 @@ from beaver_hooks_curated import views
 from beaver_hooks_curated.lexicon import lexicon
 from beaver_hostspecs import holds_secret
 from beaver_hostspecs.neutralising import neutralise
+from beaver_toolkit.words import SOUTH_EAST
 
 LONGEST = 65_536
 """Bytes beyond which an entry is refused without a scan; a user would not read it either."""
@@ -25,8 +26,7 @@ _TAGS = re.compile("[\U000e0000-\U000e007f]")
 _SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _ZERO_WIDTH = re.compile("[\u200b-\u200d\u2060-\u2064\u00ad\ufeff]")
 # Thai, Lao, Khmer and Myanmar separate words with a zero width space.
-_SOUTH_EAST = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
-_WORD_SPACE = re.compile(f"(?<={_SOUTH_EAST})\u200b(?={_SOUTH_EAST})")
+_WORD_SPACE = re.compile(f"(?<=[{SOUTH_EAST}])\u200b(?=[{SOUTH_EAST}])")
 _STRAY_SELECTORS, _STRAY_ZERO_WIDTH = 3, 7
 """More of them are no leftover of a paste, but carry a payload."""
 _MOST_CACHED = 4000

@@ -3,15 +3,13 @@
 import contextlib
 import json
 import math
-import os
-import stat
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 from beaver_hooks_gateway.errors import TRANSIENT
 from beaver_toolkit.breaker import CLOSED, State
-from beaver_toolkit.files import replace
+from beaver_toolkit.files import open_regular, replace
 from beaver_toolkit.strict_json import InvalidJson, loads
 
 FILE = "breaker.json"
@@ -22,14 +20,13 @@ REASONS = TRANSIENT | {REFUSED}
 """Why a breaker can be open. The rest of the file is never shown, because any program may have written it."""
 
 _MOST_BYTES = 4096
-# Windows has neither flag, nor such links and pipes.
-_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def read(folder: Path, default: State = CLOSED, *, whose: str = "") -> State:
     """Return the state in `folder`; `default` without a file, and `CLOSED` for a damaged one or another gateway's."""
     try:
-        text = _content(folder / FILE)
+        with open_regular(folder / FILE, follow_links=False) as file:
+            text = file.read(_MOST_BYTES)
     except OSError:
         return default
     try:
@@ -55,13 +52,3 @@ def from_json(value: Mapping[str, object]) -> State:
     if reason is not None and not (isinstance(reason, str) and reason in REASONS):
         return CLOSED
     return State(failures=failures, until=until, reason=reason)
-
-
-def _content(path: Path) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | _CAREFULLY)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError("not a file")
-        return os.read(descriptor, _MOST_BYTES)
-    finally:
-        os.close(descriptor)

@@ -7,7 +7,6 @@ only if the settings still name that provider.
 
 import contextlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from beaver_memory.embedding.factory import make_embedder, model_folder
 from beaver_memory.embedding.protocol import Embedder, Trace
 from beaver_memory.embedding.query_cache import CachedQueries
 from beaver_memory.embedding.settings import REMOTE, EmbeddingSettings
+from beaver_toolkit.files import replace
 
 RECORD = "embedder.json"
 
@@ -93,13 +93,7 @@ def remember(settings: EmbeddingSettings, embedder: Embedder, state_folder: Path
     with contextlib.suppress(OSError, UnicodeDecodeError):
         if path.read_text("utf-8") == text:
             return
-    new = path.with_name(f".{RECORD}.{os.getpid()}.tmp")
-    try:
-        new.touch(mode=0o600)
-        new.write_text(text, "utf-8")
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
+    replace(path, text.encode("utf-8"))
 
 
 def _previous(

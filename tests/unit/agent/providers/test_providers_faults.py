@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from beaver_hooks.agent.providers.faults import brief, detail_of, from_error, from_status, timed_out
+from beaver_hooks.agent.providers.faults import brief, detail_of, fault, from_error, from_status
 from beaver_hostspecs import Secret
 
 KEY = "sk-ql-0123456789abcdef"
@@ -79,4 +79,4 @@ def test_nothing_is_shown_of_a_refused_credential():
 
 def test_seconds_are_readable():
     """Whole seconds have no decimals."""
-    assert "The provider did not answer within 120 seconds." == str(timed_out(120.0)).partition(" Try")[0]
+    assert "The provider did not answer within 120 seconds." == str(fault("timeout", 120.0)).partition(" Try")[0]

@@ -19,6 +19,7 @@ from beaver_hooks_local.memory import LocalMemory
 from beaver_hostspecs import PluginError, Shell
 from beaver_memory.filters import Filters
 from beaver_memory.records import Memory, Owner
+from beaver_toolkit.files import sync
 
 STANDARD = Path("-")
 """The path that means stdout."""
@@ -126,8 +127,4 @@ def _name(new: Path, path: Path, *, force: bool) -> None:
         except FileExistsError:
             # Another process has made it since the first check.
             _ensure_free(path, force=False)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync(path.parent)
