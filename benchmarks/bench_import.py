@@ -25,7 +25,7 @@ class Comparison:
 
 
 COMPARISONS = (
-    Comparison(ours="from beaver_hooks import Host", floor="import pluggy, attrs, cattrs, structlog", target=2.0),
+    Comparison(ours="from beaver_hooks import Host", floor="import pluggy, attrs, structlog", target=2.0),
     Comparison(ours="import beaver_hostspecs", floor="import pluggy, attrs", target=1.5),
 )
 
