@@ -16,10 +16,10 @@ from types import SimpleNamespace
 import apsw
 import numpy as np
 import pytest
+from beaver_hooks_local.health import Troubles
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from beaver_hooks_local.health import Troubles
 from beaver_hooks_local.memory import Surroundings, open_memory
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hostspecs.testing import FrozenClock, RecordingReport

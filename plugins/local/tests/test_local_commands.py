@@ -3,10 +3,10 @@
 from datetime import timedelta
 
 import pytest
+from beaver_hooks_local.health import Troubles
 
 from beaver_hooks_local import commands
 from beaver_hooks_local.commands import CommandRefused
-from beaver_hooks_local.health import Troubles
 from beaver_hooks_local.memory import LocalMemory, Surroundings
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.visibility import Sight

@@ -11,10 +11,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from beaver_hooks_local import plugin as plugin_module
 from beaver_hooks_local.embedders import RECORD
 from beaver_hooks_local.maintenance import Upkeep
+
+from beaver_hooks_local import plugin as plugin_module
 from beaver_hooks_local.plugin import Local
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hostspecs import Setup

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from beaver_hooks_local.health import Troubles
 
 from beaver_hooks_local.command_handlers import RUNS
-from beaver_hooks_local.health import Troubles
 from beaver_hooks_local.memory import LocalMemory, Surroundings
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.tools import search_tools

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import attrs
 import pytest
-
 from beaver_hooks_local.health import Troubles
+
 from beaver_hooks_local.recall.recaller import Recaller
 from beaver_hooks_local.settings import LocalSettings, PromptIndexSettings, RecallSettings
 from beaver_hooks_local.visibility import Sight

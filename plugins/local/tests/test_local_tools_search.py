@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 import pytest
-
 from beaver_hooks_local.health import Troubles
+
 from beaver_hooks_local.memory import LocalMemory, Surroundings
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.tools import search_tools

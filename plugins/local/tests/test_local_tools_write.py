@@ -4,8 +4,8 @@ import json
 from datetime import timedelta
 
 import pytest
-
 from beaver_hooks_local.health import Troubles
+
 from beaver_hooks_local.memory import LocalMemory, Surroundings
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.tools.arguments import checked

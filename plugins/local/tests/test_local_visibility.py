@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import attrs
 import pytest
+from beaver_hooks_local.health import Troubles
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks_local.health import Troubles
 from beaver_hooks_local.visibility import Sight
 from beaver_hostspecs import CommandContext, Scope, Trust
 from beaver_hostspecs.testing import RecordingReport, make_turn
