@@ -72,6 +72,9 @@ class Operations:
         profile: how the memory works.
         location: where it lies.
         services: of the process.
+
+    Attributes:
+        engine: the engine below, for the code that opened it; callers of operations leave it alone.
     """
 
     def __init__(
@@ -82,7 +85,7 @@ class Operations:
         location: SqliteLocation,
         services: RuntimeServices,
     ) -> None:
-        self._engine, self._embedder = engine, embedder
+        self.engine, self._embedder = engine, embedder
         self._profile, self._location = profile, location
         self.clock, self.trace, self.troubles = services.clock, services.trace, services.troubles
         self._touched: set[int] = set()
@@ -100,7 +103,7 @@ class Operations:
         if refusal := first_refusal(request.memories):
             return WriteReport(refusal=refusal)
         try:
-            return WriteReport(outcomes=tuple(self._engine.remember(request.memories, mention=request.mention)))
+            return WriteReport(outcomes=tuple(self.engine.remember(request.memories, mention=request.mention)))
         except PersonalStoreError as error:
             return WriteReport(refusal=Refusal(code="personal_memory", sentence=str(error)))
 
@@ -108,29 +111,29 @@ class Operations:
         """Pin memories, or unpin them."""
         event = "PIN" if request.pinned else "UNPIN"
         changed = (
-            self._engine.change(id_, request.own, event=event, pinned=request.pinned)
+            self.engine.change(id_, request.own, event=event, pinned=request.pinned)
             for id_ in dict.fromkeys(request.ids)
         )
         return PinReport(changed=tuple(memory for memory in changed if memory is not None))
 
     def forget(self, request: ForgetRequest) -> ForgetReport:
         """Erase memories from all files."""
-        return ForgetReport(forgotten=tuple(self._engine.forget(request.ids, request.own)))
+        return ForgetReport(forgotten=tuple(self.engine.forget(request.ids, request.own)))
 
     def move(self, request: MoveRequest) -> MoveReport:
         """Move a page of global memories from the database of a project to that of the person.
 
         A moved memory has another id, and its history begins anew.
         """
-        if not self._engine.is_joint:
+        if not self.engine.is_joint:
             return MoveReport()
         (owner,) = request.own.owners
-        ids = sorted(id_ for id_ in self._engine.store.ids(owner, (EVERYWHERE,)) if id_ <= PERSONAL_IDS)
+        ids = sorted(id_ for id_ in self.engine.store.ids(owner, (EVERYWHERE,)) if id_ <= PERSONAL_IDS)
         left = [id_ for id_ in ids if id_ > request.after]
         some = left[: request.limit]
         own = attrs.evolve(request.own, scopes=(EVERYWHERE,), lapsed=True)
-        found = self._engine.get(some, own)
-        moved = {} if request.dry_run else self._engine.move(some, own)
+        found = self.engine.get(some, own)
+        moved = {} if request.dry_run else self.engine.move(some, own)
         return MoveReport(
             memories=tuple(found),
             moved=moved,
@@ -150,7 +153,7 @@ class Operations:
         least = request.minimum_score
         if least is None:
             least = FITS if request.query.strip() else 0.0
-        answer = self._engine.search(
+        answer = self.engine.search(
             Query(
                 text=request.query,
                 filters=request.visible,
@@ -177,30 +180,30 @@ class Operations:
 
     def get(self, request: GetRequest) -> MemoriesReport:
         """Return memories by their ids."""
-        return MemoriesReport(memories=tuple(self._engine.get(list(dict.fromkeys(request.ids)), request.visible)))
+        return MemoriesReport(memories=tuple(self.engine.get(list(dict.fromkeys(request.ids)), request.visible)))
 
     def list(self, request: ListRequest) -> MemoriesReport:
         """Return the newest memories."""
-        found = self._engine.store.recent(request.visible, limit=request.limit + 1)
+        found = self.engine.store.recent(request.visible, limit=request.limit + 1)
         return MemoriesReport(memories=tuple(found[: request.limit]), has_more=len(found) > request.limit)
 
     def timeline(self, request: TimelineRequest) -> MemoriesReport:
         """Return a memory with its neighbours in time."""
         around = {"before": request.before, "after": request.after}
-        return MemoriesReport(memories=tuple(self._engine.timeline(request.anchor, request.visible, **around)))
+        return MemoriesReport(memories=tuple(self.engine.timeline(request.anchor, request.visible, **around)))
 
     def history(self, request: HistoryRequest) -> HistoryReport:
         """Return the history of a memory."""
-        return HistoryReport(changes=tuple(self._engine.history(request.id, request.visible)))
+        return HistoryReport(changes=tuple(self.engine.history(request.id, request.visible)))
 
     def people(self, request: PeopleRequest) -> PeopleReport:
         """Return people that memories are about."""
-        found = self._engine.store.people(request.visible, query=request.query, limit=request.limit)
+        found = self.engine.store.people(request.visible, query=request.query, limit=request.limit)
         return PeopleReport(people=tuple(found))
 
     def sessions(self, request: SessionsRequest) -> SessionsReport:
         """Return the summaries of an owner's last sessions."""
-        return SessionsReport(sessions=tuple(self._engine.store.summaries(request.owner, limit=request.limit)))
+        return SessionsReport(sessions=tuple(self.engine.store.summaries(request.owner, limit=request.limit)))
 
     def export(self, request: ExportRequest) -> ExportReport:
         """Return a page of memories."""
@@ -210,7 +213,7 @@ class Operations:
 
     def inspect(self, request: InspectionRequest) -> InspectionReport:
         """Return figures about the memory."""
-        store = self._engine.store
+        store = self.engine.store
         owners = tuple(store.owners())
         identity = None if self._embedder is None else self._embedder.identity
         return InspectionReport(
@@ -219,13 +222,13 @@ class Operations:
             to_be_embedded=None if identity is None or not request.embeddings else store.pending(None, identity.key),
             embedder=self.embedder,
             troubles=self.troubles.now,
-            store=self._engine.stats() if request.figures else {},
+            store=self.engine.stats() if request.figures else {},
             problems=self._problems() if request.check else None,
         )
 
     def _problems(self) -> tuple[str, ...]:
         try:
-            return tuple(self._engine.store.check())
+            return tuple(self.engine.store.check())
         except StoreError as error:
             # The damage that stops the check is itself the answer.
             if error.category != "corrupt":
@@ -245,29 +248,29 @@ class Operations:
         return RecoverReport(trigger=request.trigger, embedded=embedded, reindexed=built)
 
     def _reindexed(self, progress: Progress | None) -> int:
-        owners = self._engine.store.owners()
-        total, done = sum(map(self._engine.store.count, owners)), 0
+        owners = self.engine.store.owners()
+        total, done = sum(map(self.engine.store.count, owners)), 0
         for owner in owners:
-            done += self._engine.reindex(owners=[owner], progress=partial(_advance, progress, done, total))
+            done += self.engine.reindex(owners=[owner], progress=partial(_advance, progress, done, total))
         return done
 
     # --- For the process that holds the memory ------------------------------------------------------------------
 
     def terms(self, text: str) -> frozenset[int]:
         """Return the terms of a text: the same for a word and its other forms."""
-        return self._engine.terms(text)
+        return self.engine.terms(text)
 
     def versions(self, owners: Iterable[Owner]) -> tuple[int, ...]:
         """Return numbers that change with each write to the memories of owners."""
-        return self._engine.versions(tuple(owners))
+        return self.engine.versions(tuple(owners))
 
     def probe(self) -> bool:
         """Probe a failed embedder, if a probe is due; return whether it answered."""
-        return self._engine.probe()
+        return self.engine.probe()
 
     def probe_in(self) -> float | None:
         """Return in how many seconds `probe` is due; `None` while no embedder is paused."""
-        return self._engine.probe_in()
+        return self.engine.probe_in()
 
     def touch(self, ids: Iterable[int]) -> None:
         """Keep the ids of memories that a model was given until `write_touches`."""
@@ -280,7 +283,7 @@ class Operations:
         with self._lock:
             ids, self._touched = self._touched, set()
         if ids:
-            self._engine.store.touch(sorted(ids), now=self.clock.now())
+            self.engine.store.touch(sorted(ids), now=self.clock.now())
         return len(ids)
 
     def embed_some(self) -> int:
@@ -290,7 +293,7 @@ class Operations:
             EmbeddingError: the embedder fails.
             OSError: all memories are embedded, and the record of the embedder cannot be written.
         """
-        done = self._engine.embed(limit=BATCH)
+        done = self.engine.embed(limit=BATCH)
         if not done and self._embedder is not None:
             remember(self._profile.embedding, self._embedder, self._location.state_folder)
         return done
@@ -304,12 +307,12 @@ class Operations:
     @property
     def is_joint(self) -> bool:
         """Whether global memories lie in the database of the person."""
-        return self._engine.is_joint
+        return self.engine.is_joint
 
     @property
     def personal_trouble(self) -> str | None:
         """The sentence that says why the memories of the person are left out, or `None`."""
-        trouble = self._engine.personal_trouble
+        trouble = self.engine.personal_trouble
         return None if trouble is None else str(trouble)
 
     def close(self) -> None:
@@ -317,7 +320,7 @@ class Operations:
         try:
             self.write_touches()
         finally:
-            self._engine.close()
+            self.engine.close()
 
 
 def _advance(progress: Progress | None, before: int, total: int, here: int, _: int) -> None:
