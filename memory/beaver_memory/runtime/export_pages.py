@@ -67,9 +67,16 @@ class ExportPages:
         return ExportReport()
 
     def _owners(self, request: ExportRequest, last: Place | None) -> list[Owner]:
-        named = self._engine.store.owners() if request.every_owner else request.visible.owners
-        begin = ("", "") if last is None else _name(last.owner)
-        return [owner for owner in sorted(named, key=_name) if _name(owner) >= begin]
+        """Return the owners whose memories follow: all owners by name, or those of the request in its order."""
+        if request.every_owner:
+            owners = sorted(self._engine.store.owners(), key=_name)
+            return owners if last is None else [owner for owner in owners if _name(owner) >= _name(last.owner)]
+        owners = list(request.visible.owners)
+        if last is None:
+            return owners
+        if last.owner not in owners:
+            raise InvalidRequest("cursor", "is of an export of other owners")
+        return owners[owners.index(last.owner) :]
 
     def _rows(self, request: ExportRequest, owner: Owner, after: int) -> tuple[list[Memory], int | None]:
         """Return the next memories of an owner, and the id at which the page ends unless it is the owner's last."""

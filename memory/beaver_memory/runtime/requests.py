@@ -15,7 +15,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.query import MOST
 from beaver_memory.records import NewMemory, Owner
 
-LONGEST_QUERY = 100_000
+LONGEST_QUERY = 16 * 1024 * 1024
 LONGEST_BLOCK = 1_000_000
 MOST_IDS = 10_000
 """The most ids of one request."""
