@@ -106,7 +106,7 @@ async def compare(plugin: Local, prompts: list[str], session: Callable[[int], st
         turn = make_turn(prompt=prompt, session=session(number), user=USER, trust="full")
 
         async def searched(turn: Turn = turn) -> None:
-            plugin.memory.engine.search(_query(plugin, turn))
+            plugin.memory.operations.engine.search(_query(plugin, turn))
 
         async def hooked(turn: Turn = turn) -> None:
             await plugin.before_prompt(turn, RecordingReport())
@@ -147,7 +147,7 @@ async def measured(folder: Path, recent: int) -> int:
     plugin.configure(Setup(settings=settings, state_folder=folder, report=RecordingReport()))
     await plugin.start()
     try:
-        fill(plugin.memory.engine, recent)
+        fill(plugin.memory.operations.engine, recent)
         prompts = Texts(2).make(TURNS + WARM, 7)
         first = await compare(plugin, prompts, lambda number: f"first-{number}")
         topic = await compare(plugin, prompts, lambda _: "topic")

@@ -2,6 +2,10 @@ r"""Every error of the memory engine.
 
     PluginError
     └── EngineError               the root of this tree; never raised itself
+        ├── InvalidRequest        a request that no memory can carry out; `field` names the wrong field
+        ├── OperationUnavailable  the profile withholds an operation, or it needs a service that is missing
+        ├── RuntimeNotOpen        an operation is called before the memory is open, or after it was closed
+        ├── RuntimeOverloaded     too many operations wait
         ├── StoreError            the store of memories cannot do what it was asked; `category` says why
         │   └── PersonalStoreError  the database of the person cannot be written
         └── VecError              the extension sqlite-vec cannot be used (in `store.extension`); the index serves then
@@ -40,6 +44,30 @@ REMEDIES = MappingProxyType(
 
 class EngineError(PluginError):
     """The root of this tree; never raised itself."""
+
+
+class InvalidRequest(EngineError):
+    """A request that no memory can carry out.
+
+    Attributes:
+        field: the path of the wrong field, for example `visible.owners`.
+    """
+
+    def __init__(self, field: str, problem: str) -> None:
+        self.field = field
+        super().__init__(f"`{field}` {problem}.")
+
+
+class OperationUnavailable(EngineError):
+    """The profile of a memory withholds an operation, or the operation needs a service that is missing."""
+
+
+class RuntimeNotOpen(EngineError):
+    """An operation is called before the memory is open, or after it was closed."""
+
+
+class RuntimeOverloaded(EngineError):
+    """Too many operations wait, so this one did not begin."""
 
 
 class StoreError(EngineError):

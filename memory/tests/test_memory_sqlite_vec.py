@@ -19,9 +19,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from beaver_hooks_local.health import Troubles
-from beaver_hooks_local.memory import Surroundings, open_memory
-from beaver_hooks_local.settings import LocalSettings
 from beaver_hostspecs.testing import FrozenClock, RecordingReport
 from beaver_memory.embedding.protocol import Identity
 from beaver_memory.embedding.settings import EmbeddingSettings
@@ -30,6 +27,8 @@ from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
+from beaver_memory.runtime.factory import open_engine
+from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
 from beaver_memory.search import candidates, nearest
 from beaver_memory.search.nearest import TableSearch
 from beaver_memory.store import extension, sqlite_vec
@@ -477,43 +476,40 @@ def test_it_is_in_step(tmp_path_factory, steps):
     assert both[0] == both[1]
 
 
-CHOSEN = LocalSettings(enabled=True, vectors="sqlite-vec", embedding=EmbeddingSettings(provider="none"))
+CHOSEN = Profile(vectors="sqlite-vec", embedding=EmbeddingSettings(provider="none"))
 
 
-def surroundings(folder):
-    return Surroundings(
-        state_folder=folder, environment={}, clock=FrozenClock(), trace=lambda *_, **__: None,
-        troubles=Troubles(), report=RecordingReport(),
-    )  # fmt: skip
+@pytest.fixture
+def here():
+    return RuntimeServices(clock=FrozenClock(), report=RecordingReport())
 
 
 @pytest.mark.parametrize("there", [pytest.param(True, marks=WITH_IT), False])
-def test_chosen_in_the_settings(tmp_path, monkeypatch, there):
+def test_chosen_in_the_settings(tmp_path, monkeypatch, here, there):
     """`memory.local.vectors` chooses it; where it cannot be used, that is audited, and the health says so."""
-    here = surroundings(tmp_path)
     if not there:
         monkeypatch.setitem(sys.modules, "sqlite_vec", None)
-    memory = open_memory(CHOSEN, here)
-    memory.engine.add(said(1))
-    memory.close()
+    engine = open_engine(CHOSEN, SqliteLocation(state_folder=tmp_path), here).engine
+    engine.add(said(1))
+    engine.close()
     events = [(name, dict(facts)) for name, facts in here.report.events]
     trouble = [("memory_sqlite_vec_unavailable", {"category": "not_installed"})]
 
     assert ([] if there else trouble, () if there else ("sqlite_vec_not_installed",)) == (events, here.troubles.now)
 
 
-def test_the_health_recovers(tmp_path, monkeypatch):
+def test_the_health_recovers(tmp_path, monkeypatch, here):
     """What the store could not do for a moment is told, and that it can again."""
-    here, answers = surroundings(tmp_path), [StoreError(tmp_path, "locked")]
+    answers = [StoreError(tmp_path, "locked")]
 
     def ensure(_):
         if answers:
             raise answers.pop()
 
     monkeypatch.setattr(VecTables, "ensure", ensure)
-    memory = open_memory(CHOSEN, here)
+    engine = open_engine(CHOSEN, SqliteLocation(state_folder=tmp_path), here).engine
     troubles = here.troubles.now
-    memory.engine._own_layer._nearest.begin()
-    memory.close()
+    engine._own_layer._nearest.begin()
+    engine.close()
 
     assert (("sqlite_vec_locked",), (), 1) == (troubles, here.troubles.now, here.report.recoveries)

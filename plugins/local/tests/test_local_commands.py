@@ -6,33 +6,12 @@ import pytest
 
 from beaver_hooks_local import commands
 from beaver_hooks_local.commands import CommandRefused
-from beaver_hooks_local.health import Troubles
-from beaver_hooks_local.memory import LocalMemory, Surroundings
-from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.visibility import Sight
 from beaver_hostspecs import CommandContext
-from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_turn
-from beaver_memory.engine import MemoryEngine
+from beaver_hostspecs.testing import RecordingReport, make_turn
 from beaver_memory.records import NewMemory, Owner
 
 STABLE = "Billing is deployed from the branch stable."
-
-
-@pytest.fixture
-def memory(tmp_path):
-    clock = FrozenClock()
-    engine = MemoryEngine.open(tmp_path, clock=clock)
-    here = Surroundings(
-        state_folder=tmp_path,
-        environment={},
-        clock=clock,
-        trace=lambda *_, **__: None,
-        troubles=Troubles(),
-        report=RecordingReport(),
-    )
-    made = LocalMemory(engine, LocalSettings(enabled=True), here)
-    yield made
-    made.close()
 
 
 @pytest.fixture
@@ -53,7 +32,7 @@ def run(memory):
 
 def add(memory, title=STABLE, **fields):
     given = {"owner": Owner(user="ann"), "created_at": memory.clock.now() - timedelta(days=1), **fields}
-    return memory.engine.add(NewMemory(title=title, **given))[0]
+    return memory.operations.engine.add(NewMemory(title=title, **given))[0]
 
 
 def recall(memory, prompt="From which branch is billing deployed?"):
@@ -122,7 +101,7 @@ async def test_forget(memory, run, tmp_path):
     report, id_ = RecordingReport(), add(memory)
     recall(memory)
     answer = await run("forget", str(id_), "yes", report=report)
-    memory.engine.close()
+    memory.operations.engine.close()
 
     assert f"{id_} is forgotten" in answer
     assert [("memory_forgotten", {"memory": id_, "store": "private"})] == [
@@ -142,7 +121,7 @@ async def test_what_has_lapsed_can_be_forgotten(memory, run):
             await run("pin", id_)
         assert f"[{id_}]" in await run("forget", id_)
         assert f"{id_} is forgotten" in await run("forget", id_, "yes")
-    assert 0 == memory.engine.store.count(Owner(user="ann"))
+    assert 0 == memory.operations.engine.store.count(Owner(user="ann"))
 
 
 async def test_what_was_forgotten_is_not_explained(memory, run):
@@ -256,7 +235,7 @@ async def test_refused(memory, run, name, words):
     with pytest.raises(CommandRefused):
         await run(name, *words)
 
-    assert 1 == memory.engine.store.count(Owner(user="ann"))
+    assert 1 == memory.operations.engine.store.count(Owner(user="ann"))
 
 
 @pytest.mark.parametrize("context", [{"user": "bob"}, {"user": None}, {"trust": "inner"}, {"trust": "public"}])

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from beaver_hooks_local import plugin as plugin_module
-from beaver_hooks_local.embedders import RECORD
-from beaver_hooks_local.maintenance import Upkeep
 from beaver_hooks_local.plugin import Local
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hostspecs import Setup
 from beaver_hostspecs.testing import FrozenClock, RecordingReport, Signal, make_canary, make_turn
 from beaver_memory.embedding.breaker import PROBE
 from beaver_memory.embedding.settings import EmbeddingSettings
+from beaver_memory.runtime.embedders import RECORD
+from beaver_memory.runtime.maintenance import Upkeep
 from beaver_toolkit.workers import Workers
 
 
@@ -149,7 +149,7 @@ def look_for(condition, latest):
 
 
 def embedded(plugin):
-    return sum(dict(plugin.memory.engine.stats()["embeddings"]).values())
+    return sum(dict(plugin.memory.operations.engine.stats()["embeddings"]).values())
 
 
 async def test_written_is_embedded(start, provider):
@@ -317,7 +317,6 @@ async def test_a_call_that_hangs_at_the_end(start, monkeypatch):
 )
 def test_a_failure_is_not_followed_at_once(retry, probe, expected):
     """A probe is made in its time; where the round before it failed it waits, so that nothing spins while all is full."""
-    memory = SimpleNamespace(engine=SimpleNamespace(probe_in=lambda: probe))
-    upkeep = Upkeep(memory, Workers("none"), RecordingReport())
+    upkeep = Upkeep(SimpleNamespace(probe_in=lambda: probe), Workers("none"), RecordingReport())
 
     assert expected == upkeep._pause(retry)

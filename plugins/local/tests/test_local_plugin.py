@@ -18,13 +18,13 @@ from beaver_hooks.config import Config, parse_config
 from beaver_hooks.config.model import HostSettings
 from beaver_hooks.config.model import Memory as MemorySection
 from beaver_hooks_local import make_plugin
-from beaver_hooks_local.plugin import OFF, RULE, Local, NotOpen
+from beaver_hooks_local.plugin import OFF, RULE, Local
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.visibility import Sight
 from beaver_hostspecs import CommandContext, ConfigurationError, NotAllowed, PluginUnavailable, Setup, Trust
 from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_canary, make_turn
 from beaver_memory.embedding.settings import EmbeddingSettings
-from beaver_memory.errors import EngineError
+from beaver_memory.errors import EngineError, RuntimeNotOpen
 from beaver_memory.search.formulas import FORMULAS
 
 STABLE = "Billing is deployed from the branch stable."
@@ -295,7 +295,7 @@ async def test_recalls_are_noted(make_host):
         await run_turn(host)
     async with make_host(plugin := make_plugin()):
         sight = Sight.of_turn(make_turn(user="ann", trust="full"))
-        (found,) = plugin.memory.engine.get([1], sight.filters(plugin.memory.clock.now()))
+        (found,) = plugin.memory.operations.engine.get([1], sight.filters(plugin.memory.clock.now()))
 
     assert found.last_accessed_at is not None
 
@@ -463,7 +463,7 @@ async def test_a_search_that_hangs(make_host):
     await host.open()
     try:
         await write(host)
-        search = plugin.memory.engine.search
+        search = plugin.memory.operations.engine.search
 
         def hanging(query):
             if "slow" in query.text:
@@ -471,7 +471,7 @@ async def test_a_search_that_hangs(make_host):
                 hang.wait(30)
             return search(query)
 
-        plugin.memory.engine.search = hanging
+        plugin.memory.operations.engine.search = hanging
         async with asyncio.timeout(20), asyncio.TaskGroup() as group:
             slow = group.create_task(run_turn(host, "a slow question", session="slow"))
             await asyncio.to_thread(entered.wait, 10)
@@ -490,12 +490,12 @@ async def test_ask_before_it_is_open(tmp_path):
     report = RecordingReport()
     settings = LocalSettings(enabled=True, embedding=EmbeddingSettings(provider="none"))
     plugin.configure(Setup(settings=settings, state_folder=tmp_path, report=report))
-    with pytest.raises(NotOpen, match="is not open"):
+    with pytest.raises(RuntimeNotOpen, match="is not open"):
         await plugin.before_prompt(make_turn(), report)
     await plugin.start()
     await plugin.before_prompt(make_turn(), report)
     await plugin.stop()
-    with pytest.raises(NotOpen):
+    with pytest.raises(RuntimeNotOpen):
         await plugin.before_prompt(make_turn(), report)
     await plugin.stop()
 

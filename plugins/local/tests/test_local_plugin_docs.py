@@ -11,11 +11,13 @@ from beaver_hooks.config.type_hints import key_of
 from beaver_hooks_local import commands, make_plugin
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.tools.schemas import SCHEMAS
+from beaver_memory.runtime import factory
 
 HERE = Path(__file__).parent
 README = (HERE.parent / "README.md").read_text("utf-8")
 PACKAGE = HERE.parent / "src" / "beaver_hooks_local"
-SOURCES = {path: path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+RUNTIME = Path(factory.__file__).parent
+SOURCES = {path: path.read_text("utf-8") for folder in (PACKAGE, RUNTIME) for path in sorted(folder.rglob("*.py"))}
 
 
 def settings_of(cls, prefix=""):

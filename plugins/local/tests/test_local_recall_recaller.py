@@ -1,18 +1,17 @@
 """Recall over a real engine: gate, search, references and index, with what is told of them."""
 
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import attrs
 import pytest
 
-from beaver_hooks_local.health import Troubles
 from beaver_hooks_local.recall.recaller import Recaller
 from beaver_hooks_local.settings import LocalSettings, PromptIndexSettings, RecallSettings
 from beaver_hooks_local.visibility import Sight
 from beaver_hostspecs import Actors, Message, Scope
-from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_turn
-from beaver_memory.engine import MemoryEngine
+from beaver_hostspecs.testing import RecordingReport, make_turn
 from beaver_memory.errors import StoreError
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.store.protocol import SessionSummary
@@ -25,17 +24,14 @@ ANN = Owner(user="ann")
 class Place:
     """An engine, a recaller, and what they told."""
 
-    def __init__(self, folder, **settings):
-        self.clock = FrozenClock()
-        self.engine = MemoryEngine.open(folder, clock=self.clock)
+    def __init__(self, make_operations, **settings):
         self.traced = []
-        self.recaller = Recaller(
-            self.engine,
-            LocalSettings(**{"enabled": True, **settings}),
-            clock=self.clock,
-            trace=lambda event, **facts: self.traced.append((event, facts)),
-            troubles=Troubles(),
+        settings = LocalSettings(**{"enabled": True, **settings})
+        self.operations = make_operations(
+            formula=settings.ranking.formula, trace=lambda event, **facts: self.traced.append((event, facts))
         )
+        self.engine, self.clock = self.operations.engine, self.operations.clock
+        self.recaller = Recaller(self.operations, settings)
 
     def add(self, title, **fields):
         fields = {"owner": ANN, "created_at": self.clock.now() - timedelta(days=30), **fields}
@@ -52,23 +48,13 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path):
-    made = Place(tmp_path)
-    yield made
-    made.engine.close()
+def make_place(make_operations):
+    return partial(Place, make_operations)
 
 
 @pytest.fixture
-def make_place(tmp_path):
-    made = []
-
-    def make(**settings):
-        made.append(Place(tmp_path / str(len(made)), **settings))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.engine.close()
+def place(make_place):
+    return make_place()
 
 
 def kinds(recall):

@@ -4,14 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from beaver_hooks_local.health import Troubles
-from beaver_hooks_local.memory import LocalMemory, Surroundings
-from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.tools import search_tools
 from beaver_hooks_local.tools.arguments import checked
 from beaver_hooks_local.tools.schemas import SCHEMAS
-from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_turn
-from beaver_memory.engine import MemoryEngine
+from beaver_hostspecs.testing import RecordingReport, make_turn
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.store.protocol import SessionSummary
 
@@ -26,23 +22,6 @@ TOOLS = {
 HOUR = timedelta(hours=1)
 
 
-@pytest.fixture
-def memory(tmp_path):
-    clock = FrozenClock()
-    engine = MemoryEngine.open(tmp_path, clock=clock)
-    here = Surroundings(
-        state_folder=tmp_path,
-        environment={},
-        clock=clock,
-        trace=lambda *_, **__: None,
-        troubles=Troubles(),
-        report=RecordingReport(),
-    )
-    made = LocalMemory(engine, LocalSettings(enabled=True), here)
-    yield made
-    made.close()
-
-
 def add(memory, *titles, **fields):
     fields = {"owner": Owner(user="ann"), **fields}
     start = memory.clock.now() - timedelta(days=1)
@@ -50,7 +29,7 @@ def add(memory, *titles, **fields):
         NewMemory(**{"title": title, "created_at": start + HOUR * number, **fields})
         for number, title in enumerate(titles)
     ]
-    return memory.engine.add(new)
+    return memory.operations.engine.add(new)
 
 
 def use(memory, tool, report=None, turn=None, **arguments):
@@ -140,14 +119,14 @@ def test_get(memory):
     (one,) = add(memory, "Billing", narrative="Long.", facts=("a", "b"), tags=("t",), related_people=("Ann",))
     (two,) = add(memory, "Two\u202e")
     first, second = use(memory, "memory_get", ids=[two, one, two, 999])["observations"]
-    memory.write_touches()
+    memory.operations.write_touches()
 
     assert ([two, one], "Two") == ([first["id"], second["id"]], first["title"])
     assert ("Long.", ["a", "b"], ["t"], ["Ann"]) == tuple(
         second[name] for name in ("narrative", "facts", "tags", "related_people")
     )
     assert not {"expires", "speaker", "pinned", "cut"} & second.keys()
-    assert memory.clock.now() == memory.engine.get([one], filters(memory))[0].last_accessed_at
+    assert memory.clock.now() == memory.operations.engine.get([one], filters(memory))[0].last_accessed_at
 
 
 def filters(memory):
@@ -166,7 +145,7 @@ def test_long_texts_are_cut(memory):
 def test_history(memory):
     """The history shows what changed, from what to what."""
     (id_,) = add(memory, "Billing")
-    memory.engine.change(id_, filters(memory), event="PIN", pinned=True)
+    memory.operations.engine.change(id_, filters(memory), event="PIN", pinned=True)
     entries = use(memory, "memory_history", observation_id=id_)["history"]
 
     assert {"event": "PIN", "changed": {"pinned": [False, True]}} == {k: entries[-1][k] for k in ("event", "changed")}
@@ -176,7 +155,7 @@ def test_what_was_private_stays_so(memory):
     """Who sees a memory since it is social is not shown what it said when it was private."""
     (id_,) = add(memory, "Ann is ill")
     for fields in ({"title": "Ann is well"}, {"title": "Ann is here", "store": "social"}, {"pinned": True}):
-        memory.engine.change(id_, filters(memory), event="UPDATE", **fields)
+        memory.operations.engine.change(id_, filters(memory), event="UPDATE", **fields)
     shown = {
         trust: use(memory, "memory_history", turn=make_turn(user="ann", trust=trust), observation_id=id_)["history"]
         for trust in ("full", "familiar")
@@ -200,7 +179,7 @@ def test_people(memory):
 def test_sessions(memory):
     """Sessions are listed for full trust only."""
     summary = SessionSummary(session="s0", outcome="Chose stable.", created_at=memory.clock.now())
-    memory.engine.store.summarise(Owner(user="ann"), summary)
+    memory.operations.engine.store.summarise(Owner(user="ann"), summary)
 
     assert ["s0"] == [each["session"] for each in use(memory, "memory_sessions")["sessions"]]
     for trust in ("inner", "familiar", "public"):

@@ -5,35 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from beaver_hooks_local.health import Troubles
-from beaver_hooks_local.memory import LocalMemory, Surroundings
-from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.tools.arguments import checked
 from beaver_hooks_local.tools.definitions import offered
 from beaver_hooks_local.tools.schemas import SCHEMAS
 from beaver_hooks_local.tools.write_tool import write
 from beaver_hooks_local.visibility import Sight
 from beaver_hostspecs import OutcomeKind, Scope
-from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_canary, make_turn
-from beaver_memory.engine import MemoryEngine
+from beaver_hostspecs.testing import RecordingReport, make_canary, make_turn
 from beaver_memory.records import Owner, Store
-
-
-@pytest.fixture
-def memory(tmp_path):
-    clock = FrozenClock()
-    engine = MemoryEngine.open(tmp_path, clock=clock)
-    here = Surroundings(
-        state_folder=tmp_path,
-        environment={},
-        clock=clock,
-        trace=lambda *_, **__: None,
-        troubles=Troubles(),
-        report=RecordingReport(),
-    )
-    made = LocalMemory(engine, LocalSettings(enabled=True), here)
-    yield made
-    made.close()
 
 
 def turn(**fields):
@@ -45,7 +24,7 @@ def say(memory, report=None, at=None, **arguments):
 
 
 def stored(memory, id_, at=None):
-    (found,) = memory.engine.get([id_], Sight.of_turn(at or turn()).filters(memory.clock.now()))
+    (found,) = memory.operations.engine.get([id_], Sight.of_turn(at or turn()).filters(memory.clock.now()))
     return found
 
 
@@ -101,7 +80,10 @@ def test_duplicate(memory):
 
     assert {"outcome": "duplicate", "id": first["id"], "mentions": 2} == again
     assert [OutcomeKind.DUPLICATE] == [kind for _, kind, _ in report.outcomes]
-    assert (1, 2) == (memory.engine.store.count(Owner(user="ann")), stored(memory, first["id"]).mention_count)
+    assert (1, 2) == (
+        memory.operations.engine.store.count(Owner(user="ann")),
+        stored(memory, first["id"]).mention_count,
+    )
 
 
 def test_the_same_title_with_another_narrative_is_another_memory(memory):
@@ -119,7 +101,7 @@ def test_the_same_in_another_project_is_seen_there(memory):
     seen = [
         [
             (each.project, each.mention_count)
-            for each in memory.engine.store.recent(which, limit=9)
+            for each in memory.operations.engine.store.recent(which, limit=9)
             if each.type == "rule"
         ]
         for which in (Sight.of_turn(at).filters(memory.clock.now()) for at in projects)
@@ -175,7 +157,7 @@ def test_trust(memory, trust, store, expected):
 
     assert expected == answer.get("store")
     assert told == ((OutcomeKind.STORED, None) if expected else (OutcomeKind.REJECTED, "trust"))
-    assert int(bool(expected)) == memory.engine.store.count(Owner(user="ann"))
+    assert int(bool(expected)) == memory.operations.engine.store.count(Owner(user="ann"))
 
 
 @pytest.mark.parametrize("field", ["title", "narrative", "facts", "tags", "related_people", "related_files", "source"])
@@ -189,7 +171,7 @@ def test_known_secrets_are_refused(memory, field, tmp_path):
         canary.assert_clean(str(answer), repr(report.outcomes))
 
     assert ["secret", "secret"] == [facts["reason"] for _, _, facts in report.outcomes]
-    assert 0 == memory.engine.store.count(Owner(user="ann"))
+    assert 0 == memory.operations.engine.store.count(Owner(user="ann"))
     canary.assert_clean(*(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()))
 
 

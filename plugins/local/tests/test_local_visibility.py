@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks_local.health import Troubles
 from beaver_hooks_local.visibility import Sight
 from beaver_hostspecs import CommandContext, Scope, Trust
 from beaver_hostspecs.testing import RecordingReport, make_turn
 from beaver_memory.records import Owner, Store
+from beaver_memory.runtime.troubles import Troubles
 
 NOON = datetime(2026, 3, 1, tzinfo=UTC)
 SCOPE = Scope(tenant="t", project="p", agent="a")

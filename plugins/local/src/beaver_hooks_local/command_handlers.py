@@ -4,13 +4,12 @@ The user names a memory by its id. A command shows only memories that its user m
 `forget` erases a memory only with the second word `yes`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from beaver_hooks_local.commands import CommandRefused
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.recall.recaller import Recall
-from beaver_hooks_local.recall.references import heading
 from beaver_hooks_local.tools.definitions import PLANE
 from beaver_hooks_local.visibility import Sight
 from beaver_hostspecs import CommandContext, OutcomeKind, Report, Trust
@@ -18,6 +17,15 @@ from beaver_hostspecs.neutralising import neutralise
 from beaver_memory.filters import Filters
 from beaver_memory.query import Hit
 from beaver_memory.records import Memory
+from beaver_memory.runtime.hit_texts import heading
+from beaver_memory.runtime.requests import (
+    ForgetRequest,
+    GetRequest,
+    InspectionRequest,
+    ListRequest,
+    PinRequest,
+    RecallRequest,
+)
 
 YES = "yes"
 RECENT = 20
@@ -37,8 +45,10 @@ def status(memory: LocalMemory, words: Words, context: CommandContext, _report: 
     _alone("status", words)
     sight = Sight.of_command(context)
     # A count of the database covers all stores, so a user who may not see all of them gets none.
-    counts = map(memory.engine.store.count, sight.owners) if sight.trust is Trust.FULL else None
-    lines = [f"memories: {sum(counts):,}"] if counts is not None else []
+    lines = []
+    if sight.trust is Trust.FULL:
+        figures = memory.operations.inspect(InspectionRequest(owners=sight.owners, figures=False))
+        lines = [f"memories: {figures.count:,}"]
     return "\n".join([*lines, f"trouble: {', '.join(memory.troubles.now) or 'none'}"])
 
 
@@ -59,7 +69,7 @@ def recent(memory: LocalMemory, words: Words, context: CommandContext, _report: 
     """Show the newest memories."""
     _alone("recent", words)
     filters = _filters(memory, Sight.of_command(context))
-    return "\n".join(map(_row, memory.engine.store.recent(filters, limit=RECENT))) or _empty(filters)
+    return "\n".join(map(_row, _newest(memory, filters, RECENT))) or _empty(filters)
 
 
 def overview(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
@@ -85,8 +95,8 @@ def forget(memory: LocalMemory, words: Words, context: CommandContext, report: R
     found = _own(memory, words[0], context, lapsed=True)
     if len(words) == 1:
         return f"This memory would be erased:\n{_row(found)}\nWrite `forget {found.id} {YES}` to erase it."
-    gone = memory.engine.forget([found.id], Sight.of_command(context).own(memory.clock.now(), lapsed=True))
-    if not gone:
+    own = Sight.of_command(context).own(memory.clock.now(), lapsed=True)
+    if not memory.operations.forget(ForgetRequest(ids=[found.id], own=own)).forgotten:
         raise CommandRefused(_no_such(words[0]))
     report.event("memory_forgotten", memory=found.id, store=found.store.value)
     memory.trace("memory_forgotten", memory=found.id)
@@ -105,7 +115,7 @@ def why(memory: LocalMemory, words: Words, context: CommandContext, _report: Rep
         return said
     if last.skipped is not None:
         said = f"Nothing was recalled for the last prompt: {last.skipped.reason}. For the prompt before it:\n{said}"
-    seen = {each.id for each in memory.engine.get([hit.memory.id for hit in last.hits], _filters(memory, sight))}
+    seen = {each.id for each in _got(memory, [hit.memory.id for hit in last.hits], _filters(memory, sight))}
     lines = [_explained(hit, last) for hit in last.hits if hit.memory.id in seen]
     return "\n".join([said, *(lines or ["No memory was found."])])
 
@@ -116,8 +126,8 @@ def search(memory: LocalMemory, words: Words, context: CommandContext, _report: 
     if not text.strip():
         raise CommandRefused("There are no words to search for: search WORDS.")
     sight = Sight.of_command(context)
-    answer = memory.search(text, _filters(memory, sight), limit=FOUND)
-    rows = [f"{hit.score:.2f} {_row(hit.memory)}" for hit in answer.hits]
+    found = memory.operations.recall(RecallRequest(query=text, visible=_filters(memory, sight), limit=FOUND))
+    rows = [f"{hit.score:.2f} {_row(hit.memory)}" for hit in found.hits]
     return "\n".join(rows) if rows else ("No memory was found." if sight.stores else _NOTHING)
 
 
@@ -131,15 +141,23 @@ def _listed(memory: LocalMemory, context: CommandContext, most: int) -> str:
     filters = _filters(memory, sight)
     parts = {
         "Active in this session:": _active(memory, sight, most),
-        "Recent:": memory.engine.store.recent(filters, limit=most),
+        "Recent:": _newest(memory, filters, most),
     }
     lines = [line for title, rows in parts.items() if rows for line in (title, *map(_row, rows))]
     return "\n".join(lines) or _empty(filters)
 
 
-def _active(memory: LocalMemory, sight: Sight, most: int) -> list[Memory]:
+def _active(memory: LocalMemory, sight: Sight, most: int) -> tuple[Memory, ...]:
     last = memory.recaller.last(sight)
-    return memory.engine.get(list(last.given[:most]), _filters(memory, sight)) if last else []
+    return _got(memory, last.given[:most], _filters(memory, sight)) if last else ()
+
+
+def _newest(memory: LocalMemory, visible: Filters, most: int) -> tuple[Memory, ...]:
+    return memory.operations.list(ListRequest(visible=visible, limit=most)).memories
+
+
+def _got(memory: LocalMemory, ids: Iterable[int], visible: Filters) -> tuple[Memory, ...]:
+    return memory.operations.get(GetRequest(ids=ids, visible=visible)).memories
 
 
 def _empty(filters: Filters) -> str:
@@ -153,7 +171,7 @@ def _pinned(
         raise CommandRefused(f"Name one memory: {name} ID. `list` shows the ids.")
     found = _own(memory, words[0], context)
     own = Sight.of_command(context).own(memory.clock.now())
-    if memory.engine.change(found.id, own, event=name.upper(), pinned=pinned) is None:
+    if not memory.operations.pin(PinRequest(ids=[found.id], own=own, pinned=pinned)).changed:
         raise CommandRefused(_no_such(words[0]))
     report.outcome(PLANE, OutcomeKind.UPDATED, memory=found.id, pinned=pinned)
     return f"{found.id} is {'pinned' if pinned else 'no longer pinned'}: {_title(found)}"
@@ -163,7 +181,7 @@ def _own(memory: LocalMemory, word: str, context: CommandContext, *, lapsed: boo
     """Return a memory that the user of the command may change."""
     plain = word.isascii() and word.isdigit() and len(word) <= _LONGEST_ID
     own = Sight.of_command(context).own(memory.clock.now(), lapsed=lapsed)
-    found = memory.engine.get([int(word)], own) if plain else []
+    found = _got(memory, [int(word)], own) if plain and int(word) else ()
     if not found:
         raise CommandRefused(_no_such(word))
     return found[0]

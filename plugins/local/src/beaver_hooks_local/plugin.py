@@ -4,16 +4,11 @@ It is opt-in: unless `memory.local.enabled` is true it turns itself off, which a
 file then, and adds no rule, no tools and no commands.
 """
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping
-from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import attrs
-
-from beaver_hooks_local.errors import LocalError, Overloaded
-from beaver_hooks_local.health import Troubles
 from beaver_hooks_local.settings import PATH, LocalSettings
 from beaver_hooks_local.trace_file import TraceFile
 from beaver_hostspecs import (
@@ -32,14 +27,15 @@ from beaver_hostspecs import (
     Turn,
     hookimpl,
 )
-from beaver_memory.errors import EngineError
-from beaver_toolkit import workers
-from beaver_toolkit.workers import Workers
+from beaver_memory.errors import EngineError, RuntimeNotOpen
+from beaver_memory.runtime.profile import CLOSE_SECONDS, Profile, RuntimeServices, SqliteLocation
+from beaver_memory.runtime.troubles import Troubles
 
 if TYPE_CHECKING:
     # Their imports are slow, and a user who has not enabled this memory must not wait for them.
-    from beaver_hooks_local.maintenance import Upkeep
     from beaver_hooks_local.memory import LocalMemory
+    from beaver_memory.runtime.memory_runtime import MemoryRuntime
+    from beaver_memory.runtime.operations import Operations
 
 T = TypeVar("T")
 
@@ -55,26 +51,8 @@ GRACE = 1.0
 START_SECONDS = 30.0
 """The longest time for opening, which backs up and upgrades a store of an older version."""
 
-STOP_SECONDS = 4.0
+STOP_SECONDS = CLOSE_SECONDS
 """How long `stop` waits for running calls."""
-
-
-class NotOpen(LocalError):
-    """The local memory is called before it is open, or after it was closed."""
-
-
-@attrs.define(kw_only=True, eq=False)
-class _Run:
-    """The state between `start` and `stop`."""
-
-    workers: Workers
-    memory: "LocalMemory | None" = None
-    upkeep: "Upkeep | None" = None
-
-    def close(self) -> None:
-        """Close the memory, if it is open, in the last thread."""
-        if self.memory is not None:
-            self.memory.close()
 
 
 class Local:
@@ -94,19 +72,19 @@ class Local:
     def __init__(self, *, environment: Mapping[str, str] | None = None, clock: Clock | None = None) -> None:
         self._environment = os.environ if environment is None else environment
         self._clock = clock or SystemClock()
-        self._run: _Run | None = None
-        self._ended: _Run | None = None
+        self._runtime: MemoryRuntime | None = None
+        self._memory: LocalMemory | None = None
 
     @property
     def memory(self) -> "LocalMemory":
         """The open memory.
 
         Raises:
-            NotOpen: the memory is not open.
+            RuntimeNotOpen: the memory is not open.
         """
-        if self._run is None or self._run.memory is None:
-            raise NotOpen("The local memory is not open; call it between `start` and `stop`.")
-        return self._run.memory
+        if self._memory is None:
+            raise RuntimeNotOpen("The local memory is not open; call it between `start` and `stop`.")
+        return self._memory
 
     @hookimpl
     def describe(self) -> PluginInfo:
@@ -141,87 +119,78 @@ class Local:
         Raises:
             PluginUnavailable: the database cannot be used, or the settings of the embedder do not fit; says why.
         """
-        run = self._run = _Run(workers=Workers("beaver-local"))
+        self._runtime = await asyncio.to_thread(self._made)
         try:
-            await run.workers.run(partial(self._open, run))
-            run.upkeep = self._rooms("maintenance").Upkeep(run.memory, run.workers, self.setup.report)
-        except BaseException as error:
-            self._run, self._ended = None, run
-            run.workers.shut(run.close)
-            if isinstance(error, EngineError | ConfigurationError):
-                raise PluginUnavailable(str(error).rstrip(".")) from error
-            raise
-        run.upkeep.begin()
+            await self._runtime.start()
+        except (EngineError, ConfigurationError) as error:
+            raise PluginUnavailable(str(error).rstrip(".")) from error
+        self._memory = self._opened(self._runtime.operations)
 
     @hookimpl
     async def stop(self) -> None:
         """Store which memories were recalled, and close the memory. Report a call that hangs, and leave it running."""
-        run, self._run = self._run or self._ended, None
-        if run is None:
-            return
-        if run.upkeep is not None:
-            await run.upkeep.end()
-        run.workers.shut(run.close)
-        if not await run.workers.ended(STOP_SECONDS):
+        runtime, self._runtime, self._memory = self._runtime, None, None
+        if runtime is not None and (await runtime.close()).outcome == "incomplete":
             self.setup.report.event("memory_stop_incomplete", seconds=STOP_SECONDS)
 
     @hookimpl
     def provide_tools(self) -> tuple[Tool, ...]:
         """Offer the tools."""
-        return tuple(self._rooms("tools.definitions").offered(self.serve))
+        from beaver_hooks_local.tools.definitions import offered  # noqa: PLC0415 - loaded for an enabled memory only
+
+        return tuple(offered(self.serve))
 
     @hookimpl
     def provide_commands(self) -> tuple[Command, ...]:
         """Offer the commands under `/memory local`."""
-        return tuple(self._rooms("commands").offered(self.serve))
+        from beaver_hooks_local.commands import offered  # noqa: PLC0415 - loaded for an enabled memory only
+
+        return tuple(offered(self.serve))
 
     @hookimpl
     async def before_prompt(self, turn: Turn, report: Report) -> Contribution | None:
         """Recall memories for a turn."""
         recall = await self.serve(lambda memory: memory.recaller.recall(turn, report))
-        if recall.given:
-            self.memory.recalled(recall.given)
-            self._wake()
+        if recall.given and self._runtime is not None:
+            self.memory.operations.touch(recall.given)
+            self._runtime.wake()
         return Contribution(references=recall.references) if recall.references else None
 
     async def serve(self, work: "Callable[[LocalMemory], T]", /, *, wrote: bool = False) -> T:
         """Return the result of `work`; see `Serving`.
 
         Raises:
-            NotOpen: the memory is not open.
-            Overloaded: too many calls wait for it.
+            RuntimeNotOpen: the memory is not open.
+            RuntimeOverloaded: too many calls wait for it.
         """
-        memory, run = self.memory, self._run
-        if run is None:
-            raise NotOpen("The local memory is not open.")
-        try:
-            return await run.workers.run(partial(work, memory))
-        except workers.Overloaded as error:
-            raise Overloaded("The local memory has too many waiting calls; try again later.") from error
-        finally:
-            # Upkeep retries an embedder that has failed, outside the turns.
-            if wrote or memory.engine.probe_in() is not None:
-                self._wake()
+        memory, runtime = self.memory, self._runtime
+        if runtime is None:
+            raise RuntimeNotOpen("The local memory is not open.")
+        return await runtime.run(lambda _: work(memory), wrote=wrote)
 
-    def _wake(self) -> None:
-        if self._run is not None and self._run.upkeep is not None:
-            self._run.upkeep.wake()
+    def _made(self) -> "MemoryRuntime":
+        """Make the runtime, in a thread because its imports are slow."""
+        from beaver_hooks_local import memory as _  # noqa: F401, PLC0415 - see above
+        from beaver_memory.runtime.memory_runtime import MemoryRuntime  # noqa: PLC0415 - see above
 
-    def _open(self, run: _Run) -> None:
-        """Open the memory, in a thread; the caller of `start` may have given up by then."""
-        hosting = self._rooms("memory")
-        trace = self._trace()
-        here = hosting.Surroundings(
-            state_folder=self.setup.state_folder,
-            person_folder=self.setup.person_folder,
+        settings, setup = self.settings, self.setup
+        profile = Profile(embedding=settings.embedding, vectors=settings.vectors, formula=settings.ranking.formula)
+        location = SqliteLocation(
+            state_folder=setup.state_folder, person_folder=setup.person_folder, database_path=settings.database_path
+        )
+        services = RuntimeServices(
+            report=setup.report,
             environment=self._environment,
             clock=self._clock,
-            trace=trace,
+            trace=self._trace(),
             troubles=self._troubles,
-            report=self.setup.report,
-            reference_tokens=self.setup.reference_tokens,
         )
-        run.memory = hosting.open_memory(self.settings, here)
+        return MemoryRuntime(profile, location, services)
+
+    def _opened(self, operations: "Operations") -> "LocalMemory":
+        from beaver_hooks_local.memory import LocalMemory  # noqa: PLC0415 - loaded for an enabled memory only
+
+        return LocalMemory(operations, self.settings, reference_tokens=self.setup.reference_tokens)
 
     def _trace(self) -> Callable[..., None]:
         if self.settings.trace_file is None:
@@ -235,10 +204,6 @@ class Local:
         else:
             report.event("memory_trace_not_written", error=failure)
             self._troubles.began("trace_file", failure, report)
-
-    @staticmethod
-    def _rooms(name: str) -> Any:
-        return import_module(f"beaver_hooks_local.{name}")
 
 
 def _untold(_event: str, /, **_facts: object) -> None:

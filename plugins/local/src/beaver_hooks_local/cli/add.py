@@ -9,10 +9,12 @@ from beaver_hooks_local.cli.json_lines import LONGEST_LINE, NotTaken, from_field
 from beaver_hooks_local.cli.options import MOMENT, STORES, WORD, Asked, debug_option, json_option
 from beaver_hooks_local.cli.output import counted, say, say_json
 from beaver_hooks_local.cli.pipe import lines
-from beaver_hooks_local.cli.plugin_calls import ask, ask_long
+from beaver_hooks_local.cli.plugin_calls import NAME, ask, ask_long
 from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.memory import LocalMemory
-from beaver_hostspecs import Shell
+from beaver_hostspecs import PluginError, Shell
+from beaver_memory.runtime.reports import WriteReport
+from beaver_memory.runtime.requests import ImportRequest, WriteRequest
 from beaver_memory.store.protocol import Kept
 
 EMBEDS = "`beaver memory reindex` embeds them now."
@@ -72,17 +74,18 @@ def add(
 
 
 def _add_one(shell: Shell, fields: dict[str, Any], user: str | None, *, as_json: bool) -> None:
-    def work(memory: LocalMemory) -> Kept | NotTaken:
+    def work(memory: LocalMemory) -> WriteReport | NotTaken:
         # The check for credentials knows those of the configuration only once the memory is open.
         try:
             new = from_fields(fields, Asked(user=user).sight.owner, memory.default_scope)
         except NotTaken as error:
             return error
-        return memory.engine.remember(new)[0]
+        return memory.operations.write(WriteRequest(memories=[new]))
 
-    kept = ask(shell, work, wrote=True)
-    if isinstance(kept, NotTaken):
-        raise click.UsageError(f"{kept} Nothing was added.")
+    written = ask(shell, work, wrote=True)
+    if isinstance(written, NotTaken):
+        raise click.UsageError(f"{written} Nothing was added.")
+    (kept,) = stored(written)
     if kept.outcome == "duplicate":
         say(f"This memory is stored already; it was mentioned {kept.mentions} times.", err=True)
     _tell([kept], as_json=as_json)
@@ -96,17 +99,28 @@ def _add_many(shell: Shell, given: dict[str, Any], user: str | None, *, as_json:
         try:
             incoming = lines(sys.stdin.fileno(), LONGEST_LINE, lambda: bar(len(kept), None, "adding"))
             for batch in read_lines(incoming, given, owner, memory.default_scope):
-                kept.extend(memory.engine.remember(batch, mention=False))
+                kept.extend(stored(memory.operations.import_(ImportRequest(memories=batch))))
         except NotTaken as error:
             return error
         return None
 
     refused = ask_long(shell, work, wrote=True)
     _tell(kept, as_json=as_json)
-    if sys.stderr.isatty() and (stored := sum(each.outcome == "stored" for each in kept)):
-        say(f"Added {counted(stored, 'memory')}; {EMBEDS}", err=True)
+    if sys.stderr.isatty() and (new := sum(each.outcome == "stored" for each in kept)):
+        say(f"Added {counted(new, 'memory')}; {EMBEDS}", err=True)
     if refused is not None:
         raise click.UsageError(f"{refused} The lines before it were added. Correct the line, and add the file again.")
+
+
+def stored(written: WriteReport) -> tuple[Kept, ...]:
+    """Return the outcomes of a write.
+
+    Raises:
+        PluginError: it was refused.
+    """
+    if written.refusal is not None:
+        raise PluginError(written.refusal.sentence, plugin=NAME)
+    return written.outcomes
 
 
 def _fields(

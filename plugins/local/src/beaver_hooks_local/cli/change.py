@@ -1,6 +1,7 @@
 """`pin`, `unpin` and `forget`: the commands that change stored memories."""
 
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 
@@ -15,6 +16,7 @@ from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.plugin import Local
 from beaver_hostspecs import Shell
 from beaver_memory.records import Memory
+from beaver_memory.runtime.requests import MOST_LISTED, ForgetRequest, GetRequest, ListRequest, PinRequest
 
 BATCH = 100
 """Memories that one call forgets."""
@@ -89,12 +91,9 @@ def forget(
 
 def _pinned(shell: Shell, ids: tuple[int, ...], which: Asked, *, pinned: bool, as_json: bool) -> None:
     _own(shell, ids, which)
-    event = "PIN" if pinned else "UNPIN"
 
-    def work(memory: LocalMemory) -> list[Memory]:
-        filters = which.own(memory)
-        changed = [memory.engine.change(id_, filters, event=event, pinned=pinned) for id_ in dict.fromkeys(ids)]
-        return [each for each in changed if each is not None]
+    def work(memory: LocalMemory) -> tuple[Memory, ...]:
+        return memory.operations.pin(PinRequest(ids=ids, own=which.own(memory), pinned=pinned)).changed
 
     changed = ask(shell, work, wrote=True)
     if as_json:
@@ -110,31 +109,38 @@ def _own(shell: Shell, ids: tuple[int, ...], which: Asked) -> None:
     Raises:
         UsageError: there are such ids.
     """
-    ensure_all(ids, ask(shell, lambda memory: memory.engine.get(list(ids), which.own(memory))))
+    ensure_all(ids, _there(shell, ids, which))
 
 
-def _forgettable(shell: Shell, ids: tuple[int, ...], which: Asked) -> list[Memory]:
+def _forgettable(shell: Shell, ids: tuple[int, ...], which: Asked) -> tuple[Memory, ...]:
     """Return memories that may be forgotten.
 
     Raises:
         UsageError: one of them is not there.
     """
-    found = ask(shell, lambda memory: memory.engine.get(list(ids), which.own(memory, lapsed=True)))
+    found = _there(shell, ids, which, lapsed=True)
     ensure_all(ids, found)
     return found
 
 
-def _all(shell: Shell, which: Asked) -> list[Memory]:
-    """Return all memories of an owner, the newest first."""
-
-    def work(memory: LocalMemory) -> list[Memory]:
-        store = memory.engine.store
-        return store.recent(which.own(memory, lapsed=True), limit=store.count(which.sight.owner))
+def _there(shell: Shell, ids: tuple[int, ...], which: Asked, *, lapsed: bool = False) -> tuple[Memory, ...]:
+    def work(memory: LocalMemory) -> tuple[Memory, ...]:
+        return memory.operations.get(GetRequest(ids=ids, visible=which.own(memory, lapsed=lapsed))).memories
 
     return ask(shell, work)
 
 
-def _ensure_meant(found: list[Memory], *, yes: bool) -> None:
+def _all(shell: Shell, which: Asked) -> tuple[Memory, ...]:
+    """Return all memories of an owner, the newest first."""
+
+    def work(memory: LocalMemory) -> tuple[Memory, ...]:
+        request = ListRequest(visible=which.own(memory, lapsed=True), limit=MOST_LISTED)
+        return memory.operations.list(request).memories
+
+    return ask(shell, work)
+
+
+def _ensure_meant(found: Sequence[Memory], *, yes: bool) -> None:
     """Ask the user to confirm that memories are forgotten; without a terminal, require --yes."""
     if yes or not found:
         return
@@ -147,19 +153,19 @@ def _ensure_meant(found: list[Memory], *, yes: bool) -> None:
     click.confirm(f"Forget {counted(len(found), 'memory')} for good?", abort=True, err=True)
 
 
-def _listed(found: list[Memory]) -> str:
+def _listed(found: Sequence[Memory]) -> str:
     now = datetime.now(UTC)
     lines = table([HEADS, *(row(each, now) for each in found[:SHOWN])])
     return lines if len(found) <= SHOWN else f"{lines}\nand {len(found) - SHOWN:,} more"
 
 
-def _forgotten(shell: Shell, found: list[Memory], which: Asked) -> list[int]:
+def _forgotten(shell: Shell, found: Sequence[Memory], which: Asked) -> list[int]:
     """Forget memories, and put each into the audit trail; return their ids."""
     stores = {each.id: each.store.value for each in found}
     bar = Bar()
 
-    def work(memory: LocalMemory, ids: list[int]) -> list[int]:
-        gone = memory.engine.forget(ids, which.own(memory, lapsed=True))
+    def work(memory: LocalMemory, ids: list[int]) -> tuple[int, ...]:
+        gone = memory.operations.forget(ForgetRequest(ids=ids, own=which.own(memory, lapsed=True))).forgotten
         for id_ in gone:
             memory.trace("memory_forgotten", memory=id_)
         return gone

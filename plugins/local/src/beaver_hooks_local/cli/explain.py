@@ -18,8 +18,8 @@ from beaver_hooks_local.recall.recaller import CONFIDENT
 from beaver_hooks_local.recall.references import pick
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hostspecs import Shell
-from beaver_memory.query import Answer, Query
-from beaver_memory.search.terms import Analyser
+from beaver_memory.runtime.reports import RecallReport
+from beaver_memory.runtime.requests import RecallRequest
 
 REASONS: Mapping[str, str] = MappingProxyType(
     {
@@ -48,7 +48,7 @@ class Explained:
         gate: the decision of the gate.
     """
 
-    answer: Answer
+    answer: RecallReport
     given: frozenset[int]
     minimum: float
     gate: Decision
@@ -102,10 +102,10 @@ def _explained(memory: LocalMemory, which: Asked, text: str, previous: str | Non
     return Explained(answer=answer, given=given, minimum=settings.recall.minimum_score, gate=gate)
 
 
-def _looked(memory: LocalMemory, which: Asked, text: str, limit: int) -> Answer:
-    formula = memory.settings.ranking.formula
-    query = Query(text=text, filters=which.filters(memory), limit=limit, formula=formula, explain=True)
-    return memory.engine.search(query)
+def _looked(memory: LocalMemory, which: Asked, text: str, limit: int) -> RecallReport:
+    return memory.operations.recall(
+        RecallRequest(query=text, visible=which.filters(memory), limit=limit, minimum_score=0, explain=True)
+    )
 
 
 def _decided(memory: LocalMemory, which: Asked, text: str, previous: str | None) -> Decision:
@@ -115,17 +115,17 @@ def _decided(memory: LocalMemory, which: Asked, text: str, previous: str | None)
         return Decision(verdict="skip", reason="off")
     window, fresh = None, frozenset[str]()
     if previous is not None:
-        before = _read(previous)
+        before = _read(memory, previous)
         hits = _looked(memory, which, previous, 1).hits
         confident = bool(hits) and hits[0].score >= CONFIDENT
         window = Window(fingerprint=before.fingerprint, terms=before.terms, confident=confident)
         fresh = frozenset({before.fingerprint}) if confident else fresh
     policy = Policy(topic_turns=settings.recall.topic_turns)
-    return decide(_read(text), window, version=(), fresh=fresh, policy=policy)
+    return decide(_read(memory, text), window, version=(), fresh=fresh, policy=policy)
 
 
-def _read(text: str) -> Said:
-    return read(text, frozenset(Analyser().query(text)))
+def _read(memory: LocalMemory, text: str) -> Said:
+    return read(text, memory.operations.terms(text))
 
 
 def _signals(found: Explained) -> list[str]:
@@ -158,7 +158,7 @@ def _said(found: Explained) -> str:
     gate = found.gate
     lines = [f"\n{verdicts[gate.verdict]}: {REASONS.get(gate.reason, gate.reason)} ({gate.verdict}, {gate.reason})."]
     if gate.verdict == "recall":
-        of = counted(found.answer.total, "candidate")
+        of = counted(found.answer.candidates, "candidate")
         lines.append(f"The model would get {len(found.given)} of {of}; the lowest accepted score is {found.minimum:g}.")
     return "\n".join(lines)
 
@@ -175,7 +175,7 @@ def _json(found: Explained) -> dict[str, Any]:
     ]
     return {
         "hits": hits,
-        "candidates": found.answer.total,
+        "candidates": found.answer.candidates,
         "keyword_only": found.answer.keyword_only,
         "minimum_score": found.minimum,
         "gate": {"verdict": found.gate.verdict, "reason": found.gate.reason},

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import attrs
 import click
 
 from beaver_hooks_local.cli.options import Asked, asked, debug_option, filtered
@@ -18,7 +17,8 @@ from beaver_hooks_local.cli.progress import Bar
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hostspecs import PluginError, Shell
 from beaver_memory.filters import Filters
-from beaver_memory.records import Memory, Owner
+from beaver_memory.records import Memory
+from beaver_memory.runtime.requests import ExportRequest, InspectionRequest
 from beaver_toolkit.files import sync
 
 STANDARD = Path("-")
@@ -65,24 +65,23 @@ def _print(text: str) -> None:
 
 def _lines(memory: LocalMemory, which: Asked, write: Write, bar: Bar) -> int:
     """Write memories; return how many."""
-    store = memory.engine.store
-    filters = which.filters(memory)
-    owners = filters.owners if which.user else tuple(store.owners())
-    total, count, looked = sum(map(store.count, owners)), 0, 0
-    for owner in owners:
-        for page in _pages(memory, attrs.evolve(filters, owners=(owner,)), owner):
-            bar(min(looked, total), total, "exporting")
-            write("".join(f"{line_of(record(each))}\n" for each in page))
-            count += len(page)
-            looked += PAGE
+    visible = which.filters(memory)
+    of_all = InspectionRequest(owners=visible.owners if which.user else None, embeddings=False, figures=False)
+    total, count = memory.operations.inspect(of_all).count, 0
+    for page in _pages(memory, visible, every_owner=not which.user):
+        bar(count, total, "exporting")
+        write("".join(f"{line_of(record(each))}\n" for each in page))
+        count += len(page)
     return count
 
 
-def _pages(memory: LocalMemory, filters: Filters, owner: Owner) -> Iterator[list[Memory]]:
-    """Yield the memories of an owner page by page, each once, even if other processes write meanwhile."""
-    ids = memory.engine.store.ids(owner)
-    for begin in range(0, len(ids), PAGE):
-        yield memory.engine.get(ids[begin : begin + PAGE], filters)
+def _pages(memory: LocalMemory, visible: Filters, *, every_owner: bool) -> Iterator[tuple[Memory, ...]]:
+    cursor: str | None = ""
+    while cursor is not None:
+        request = ExportRequest(visible=visible, every_owner=every_owner, limit=PAGE, cursor=cursor)
+        page = memory.operations.export(request)
+        yield page.memories
+        cursor = page.next_cursor or None
 
 
 def _ensure_free(path: Path, *, force: bool) -> None:

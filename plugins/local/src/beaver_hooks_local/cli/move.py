@@ -1,5 +1,6 @@
 """`move-global`: moves global memories from the database of a project to the one that all projects see."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -13,7 +14,7 @@ from beaver_hooks_local.memory import LocalMemory
 from beaver_hostspecs import Shell
 from beaver_memory.filters import Filters
 from beaver_memory.records import Memory, Owner
-from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS
+from beaver_memory.runtime.requests import InspectionRequest, MoveRequest
 
 BATCH = 100
 """Memories that one call moves."""
@@ -54,19 +55,23 @@ def move_global(shell: Shell, *, user: str | None, dry: bool, as_json: bool) -> 
 
 
 def _moved(memory: LocalMemory, owners: list[Owner] | None, bar: Bar, *, dry: bool) -> list[Moved]:
-    if not memory.engine.is_joint:
-        return []
-    done: list[Moved] = []
-    for owner in memory.engine.store.owners() if owners is None else owners:
-        ids = [id_ for id_ in memory.engine.store.ids(owner, (EVERYWHERE,)) if id_ <= PERSONAL_IDS]
-        filters = Filters(owners=(owner,), scopes=(EVERYWHERE,), lapsed=True, now=memory.clock.now())
-        for begin in range(0, len(ids), BATCH):
-            some = ids[begin : begin + BATCH]
-            found = memory.engine.get(some, filters)
-            new = {} if dry else memory.engine.move(some, filters)
-            done += [Moved(memory=each, id=new.get(each.id)) for each in found if dry or each.id in new]
-            bar(begin + len(some), len(ids), "moving")
-    return done
+    if owners is None:
+        request = InspectionRequest(owners=(), embeddings=False, figures=False)
+        owners = list(memory.operations.inspect(request).owners)
+    return [each for owner in owners for each in _pages(memory, owner, bar, dry=dry)]
+
+
+def _pages(memory: LocalMemory, owner: Owner, bar: Bar, *, dry: bool) -> Iterator[Moved]:
+    after: int | None = 0
+    while after is not None:
+        own = Filters(owners=(owner,), now=memory.clock.now())
+        page = memory.operations.move(MoveRequest(own=own, after=after, limit=BATCH, dry_run=dry))
+        for each in page.memories:
+            if dry or each.id in page.moved:
+                yield Moved(memory=each, id=page.moved.get(each.id))
+        if page.total:
+            bar(page.seen, page.total, "moving")
+        after = page.next_after or None
 
 
 def _json(moved: Moved) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def call(shell: Shell, function: Callable[[Local], Awaitable[T]]) -> T:
         try:
             return await function(plugin)
         finally:
-            if trouble := plugin.memory.engine.personal_trouble:
+            if trouble := plugin.memory.operations.personal_trouble:
                 say(f"{trouble} {LEFT_OUT}", err=True)
 
     with explained():

@@ -1,5 +1,6 @@
 """`list`, `search` and `show`."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -20,8 +21,9 @@ from beaver_hooks_local.cli.output import HEADS, counted, plain, record, row, sa
 from beaver_hooks_local.cli.plugin_calls import ask
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hostspecs import Shell
-from beaver_memory.query import Answer
 from beaver_memory.records import Memory
+from beaver_memory.runtime.reports import MemoriesReport, RecallReport
+from beaver_memory.runtime.requests import GetRequest, HistoryRequest, InspectionRequest, ListRequest, RecallRequest
 from beaver_memory.store.protocol import Change
 
 BY_WORDS = "Found by words only, because the embedder does not work now ({})."
@@ -37,19 +39,17 @@ def list_(shell: Shell, /, *, limit: int, as_json: bool, **options: Any) -> None
     """List memories, the newest first."""
     which = asked(**options)
 
-    def work(memory: LocalMemory) -> tuple[list[Memory], int, datetime]:
+    def work(memory: LocalMemory) -> tuple[MemoriesReport, int, datetime]:
         filters = which.filters(memory)
-        # One more than is shown tells whether there are more.
-        found = memory.engine.store.recent(filters, limit=limit + 1)
+        found = memory.operations.list(ListRequest(visible=filters, limit=limit))
         return found, _elsewhere(memory, which), filters.now
 
     found, elsewhere, now = ask(shell, work)
-    shown, more = found[:limit], len(found) > limit
     if as_json:
-        say_json({"memories": [record(each) for each in shown], "more": more})
-    elif shown:
-        say(table([HEADS, *(row(each, now) for each in shown)]))
-        if more:
+        say_json({"memories": [record(each) for each in found.memories], "more": found.has_more})
+    elif found.memories:
+        say(table([HEADS, *(row(each, now) for each in found.memories)]))
+        if found.has_more:
             say(f"There are more than {limit:,}; raise --limit to see them.")
     else:
         say(_nothing("There are no memories yet.", which, elsewhere))
@@ -71,18 +71,19 @@ def search(shell: Shell, /, words: tuple[str, ...], *, limit: int, as_json: bool
     if not " ".join(words).strip():
         raise click.UsageError("There are no words to search for; `beaver memory list` lists all memories.")
 
-    def work(memory: LocalMemory) -> tuple[Answer, int, datetime]:
+    def work(memory: LocalMemory) -> tuple[RecallReport, int, datetime]:
         filters = which.filters(memory)
-        return memory.search(" ".join(words), filters, limit=limit), _elsewhere(memory, which), filters.now
+        found = memory.operations.recall(RecallRequest(query=" ".join(words), visible=filters, limit=limit))
+        return found, _elsewhere(memory, which), filters.now
 
-    answer, elsewhere, now = ask(shell, work)
+    found, elsewhere, now = ask(shell, work)
     if as_json:
-        hits = [{**record(hit.memory), "score": round(hit.score, 6)} for hit in answer.hits]
-        say_json({"hits": hits, "candidates": answer.total, "keyword_only": answer.keyword_only})
+        hits = [{**record(hit.memory), "score": round(hit.score, 6)} for hit in found.hits]
+        say_json({"hits": hits, "candidates": found.candidates, "keyword_only": found.keyword_only})
         return
-    if answer.keyword_only is not None:
-        say(BY_WORDS.format(answer.keyword_only), err=True)
-    rows = [[f"{hit.score:.3f}", *row(hit.memory, now)] for hit in answer.hits]
+    if found.keyword_only is not None:
+        say(BY_WORDS.format(found.keyword_only), err=True)
+    rows = [[f"{hit.score:.3f}", *row(hit.memory, now)] for hit in found.hits]
     say(table([["score", *HEADS], *rows]) if rows else _nothing("No memory was found.", which, elsewhere))
 
 
@@ -96,10 +97,13 @@ def show(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool)
     """Show whole memories with their history."""
     which = Asked(user=user)
 
-    def work(memory: LocalMemory) -> list[tuple[Memory, list[Change]]]:
+    def work(memory: LocalMemory) -> list[tuple[Memory, Sequence[Change]]]:
         # A user who names an id wants to see the memory even if it has lapsed.
         filters = attrs.evolve(which.filters(memory), lapsed=True)
-        return [(each, memory.engine.history(each.id, filters)) for each in memory.engine.get(list(ids), filters)]
+        found = memory.operations.get(GetRequest(ids=ids, visible=filters)).memories
+        return [
+            (each, memory.operations.history(HistoryRequest(id=each.id, visible=filters)).changes) for each in found
+        ]
 
     found = ask(shell, work)
     ensure_all(ids, [each for each, _ in found])
@@ -109,7 +113,7 @@ def show(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool)
         say("\n\n".join(f"{whole(each)}\n{_told(changes)}" for each, changes in found))
 
 
-def ensure_all(ids: tuple[int, ...], found: list[Memory]) -> None:
+def ensure_all(ids: tuple[int, ...], found: Sequence[Memory]) -> None:
     """Refuse ids that are not among the found memories.
 
     Raises:
@@ -126,7 +130,8 @@ def ensure_all(ids: tuple[int, ...], found: list[Memory]) -> None:
 
 def _elsewhere(memory: LocalMemory, which: Asked) -> int:
     """Return how many other owners have memories, which this command leaves out."""
-    return len({*memory.engine.store.owners()} - {*which.sight.owners})
+    figures = memory.operations.inspect(InspectionRequest(owners=(), embeddings=False, figures=False))
+    return len({*figures.owners} - {*which.sight.owners})
 
 
 def _nothing(text: str, which: Asked, elsewhere: int) -> str:
@@ -135,12 +140,12 @@ def _nothing(text: str, which: Asked, elsewhere: int) -> str:
     return ("No memory matches the options." if which.narrowed else text) + others
 
 
-def _changes(changes: list[Change]) -> list[dict[str, Any]]:
+def _changes(changes: Sequence[Change]) -> list[dict[str, Any]]:
     return [
         {"event": each.event, "at": plain(each.at), "old": plain(each.old), "new": plain(each.new)} for each in changes
     ]
 
 
-def _told(changes: list[Change]) -> str:
+def _told(changes: Sequence[Change]) -> str:
     lines = (f"  {each.at:%Y-%m-%d %H:%M} {each.event} {', '.join(sorted(each.new))}" for each in changes)
     return "\n".join(line.rstrip() for line in lines)

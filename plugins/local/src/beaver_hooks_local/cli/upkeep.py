@@ -1,7 +1,6 @@
 """`reindex`, `stats` and `check`: the commands that maintain the store and its indexes."""
 
 import asyncio
-import contextlib
 import os
 from functools import partial
 from typing import Any
@@ -12,15 +11,13 @@ from beaver_hooks_local.cli.options import debug_option, json_option
 from beaver_hooks_local.cli.output import counted, plain, say, say_json
 from beaver_hooks_local.cli.plugin_calls import NAME, ask, call
 from beaver_hooks_local.cli.progress import Bar
-from beaver_hooks_local.maintenance import UPKEEP
-from beaver_hooks_local.memory import EMBEDDER, LocalMemory
+from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.plugin import Local
-from beaver_hooks_local.recall.recaller import EMBEDDING
 from beaver_hostspecs import PluginError, Shell
-from beaver_memory.embedding.errors import EmbedderMissing
 from beaver_memory.embedding.factory import make_embedder, model_folder
 from beaver_memory.embedding.protocol import Identity
-from beaver_memory.errors import StoreError
+from beaver_memory.runtime.requests import InspectionRequest, RecoverRequest
+from beaver_memory.runtime.troubles import EMBEDDER, EMBEDDING, UPKEEP
 
 PAUSE = 0.2
 """Seconds between two checks of the number of embedded memories."""
@@ -64,14 +61,7 @@ def reindex(shell: Shell, *, as_json: bool) -> None:
 @click.pass_obj
 def stats(shell: Shell, *, as_json: bool) -> None:
     """Show statistics of the memories and their embeddings."""
-
-    async def work(plugin: Local) -> dict[str, Any]:
-        identity = None
-        with contextlib.suppress(EmbedderMissing):  # it is among the troubles
-            identity = _identity(plugin)
-        return await plugin.serve(partial(_numbers, identity=identity))
-
-    numbers = call(shell, work)
+    numbers = ask(shell, _numbers)
     if as_json:
         say_json(numbers)
     else:
@@ -87,7 +77,8 @@ def check(ctx: click.Context, *, as_json: bool) -> None:
 
     The whole database is read, which takes a while if it is large.
     """
-    problems = ask(ctx.obj, _problems)
+    request = InspectionRequest(owners=(), embeddings=False, figures=False, check=True)
+    problems = ask(ctx.obj, lambda memory: memory.operations.inspect(request)).problems or ()
     if as_json:
         say_json({"ok": not problems, "problems": problems})
     else:
@@ -96,16 +87,6 @@ def check(ctx: click.Context, *, as_json: bool) -> None:
         if not as_json:
             say("Restore the database from a copy, or move it away to start with an empty one.", err=True)
         ctx.exit(PROBLEM)
-
-
-def _problems(memory: LocalMemory) -> list[str]:
-    try:
-        return memory.engine.store.check()
-    except StoreError as error:
-        # The damage that stops the check is itself the answer.
-        if error.category != "corrupt":
-            raise
-        return [str(error)]
 
 
 async def _embedded(plugin: Local, bar: Bar) -> int:
@@ -117,7 +98,7 @@ async def _embedded(plugin: Local, bar: Bar) -> int:
     identity = _identity(plugin)
     if identity is None:
         return 0
-    begun = left = await _pending(plugin, identity)
+    begun = left = await _pending(plugin)
     while left:
         if troubles := [each for each in plugin.memory.troubles.now if each.startswith(EMBEDDING_NOT)]:
             raise PluginError(
@@ -128,13 +109,14 @@ async def _embedded(plugin: Local, bar: Bar) -> int:
             )
         bar(max(0, begun - left), begun, "embedding")
         await asyncio.sleep(PAUSE)
-        left = await _pending(plugin, identity)
+        left = await _pending(plugin)
     return begun
 
 
-async def _pending(plugin: Local, identity: Identity) -> int:
+async def _pending(plugin: Local) -> int:
     # `wrote=True` wakes the upkeep, which then also embeds memories that other processes have added.
-    return await plugin.serve(lambda memory: memory.engine.store.pending(None, identity.key), wrote=True)
+    request = InspectionRequest(owners=(), figures=False)
+    return (await plugin.serve(lambda memory: memory.operations.inspect(request), wrote=True)).to_be_embedded or 0
 
 
 def _identity(plugin: Local) -> Identity | None:
@@ -153,22 +135,18 @@ def _identity(plugin: Local) -> Identity | None:
 
 
 def _indexed(memory: LocalMemory, bar: Bar) -> int:
-    owners = memory.engine.store.owners()
-    total, done = sum(map(memory.engine.store.count, owners)), 0
-    for owner in owners:
-        done += memory.engine.reindex(owners=[owner], progress=partial(_step, bar, done, total))
-    return done
+    request = RecoverRequest(embed=False, reindex=True)
+    return memory.operations.recover(request, lambda done, total: bar(done, total, "indexing")).reindexed
 
 
-def _step(bar: Bar, before: int, total: int, here: int, _: int) -> None:
-    bar(before + here, total, "indexing")
-
-
-def _numbers(memory: LocalMemory, identity: Identity | None) -> dict[str, Any]:
-    waiting = 0 if identity is None else memory.engine.store.pending(None, identity.key)
-    embedder = None if identity is None else f"{identity.provider} {identity.model}, {identity.dimensions} dimensions"
-    found = {name: plain(value) for name, value in memory.engine.stats().items()}
-    return {**found, "embedder": embedder, "to_be_embedded": waiting, "troubles": list(memory.troubles.now)}
+def _numbers(memory: LocalMemory) -> dict[str, Any]:
+    found = memory.operations.inspect(InspectionRequest(owners=()))
+    return {
+        **{name: plain(value) for name, value in found.store.items()},
+        "embedder": found.embedder,
+        "to_be_embedded": found.to_be_embedded or 0,
+        "troubles": list(found.troubles),
+    }
 
 
 def _told(value: object) -> str:

@@ -16,12 +16,12 @@ from beaver_hooks_local.recall.prompt_index import MOST_SESSIONS, PromptIndex, R
 from beaver_hooks_local.recall.recall_cache import Answers, Lately
 from beaver_hooks_local.settings import PromptIndexSettings
 from beaver_hooks_local.visibility import Sight
-from beaver_hostspecs import Clock, Reference, Report, Trust
-from beaver_memory.embedding.protocol import Trace
-from beaver_memory.engine import MemoryEngine
+from beaver_hostspecs import Reference, Report, Trust
 from beaver_memory.errors import EngineError
 from beaver_memory.query import Hit
 from beaver_memory.records import Memory
+from beaver_memory.runtime.operations import Operations
+from beaver_memory.runtime.requests import ListRequest, SessionsRequest
 
 SECONDS = 600.0
 """How long the recent memories are cached, unless a memory is written."""
@@ -62,19 +62,18 @@ class Listings:
     """Makes lists, and caches the parts that do not depend on the prompt. Thread-safe.
 
     Args:
-        engine: the source of recent memories and sessions.
+        operations: of the memory.
         settings: of the prompt index.
-        clock: the source of time.
-        trace: called at every step.
     """
 
-    def __init__(self, engine: MemoryEngine, settings: PromptIndexSettings, *, clock: Clock, trace: Trace) -> None:
-        self._engine, self._settings, self._clock, self._trace = engine, settings, clock, trace
+    def __init__(self, operations: Operations, settings: PromptIndexSettings) -> None:
+        self._operations, self._settings = operations, settings
+        self._clock, self._trace = operations.clock, operations.trace
         self._kept: Answers[Listing] = Answers(SECONDS)
         self._anywhere: Answers[_Anywhere] = Answers(SECONDS)
 
     def recent(self, sight: Sight, version: tuple[int, ...], report: Report) -> Listing | None:
-        """Return the part of a session's list that no prompt changes; `None` if the index is off or the engine fails.
+        """Return the part of a session's list that no prompt changes; `None` if the index is off or the memory fails.
 
         A failure goes to the trace and the report; the turn goes on.
         """
@@ -138,7 +137,9 @@ class Listings:
     def _made(self, sight: Sight, version: tuple[int, ...], moment: datetime, now: float) -> Listing:
         anywhere = self._in_every_session(attrs.evolve(sight, session=""), version, moment, now)
         rows = self._rows(sight, moment) if anywhere.differs else anywhere.rows
-        last = self._engine.store.summaries(sight.owner, limit=MOST_SESSIONS) if sight.trust is Trust.FULL else ()
+        if sight.trust is not Trust.FULL:
+            return Listing(rows=rows)
+        last = self._operations.sessions(SessionsRequest(owner=sight.owner, limit=MOST_SESSIONS)).sessions
         return Listing(rows=rows, sessions=tuple(map(session_line, last)))
 
     def _in_every_session(self, sight: Sight, version: tuple[int, ...], moment: datetime, now: float) -> _Anywhere:
@@ -155,9 +156,10 @@ class Listings:
         recent = self._recent(sight, moment, limit=self._settings.limit, **more)
         return tuple(Row(memory=memory, recent=True) for memory in recent)
 
-    def _recent(self, sight: Sight, moment: datetime, *, limit: int, **more: Any) -> list[Memory]:
+    def _recent(self, sight: Sight, moment: datetime, *, limit: int, **more: Any) -> tuple[Memory, ...]:
         after = moment - timedelta(days=self._settings.recent_days)
-        return self._engine.store.recent(sight.filters(moment, after=after, **more), limit=limit)
+        visible = sight.filters(moment, after=after, **more)
+        return self._operations.list(ListRequest(visible=visible, limit=limit)).memories
 
     def _tell_index(self, index: PromptIndex, report: Report) -> None:
         facts = {"recent": index.recent, "relevant": index.relevant, "sessions": index.sessions}

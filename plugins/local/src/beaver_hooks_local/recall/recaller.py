@@ -7,7 +7,6 @@ from functools import partial
 import attrs
 from attrs import field
 
-from beaver_hooks_local.health import Troubles
 from beaver_hooks_local.recall.already_said import Conversation
 from beaver_hooks_local.recall.gate import Decision, Policy, Window, decide, served
 from beaver_hooks_local.recall.index_contents import SHOWN, Listing, Listings, lasts
@@ -17,11 +16,12 @@ from beaver_hooks_local.recall.references import FRAME, Picked, pick
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.trust import hidden_stores
 from beaver_hooks_local.visibility import Sight
-from beaver_hostspecs import Clock, Reference, Report, Turn
-from beaver_memory.embedding.protocol import Trace
-from beaver_memory.engine import MemoryEngine
-from beaver_memory.query import Hit, Query
+from beaver_hostspecs import Reference, Report, Turn
+from beaver_memory.query import Hit
 from beaver_memory.records import Owner
+from beaver_memory.runtime.operations import Operations
+from beaver_memory.runtime.requests import RecallRequest
+from beaver_memory.runtime.troubles import EMBEDDING
 
 SPARE = 8
 """Extra hits, which replace hits that the conversation already contains."""
@@ -30,9 +30,6 @@ CONFIDENT = 0.25
 """The lowest score of the best hit that makes a search confident; after a lower one the next turn searches again."""
 
 _BY_TOOL = frozenset({"tool", "tool_result"})
-
-EMBEDDING = "embedding"
-"""The name of the trouble while queries or memories cannot be embedded."""
 
 
 @attrs.frozen(kw_only=True)
@@ -77,34 +74,20 @@ class Recaller:
     """Recalls for turns. Thread-safe.
 
     Args:
-        engine: the engine to search.
+        operations: of the memory.
         settings: of the plugin.
-        clock: the source of time.
-        trace: called at every step.
-        troubles: the current troubles.
         most: the tokens that the host shows of all references of a turn, or `None`.
     """
 
-    def __init__(
-        self,
-        engine: MemoryEngine,
-        settings: LocalSettings,
-        *,
-        clock: Clock,
-        trace: Trace,
-        troubles: Troubles,
-        most: int | None = None,
-    ) -> None:
-        self._engine = engine
+    def __init__(self, operations: Operations, settings: LocalSettings, *, most: int | None = None) -> None:
+        self._operations = operations
         self._settings = settings
-        self._clock = clock
-        self._trace = trace
-        self._troubles = troubles
+        self._clock, self._trace, self._troubles = operations.clock, operations.trace, operations.troubles
         self._most = None if most is None else max(0, most - FRAME)
         self._policy = Policy(topic_turns=settings.recall.topic_turns)
         self._windows: Lately[Window] = Lately()
         self._answers: Answers[Found] = Answers(settings.recall.cache_seconds)
-        self._listings = Listings(engine, settings.prompt_index, clock=clock, trace=trace)
+        self._listings = Listings(operations, settings.prompt_index)
         self._last: Lately[Recall] = Lately()
 
     def recall(self, turn: Turn, report: Report) -> Recall:
@@ -166,10 +149,10 @@ class Recaller:
 
     def _read(self, turn: Turn) -> Said:
         by_tool = {turn.actors.speaker_kind, turn.actors.trigger} & _BY_TOOL
-        return read(turn.prompt, self._engine.terms(turn.prompt), by_tool=bool(by_tool))
+        return read(turn.prompt, self._operations.terms(turn.prompt), by_tool=bool(by_tool))
 
     def _version(self, sight: Sight) -> tuple[int, ...]:
-        return self._engine.versions(sight.owners)
+        return self._operations.versions(sight.owners)
 
     # --- The search ---------------------------------------------------------------------------------------------
 
@@ -195,22 +178,22 @@ class Recaller:
         """Return the hits, and why they are by words alone, if so; `lacking` rows of the list need hits, too."""
         recall = self._settings.recall
         limit = max(recall.top_k + SPARE, lacking)
-        query = Query(
-            text=text,
-            filters=sight.filters(moment),
-            limit=limit,
-            minimum_score=recall.minimum_score,
-            formula=self._settings.ranking.formula,
-            explain=True,
+        found = self._operations.recall(
+            RecallRequest(
+                query=text,
+                visible=sight.filters(moment),
+                limit=limit,
+                minimum_score=recall.minimum_score,
+                explain=True,
+            )
         )
-        answer = self._engine.search(query)
-        self._trace("recall_searched", hits=len(answer.hits), total=answer.total, keyword_only=answer.keyword_only)
-        if answer.keyword_only is None:
+        self._trace("recall_searched", hits=len(found.hits), total=found.candidates, keyword_only=found.keyword_only)
+        if found.keyword_only is None:
             self._troubles.ended(EMBEDDING, report)
         else:
-            report.event("memory_recall_keyword_only", category=answer.keyword_only)
-            self._troubles.began(EMBEDDING, answer.keyword_only, report)
-        return answer.hits, answer.keyword_only
+            report.event("memory_recall_keyword_only", category=found.keyword_only)
+            self._troubles.began(EMBEDDING, found.keyword_only, report)
+        return found.hits, found.keyword_only
 
     # --- The references of the turn -----------------------------------------------------------------------------
 

@@ -8,17 +8,13 @@ from attrs import field
 from beaver_hostspecs import Reference
 from beaver_hostspecs.tokens import estimate_tokens
 from beaver_memory.query import Hit
-from beaver_memory.records import Memory
-from beaver_memory.search.terms import passages
+from beaver_memory.runtime.hit_texts import in_line, text_of
 
 PROVENANCE = 50
 """Tokens that a host spends on the provenance of a reference, approximately."""
 
 FRAME = 100
 """Tokens that a host spends on the frame around all references of a plugin, at most."""
-
-WHOLE = 400
-"""Tokens up to which a memory is shown whole; a longer one is shown by its best passage."""
 
 
 @attrs.frozen(kw_only=True)
@@ -60,7 +56,7 @@ def reference(hit: Hit) -> Reference:
     """Return a hit as a host renders it."""
     memory = hit.memory
     return Reference(
-        text=f"{in_line(memory.speaker)}: {said(hit)}" if memory.speaker else said(hit),
+        text=f"{in_line(memory.speaker)}: {text_of(hit)}" if memory.speaker else text_of(hit),
         kind=memory.type or "memory",
         id=str(memory.id),
         score=round(hit.score, 4),
@@ -69,24 +65,3 @@ def reference(hit: Hit) -> Reference:
         session=memory.session or None,
         when=memory.created_at,
     )
-
-
-def said(hit: Hit) -> str:
-    """Return the text of a memory, or the passage of it that the search found, under its title."""
-    memory = hit.memory
-    if memory.token_count <= WHOLE:
-        return memory.text
-    cut = passages(memory.text)
-    passage = cut[min(hit.passage, len(cut) - 1)]
-    return passage if hit.passage == 0 else f"{heading(memory)}\n[...] {passage}"
-
-
-def heading(memory: Memory, longest: int = 80) -> str:
-    """Return the summary or the title of a memory in one line."""
-    return in_line(memory.summary or memory.title, longest)
-
-
-def in_line(text: str, longest: int = 80) -> str:
-    """Return a text as a part of one line: nothing in it begins another one."""
-    line = " ".join(text.split())
-    return line if len(line) <= longest else f"{line[: longest - 3]}..."

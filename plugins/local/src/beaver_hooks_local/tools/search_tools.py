@@ -7,6 +7,14 @@ from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.tools import serialise
 from beaver_hooks_local.visibility import Sight
 from beaver_hostspecs import Report, Trust, Turn
+from beaver_memory.runtime.requests import (
+    GetRequest,
+    HistoryRequest,
+    PeopleRequest,
+    RecallRequest,
+    SessionsRequest,
+    TimelineRequest,
+)
 
 Arguments = Mapping[str, Any]
 Answer = dict[str, Any]
@@ -22,11 +30,11 @@ def search(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report
     }
     text, filters = arguments.get("query", ""), sight.filters(memory.clock.now(), **more)
     limits = {"limit": arguments.get("limit", 10), "max_tokens": arguments.get("max_tokens")}
-    answer = memory.search(text, filters, **limits)
-    report.candidates((str(hit.memory.id), round(hit.score, 4)) for hit in answer.hits)
+    found = memory.operations.recall(RecallRequest(query=text, visible=filters, **limits))
+    report.candidates((str(hit.memory.id), round(hit.score, 4)) for hit in found.hits)
     asked = bool(text.strip())
-    results = [serialise.row(hit.memory, hit.score if asked else None) for hit in answer.hits]
-    by_words = {} if answer.keyword_only is None else {"note": "found by words only: the embedder does not work now"}
+    results = [serialise.row(hit.memory, hit.score if asked else None) for hit in found.hits]
+    by_words = {} if found.keyword_only is None else {"note": "found by words only: the embedder does not work now"}
     return {"count": len(results), "results": results, **by_words}
 
 
@@ -34,16 +42,18 @@ def timeline(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -
     """Return rows of the memories before and after one."""
     around = {"before": arguments.get("before", 3), "after": arguments.get("after", 3)}
     filters = Sight.of_turn(turn).filters(memory.clock.now())
-    found = memory.engine.timeline(arguments["anchor"], filters, **around)
-    rows = [serialise.row(each) | ({"anchor": True} if each.id == arguments["anchor"] else {}) for each in found]
+    found = memory.operations.timeline(TimelineRequest(anchor=arguments["anchor"], visible=filters, **around))
+    rows = [
+        serialise.row(each) | ({"anchor": True} if each.id == arguments["anchor"] else {}) for each in found.memories
+    ]
     return {"count": len(rows), "results": rows, **_none(rows)}
 
 
 def get(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -> Answer:
     """Return memories whole."""
     filters = Sight.of_turn(turn).filters(memory.clock.now())
-    found = memory.engine.get(list(dict.fromkeys(arguments["ids"])), filters)
-    memory.recalled(each.id for each in found)
+    found = memory.operations.get(GetRequest(ids=arguments["ids"], visible=filters)).memories
+    memory.operations.touch(each.id for each in found)
     observations = [serialise.whole(each) for each in found]
     cut = sum("cut" in each for each in observations)
     if cut:
@@ -54,22 +64,24 @@ def get(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -
 def history(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
     """Return the history of a memory."""
     filters = Sight.of_turn(turn).filters(memory.clock.now())
-    entries = [serialise.change(each) for each in memory.engine.history(arguments["observation_id"], filters)]
+    found = memory.operations.history(HistoryRequest(id=arguments["observation_id"], visible=filters))
+    entries = [serialise.change(each) for each in found.changes]
     return {"count": len(entries), "history": entries, **_none(entries)}
 
 
 def people(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
     """Return people."""
     filters = Sight.of_turn(turn).filters(memory.clock.now())
-    found = memory.engine.store.people(filters, query=arguments.get("query", ""), limit=MOST_PEOPLE)
+    request = PeopleRequest(visible=filters, query=arguments.get("query", ""), limit=MOST_PEOPLE)
+    found = memory.operations.people(request).people
     return {"count": len(found), "people": [serialise.person(each) for each in found]}
 
 
 def sessions(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
     """Return the last sessions, to the owner alone."""
     sight = Sight.of_turn(turn)
-    full = sight.trust is Trust.FULL
-    found = memory.engine.store.summaries(sight.owner, limit=arguments.get("limit", 10)) if full else []
+    request = SessionsRequest(owner=sight.owner, limit=arguments.get("limit", 10))
+    found = memory.operations.sessions(request).sessions if sight.trust is Trust.FULL else ()
     return {"count": len(found), "sessions": [serialise.session(each) for each in found]}
 
 

@@ -1,6 +1,6 @@
 """The one way in which a model writes: `memory_write`. Every call ends in a named outcome. Blocking."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -9,9 +9,9 @@ from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.tools.definitions import PLANE
 from beaver_hooks_local.trust import default_store
 from beaver_hooks_local.visibility import Sight
-from beaver_hostspecs import OutcomeKind, Report, Turn, holds_secret
-from beaver_memory.errors import PersonalStoreError
+from beaver_hostspecs import OutcomeKind, Report, Turn
 from beaver_memory.records import NewMemory, Store
+from beaver_memory.runtime.requests import WriteRequest
 from beaver_memory.store.protocol import Kept
 
 
@@ -28,37 +28,12 @@ class Refusal(Exception):
     sentence: str
 
 
-Gate = Callable[[NewMemory, Turn], None]
-"""Checks a new memory, and raises `Refusal` if it must not be written."""
-
-
-def holds_no_secret(new: NewMemory, _: Turn) -> None:
-    """Refuse a memory with a credential that this process knows."""
-    lists = (new.facts, new.tags, new.keywords, new.related_files, new.related_people)
-    texts = (
-        new.title,
-        new.narrative,
-        new.summary,
-        new.type,
-        new.source,
-        new.session,
-        *(t for each in lists for t in each),
-    )
-    if any(map(holds_secret, texts)):
-        raise Refusal("secret", "The text holds a credential; leave it out. Credentials are never remembered.")
-
-
-GATES: tuple[Gate, ...] = (holds_no_secret,)
-
-
 def write(memory: LocalMemory, arguments: Mapping[str, Any], turn: Turn, report: Report) -> dict[str, Any]:
     """Store a memory, or count one more mention of the same."""
     sight = Sight.of_turn(turn)
     try:
         new = _new(memory, arguments, sight)
-        for gate in GATES:
-            gate(new, turn)
-        (kept,) = _remembered(memory, new)
+        kept = _written(memory, new)
     except Refusal as refusal:
         report.outcome(PLANE, OutcomeKind.REJECTED, reason=refusal.reason)
         memory.trace("memory_write", outcome="rejected", reason=refusal.reason)
@@ -66,11 +41,11 @@ def write(memory: LocalMemory, arguments: Mapping[str, Any], turn: Turn, report:
     return _mentioned(memory, kept, report) if kept.outcome == "duplicate" else _stored(memory, kept, new, turn, report)
 
 
-def _remembered(memory: LocalMemory, new: NewMemory) -> list[Kept]:
-    try:
-        return memory.engine.remember(new)
-    except PersonalStoreError as error:
-        raise Refusal("personal_memory", str(error)) from error
+def _written(memory: LocalMemory, new: NewMemory) -> Kept:
+    written = memory.operations.write(WriteRequest(memories=[new]))
+    if written.refusal is not None:
+        raise Refusal(written.refusal.code, written.refusal.sentence)
+    return written.outcomes[0]
 
 
 def _new(memory: LocalMemory, arguments: Mapping[str, Any], sight: Sight) -> NewMemory:

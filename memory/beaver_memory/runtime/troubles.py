@@ -1,8 +1,23 @@
-"""The current troubles of the local memory, which has recovered only when all of them have ended."""
+"""The current troubles of a memory, which has recovered only when all of them have ended."""
 
 import threading
 
 from beaver_hostspecs import Report
+
+EMBEDDER = "embedder"
+"""While the configured embedder is unavailable; it lasts until the memory is opened again."""
+
+EMBEDDING = "embedding"
+"""While queries or memories cannot be embedded."""
+
+SQLITE_VEC = "sqlite_vec"
+"""While the configured extension cannot be used."""
+
+PERSONAL = "personal_memory"
+"""While the database of the person cannot be read; only the memories of the project are found then."""
+
+UPKEEP = "upkeep"
+"""While upkeep fails to write."""
 
 
 class Troubles:

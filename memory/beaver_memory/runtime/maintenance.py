@@ -1,14 +1,14 @@
-"""Upkeep between turns: embeds memories, stores which ones were recalled, and retries an embedder that failed."""
+"""Upkeep between operations: embeds memories, stores which ones were recalled, and retries an embedder that failed."""
 
 import asyncio
 import contextlib
 from collections.abc import Callable
 from typing import TypeVar
 
-from beaver_hooks_local.memory import LocalMemory
-from beaver_hooks_local.recall.recaller import EMBEDDING
 from beaver_hostspecs import Report
 from beaver_memory.embedding.errors import EmbeddingError
+from beaver_memory.runtime.operations import Operations
+from beaver_memory.runtime.troubles import EMBEDDING, UPKEEP
 from beaver_toolkit.workers import Workers
 
 T = TypeVar("T")
@@ -19,28 +19,25 @@ LEAST_SECONDS = 1.0
 RETRY_SECONDS = 60.0
 """The pause after a failure of the embedder, unless a memory is written."""
 
-UPKEEP = "upkeep"
-"""The name of the trouble while upkeep fails to write."""
-
 
 class Upkeep:
     """Works in the background of one event loop.
 
     Args:
-        memory: the open memory.
+        operations: of the open memory.
         workers: run the blocking calls.
         report: for events outside turns.
     """
 
-    def __init__(self, memory: LocalMemory, workers: Workers, report: Report) -> None:
-        self._memory, self._workers, self._report = memory, workers, report
+    def __init__(self, operations: Operations, workers: Workers, report: Report) -> None:
+        self._operations, self._workers, self._report = operations, workers, report
         self._woken = asyncio.Event()
         self._woken.set()
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
         """Begin to work."""
-        self._task = asyncio.create_task(self._run(), name="beaver-local-upkeep")
+        self._task = asyncio.create_task(self._run(), name="beaver-memory-upkeep")
 
     def wake(self) -> None:
         """Start a round, because memories were written or recalled. In the event loop only."""
@@ -63,7 +60,7 @@ class Upkeep:
 
     def _pause(self, retry: float | None) -> float | None:
         """Return the seconds until the next round unless woken: fewer for a probe, never zero after a failure."""
-        probe = self._memory.engine.probe_in()
+        probe = self._operations.probe_in()
         if probe is None or retry is None:
             return retry if probe is None else probe
         return min(retry, max(LEAST_SECONDS, probe))
@@ -71,20 +68,20 @@ class Upkeep:
     async def _round(self) -> float | None:
         """Do all pending work; return the seconds until the next try if it fails."""
         try:
-            await self._do(self._memory.write_touches)
-            if await self._do(self._memory.engine.probe):
-                self._memory.troubles.ended(EMBEDDING, self._report)
-            while await self._do(self._memory.embed_some):
-                self._memory.troubles.ended(EMBEDDING, self._report)
+            await self._do(self._operations.write_touches)
+            if await self._do(self._operations.probe):
+                self._operations.troubles.ended(EMBEDDING, self._report)
+            while await self._do(self._operations.embed_some):
+                self._operations.troubles.ended(EMBEDDING, self._report)
         except EmbeddingError as error:
             self._report.event("memory_embedding_failed", provider=error.provider, category=error.category)
-            self._memory.troubles.began(EMBEDDING, error.category, self._report)
+            self._operations.troubles.began(EMBEDDING, error.category, self._report)
             return RETRY_SECONDS
         except Exception as error:  # noqa: BLE001 - it is reported, and the next try may work
             self._report.event("memory_upkeep_failed", error=type(error).__name__)
-            self._memory.troubles.began(UPKEEP, type(error).__name__, self._report)
+            self._operations.troubles.began(UPKEEP, type(error).__name__, self._report)
             return RETRY_SECONDS
-        self._memory.troubles.ended(UPKEEP, self._report)
+        self._operations.troubles.ended(UPKEEP, self._report)
         return None
 
     async def _do(self, work: Callable[[], T]) -> T:

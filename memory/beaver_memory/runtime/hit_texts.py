@@ -1,0 +1,29 @@
+"""The texts by which memories are shown. Pure."""
+
+from beaver_memory.query import Hit
+from beaver_memory.records import Memory
+from beaver_memory.search.terms import passages
+
+WHOLE = 400
+"""Tokens up to which a memory is shown whole; of a longer one, the passage that the search found."""
+
+
+def text_of(hit: Hit) -> str:
+    """Return the text of a memory, or the passage of it that the search found, under its title."""
+    memory = hit.memory
+    if memory.token_count <= WHOLE:
+        return memory.text
+    cut = passages(memory.text)
+    passage = cut[min(hit.passage, len(cut) - 1)]
+    return passage if hit.passage == 0 else f"{heading(memory)}\n[...] {passage}"
+
+
+def heading(memory: Memory, longest: int = 80) -> str:
+    """Return the summary or the title of a memory in one line."""
+    return in_line(memory.summary or memory.title, longest)
+
+
+def in_line(text: str, longest: int = 80) -> str:
+    """Return a text as a part of one line: nothing in it begins another one."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[: longest - 3]}..."

@@ -1,0 +1,328 @@
+"""The operations of a memory, blocking: each takes a request and returns a report."""
+
+import threading
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import attrs
+
+from beaver_memory.embedding.protocol import Embedder
+from beaver_memory.engine import MemoryEngine
+from beaver_memory.errors import PersonalStoreError, StoreError
+from beaver_memory.layers import BATCH
+from beaver_memory.query import Query
+from beaver_memory.records import Owner
+from beaver_memory.runtime.embedders import remember
+from beaver_memory.runtime.export_pages import ExportPages
+from beaver_memory.runtime.gates import first_refusal
+from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
+from beaver_memory.runtime.projection import memory_block
+from beaver_memory.runtime.reports import (
+    ExportReport,
+    ForgetReport,
+    HistoryReport,
+    InspectionReport,
+    MemoriesReport,
+    MoveReport,
+    PeopleReport,
+    PinReport,
+    ProjectionReport,
+    RecallReport,
+    RecoverReport,
+    Refusal,
+    SessionsReport,
+    WriteReport,
+)
+from beaver_memory.runtime.requests import (
+    ExportRequest,
+    ForgetRequest,
+    GetRequest,
+    HistoryRequest,
+    ImportRequest,
+    InspectionRequest,
+    ListRequest,
+    MoveRequest,
+    PeopleRequest,
+    PinRequest,
+    ProjectionRequest,
+    RecallRequest,
+    RecoverRequest,
+    SessionsRequest,
+    TimelineRequest,
+    WriteRequest,
+)
+from beaver_memory.store.joint import EVERYWHERE, PERSONAL_IDS
+
+FITS = 0.01
+"""The lowest score of a memory that fits a search; the date alone gives half of it."""
+
+MOST_TOUCHED = 10_000
+"""Ids of recalled memories that are kept until `write_touches` stores them."""
+
+Progress = Callable[[int, int], object]
+"""Receives how many memories are done, and how many there are."""
+
+
+class Operations:
+    """The operations of an open memory. Thread-safe; every method may wait for a disk.
+
+    Args:
+        engine: the engine; `close` closes it.
+        embedder: the configured embedder, if it is available.
+        profile: how the memory works.
+        location: where it lies.
+        services: of the process.
+
+    Attributes:
+        engine: the engine below, for the code that opened it; callers of operations leave it alone.
+    """
+
+    def __init__(
+        self,
+        engine: MemoryEngine,
+        embedder: Embedder | None,
+        profile: Profile,
+        location: SqliteLocation,
+        services: RuntimeServices,
+    ) -> None:
+        self.engine, self._embedder = engine, embedder
+        self._profile, self._location = profile, location
+        self.clock, self.trace, self.troubles = services.clock, services.trace, services.troubles
+        self._touched: set[int] = set()
+        self._exports = ExportPages(engine)
+        self._lock = threading.Lock()
+
+    # --- Writing ------------------------------------------------------------------------------------------------
+
+    def write(self, request: WriteRequest) -> WriteReport:
+        """Store memories; refuse all of them if one holds a credential, or if its database cannot be written.
+
+        Raises:
+            StoreError: the database cannot be written.
+        """
+        if refusal := first_refusal(request.memories):
+            return WriteReport(refusal=refusal)
+        try:
+            return WriteReport(outcomes=tuple(self.engine.remember(request.memories, mention=request.mention)))
+        except PersonalStoreError as error:
+            return WriteReport(refusal=Refusal(code="personal_memory", sentence=str(error)))
+
+    def pin(self, request: PinRequest) -> PinReport:
+        """Pin memories, or unpin them."""
+        event = "PIN" if request.pinned else "UNPIN"
+        changed = (
+            self.engine.change(id_, request.own, event=event, pinned=request.pinned)
+            for id_ in dict.fromkeys(request.ids)
+        )
+        return PinReport(changed=tuple(memory for memory in changed if memory is not None))
+
+    def forget(self, request: ForgetRequest) -> ForgetReport:
+        """Erase memories from all files."""
+        return ForgetReport(forgotten=tuple(self.engine.forget(request.ids, request.own)))
+
+    def move(self, request: MoveRequest) -> MoveReport:
+        """Move a page of global memories from the database of a project to that of the person.
+
+        A moved memory has another id, and its history begins anew.
+        """
+        if not self.engine.is_joint:
+            return MoveReport()
+        (owner,) = request.own.owners
+        ids = sorted(id_ for id_ in self.engine.store.ids(owner, (EVERYWHERE,)) if id_ <= PERSONAL_IDS)
+        left = [id_ for id_ in ids if id_ > request.after]
+        some = left[: request.limit]
+        own = attrs.evolve(request.own, scopes=(EVERYWHERE,), lapsed=True)
+        found = self.engine.get(some, own)
+        moved = {} if request.dry_run else self.engine.move(some, own)
+        return MoveReport(
+            memories=tuple(found),
+            moved=moved,
+            seen=len(ids) - len(left) + len(some),
+            total=len(ids),
+            next_after=some[-1] if len(left) > len(some) else 0,
+        )
+
+    def import_(self, request: ImportRequest) -> WriteReport:
+        """Store exported memories."""
+        return self.write(WriteRequest(memories=request.memories, mention=False))
+
+    # --- Reading ------------------------------------------------------------------------------------------------
+
+    def recall(self, request: RecallRequest) -> RecallReport:
+        """Return the memories that fit a query best, or the newest ones if it has no words."""
+        least = request.minimum_score
+        if least is None:
+            least = FITS if request.query.strip() else 0.0
+        answer = self.engine.search(
+            Query(
+                text=request.query,
+                filters=request.visible,
+                limit=request.limit,
+                max_tokens=request.max_tokens,
+                minimum_score=least,
+                formula=self._profile.formula,
+                explain=request.explain,
+            )
+        )
+        return RecallReport(hits=answer.hits, keyword_only=answer.keyword_only, candidates=answer.total)
+
+    def project(self, request: ProjectionRequest) -> ProjectionReport:
+        """Return a text of the memories that fit a query best, no longer than the request says."""
+        found = self.recall(RecallRequest(query=request.user_query, visible=request.visible, limit=request.limit))
+        text, ids = memory_block(found.hits, request.system_max_len)
+        self.touch(ids)
+        return ProjectionReport(
+            system_memory_block=text,
+            ids=ids,
+            left_out=len(found.hits) - len(ids),
+            keyword_only=found.keyword_only,
+        )
+
+    def get(self, request: GetRequest) -> MemoriesReport:
+        """Return memories by their ids."""
+        return MemoriesReport(memories=tuple(self.engine.get(list(dict.fromkeys(request.ids)), request.visible)))
+
+    def list(self, request: ListRequest) -> MemoriesReport:
+        """Return the newest memories."""
+        found = self.engine.store.recent(request.visible, limit=request.limit + 1)
+        return MemoriesReport(memories=tuple(found[: request.limit]), has_more=len(found) > request.limit)
+
+    def timeline(self, request: TimelineRequest) -> MemoriesReport:
+        """Return a memory with its neighbours in time."""
+        around = {"before": request.before, "after": request.after}
+        return MemoriesReport(memories=tuple(self.engine.timeline(request.anchor, request.visible, **around)))
+
+    def history(self, request: HistoryRequest) -> HistoryReport:
+        """Return the history of a memory."""
+        return HistoryReport(changes=tuple(self.engine.history(request.id, request.visible)))
+
+    def people(self, request: PeopleRequest) -> PeopleReport:
+        """Return people that memories are about."""
+        found = self.engine.store.people(request.visible, query=request.query, limit=request.limit)
+        return PeopleReport(people=tuple(found))
+
+    def sessions(self, request: SessionsRequest) -> SessionsReport:
+        """Return the summaries of an owner's last sessions."""
+        return SessionsReport(sessions=tuple(self.engine.store.summaries(request.owner, limit=request.limit)))
+
+    def export(self, request: ExportRequest) -> ExportReport:
+        """Return a page of memories."""
+        return self._exports.page(request)
+
+    # --- The memory as a whole ----------------------------------------------------------------------------------
+
+    def inspect(self, request: InspectionRequest) -> InspectionReport:
+        """Return figures about the memory."""
+        store = self.engine.store
+        owners = tuple(store.owners())
+        identity = None if self._embedder is None else self._embedder.identity
+        return InspectionReport(
+            count=sum(map(store.count, owners if request.owners is None else request.owners)),
+            owners=owners,
+            to_be_embedded=None if identity is None or not request.embeddings else store.pending(None, identity.key),
+            embedder=self.embedder,
+            troubles=self.troubles.now,
+            store=self.engine.stats() if request.figures else {},
+            problems=self._problems() if request.check else None,
+        )
+
+    def _problems(self) -> tuple[str, ...]:
+        try:
+            return tuple(self.engine.store.check())
+        except StoreError as error:
+            # The damage that stops the check is itself the answer.
+            if error.category != "corrupt":
+                raise
+            return (str(error),)
+
+    def recover(self, request: RecoverRequest, progress: Progress | None = None) -> RecoverReport:
+        """Bring embeddings and indexes up to date with the store.
+
+        Raises:
+            EmbeddingError: the embedder fails.
+        """
+        embedded = 0
+        while request.embed and (done := self.embed_some()):
+            embedded += done
+        built = self._reindexed(progress) if request.reindex else 0
+        return RecoverReport(trigger=request.trigger, embedded=embedded, reindexed=built)
+
+    def _reindexed(self, progress: Progress | None) -> int:
+        owners = self.engine.store.owners()
+        total, done = sum(map(self.engine.store.count, owners)), 0
+        for owner in owners:
+            done += self.engine.reindex(owners=[owner], progress=partial(_advance, progress, done, total))
+        return done
+
+    # --- For the process that holds the memory ------------------------------------------------------------------
+
+    def terms(self, text: str) -> frozenset[int]:
+        """Return the terms of a text: the same for a word and its other forms."""
+        return self.engine.terms(text)
+
+    def versions(self, owners: Iterable[Owner]) -> tuple[int, ...]:
+        """Return numbers that change with each write to the memories of owners."""
+        return self.engine.versions(tuple(owners))
+
+    def probe(self) -> bool:
+        """Probe a failed embedder, if a probe is due; return whether it answered."""
+        return self.engine.probe()
+
+    def probe_in(self) -> float | None:
+        """Return in how many seconds `probe` is due; `None` while no embedder is paused."""
+        return self.engine.probe_in()
+
+    def touch(self, ids: Iterable[int]) -> None:
+        """Keep the ids of memories that a model was given until `write_touches`."""
+        with self._lock:
+            if len(self._touched) < MOST_TOUCHED:
+                self._touched.update(ids)
+
+    def write_touches(self) -> int:
+        """Store which memories a model was given; return how many."""
+        with self._lock:
+            ids, self._touched = self._touched, set()
+        if ids:
+            self.engine.store.touch(sorted(ids), now=self.clock.now())
+        return len(ids)
+
+    def embed_some(self) -> int:
+        """Embed a batch of memories that are not embedded yet; return how many.
+
+        Raises:
+            EmbeddingError: the embedder fails.
+            OSError: all memories are embedded, and the record of the embedder cannot be written.
+        """
+        done = self.engine.embed(limit=BATCH)
+        if not done and self._embedder is not None:
+            remember(self._profile.embedding, self._embedder, self._location.state_folder)
+        return done
+
+    @property
+    def embedder(self) -> str | None:
+        """The provider, model and dimensions of the configured embedder, or `None`."""
+        identity = None if self._embedder is None else self._embedder.identity
+        return None if identity is None else f"{identity.provider} {identity.model}, {identity.dimensions} dimensions"
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether global memories lie in the database of the person."""
+        return self.engine.is_joint
+
+    @property
+    def personal_trouble(self) -> str | None:
+        """The sentence that says why the memories of the person are left out, or `None`."""
+        trouble = self.engine.personal_trouble
+        return None if trouble is None else str(trouble)
+
+    def close(self) -> None:
+        """Store which memories were recalled, and close the engine. Closing again does nothing."""
+        try:
+            self.write_touches()
+        finally:
+            self.engine.close()
+
+
+def _advance(progress: Progress | None, before: int, total: int, here: int, _: int) -> None:
+    if progress is not None:
+        progress(before + here, total)

@@ -1,0 +1,84 @@
+"""How a memory works, where it lies, and which services of its process it uses."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Literal, get_args
+
+import attrs
+from attrs import field
+from attrs.validators import in_
+
+from beaver_hostspecs import Clock, Report, SystemClock
+from beaver_memory.embedding.settings import EmbeddingSettings
+from beaver_memory.runtime.troubles import Troubles
+
+CLOSE_SECONDS = 4.0
+"""How long closing a memory waits for running operations."""
+
+DATABASE = "memory.db"
+
+Vectors = Literal["bytes", "sqlite-vec"]
+Formula = Literal["context", "weighted", "seed-002", "seed-003", "rrf"]
+
+
+@attrs.frozen(kw_only=True)
+class Profile:
+    """How a memory works.
+
+    Attributes:
+        name: of the profile, as `capabilities` shows it.
+        embedding: what turns texts into vectors.
+        vectors: what finds the nearest vectors: `bytes`, the index itself, or `sqlite-vec`, a table in the database.
+        formula: the formula of ranking.
+        withheld: the names of operations that this memory does not carry out.
+    """
+
+    name: str = "embedded"
+    embedding: EmbeddingSettings = field(factory=EmbeddingSettings)
+    vectors: Vectors = field(default="bytes", validator=in_(get_args(Vectors)))
+    formula: Formula = field(default="context", validator=in_(get_args(Formula)))
+    withheld: frozenset[str] = field(default=frozenset(), converter=frozenset)
+
+
+@attrs.frozen(kw_only=True)
+class SqliteLocation:
+    """The folders of a memory in SQLite.
+
+    Attributes:
+        state_folder: holds the database of the project, and the record of the model last in use.
+        person_folder: holds the database of the person's global memories and the models; `state_folder` unless given.
+        database_path: one database for all memories, in place of both.
+    """
+
+    state_folder: Path
+    person_folder: Path = field(default=attrs.Factory(lambda self: self.state_folder, takes_self=True))
+    database_path: Path | None = None
+
+    @property
+    def database(self) -> Path:
+        """The database of the project, or that of all memories."""
+        return self.database_path or self.state_folder / DATABASE
+
+    @property
+    def model_folders(self) -> tuple[Path, ...]:
+        """The folders of embedding models: that of the person, then the one where an earlier version installed them."""
+        return self.person_folder, self.state_folder
+
+
+@attrs.frozen(kw_only=True)
+class RuntimeServices:
+    """What a memory uses of its process.
+
+    Attributes:
+        report: receives events and health.
+        environment: holds the credentials.
+        clock: the source of time.
+        trace: receives each step, without content: `trace(event, **facts)`.
+        troubles: what does not work now.
+    """
+
+    report: Report
+    environment: Mapping[str, str] = field(factory=dict, repr=False)
+    clock: Clock = field(factory=SystemClock)
+    trace: Callable[..., None] = field(default=lambda _event, /, **_facts: None, repr=False)
+    troubles: Troubles = field(factory=Troubles)

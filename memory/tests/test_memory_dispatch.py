@@ -1,0 +1,394 @@
+"""Dispatch: operations by name, in envelopes, for callers whose identity a transport has checked."""
+
+import asyncio
+import json
+from datetime import UTC, datetime
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_canary
+from beaver_memory import MemoryRuntime
+from beaver_memory.dispatch.decoder import InvalidFields, decode
+from beaver_memory.dispatch.dispatcher import OF_THE_RUNTIME, Dispatcher
+from beaver_memory.dispatch.envelopes import Problem, RequestEnvelope, Source
+from beaver_memory.embedding.settings import EmbeddingSettings
+from beaver_memory.filters import Filters
+from beaver_memory.records import NewMemory, Owner, Store
+from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
+from beaver_memory.runtime.requests import InspectionRequest, RecallRequest, SessionsRequest, WriteRequest
+from beaver_memory.runtime.table import OPERATIONS, Caller
+
+ANN, BOB = Owner(user="ann"), Owner(user="bob")
+NOW = datetime(2026, 11, 19, tzinfo=UTC)
+SEEN = Filters(owners=(ANN,), now=NOW)
+SOURCE = Source(caller=Caller.OWNER, visible=SEEN, own=SEEN, owner=ANN)
+WORDS = Profile(embedding=EmbeddingSettings(provider="none"))
+
+
+class Place:
+    """A memory with a dispatcher."""
+
+    def __init__(self, runtime, report):
+        self.runtime, self.report = runtime, report
+        self.dispatcher = Dispatcher(runtime)
+
+    async def ask(self, operation, request=None, *, key=None, profile=None, dispatcher=None, **source):
+        envelope = RequestEnvelope(
+            operation=operation,
+            request=request or {},
+            source=attrs.evolve(SOURCE, **source),
+            profile=profile,
+            idempotency_key=key,
+        )
+        return await (dispatcher or self.dispatcher).dispatch(envelope)
+
+
+@pytest.fixture
+async def place(tmp_path):
+    report = RecordingReport()
+    services = RuntimeServices(report=report, clock=FrozenClock(NOW))
+    runtime = await MemoryRuntime.open(WORDS, SqliteLocation(state_folder=tmp_path), services)
+    yield Place(runtime, report)
+    await runtime.close()
+
+
+def problem(response):
+    (found,) = response.problems
+    return found.code, found.sentence
+
+
+async def test_an_operation_is_carried_out_by_name(place):
+    """A write and a recall by name return the fields of their reports as plain JSON data."""
+    written = await place.ask("write", {"memories": [{"title": "The whale sings."}]})
+    found = await place.ask("recall", {"query": "whale"})
+    told = json.loads(json.dumps(attrs.asdict(found)))
+    (hit,) = told["report"]["hits"]
+
+    assert ("done", [{"id": 1, "outcome": "stored", "mentions": 1}]) == (
+        written.status,
+        list(written.report["outcomes"]),
+    )
+    assert ("recall", "done", [], "embedded") == (
+        told["operation"],
+        told["status"],
+        told["problems"],
+        told["profile"],
+    )
+    assert ("The whale sings.", {"tenant": "", "user": "ann"}, "private", NOW.isoformat()) == (
+        hit["memory"]["title"],
+        hit["memory"]["owner"],
+        hit["memory"]["store"],
+        hit["memory"]["created_at"],
+    )
+
+
+@pytest.mark.parametrize("name", [*OPERATIONS, *OF_THE_RUNTIME])
+async def test_only_the_callers_of_the_table_are_served(place, name):
+    """Each operation serves the callers that the table names, and refuses the others."""
+    allowed = OF_THE_RUNTIME[name] if name in OF_THE_RUNTIME else OPERATIONS[name].callers
+    refused = {
+        caller
+        for caller in Caller
+        if "not_allowed" in [each.code for each in (await place.ask(name, {"unknown": 1}, caller=caller)).problems]
+    }
+
+    assert {*Caller} - allowed == refused
+
+
+async def test_a_request_narrows_and_never_widens(place):
+    """The filters of a request narrow those of its source; owners and further stores cannot be named."""
+    await place.ask("write", {"memories": [{"title": "The whale.", "store": "shared"}, {"title": "A whale."}]})
+    low = attrs.evolve(SEEN, stores=[Store.SHARED])
+
+    async def titles(narrowing, **source):
+        found = await place.ask("list", {"visible": narrowing}, **source)
+        return {memory["title"] for memory in found.report["memories"]}
+
+    assert {"The whale.", "A whale."} == await titles({})
+    assert {"The whale."} == await titles({"stores": ["shared"]})
+    assert {"The whale."} == await titles({}, visible=low)
+    assert {"The whale."} == await titles({"stores": ["private", "shared"]}, visible=low)
+    assert set() == await titles({"stores": ["private"]}, visible=low)
+    assert set() == await titles({}, visible=attrs.evolve(SEEN, owners=[BOB]))
+    widened = await place.ask("list", {"visible": {"owners": [{"user": "bob"}], "now": "2020-01-01"}})
+    assert ("invalid", (Problem(code="invalid", field="visible", sentence="Unknown fields: now, owners."),)) == (
+        widened.status,
+        widened.problems,
+    )
+
+
+def test_the_place_of_the_source_holds():
+    """A request cannot leave the project, session and agent of its source, and narrows where the source names none."""
+    source = attrs.evolve(SOURCE, visible=attrs.evolve(SEEN, project="p"))
+    made = decode(OPERATIONS["recall"], {"visible": {"project": "q", "session": "s"}}, source)
+
+    assert RecallRequest(visible=attrs.evolve(SEEN, project="p", session="s")) == made
+
+
+def test_a_writer_writes_for_its_own_user():
+    """A memory belongs to the owner of the source and to its store, unless the source may name others."""
+    body = {"memories": [{"title": "Tea."}]}
+    mine = decode(OPERATIONS["write"], body, attrs.evolve(SOURCE, store=Store.SHARED))
+    other = {"memories": [{"title": "Tea.", "owner": {"user": "bob"}}]}
+    with pytest.raises(InvalidFields) as caught:
+        decode(OPERATIONS["write"], other, SOURCE)
+    whole = decode(OPERATIONS["import"], other, attrs.evolve(SOURCE, every_owner=True))
+
+    assert WriteRequest(memories=[NewMemory(title="Tea.", owner=ANN, store="shared")]) == mine
+    assert (Owner(user="bob"),) == tuple(memory.owner for memory in whole.memories)
+    assert (
+        Problem(code="not_yours", field="memories[0].owner", sentence="This caller may not name it; leave it out."),
+    ) == caught.value.problems
+
+
+def test_a_writer_names_only_stores_that_it_may_change():
+    """A memory for a store that the source may not change is refused."""
+    source = attrs.evolve(SOURCE, own=attrs.evolve(SEEN, stores=["social"]), store=Store.SOCIAL)
+    with pytest.raises(InvalidFields) as caught:
+        decode(OPERATIONS["write"], {"memories": [{"title": "Tea.", "store": "private"}]}, source)
+
+    assert ["memories[0].store"] == [each.field for each in caught.value.problems]
+
+
+def test_the_owners_of_a_source_are_filled_in():
+    """Sessions and counts are those of the source, unless it may name other owners."""
+    assert SessionsRequest(owner=ANN) == decode(OPERATIONS["sessions"], {}, SOURCE)
+    assert InspectionRequest(owners=(ANN,)) == decode(OPERATIONS["inspect"], {}, SOURCE)
+    with pytest.raises(InvalidFields):
+        decode(OPERATIONS["sessions"], {"owner": {"user": "bob"}}, SOURCE)
+    with pytest.raises(InvalidFields):
+        decode(OPERATIONS["inspect"], {"owners": None}, SOURCE)
+
+
+@pytest.mark.parametrize("name", ["sessions", "inspect"])
+async def test_facts_of_the_owner_need_the_private_store(place, name):
+    """A caller that may not see the private store is told neither sessions nor figures."""
+    refused = await place.ask(name, caller=Caller.HOST, visible=attrs.evolve(SEEN, stores=["social"]))
+
+    assert ("refused", "trust") == (refused.status, refused.problems[0].code)
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "expected"),
+    [
+        ("write", {}, [("memories", "It is missing.")]),
+        ("write", {"memories": "tea"}, [("memories", "It must be a list.")]),
+        ("write", {"memories": ["tea"]}, [("memories[0]", "It must be an object.")]),
+        ("write", {"memories": [{}]}, [("memories[0].title", "It is missing.")]),
+        ("write", {"memories": [{"title": " "}]}, [("memories[0]", "It does not fit: title must not be empty.")]),
+        ("write", {"memories": [{"title": 5}]}, [("memories[0].title", "It must be a text.")]),
+        ("write", {"memories": [], "mention": 1}, [("mention", "It must be true or false.")]),
+        (
+            "write",
+            {"memories": [{"title": "x", "scope": "world"}]},
+            [("memories[0].scope", "It must be one of session, project, global.")],
+        ),
+        (
+            "write",
+            {"memories": [{"title": "x", "created_at": "soon"}]},
+            [("memories[0].created_at", "It must be an ISO date and time such as 2026-11-18T09:30:00+00:00.")],
+        ),
+        (
+            "write",
+            {"memories": [{"title": "x", "confidence": True}]},
+            [("memories[0].confidence", "It must be a number.")],
+        ),
+        ("recall", {"limit": 2.5}, [("limit", "It must be a whole number.")]),
+        ("recall", {"limit": True}, [("limit", "It must be a whole number.")]),
+        ("recall", {"limit": 0}, [("", "It does not fit: 'limit' must be >= 1.")]),
+        ("recall", {"max_tokens": "many"}, [("max_tokens", "It must be a whole number.")]),
+        (
+            "recall",
+            {"visible": {"stores": ["hidden"]}},
+            [("visible.stores[0]", "It must be one of private, shared, social.")],
+        ),
+        ("recall", {"visible": 3}, [("visible", "It must be an object.")]),
+        ("recall", {"depth": 1, "width": 2}, [("", "Unknown fields: depth, width.")]),
+        ("forget", {"ids": [-1]}, [("", "It does not fit: each entry of ids is a positive whole number.")]),
+    ],
+)
+async def test_wrong_fields_are_named(place, name, body, expected):
+    """Each wrong field is named by its path, with what it must be."""
+    response = await place.ask(name, body)
+
+    assert ("invalid", {}) == (response.status, response.report)
+    assert [("invalid", *each) for each in expected] == [
+        (each.code, each.field, each.sentence) for each in response.problems
+    ]
+
+
+def test_all_wrong_fields_are_named_at_once_up_to_a_limit():
+    """A request with many wrong fields gets many problems, and no more than twenty."""
+    with pytest.raises(InvalidFields) as caught:
+        decode(OPERATIONS["write"], {"memories": [{"title": number} for number in range(50)]}, SOURCE)
+
+    assert [f"memories[{number}].title" for number in range(20)] == [each.field for each in caught.value.problems]
+
+
+async def test_problems_do_not_repeat_values(place):
+    """A credential in any field of a request, or as the name of a field, is in no problem."""
+    canary = make_canary()
+    secret = canary.reveal()
+    for body in (
+        {"memories": [{"title": [secret]}]},
+        {"memories": [{"title": "x", "scope": secret}]},
+        {"memories": [{"title": "x", "created_at": secret}]},
+        {"memories": [{"title": "x", "confidence": secret}]},
+        {"memories": secret},
+        {secret: 1},
+        {"memories": [{"title": f"the key {secret}"}]},
+    ):
+        response = await place.ask("write", body)
+        canary.assert_clean(repr(response), str(response.problems))
+        assert response.status in {"invalid", "refused"}
+
+
+async def test_a_refusal_is_a_response(place):
+    """A write that a gate refuses is answered as refused, with the gate's reason."""
+    response = await place.ask("write", {"memories": [{"title": f"the key {make_canary().reveal()}"}]})
+
+    assert ("refused", ("secret", "The text holds a credential; leave it out. Credentials are never remembered.")) == (
+        response.status,
+        problem(response),
+    )
+
+
+async def test_an_unknown_operation_names_the_known_ones(place):
+    """A request for an operation that does not exist is invalid, and lists those that do."""
+    response = await place.ask("teleport")
+
+    assert ("invalid", "unknown_operation") == (response.status, response.problems[0].code)
+    assert ", ".join([*OPERATIONS, *OF_THE_RUNTIME]) in response.problems[0].sentence
+
+
+async def test_another_profile_is_refused(place):
+    """A caller that expects another profile is refused, and one that names this profile is served."""
+    assert ("another_profile", "This memory has the profile embedded.") == problem(
+        await place.ask("capabilities", profile="server")
+    )
+    assert "done" == (await place.ask("capabilities", profile="embedded")).status
+
+
+async def test_an_operation_without_its_service_is_refused(place):
+    """An operation whose service is missing gets a structured rejection, and `capabilities` tells it beforehand."""
+    maintain = attrs.evolve(OPERATIONS["recover"], name="maintain", services=frozenset({"small_model"}))
+    response = await place.ask("maintain", dispatcher=Dispatcher(place.runtime, {"maintain": maintain}))
+
+    assert ("refused", ("not_available", "`maintain` is not available: it needs small_model.")) == (
+        response.status,
+        problem(response),
+    )
+
+
+async def test_capabilities_and_close_are_operations(place):
+    """The catalogue is read, and the memory closed, by name; afterwards an operation fails with its reason."""
+    catalogue = await place.ask("capabilities", caller=Caller.MODEL)
+    wrong = await place.ask("close", {"reason": 5})
+    closed = await place.ask("close", {"reason": "test"})
+    after = await place.ask("list")
+
+    assert {"visible": True, "reason": ""} == catalogue.report["operations"]["write"]
+    assert ("reason", "It must be a text.") == (wrong.problems[0].field, wrong.problems[0].sentence)
+    assert ("done", {"reason": "test", "outcome": "closed"}) == (closed.status, closed.report)
+    assert ("failed", "The memory is not open; call it between `open` and `close`.") == (
+        after.status,
+        after.problems[0].sentence,
+    )
+
+
+async def test_a_fault_shows_its_text_to_the_owner_alone(place, tmp_path):
+    """A damaged store is a failure with its category; only the owner reads the path of the database."""
+    await place.ask("write", {"memories": [{"title": "Tea."}]})
+    for name in ("memory.db", "memory.db-wal"):
+        (tmp_path / name).rename(tmp_path / f"away-{name}")
+    owner, host = [await place.ask("write", {"memories": [{"title": "Milk."}]}, caller=each) for each in
+                   (Caller.OWNER, Caller.HOST)]  # fmt: skip
+
+    assert ("failed", "failed") == (owner.status, host.status)
+    assert (True, False) == (
+        str(tmp_path) in owner.problems[0].sentence,
+        str(tmp_path) in host.problems[0].sentence,
+    )
+
+
+# --- Idempotency ------------------------------------------------------------------------------------------------------
+
+
+async def test_a_repeated_key_is_carried_out_once(place):
+    """A second request with the same key and body gets the first response, and is marked as replayed."""
+    body = {"memories": [{"title": "Tea."}]}
+    first, second = await place.ask("write", body, key="k"), await place.ask("write", body, key="k")
+    plain = await place.ask("write", body)
+
+    assert attrs.evolve(first, replayed=True) == second
+    assert 2 == plain.report["outcomes"][0]["mentions"]
+
+
+async def test_requests_with_one_key_at_once_are_carried_out_once(place):
+    """Several requests with one key at the same time share one response."""
+    body = {"memories": [{"title": "Tea."}]}
+    responses = await asyncio.gather(*(place.ask("write", body, key="k") for _ in range(5)))
+
+    assert [False, True, True, True, True] == sorted(each.replayed for each in responses)
+    assert {1} == {each.report["outcomes"][0]["mentions"] for each in responses}
+
+
+async def test_a_key_belongs_to_one_request_of_one_owner(place):
+    """Another request with a used key is refused; another owner may use the same key."""
+    await place.ask("write", {"memories": [{"title": "Tea."}]}, key="k")
+    other = await place.ask("write", {"memories": [{"title": "Milk."}]}, key="k")
+    bob = await place.ask("write", {"memories": [{"title": "Milk."}]}, key="k", owner=BOB)
+
+    assert ("key_in_use", "The idempotency key belongs to another request; use a new one.") == problem(other)
+    assert ("done", False) == (bob.status, bob.replayed)
+
+
+async def test_a_corrected_request_may_use_its_key_again(place):
+    """A key whose request was invalid is free for the corrected request."""
+    wrong = await place.ask("write", {"memories": [{"title": 5}]}, key="k")
+    right = await place.ask("write", {"memories": [{"title": "Tea."}]}, key="k")
+
+    assert ("invalid", "done", False) == (wrong.status, right.status, right.replayed)
+
+
+async def test_a_cancelled_caller_does_not_undo_the_request(place):
+    """A request whose caller gives up is still carried out once, and its key returns the response."""
+    body = {"memories": [{"title": "Tea."}]}
+    asked = asyncio.ensure_future(place.ask("write", body, key="k"))
+    await asyncio.sleep(0)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    again = await place.ask("write", body, key="k")
+
+    assert (1, True) == (again.report["outcomes"][0]["mentions"], again.replayed)
+
+
+# --- Hostile input ----------------------------------------------------------------------------------------------------
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=20,
+)
+NAMES = st.sampled_from(["memories", "visible", "own", "owner", "owners", "ids", "query", "limit", "cursor", "after"])
+
+
+@settings(max_examples=200, deadline=None)
+@given(name=st.sampled_from([*OPERATIONS]), body=st.dictionaries(NAMES | st.text(max_size=8), JSON, max_size=5))
+def test_any_json_is_decoded_or_its_fields_are_named(name, body):
+    """Any JSON object becomes a request of its operation, within what the source sees, or a list of problems."""
+    try:
+        made = decode(OPERATIONS[name], body, SOURCE)
+    except InvalidFields as error:
+        made = error.problems
+    if isinstance(made, tuple):
+        assert all(each.sentence for each in made)
+        return
+    assert isinstance(made, OPERATIONS[name].request)
+    for field in ("visible", "own"):
+        seen = getattr(made, field, SEEN)
+        assert (SEEN.owners, True) == (seen.owners, {*seen.stores} <= {*SEEN.stores})
