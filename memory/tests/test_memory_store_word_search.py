@@ -8,9 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from beaver_memory.records import Owner
-from beaver_memory.store import inserts, reads, sqlite, upsert
+from beaver_memory.store import reads, upsert, word_index
 from beaver_memory.store.cases.filters import FILTERS
 from beaver_memory.store.cases.kit import NOW, looking, new
+from beaver_memory.store.queries import sqlite_queries
 from beaver_memory.store.sql_filters import conditions
 from beaver_memory.store.sqlite import SqliteStore
 
@@ -68,7 +69,7 @@ def test_the_index_follows(store):
 
 def test_the_index_catches_up_in_parts(store, monkeypatch):
     """What was added since the index was last asked is found, changed and forgotten as it should be; a lag is whole."""
-    monkeypatch.setattr(inserts, "WORDS_AT_ONCE", 2)
+    monkeypatch.setattr(word_index, "AT_ONCE", 2)
     first, second, third = store.add([new("alpha one"), new("alpha two"), new("alpha three")], now=NOW)
     store.change(first, looking(), event="UPDATE", now=NOW, title="beta", terms=b"b", length=1)
     store.forget([second], looking(), now=NOW)
@@ -168,8 +169,11 @@ def test_recent_and_timeline_follow_an_index(plan, fields, bound):
 
 def test_the_other_questions_follow_an_index(plan):
     """Memories by id, changes, the last version and the same memory are found by an index."""
-    among = reads._AMONG.format(columns="o.title", owners="?", conditions=conditions(looking()).sql)
+    among = sqlite_queries("reads")["memories_by_id"].format(
+        columns="o.title", owners="?", conditions=conditions(looking()).sql
+    )
     assert "SEARCH o USING INTEGER PRIMARY KEY (rowid=?)" in plan(among, ("[1]", 3, *conditions(looking()).params))
-    same = upsert._SAME, upsert._key(new("m3").memory, 3, NOW)
-    for sql, params in ((sqlite._CHANGED, (3, 5, 5)), (sqlite._LAST, (3,)), same):
+    versions = sqlite_queries("versions")
+    same = sqlite_queries("upsert")["same_memory"], upsert._key(new("m3").memory, 3, NOW)
+    for sql, params in ((versions["changed_memories"], (3, 5, 5)), (versions["last_version"], (3,)), same):
         assert is_fast(plan(sql, params)), sql

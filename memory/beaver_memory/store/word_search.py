@@ -6,19 +6,15 @@ import apsw
 
 from beaver_memory.filters import Filters
 from beaver_memory.records import Owner
+from beaver_memory.store.queries import sqlite_queries
 from beaver_memory.store.reads import bounded
 from beaver_memory.store.sql_filters import conditions, marks
 from beaver_memory.texts import cleaned
 
+_SQL = sqlite_queries("word_search")
+
 MOST_TERMS = 64
 LONGEST_TERM = 256
-
-_SEARCH = (
-    "SELECT o.id, bm25(observations_fts) AS score"
-    " FROM observations_fts CROSS JOIN observations AS o ON o.id = observations_fts.rowid"
-    " WHERE observations_fts MATCH ? AND o.owner IN ({owners}) AND {conditions}"
-    " ORDER BY score, o.created_at DESC, o.id DESC LIMIT ?"
-)
 
 
 def word_query(terms: Sequence[str]) -> str:
@@ -36,6 +32,6 @@ def word_search(
     if not query or not owners:
         return []
     which = conditions(filters)
-    sql = _SEARCH.format(owners=marks(len(owners)), conditions=which.sql)
+    sql = _SQL["search_words"].format(owners=marks(len(owners)), conditions=which.sql)
     rows = connection.execute(sql, (query, *owners, *which.params, bounded(limit)))
     return [(id_, -score) for id_, score in rows]
