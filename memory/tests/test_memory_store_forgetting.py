@@ -7,9 +7,9 @@ import string
 import pytest
 
 from beaver_memory.records import Owner
-from beaver_memory.store.cases.kit import NOW, looking, new
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases.kit import NOW, looking, new
 
 
 def canary(chance):

@@ -13,8 +13,8 @@ import sys
 import pytest
 
 from beaver_memory.records import Owner
-from beaver_memory.store.cases.kit import looking
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases.kit import looking
 
 KILLS = int(os.environ.get("BEAVER_LOCAL_KILLS", "20"))
 AT_ONCE = 2
@@ -22,7 +22,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from beaver_memory.records import Owner
-from beaver_memory.store.cases.kit import NOW, looking, new
+from beaver_memory.testing.store_cases.kit import NOW, looking, new
 from beaver_memory.store.sqlite import SqliteStore
 
 store, name, number = SqliteStore.open(Path(sys.argv[1])), sys.argv[2], 0
@@ -41,7 +41,7 @@ WORKER = """
 import sys
 from pathlib import Path
 from beaver_memory.records import Owner
-from beaver_memory.store.cases.kit import NOW, looking, new
+from beaver_memory.testing.store_cases.kit import NOW, looking, new
 from beaver_memory.store.sqlite import SqliteStore
 
 store, name, version, seen = SqliteStore.open(Path(sys.argv[1])), sys.argv[2], 0, 0

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
 
 from beaver_memory.records import Owner
-from beaver_memory.store.cases.kit import NOW, as_stored, looking, new
-from beaver_memory.store.cases.reference import may_be_seen
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases.kit import NOW, as_stored, looking, new
+from beaver_memory.testing.store_cases.reference import may_be_seen
 
 OWNERS = (Owner(user="a"), Owner(user="b"))
 TITLES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=20).filter(

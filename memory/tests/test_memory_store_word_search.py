@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from beaver_memory.records import Owner
 from beaver_memory.store import reads, upsert, word_index
-from beaver_memory.store.cases.filters import FILTERS
-from beaver_memory.store.cases.kit import NOW, looking, new
 from beaver_memory.store.queries import sqlite_queries
 from beaver_memory.store.sql_filters import conditions
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases.filters import FILTERS
+from beaver_memory.testing.store_cases.kit import NOW, looking, new
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Protocols of a store of memories. SQLite is one store; `store/conformance.py` holds the rules for all stores.
+"""Protocols of a store of memories. SQLite is one store; `testing/stores.py` holds the rules for all stores.
 
 A store keeps records and does no ranking. All methods may be called from several threads. A write returns only when it
 is durable. Every change of a memory gives it a new `version`, greater than all before it in the store: an index asks

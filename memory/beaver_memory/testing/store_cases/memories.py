@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import attrs
 
 from beaver_memory.records import NewMemory, Owner, Store
-from beaver_memory.store.cases.kit import NOW, OpenStore, agree, as_stored, looking, new, titles, using
 from beaver_memory.store.protocol import Analysed, SessionSummary
+from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, as_stored, looking, new, titles, using
 
 FULL = NewMemory(
     title="title",
