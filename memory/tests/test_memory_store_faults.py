@@ -15,6 +15,7 @@ import pytest
 
 from beaver_hostspecs import BeaverError, PluginError
 from beaver_memory.errors import REMEDIES, EngineError, PersonalStoreError, StoreError
+from beaver_memory.patterns import Pattern
 from beaver_memory.records import Owner
 from beaver_memory.store.connections import Connector
 from beaver_memory.store.joint import JointStore
@@ -220,7 +221,7 @@ def test_a_check_that_finds_something(store):
     """What does not fit together is found: counts, versions, labels, embeddings, words."""
     store.put_vectors(Owner(), "m", [(1, b"v")])
     store.add([new("more", tags=("t",), related_people=("Ann",))], now=NOW)
-    assert store.fts(looking(), ["more"], 1)
+    assert store.matching([Pattern(text="more")], looking(), limit=1)
     with store._connector.writing() as connection:
         connection.execute("UPDATE owners SET live = 7")
         connection.execute("UPDATE observations SET version = 99, title = 'another'")

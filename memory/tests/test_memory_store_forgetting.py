@@ -6,6 +6,7 @@ import string
 
 import pytest
 
+from beaver_memory.patterns import Pattern
 from beaver_memory.records import Owner
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import SqliteStore
@@ -46,7 +47,7 @@ def test_nothing_of_it_is_left(tmp_path, seed, count, indexed):
         for place, (item, _) in enumerate(made):
             ids += store.add([item], now=NOW)
             if place == round(indexed * count) - 1:
-                assert [] == store.fts(looking(), ["nothing"], 1)
+                assert [] == store.matching([Pattern(text="nothing")], looking(), limit=1)
         secrets = dict(zip(ids, (texts for _, texts in made), strict=True))
         for id_ in ids:
             vector, title = canary(chance), canary(chance)

@@ -10,6 +10,7 @@ import apsw
 
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
+from beaver_memory.patterns import Pattern
 from beaver_memory.records import Memory, Owner, Scope
 from beaver_memory.store import (
     embeddings,
@@ -23,13 +24,13 @@ from beaver_memory.store import (
     upsert,
     versions,
     word_index,
+    word_search,
 )
 from beaver_memory.store.connections import PATIENCE, Connector
 from beaver_memory.store.owners import live, live_owners
 from beaver_memory.store.protocol import Analysed, Change, IndexRow, Kept, Person, SessionSummary, VectorRow
 from beaver_memory.store.sqlite_vec import VecTables
 from beaver_memory.store.version_cache import Standing
-from beaver_memory.store.word_search import word_search
 from beaver_memory.texts import micros
 from beaver_toolkit.sqlite.files import drop_backups
 
@@ -122,15 +123,14 @@ class SqliteStore:
         with self._seen(filters) as (connection, owners):
             return reads.neighbours(connection, owners, (micros(at), id_), filters, before=before, after=after)
 
-    def fts(self, filters: Filters, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
-        """Return ids and scores of visible memories that hold one of the terms, best first.
+    def matching(self, patterns: Sequence[Pattern], filters: Filters, *, limit: int) -> list[int]:
+        """Return ids of visible memories that hold all of some phrases and prefixes, newest first.
 
-        This is the plain search by SQLite's own word index, which first adds the memories since the last search. Any
-        text is accepted; only the first 64 terms count.
+        SQLite's own word index answers, which first adds the memories since its last answer.
         """
         self._index_words()
         with self._seen(filters) as (connection, owners):
-            return word_search(connection, owners, filters, terms, limit)
+            return word_search.matching(connection, owners, patterns, filters, limit)
 
     def touch(self, ids: Iterable[int], *, now: datetime) -> None:
         """Record that memories were recalled; gives no new version."""

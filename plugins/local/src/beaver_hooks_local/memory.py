@@ -17,6 +17,7 @@ from beaver_memory.engine import DATABASE, INDEXES, MemoryEngine
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.layers import BATCH, Personal
+from beaver_memory.patterns import parsed
 from beaver_memory.query import Answer, Query
 from beaver_memory.records import Scope
 from beaver_memory.search.nearest import TableSearch
@@ -136,9 +137,14 @@ class LocalMemory:
         return done
 
     def search(self, text: str, filters: Filters, *, limit: int, max_tokens: int | None = None) -> Answer:
-        """Return the best memories that fit a search, or the newest ones if it has no words."""
+        """Return the best memories that fit a search, or the newest ones if it has no words.
+
+        Its `"quoted phrases"` and `prefix*` must be in each of them.
+        """
+        plain, patterns = parsed(text)
         query = Query(
-            text=text,
+            text=plain,
+            patterns=patterns,
             filters=filters,
             limit=limit,
             max_tokens=max_tokens,

@@ -34,6 +34,9 @@ _BY_TOOL = frozenset({"tool", "tool_result"})
 EMBEDDING = "embedding"
 """The name of the trouble while queries or memories cannot be embedded."""
 
+INDEX = "index"
+"""The name of the trouble while no index can be built."""
+
 
 @attrs.frozen(kw_only=True)
 class Found:
@@ -210,7 +213,12 @@ class Recaller:
         else:
             report.event("memory_recall_keyword_only", category=answer.keyword_only)
             self._troubles.began(EMBEDDING, answer.keyword_only, report)
-        return answer.hits, answer.keyword_only
+        if answer.without_index is None:
+            self._troubles.ended(INDEX, report)
+        else:
+            report.event("memory_recall_without_index", category=answer.without_index)
+            self._troubles.began(INDEX, answer.without_index, report)
+        return answer.hits, answer.without_index or answer.keyword_only
 
     # --- The references of the turn -----------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.tools import serialise
 from beaver_hooks_local.visibility import Sight
 from beaver_hostspecs import Report, Trust, Turn
+from beaver_memory.query import Answer as Found
 
 Arguments = Mapping[str, Any]
 Answer = dict[str, Any]
@@ -26,8 +27,16 @@ def search(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report
     report.candidates((str(hit.memory.id), round(hit.score, 4)) for hit in answer.hits)
     asked = bool(text.strip())
     results = [serialise.row(hit.memory, hit.score if asked else None) for hit in answer.hits]
-    by_words = {} if answer.keyword_only is None else {"note": "found by words only: the embedder does not work now"}
-    return {"count": len(results), "results": results, **by_words}
+    return {"count": len(results), "results": results, **_lack(answer)}
+
+
+def _lack(answer: Found) -> Answer:
+    """Return why a search found less than usual."""
+    if answer.without_index is not None:
+        return {"note": "found by the words in the database only: no index could be built"}
+    if answer.keyword_only is not None:
+        return {"note": "found by words only: the embedder does not work now"}
+    return {}
 
 
 def timeline(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
