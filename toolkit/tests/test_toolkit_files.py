@@ -1,6 +1,7 @@
 """Small files are written whole or not at all, privately, and by one process at a time."""
 
 import errno
+import fcntl
 import os
 import stat
 import tempfile
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from beaver_toolkit import files
 from beaver_toolkit.files import create_once, replace, sweep, sync
 from beaver_toolkit.locks import LocksMissing
 
@@ -113,3 +115,24 @@ def test_a_folder_that_cannot_be_opened_is_not_synced(monkeypatch):
     monkeypatch.setattr(os, "open", fail_with(errno.EACCES))
 
     sync(Path("anywhere"))
+
+
+@pytest.mark.parametrize("knows_the_call", [True, False])
+def test_full_syncs_on_macos(tmp_path, monkeypatch, knows_the_call):
+    """Where the drive has a cache that `fsync` leaves alone, it is emptied for the file and its folder, if it can be."""
+    called = []
+
+    def recorded(name, fails=False):
+        def record(*given):
+            called.append((name, *given[1:]))
+            if fails:
+                raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+        return record
+
+    monkeypatch.setattr(files, "HAS_DRIVE_CACHE", True)
+    monkeypatch.setattr(fcntl, "fcntl", recorded("fcntl", fails=not knows_the_call))
+    monkeypatch.setattr(os, "fsync", recorded("fsync"))
+    replace(tmp_path / "f", b"content")
+
+    assert [("fcntl", 51), *([] if knows_the_call else [("fsync",)])] * 2 == called
