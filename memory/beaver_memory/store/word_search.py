@@ -24,8 +24,8 @@ MOST_PATTERNS = 16
 MOST_WORDS = 32
 """Words of a pattern that the index compares."""
 
-LONGEST_WORD = 256
 SHORTEST_STEM = 3
+LONGEST_STEM = 32
 
 
 def matching(
@@ -63,11 +63,12 @@ def _expression(patterns: Sequence[Pattern], *, with_stems: bool = False) -> str
 def _one(pattern: Pattern, *, with_stems: bool) -> str:
     words = pattern.words
     # Words have letters and digits only: none of them is FTS5 syntax.
-    kept = [word[:LONGEST_WORD] for word in words[:MOST_WORDS]]
+    kept = words[:MOST_WORDS]
     phrase = f'"{" ".join(kept)}"'
     if not pattern.is_prefix or len(kept) < len(words):
         return phrase
     *before, last = kept
-    stems = [last[:end] for end in range(max(SHORTEST_STEM, len(last) // 2), len(last))] if with_stems else []
+    longest = min(len(last) - 1, LONGEST_STEM) if with_stems else 0
+    stems = [last[:end] for end in range(max(SHORTEST_STEM, len(last) // 2), longest + 1)]
     alternatives = [f"{phrase} *", *(f'"{" ".join([*before, stem])}"' for stem in stems)]
     return alternatives[0] if len(alternatives) == 1 else f"({' OR '.join(alternatives)})"
