@@ -47,6 +47,7 @@ ALLOWED_MODULES = MappingProxyType(
         "hostspecs/beaver_hostspecs/naming.py": "a name of the contract",
         "hostspecs/beaver_hostspecs/testing": "a name of the contract: the kit for tests",
         "plugins/gateway/src/beaver_hooks_gateway/testing": "the kit for tests, named as that of the contract",
+        "memory/beaver_memory/testing": "the kit for tests, named as that of the contract",
         "memory/beaver_memory/embedding": "embedding is the noun of the field",
     }
 )

@@ -1,11 +1,13 @@
 """The memory engine: adds, searches and forgets, without any host. Thread-safe; each method blocks until it is done."""
 
 import contextlib
+import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
+import attrs
 import numpy as np
 
 from beaver_hostspecs import Clock, SystemClock
@@ -17,8 +19,10 @@ from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.layers import BATCH, Layer, Personal, Trace
 from beaver_memory.model_switch import Serving, model_of, query_vector
+from beaver_memory.patterns import Pattern
 from beaver_memory.query import Answer, Query
 from beaver_memory.records import Memory, NewMemory, Owner
+from beaver_memory.search import exact
 from beaver_memory.search.candidates import gather, width
 from beaver_memory.search.formulas import FORMULAS, Weights
 from beaver_memory.search.nearest import Nearest
@@ -33,6 +37,9 @@ from beaver_memory.writer import Writer
 
 DATABASE = "memory.db"
 INDEXES = "index"
+
+OUT_OF_MEMORY = "out_of_memory"
+"""The reason why no index could be built."""
 
 T = TypeVar("T")
 
@@ -191,15 +198,21 @@ class MemoryEngine:
     def search(self, query: Query) -> Answer:
         """Return the memories that fit a query best, or the newest ones if it has no terms and no vector.
 
-        The newest ones have the score 0: a higher minimum score leaves none.
+        The newest ones have the score 0: a higher minimum score leaves none. A query with patterns is answered by the
+        store alone, and so is every other one while no index can be built.
         """
         terms = self._analyser.query(query.text)
+        if query.patterns:
+            return self._matching(query, terms)
         embedder = self._serving.embedder()
         vector, trouble = self._vector(embedder, query.text)
         if not terms and vector is None:
             return self._newest(query, trouble)
         model = model_of(embedder)
-        sources = self._each(lambda layer: layer.sources(query.filters, model, by_vectors=vector is not None))
+        try:
+            sources = self._each(lambda layer: layer.sources(query.filters, model, by_vectors=vector is not None))
+        except MemoryError:
+            return self._without_index(query, terms, trouble)
         found = gather([source for each in sources for source in each], terms, vector, wide=width(query.limit))
         names = np.array(self._analyser.names(query.text), "u8")
         scale = scale_of(None if embedder is None else embedder.identity)
@@ -234,6 +247,29 @@ class MemoryEngine:
         """Return numbers that change with each write to the memories of owners."""
         each = self._each(lambda layer: layer.store.versions(owners))
         return tuple(version for versions in each for version, _ in versions)
+
+    def _matching(self, query: Query, terms: Sequence[int]) -> Answer:
+        """Return the memories that hold the patterns of a query, ranked by its words."""
+        ids = self.store.matching(query.patterns, query.filters, limit=exact.MOST)
+        found = [each for each in self.store.get(ids, query.filters) if exact.holds(each, query.patterns)]
+        return self._ranked(query, found, terms)
+
+    def _without_index(self, query: Query, terms: Sequence[int], trouble: str | None) -> Answer:
+        """Return the memories that hold words of a query: all of them first, then any of them."""
+        self._trace("index_not_built", why=OUT_OF_MEMORY)
+        words = [Pattern(text=word) for word in self._analyser.words(query.text)]
+        ids = self.store.matching(words, query.filters, limit=exact.MOST) if words else []
+        if len(ids) < query.limit:
+            each = [self.store.matching([word], query.filters, limit=exact.MOST) for word in words]
+            ids = list(dict.fromkeys(itertools.chain(ids, *each)))[: exact.MOST]
+        answer = self._ranked(query, self.store.get(ids, query.filters), terms)
+        return attrs.evolve(answer, keyword_only=trouble, without_index=OUT_OF_MEMORY)
+
+    def _ranked(self, query: Query, memories: Sequence[Memory], terms: Sequence[int]) -> Answer:
+        choices, shares = exact.ranked(memories, query.patterns, terms, self._analyser.terms)
+        good = [choice for choice in choices if choice.score >= query.minimum_score]
+        by_id = {memory.id: memory for memory in memories}
+        return Answer(hits=hits(good, lambda ids: [by_id[id_] for id_ in ids], shares, query), total=len(memories))
 
     def _newest(self, query: Query, trouble: str | None) -> Answer:
         if query.minimum_score > 0:

@@ -7,6 +7,7 @@ from attrs import field
 from attrs.validators import and_, ge, instance_of, le, optional
 
 from beaver_memory.filters import Filters
+from beaver_memory.patterns import Pattern
 from beaver_memory.records import Memory
 
 MOST = 1_000
@@ -18,6 +19,7 @@ class Query:
 
     Attributes:
         text: the text to search for; with neither terms nor a vector the newest come first, with the score 0.
+        patterns: phrases and prefixes that each hit must hold; the words of the text then rank the hits.
         filters: the conditions for visible memories.
         limit: the most memories to return.
         max_tokens: the most tokens of all hits together; the first hit is always returned.
@@ -27,6 +29,7 @@ class Query:
     """
 
     text: str = field(default="", validator=instance_of(str))
+    patterns: tuple[Pattern, ...] = ()
     filters: Filters = field(validator=instance_of(Filters))
     limit: int = field(default=10, validator=and_(instance_of(int), ge(1), le(MOST)))
     max_tokens: int | None = field(default=None, validator=optional(and_(instance_of(int), ge(1))))
@@ -61,8 +64,10 @@ class Answer:
         hits: the hits, best first.
         keyword_only: the reason why the search used no vectors although it has an embedder, or `None`.
         total: the number of candidates.
+        without_index: the reason why no index could be built, so that the store answered by its words, or `None`.
     """
 
     hits: tuple[Hit, ...] = ()
     keyword_only: str | None = None
     total: int = 0
+    without_index: str | None = None

@@ -2,8 +2,9 @@
 
 import pytest
 
-from beaver_memory.store.conformance import STORE_CASES
+from beaver_memory.store import conformance
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.stores import STORE_CASES
 
 
 @pytest.mark.parametrize("case", STORE_CASES, ids=lambda case: case.name)
@@ -15,3 +16,8 @@ def test_the_sqlite_store_conforms(case, tmp_path):
     problems = store.check()
     store.close()
     assert [] == problems
+
+
+def test_the_first_name_of_the_suite():
+    """Authors of stores find the same suite under its first name."""
+    assert STORE_CASES is conformance.STORE_CASES

@@ -15,13 +15,14 @@ import pytest
 
 from beaver_hostspecs import BeaverError, PluginError
 from beaver_memory.errors import REMEDIES, EngineError, PersonalStoreError, StoreError
+from beaver_memory.patterns import Pattern
 from beaver_memory.records import Owner
-from beaver_memory.store.cases.kit import NOW, looking, new, titles
 from beaver_memory.store.connections import Connector
 from beaver_memory.store.joint import JointStore
 from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.preparation import PACKAGE, make_unless_there_is_a_log
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases.kit import NOW, looking, new, titles
 from beaver_toolkit.sqlite.files import back_up
 from beaver_toolkit.sqlite.migrations import read_migrations
 from beaver_toolkit.sqlite.readers import MOST_READERS
@@ -220,7 +221,7 @@ def test_a_check_that_finds_something(store):
     """What does not fit together is found: counts, versions, labels, embeddings, words."""
     store.put_vectors(Owner(), "m", [(1, b"v")])
     store.add([new("more", tags=("t",), related_people=("Ann",))], now=NOW)
-    assert store.fts(looking(), ["more"], 1)
+    assert store.matching([Pattern(text="more")], looking(), limit=1)
     with store._connector.writing() as connection:
         connection.execute("UPDATE owners SET live = 7")
         connection.execute("UPDATE observations SET version = 99, title = 'another'")
@@ -384,7 +385,7 @@ def test_a_store_in_a_child_after_a_fork(store, path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from beaver_memory.store.cases.kit import NOW, new
+from beaver_memory.testing.store_cases.kit import NOW, new
 from beaver_memory.store.sqlite import SqliteStore
 
 store = SqliteStore.open(Path(sys.argv[1]))
@@ -396,7 +397,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 NO_ROOM = """
 import resource, sys
 from pathlib import Path
-from beaver_memory.store.cases.kit import NOW, new
+from beaver_memory.testing.store_cases.kit import NOW, new
 from beaver_memory.store.sqlite import SqliteStore
 
 path = Path(sys.argv[1])

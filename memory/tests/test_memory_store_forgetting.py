@@ -6,10 +6,11 @@ import string
 
 import pytest
 
+from beaver_memory.patterns import Pattern
 from beaver_memory.records import Owner
-from beaver_memory.store.cases.kit import NOW, looking, new
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases.kit import NOW, looking, new
 
 
 def canary(chance):
@@ -46,7 +47,7 @@ def test_nothing_of_it_is_left(tmp_path, seed, count, indexed):
         for place, (item, _) in enumerate(made):
             ids += store.add([item], now=NOW)
             if place == round(indexed * count) - 1:
-                assert [] == store.fts(looking(), ["nothing"], 1)
+                assert [] == store.matching([Pattern(text="nothing")], looking(), limit=1)
         secrets = dict(zip(ids, (texts for _, texts in made), strict=True))
         for id_ in ids:
             vector, title = canary(chance), canary(chance)

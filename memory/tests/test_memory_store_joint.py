@@ -5,11 +5,11 @@ import contextlib
 import attrs
 import pytest
 
-from beaver_memory.store.cases import index
-from beaver_memory.store.conformance import STORE_CASES
 from beaver_memory.store.joint import PERSONAL_IDS, JointStore
 from beaver_memory.store.personal import PersonalStore
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases import index
+from beaver_memory.testing.stores import STORE_CASES
 
 OF_INDEXES = {check.__name__ for check in index.CASES}
 CASES = [case for case in STORE_CASES if case.name not in OF_INDEXES]

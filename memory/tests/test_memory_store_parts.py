@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_memory.store.cases.kit import NOW, Disagreement, agree, holds, new, raises
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.labels import folders, narrow_labels
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases.kit import NOW, Disagreement, agree, holds, new, raises
 from beaver_memory.texts import EARLIEST, LATEST, cleaned, micros, moment, packed, unpacked
 from beaver_toolkit.sqlite.secure_delete import cleared
 

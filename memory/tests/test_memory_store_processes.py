@@ -13,8 +13,8 @@ import sys
 import pytest
 
 from beaver_memory.records import Owner
-from beaver_memory.store.cases.kit import looking
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases.kit import looking
 
 KILLS = int(os.environ.get("BEAVER_LOCAL_KILLS", "20"))
 AT_ONCE = 2
@@ -22,7 +22,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from beaver_memory.records import Owner
-from beaver_memory.store.cases.kit import NOW, looking, new
+from beaver_memory.testing.store_cases.kit import NOW, looking, new
 from beaver_memory.store.sqlite import SqliteStore
 
 store, name, number = SqliteStore.open(Path(sys.argv[1])), sys.argv[2], 0
@@ -40,8 +40,9 @@ while True:
 WORKER = """
 import sys
 from pathlib import Path
+from beaver_memory.patterns import Pattern
 from beaver_memory.records import Owner
-from beaver_memory.store.cases.kit import NOW, looking, new
+from beaver_memory.testing.store_cases.kit import NOW, looking, new
 from beaver_memory.store.sqlite import SqliteStore
 
 store, name, version, seen = SqliteStore.open(Path(sys.argv[1])), sys.argv[2], 0, 0
@@ -53,7 +54,7 @@ for number in range(25):
     store.touch(ids, now=NOW)
     assert 3 == len(store.get(ids, looking()))
     assert store.recent(looking(), limit=5)
-    assert store.fts(looking(), [name], 3)
+    assert store.matching([Pattern(text=name)], looking(), limit=3)
     while rows := store.changed(Owner(), version, limit=50):
         version = rows[-1].version
         seen += len(rows)

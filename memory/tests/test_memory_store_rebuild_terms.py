@@ -14,11 +14,11 @@ from beaver_memory.query import Query
 from beaver_memory.records import NewMemory
 from beaver_memory.search.terms import ANALYSER
 from beaver_memory.store import rebuild_terms
-from beaver_memory.store.cases.analysers import analysed_by
-from beaver_memory.store.cases.kit import NOW, new
 from beaver_memory.store.connections import Connector
 from beaver_memory.store.preparation import PACKAGE
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases.analysers import analysed_by
+from beaver_memory.testing.store_cases.kit import NOW, new
 from beaver_toolkit.sqlite.migrations import read_migrations
 
 SEEN = Filters(now=datetime(2027, 1, 1, tzinfo=UTC))

@@ -1,6 +1,7 @@
 """The store against a dictionary: whatever is done in whatever order, both hold the same."""
 
 import contextlib
+import re
 import tempfile
 from datetime import timedelta
 from pathlib import Path
@@ -10,10 +11,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
 
+from beaver_memory.patterns import Pattern
 from beaver_memory.records import Owner
-from beaver_memory.store.cases.kit import NOW, as_stored, looking, new
-from beaver_memory.store.cases.reference import may_be_seen
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases.kit import NOW, as_stored, looking, new
+from beaver_memory.testing.store_cases.reference import may_be_seen
 
 OWNERS = (Owner(user="a"), Owner(user="b"))
 TITLES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=20).filter(
@@ -96,8 +98,11 @@ class Stores(RuleBasedStateMachine):
             self.vectors[id_] = data
 
     @rule(view=VIEWS)
-    def words(self, view):
-        self.store.fts(view, ["a"], 9)
+    def matching(self, view):
+        found = self.store.matching([Pattern(text="a")], view, limit=99)
+        visible = {memory.id: memory for memory in self.model.values() if may_be_seen(memory, view)}
+        wanted = {id_ for id_, memory in visible.items() if re.search(r"(?i)(?<!\w)a(?!\w)", memory.title)}
+        assert wanted <= {*found} <= {*visible}
 
     @rule(view=VIEWS, limit=st.integers(0, 5))
     def recent(self, view, limit):

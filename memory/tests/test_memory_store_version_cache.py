@@ -9,8 +9,8 @@ import pytest
 
 from beaver_memory.records import Owner
 from beaver_memory.store import version_cache
-from beaver_memory.store.cases.kit import NOW, looking, new
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases.kit import NOW, looking, new
 
 OTHERS = [Owner(user=f"u{number}") for number in range(7)]
 

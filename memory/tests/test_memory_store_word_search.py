@@ -1,4 +1,4 @@
-"""The plain word search, and the ways that questions take through the file."""
+"""The search for phrases and prefixes in the store, and the ways that questions take through the file."""
 
 import contextlib
 from datetime import timedelta
@@ -7,12 +7,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from beaver_memory.patterns import Pattern, parsed
 from beaver_memory.records import Owner
-from beaver_memory.store import inserts, reads, sqlite, upsert
-from beaver_memory.store.cases.filters import FILTERS
-from beaver_memory.store.cases.kit import NOW, looking, new
+from beaver_memory.store import reads, upsert, word_index
+from beaver_memory.store.queries import sqlite_queries
 from beaver_memory.store.sql_filters import conditions
 from beaver_memory.store.sqlite import SqliteStore
+from beaver_memory.testing.store_cases.filters import FILTERS
+from beaver_memory.testing.store_cases.kit import NOW, looking, new
 
 
 @pytest.fixture
@@ -21,8 +23,8 @@ def store(tmp_path):
         yield opened
 
 
-def found(store, *terms, limit=9, **filters):
-    return [id_ for id_, _ in store.fts(looking(**filters), terms, limit)]
+def found(store, *texts, limit=9, **filters):
+    return store.matching([Pattern(text=text) for text in texts], looking(**filters), limit=limit)
 
 
 def test_words_of_every_field(store):
@@ -36,23 +38,18 @@ def test_words_of_every_field(store):
         "summary": "unseen",
     }
     (id_,) = store.add([new("Cafés", **fields)], now=NOW)
-    for word in ("cafe", "runs", "second", "new", "C", "tag", "keywords", "zoe", "ZOË"):
+    for word in ("cafe", "runs", "second", "new", "C", "tag", "keywords", "zoe", "ZOË", "first second"):
         assert [id_] == found(store, word)
-    for word in ("unseen", "nsecond", "", "zo"):
+    for word in ("unseen", "nsecond", "zo", "second first"):
         assert [] == found(store, word)
 
 
-def test_best_first(store):
-    """A rare word outweighs a common one; scores are positive and fall; the limit holds."""
-    ids = store.add([new(f"common number{number}") for number in range(20)], now=NOW)
-    hits = store.fts(looking(), ["common", "number7"], 5)
-    assert ids[7] == hits[0][0]
-    scores = [score for _, score in hits]
-    assert sorted(scores, reverse=True) == scores
-    assert all(score > 0 for score in scores)
-    assert 5 == len(hits)
-    assert [] == store.fts(looking(), ["common"], 0)
-    assert [] == store.fts(looking(), [], 5)
+def test_newest_first(store):
+    """All patterns must match; the newest come first; the limit holds."""
+    ids = store.add([new(f"common number{number}", at=-number) for number in range(20)], now=NOW)
+    assert ids[:5] == found(store, "common", limit=5)
+    assert [ids[7]] == found(store, "common", "number7")
+    assert ([], [], []) == (found(store, "common", limit=0), found(store), found(store, "number7", "number8"))
 
 
 def test_the_index_follows(store):
@@ -68,7 +65,7 @@ def test_the_index_follows(store):
 
 def test_the_index_catches_up_in_parts(store, monkeypatch):
     """What was added since the index was last asked is found, changed and forgotten as it should be; a lag is whole."""
-    monkeypatch.setattr(inserts, "WORDS_AT_ONCE", 2)
+    monkeypatch.setattr(word_index, "AT_ONCE", 2)
     first, second, third = store.add([new("alpha one"), new("alpha two"), new("alpha three")], now=NOW)
     store.change(first, looking(), event="UPDATE", now=NOW, title="beta", terms=b"b", length=1)
     store.forget([second], looking(), now=NOW)
@@ -82,15 +79,28 @@ def test_the_index_catches_up_in_parts(store, monkeypatch):
     assert [] == store.check()
 
 
+@pytest.mark.parametrize(
+    ("word", "shortest"),
+    [("happiness", 4), ("generalization", 5), ("configuration", 4), ("running", 3), ("policies", 3)],
+)
+def test_prefixes_beyond_the_stem(store, word, shortest):
+    """A word is found by each of its beginnings, also where the index holds only a shorter stem of it."""
+    (id_,) = store.add([new(f"the {word}")], now=NOW)
+    ends = range(shortest, len(word) + 1)
+    hits = [store.matching([Pattern(text=word[:end], is_prefix=True)], looking(), limit=9) for end in ends]
+    assert [[id_]] * len(hits) == hits
+
+
 def test_filters_hold_in_the_search(store):
     """What may not be seen is not found, and takes no place from what may."""
-    hidden = [new("word word word", owner=Owner(user="x")) for _ in range(10)]
-    (*_, seen, social) = store.add([*hidden, new("word and more"), new("word", store="social", tags=("t",))], now=NOW)
-    assert {seen, social} == {*found(store, "word", limit=2)}
-    assert [social] == found(store, "word", stores=("social",))
-    assert [social] == found(store, "word", tags=("t",))
-    assert [] == found(store, "word", owners=())
-    assert [] == found(store, "word", stores=())
+    hidden = [new("word word word 鲸鱼", owner=Owner(user="x")) for _ in range(10)]
+    (*_, seen, social) = store.add([*hidden, new("word 鲸鱼"), new("word 鲸鱼", store="social", tags=("t",))], now=NOW)
+    for word in ("word", "鲸鱼"):
+        assert {seen, social} == {*found(store, word, limit=2)}
+        assert [social] == found(store, word, stores=("social",))
+        assert [social] == found(store, word, tags=("t",))
+        assert [] == found(store, word, owners=())
+        assert [] == found(store, word, stores=())
 
 
 OPERATORS = (
@@ -113,24 +123,32 @@ OPERATORS = (
     "\0",
     "\ud800",
 )
-TERMS = st.lists(st.one_of(st.text(), st.sampled_from(OPERATORS), st.lists(st.sampled_from(OPERATORS)).map("".join)))
+TEXTS = st.lists(
+    st.one_of(
+        st.text(),
+        st.sampled_from([*OPERATORS, "鲸鱼", "🐋", "e\u0301"]),
+        st.lists(st.sampled_from(OPERATORS)).map("".join),
+    )
+)
 
 
-@settings(max_examples=1000, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(terms=TERMS)
-def test_no_term_is_an_error(store, terms):
-    """Whatever is asked for, nothing raises."""
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(texts=TEXTS, is_prefix=st.booleans())
+def test_no_pattern_is_an_error(store, texts, is_prefix):
+    """Whatever a search holds, nothing raises."""
     if not store.count(Owner()):
-        store.add([new("NEAR title OR and not é")], now=NOW)
-    assert store.fts(looking(), terms, 5) is not None
+        store.add([new("NEAR title OR and not é 鲸鱼")], now=NOW)
+    patterns = [*parsed(" ".join(texts))[1], *(Pattern(text=text, is_prefix=is_prefix) for text in texts)]
+    assert store.matching(patterns, looking(), limit=5) is not None
 
 
 def test_a_word_of_a_megabyte_and_a_thousand_words(store):
-    """Very long and very many terms cost little and raise nothing."""
+    """Very long and very many patterns cost little and raise nothing."""
     (id_,) = store.add([new("word")], now=NOW)
     assert [] == found(store, "x" * 1_000_000)
     assert [] == found(store, '"' * 1_000_000)
-    assert [id_] == found(store, "word", *(f"w{number}" for number in range(1000)))
+    assert [] == found(store, "鲸 " * 10_000)
+    assert [id_] == found(store, *["word"] * 1000)
 
 
 @pytest.fixture
@@ -168,8 +186,11 @@ def test_recent_and_timeline_follow_an_index(plan, fields, bound):
 
 def test_the_other_questions_follow_an_index(plan):
     """Memories by id, changes, the last version and the same memory are found by an index."""
-    among = reads._AMONG.format(columns="o.title", owners="?", conditions=conditions(looking()).sql)
+    among = sqlite_queries("reads")["memories_by_id"].format(
+        columns="o.title", owners="?", conditions=conditions(looking()).sql
+    )
     assert "SEARCH o USING INTEGER PRIMARY KEY (rowid=?)" in plan(among, ("[1]", 3, *conditions(looking()).params))
-    same = upsert._SAME, upsert._key(new("m3").memory, 3, NOW)
-    for sql, params in ((sqlite._CHANGED, (3, 5, 5)), (sqlite._LAST, (3,)), same):
+    versions = sqlite_queries("versions")
+    same = sqlite_queries("upsert")["same_memory"], upsert._key(new("m3").memory, 3, NOW)
+    for sql, params in ((versions["changed_memories"], (3, 5, 5)), (versions["last_version"], (3,)), same):
         assert is_fast(plan(sql, params)), sql

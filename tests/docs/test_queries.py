@@ -1,4 +1,4 @@
-"""Each query in a `.sql` file of the project is used."""
+"""The named queries of the project: each is used, and each one that the source uses exists."""
 
 import re
 from pathlib import Path
@@ -8,17 +8,37 @@ import pytest
 from beaver_toolkit.sqlite.queries import Queries
 
 ROOT = Path(__file__).parents[2]
+USED = re.compile(r'SQL\["([a-z_0-9]+)"\]')
+
+
+def users_of(path):
+    """Return the modules that use a file of queries: the one of its name in a folder of a dialect, else its package."""
+    if path.parents[1].name == "sql":
+        return [path.parents[2] / f"{path.stem}.py"]
+    return [*path.parent.rglob("*.py")]
+
+
+def read(modules):
+    return "".join(module.read_text("utf-8") for module in modules)
+
+
 FILES = sorted(
     path
     for each in ("beaver_hooks", "memory", "plugins")
-    for path in (ROOT / each).rglob("queries*.sql")
-    if "build" not in path.parts
+    for path in (ROOT / each).rglob("*.sql")
+    if not {"build", "migrations"} & {*path.parts}
 )
 
 
 @pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(ROOT)) for path in FILES])
 def test_each_query_is_used(path):
-    """Each name of a file of queries stands in a string of the package that the file belongs to."""
-    source = "".join(module.read_text("utf-8") for module in path.parent.rglob("*.py"))
+    """Each name of a file of queries stands in a string of the modules that the file belongs to."""
+    source = read(users_of(path))
 
     assert [] == [name for name in Queries(path).names() if not re.search(rf'"{name}"', source)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(ROOT)) for path in FILES])
+def test_each_used_query_exists(path):
+    """Each query that a module takes by name is one of its file."""
+    assert {*USED.findall(read(users_of(path)))} <= {*Queries(path).names()}

@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from beaver_memory.store.conformance import STORE_CASES
+from beaver_memory.testing.stores import STORE_CASES
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "requirements.md"

@@ -5,6 +5,7 @@ import errno
 import os
 import secrets
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -15,6 +16,12 @@ from beaver_toolkit.locks import PRIVATE, locked
 
 STRAY_AFTER = 60.0
 """Seconds after which the process that wrote a temporary file counts as gone."""
+HAS_DRIVE_CACHE = sys.platform == "darwin"
+"""Whether `fsync` leaves content in the cache of the drive: on macOS another call empties it."""
+
+_FULL_SYNC = 51
+"""That call, `F_FULLFSYNC`: the module `fcntl` has its name on macOS only."""
+
 _WORKING_FOLDER, _EXCHANGE = -100, 2
 """The arguments `AT_FDCWD` and `RENAME_EXCHANGE` of `renameat2`."""
 
@@ -124,9 +131,22 @@ def sync(path: Path) -> None:
     with contextlib.suppress(PermissionError):
         descriptor = os.open(path, os.O_RDONLY)
         try:
-            os.fsync(descriptor)
+            flush(descriptor)
         finally:
             os.close(descriptor)
+
+
+def flush(descriptor: int) -> None:
+    """Make the content of an open file durable."""
+    if HAS_DRIVE_CACHE:
+        # Imported here because not every platform has it.
+        import fcntl  # noqa: PLC0415
+
+        # A network file system may not know the call.
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(descriptor, _FULL_SYNC)
+            return
+    os.fsync(descriptor)
 
 
 @contextlib.contextmanager
@@ -145,7 +165,7 @@ def _write(path: Path, content: bytes) -> None:
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         file.flush()
-        os.fsync(descriptor)
+        flush(descriptor)
 
 
 def _publish(temporary: Path, path: Path) -> bool:

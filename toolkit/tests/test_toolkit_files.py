@@ -1,6 +1,7 @@
 """Small files are written whole or not at all, privately, and by one process at a time."""
 
 import errno
+import fcntl
 import os
 import stat
 import tempfile
@@ -161,3 +162,24 @@ def test_a_link_is_followed_if_wanted(tmp_path):
         assert b"one" == file.read()
     with pytest.raises(OSError, match="symbolic links"):
         open_regular(tmp_path / "link", follow_links=False)
+
+
+@pytest.mark.parametrize("knows_the_call", [True, False])
+def test_full_syncs_on_macos(tmp_path, monkeypatch, knows_the_call):
+    """Where the drive has a cache that `fsync` leaves alone, it is emptied for the file and its folder, if it can be."""
+    called = []
+
+    def recorded(name, fails=False):
+        def record(*given):
+            called.append((name, *given[1:]))
+            if fails:
+                raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+        return record
+
+    monkeypatch.setattr(files, "HAS_DRIVE_CACHE", True)
+    monkeypatch.setattr(fcntl, "fcntl", recorded("fcntl", fails=not knows_the_call))
+    monkeypatch.setattr(os, "fsync", recorded("fsync"))
+    replace(tmp_path / "f", b"content")
+
+    assert [("fcntl", 51), *([] if knows_the_call else [("fsync",)])] * 2 == called

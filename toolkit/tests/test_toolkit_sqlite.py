@@ -339,3 +339,14 @@ def test_a_file_of_queries_that_is_wrong(tmp_path, text):
     path.write_text(text)
     with pytest.raises(ValueError, match=r"queries\.sql gives a name twice, or a name without a query"):
         Queries(path)["a"]
+
+
+@pytest.mark.parametrize("has_cache", [True, False])
+def test_full_syncs_on_macos(path, monkeypatch, has_cache):
+    """Where the drive has a cache that `fsync` leaves alone, each connection asks for full syncs; elsewhere none does."""
+    monkeypatch.setattr(connections, "HAS_DRIVE_CACHE", has_cache)
+    Database.open(path, [FIRST]).close()
+    with contextlib.closing(connect(path)) as connection:
+        pragmas = [connection.pragma(name) for name in ("fullfsync", "checkpoint_fullfsync")]
+
+    assert [int(has_cache)] * 2 == pragmas

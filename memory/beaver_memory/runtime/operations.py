@@ -10,6 +10,7 @@ from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.engine import MemoryEngine
 from beaver_memory.errors import PersonalStoreError, StoreError
 from beaver_memory.layers import BATCH
+from beaver_memory.patterns import parsed
 from beaver_memory.query import Query
 from beaver_memory.records import Owner
 from beaver_memory.runtime.embedders import remember
@@ -153,9 +154,11 @@ class Operations:
         least = request.minimum_score
         if least is None:
             least = FITS if request.query.strip() else 0.0
+        text, patterns = parsed(request.query) if request.operators else (request.query, ())
         answer = self.engine.search(
             Query(
-                text=request.query,
+                text=text,
+                patterns=patterns,
                 filters=request.visible,
                 limit=request.limit,
                 max_tokens=request.max_tokens,
@@ -164,7 +167,12 @@ class Operations:
                 explain=request.explain,
             )
         )
-        return RecallReport(hits=answer.hits, keyword_only=answer.keyword_only, candidates=answer.total)
+        return RecallReport(
+            hits=answer.hits,
+            keyword_only=answer.keyword_only,
+            without_index=answer.without_index,
+            candidates=answer.total,
+        )
 
     def project(self, request: ProjectionRequest) -> ProjectionReport:
         """Return a text of the memories that fit a query best, no longer than the request says."""

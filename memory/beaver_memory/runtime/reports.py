@@ -59,11 +59,13 @@ class RecallReport:
     Attributes:
         hits: the memories that were found, best first.
         keyword_only: why only words were searched for although there is an embedder, or `None`.
+        without_index: why no index could be built, so that the words in the store were searched, or `None`.
         candidates: how many memories were compared.
     """
 
     hits: tuple[Hit, ...] = ()
     keyword_only: str | None = None
+    without_index: str | None = None
     candidates: int = 0
 
 

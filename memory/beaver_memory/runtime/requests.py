@@ -85,6 +85,7 @@ class RecallRequest:
 
     Attributes:
         query: the text to search for; without words the newest memories are returned.
+        operators: whether `"quoted phrases"` and `prefix*` in the query must be in each hit; plain text otherwise.
         visible: the memories that the caller may see.
         limit: the most memories.
         max_tokens: the most tokens of all hits together; the first hit is always returned.
@@ -93,6 +94,7 @@ class RecallRequest:
     """
 
     query: str = field(default="", validator=_text(LONGEST_QUERY))
+    operators: bool = False
     visible: Filters
     limit: int = field(default=10, validator=_count(1, MOST))
     max_tokens: int | None = field(default=None, validator=optional(and_(instance_of(int), ge(1))))

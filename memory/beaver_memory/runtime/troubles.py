@@ -10,6 +10,9 @@ EMBEDDER = "embedder"
 EMBEDDING = "embedding"
 """While queries or memories cannot be embedded."""
 
+INDEX = "index"
+"""While no index can be built."""
+
 SQLITE_VEC = "sqlite_vec"
 """While the configured extension cannot be used."""
 

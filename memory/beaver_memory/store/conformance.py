@@ -1,37 +1,5 @@
-"""The rules for every store of memories, as a suite that any implementation runs without a test framework.
+"""The suite for stores under its first name; it is in `beaver_memory.testing.stores`."""
 
-Give each case a function that opens a store over the same, at first empty, data each time it is called:
-
-    for case in STORE_CASES:
-        case.run(open_store)
-
-A case raises `Disagreement` if the store breaks its rule. With pytest, parametrise over `STORE_CASES`.
-"""
-
-from beaver_memory.store.cases import (
-    analysers,
-    changes,
-    filters,
-    forget,
-    index,
-    memories,
-    texts,
-    upsert,
-)
-from beaver_memory.store.cases.kit import Disagreement, OpenStore, StoreCase, case_of
-
-STORE_CASES: tuple[StoreCase, ...] = tuple(
-    case_of(check)
-    for check in (
-        *memories.CASES,
-        *upsert.CASES,
-        *filters.CASES,
-        *changes.CASES,
-        *forget.CASES,
-        *index.CASES,
-        *analysers.CASES,
-        *texts.CASES,
-    )
-)
+from beaver_memory.testing.stores import STORE_CASES, Disagreement, OpenStore, StoreCase
 
 __all__ = ["STORE_CASES", "Disagreement", "OpenStore", "StoreCase"]

@@ -5,69 +5,41 @@ from typing import Any
 
 import apsw
 
-_FORGOTTEN = "SELECT count(*) FROM observations WHERE deleted_at IS NOT NULL"
-_BY_STORE = "SELECT store, count(*) FROM observations WHERE deleted_at IS NULL GROUP BY store"
-_BY_TYPE = "SELECT type, count(*) FROM observations WHERE deleted_at IS NULL GROUP BY type"
-_BY_MODEL = (
-    "SELECT m.name, count(e.version) FROM models AS m LEFT JOIN observation_embeddings AS e ON e.model = m.id"
-    " GROUP BY m.id"
-)
+from beaver_memory.store.queries import sqlite_queries
+from beaver_memory.store.word_index import is_true
+from beaver_toolkit.sqlite.connections import integrity_problems
 
-_OWNERS = (
-    "SELECT count(*) FROM owners AS w WHERE live <>"
-    " (SELECT count(*) FROM observations AS o WHERE o.owner = w.id AND o.deleted_at IS NULL)"
-)
-_VERSIONS = "SELECT count(*) FROM observations WHERE version > (SELECT value FROM counter)"
-_TWICE = "SELECT count(*) FROM (SELECT version FROM observations GROUP BY version HAVING count(*) > 1)"
-_EMBEDDINGS = (
-    "SELECT count(*) FROM observation_embeddings AS e JOIN observations AS o ON o.id = e.memory"
-    " WHERE o.deleted_at IS NOT NULL OR o.owner <> e.owner OR e.version > (SELECT value FROM counter)"
-)
-_LABELS = (
-    "SELECT count(*) FROM observation_labels AS l LEFT JOIN observations AS o ON o.id = l.memory"
-    " WHERE o.id IS NULL OR o.deleted_at IS NOT NULL OR o.owner <> l.owner OR o.created_at <> l.created_at"
-)
-_WAITING = (
-    "SELECT count(*) FROM models AS m CROSS JOIN observations AS o WHERE o.deleted_at IS NULL AND"
-    " (SELECT count(*) FROM unembedded AS u WHERE u.model = m.id AND u.owner = o.owner"
-    " AND u.created_at = o.created_at AND u.memory = o.id)"
-    " + (SELECT count(*) FROM observation_embeddings AS e WHERE e.model = m.id AND e.memory = o.id) <> 1"
-)
-_PEOPLE = (
-    "SELECT count(*) FROM people AS p WHERE mention_count <>"
-    " (SELECT count(*) FROM observation_labels AS l WHERE l.owner = p.owner AND l.label = 'person:' || p.folded)"
-)
-_AHEAD = "SELECT count(*) FROM indexed_words WHERE last > (SELECT coalesce(max(id), 0) FROM observations)"
+_SQL = sqlite_queries("integrity")
+
 _RULES = (
-    (_OWNERS, "owners have wrong counts"),
-    (_VERSIONS, "memories have versions that do not exist yet"),
-    (_TWICE, "versions are used twice"),
-    (_EMBEDDINGS, "embeddings do not belong to their memories"),
-    (_LABELS, "labels do not belong to their memories"),
-    (_WAITING, "memories are neither embedded nor waiting to be embedded, or are both"),
-    (_AHEAD, "word indexes are ahead of the memories"),
-    (_PEOPLE, "people have wrong counts"),
+    ("wrong_counts_of_owners", "owners have wrong counts"),
+    ("wrong_versions", "memories have versions that do not exist yet"),
+    ("wrong_twins", "versions are used twice"),
+    ("wrong_embeddings", "embeddings do not belong to their memories"),
+    ("wrong_labels", "labels do not belong to their memories"),
+    ("wrong_queue", "memories are neither embedded nor waiting to be embedded, or are both"),
+    ("wrong_word_index", "word indexes are ahead of the memories"),
+    ("wrong_counts_of_people", "people have wrong counts"),
 )
 
 
 def stats(connection: apsw.Connection, path: Path) -> dict[str, Any]:
     """Return the counts of the store, by name."""
-    by_store = _counts(connection, _BY_STORE)
+    by_store = _counts(connection, "count_by_store")
     return {
         "memories": sum(by_store.values()),
-        "forgotten": connection.execute(_FORGOTTEN).get,
-        "owners": connection.execute("SELECT count(*) FROM owners").get,
+        "forgotten": connection.execute(_SQL["count_forgotten"]).get,
+        "owners": connection.execute(_SQL["count_owners"]).get,
         "stores": by_store,
-        "types": _counts(connection, _BY_TYPE),
-        "embeddings": _counts(connection, _BY_MODEL),
+        "types": _counts(connection, "count_by_type"),
+        "embeddings": _counts(connection, "count_by_model"),
         "bytes": sum(_size(path.with_name(path.name + ending)) for ending in ("", "-wal")),
     }
 
 
 def problems(connection: apsw.Connection) -> list[str]:
     """Return the problems of the store, one sentence each."""
-    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)").fetchall()]
-    damaged = [f"The file is damaged: {each}." for each in found if each != "ok"]
+    damaged = [f"The file is damaged: {each}." for each in integrity_problems(connection)]
     if damaged:
         return damaged
     strays = len(connection.execute("PRAGMA foreign_key_check").fetchall())
@@ -75,22 +47,18 @@ def problems(connection: apsw.Connection) -> list[str]:
     return [*references, *_broken_rules(connection), *_word_problems(connection)]
 
 
-def _counts(connection: apsw.Connection, sql: str) -> dict[str, int]:
-    rows: list[tuple[Any, ...]] = connection.execute(sql).fetchall()
+def _counts(connection: apsw.Connection, query: str) -> dict[str, int]:
+    rows: list[tuple[Any, ...]] = connection.execute(_SQL[query]).fetchall()
     return {str(name): int(count) for name, count in rows}
 
 
 def _broken_rules(connection: apsw.Connection) -> list[str]:
-    counts = ((connection.execute(sql).get, what) for sql, what in _RULES)
+    counts = ((connection.execute(_SQL[rule]).get, what) for rule, what in _RULES)
     return [f"{count} {what}." for count, what in counts if count]
 
 
 def _word_problems(connection: apsw.Connection) -> list[str]:
-    try:
-        connection.execute("INSERT INTO observations_fts (observations_fts, rank) VALUES ('integrity-check', 1)")
-    except apsw.CorruptError:
-        return ["The word index does not match the memories."]
-    return []
+    return [] if is_true(connection) else ["The word index does not match the memories."]
 
 
 def _size(path: Path) -> int:

@@ -17,6 +17,7 @@ import attrs
 
 from beaver_memory.errors import PersonalStoreError, StoreError
 from beaver_memory.filters import Filters
+from beaver_memory.patterns import Pattern
 from beaver_memory.records import Memory, Owner, Scope
 from beaver_memory.store.people import ranked
 from beaver_memory.store.personal import PersonalStore
@@ -108,6 +109,17 @@ class JointStore:
         theirs = self._seen(filters, lambda store, view: store.recent(view, limit=limit))
         found = self._project.recent(filters, limit=limit)
         return sorted((*found, *theirs), key=_age, reverse=True)[: max(limit, 0)] if theirs else found
+
+    def matching(self, patterns: Sequence[Pattern], filters: Filters, *, limit: int) -> list[int]:
+        """Return ids of visible memories that hold all of some phrases and prefixes, those of the person last.
+
+        At most `limit` of each database.
+        """
+        found, view = self._project.matching(patterns, filters, limit=limit), personal_view(filters)
+        if view is None:
+            return found
+        theirs = self._personal.attempt(lambda store: store.matching(patterns, view, limit=limit)) or []
+        return [*found, *(PERSONAL_IDS + id_ for id_ in theirs)]
 
     def timeline(self, anchor: int, filters: Filters, *, before: int, after: int) -> list[Memory]:
         """Return a memory with its neighbours in time, oldest first; an empty list if the anchor is not visible."""

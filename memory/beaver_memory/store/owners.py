@@ -5,7 +5,10 @@ from collections.abc import Iterable
 import apsw
 
 from beaver_memory.records import Owner
+from beaver_memory.store.queries import sqlite_queries
 from beaver_memory.texts import cleaned
+
+_SQL = sqlite_queries("owners")
 
 MOST_KNOWN = 10_000
 
@@ -34,7 +37,7 @@ class OwnerBook:
         known = self._numbers.get(owner) or _find(connection, owner)
         if known is not None:
             return known
-        connection.execute("INSERT INTO owners (tenant, user) VALUES (?, ?)", _key(owner))
+        connection.execute(_SQL["add_owner"], _key(owner))
         return connection.last_insert_rowid()
 
     def _remember(self, owner: Owner, number: int) -> int:
@@ -44,8 +47,23 @@ class OwnerBook:
         return number
 
 
+def live(connection: apsw.Connection, number: int) -> int:
+    """Return how many memories of an owner are not forgotten."""
+    return connection.execute(_SQL["live"], (number,)).get or 0
+
+
+def owners(connection: apsw.Connection) -> dict[int, Owner]:
+    """Return all owners by number."""
+    return {number: Owner(tenant=tenant, user=user) for number, tenant, user in connection.execute(_SQL["owners"])}
+
+
+def live_owners(connection: apsw.Connection) -> list[Owner]:
+    """Return the owners who have memories that are not forgotten."""
+    return [Owner(tenant=str(tenant), user=str(user)) for tenant, user in connection.execute(_SQL["live_owners"])]
+
+
 def _find(connection: apsw.Connection, owner: Owner) -> int | None:
-    row = connection.execute("SELECT id FROM owners WHERE tenant = ? AND user = ?", _key(owner)).fetchone()
+    row = connection.execute(_SQL["find_owner"], _key(owner)).fetchone()
     return None if row is None else int(row[0])
 
 

@@ -8,24 +8,13 @@ from beaver_memory.filters import Filters
 from beaver_memory.records import Owner
 from beaver_memory.store.labels import PERSON, folded
 from beaver_memory.store.protocol import Person, SessionSummary
+from beaver_memory.store.queries import sqlite_queries
 from beaver_memory.store.reads import bounded
 from beaver_memory.store.sql_filters import conditions
 from beaver_memory.texts import cleaned, micros, moment, packed, unpacked
 
-# The count covers visible memories only: a reader who may see none of a person's memories does not see the name.
-_PEOPLE = (
-    "SELECT p.folded, p.name, p.aliases, count(*), max(l.created_at)"
-    " FROM observation_labels AS l CROSS JOIN observations AS o ON o.id = l.memory"
-    " CROSS JOIN people AS p ON p.owner = l.owner AND p.folded = substr(l.label, {cut})"
-    " WHERE l.owner = ? AND l.label >= ? AND l.label < ? AND {conditions} GROUP BY l.label"
-)
+_SQL = sqlite_queries("people")
 _UNTIL = PERSON[:-1] + chr(ord(PERSON[-1]) + 1)
-
-_SUMMARIES = (
-    "SELECT agent, session, request, outcome, decisions, open_items, observation_count, created_at"
-    " FROM session_summaries WHERE owner = ? ORDER BY created_at DESC, agent, session LIMIT ?"
-)
-_SUMMARISE = "INSERT OR REPLACE INTO session_summaries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 def people(
@@ -33,7 +22,7 @@ def people(
 ) -> list[Person]:
     """Return people that visible memories are related to, most mentioned first."""
     which, wanted = conditions(filters), folded(query)
-    sql = _PEOPLE.format(cut=len(PERSON) + 1, conditions=which.sql)
+    sql = _SQL["people"].format(conditions=which.sql)
     found: list[Person] = []
     for owner in owners:
         for key, name, aliases, count, last in connection.execute(sql, (owner, PERSON, _UNTIL, *which.params)):
@@ -67,7 +56,7 @@ def summaries(connection: apsw.Connection, owner: int, limit: int) -> list[Sessi
             created_at=moment(created),
         )
         for agent, session, request, outcome, decisions, open_items, count, created in connection.execute(
-            _SUMMARIES, (owner, bounded(limit))
+            _SQL["summaries"], (owner, bounded(limit))
         )
     ]
 
@@ -75,7 +64,7 @@ def summaries(connection: apsw.Connection, owner: int, limit: int) -> list[Sessi
 def summarise(connection: apsw.Connection, owner: int, summary: SessionSummary) -> None:
     """Store the summary of an agent's session in place of an earlier one."""
     connection.execute(
-        _SUMMARISE,
+        _SQL["set_summary"],
         (
             owner,
             cleaned(summary.agent),

@@ -7,12 +7,14 @@ from pathlib import Path
 import apsw
 
 from beaver_memory.errors import StoreError
+from beaver_memory.store.queries import sqlite_queries
 from beaver_toolkit.sqlite.connections import make_durable
 from beaver_toolkit.sqlite.files import back_up, make
 from beaver_toolkit.sqlite.migrations import migrate, version_of
 from beaver_toolkit.sqlite.secure_delete import ClearingFiles
 
 PACKAGE = "beaver_memory.store"
+_SQL = sqlite_queries("preparation")
 
 APPLICATION = 1111836238
 """The mark of a file that is a store of memories."""
@@ -56,7 +58,7 @@ def prepare(connection: apsw.Connection, path: Path, scripts: Sequence[str], kno
     _make_durable(connection)
     if version < len(scripts):
         _bring_up_to_date(connection, path, scripts, version)
-    identity = str(connection.execute("SELECT value FROM store_facts WHERE name = 'identity'").get)
+    identity = str(connection.execute(_SQL["identity"]).get)
     if known not in {"", identity}:
         raise StoreError(path, "replaced")
     return identity

@@ -1,4 +1,4 @@
-"""Protocols of a store of memories. SQLite is one store; `store/conformance.py` holds the rules for all stores.
+"""Protocols of a store of memories. SQLite is one store; `testing/stores.py` holds the rules for all stores.
 
 A store keeps records and does no ranking. All methods may be called from several threads. A write returns only when it
 is durable. Every change of a memory gives it a new `version`, greater than all before it in the store: an index asks
@@ -17,6 +17,7 @@ import attrs
 from attrs import field
 
 from beaver_memory.filters import Filters
+from beaver_memory.patterns import Pattern
 from beaver_memory.records import Memory, NewMemory, Owner, Scope
 
 
@@ -160,6 +161,13 @@ class MemoryStore(Protocol):
 
     def recent(self, filters: Filters, *, limit: int) -> list[Memory]:
         """Return the newest visible memories, newest first."""
+
+    def matching(self, patterns: Sequence[Pattern], filters: Filters, *, limit: int) -> list[int]:
+        """Return ids of visible memories that hold all of some phrases and prefixes, at most `limit`, newest first.
+
+        A memory may be among them that holds other forms of the words only; the caller compares the texts. A text is
+        title, narrative, facts, tags, keywords and people.
+        """
 
     def timeline(self, anchor: int, filters: Filters, *, before: int, after: int) -> list[Memory]:
         """Return a memory with its neighbours in time, oldest first; an empty list if the anchor is not visible."""

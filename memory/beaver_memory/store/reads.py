@@ -9,28 +9,14 @@ import apsw
 from beaver_memory.filters import Filters
 from beaver_memory.records import Memory, Owner, Store
 from beaver_memory.store.protocol import Change
+from beaver_memory.store.queries import sqlite_queries
 from beaver_memory.store.rows import COLUMNS, memory_of, retold
 from beaver_memory.store.sql_filters import Conditions, conditions, marks
 from beaver_memory.texts import moment
 
-LARGEST = 2**63 - 1
+_SQL = sqlite_queries("reads")
 
-_AMONG = (
-    # By number, instead of through an owner's memories.
-    "SELECT {columns} FROM json_each(?) AS j CROSS JOIN observations AS o NOT INDEXED ON o.id = j.value"
-    " WHERE o.owner IN ({owners}) AND {conditions}"
-)
-# An index gives the order of time for any condition: SQLite sorts nothing, and ends as soon as it has enough rows.
-_WALK = (
-    "SELECT {columns} FROM observations AS o INDEXED BY observations_by_time"
-    " WHERE o.owner = ? AND {conditions} {bounds} ORDER BY o.created_at {order}, o.id {order} LIMIT ?"
-)
-_WALK_LABEL = (
-    "SELECT {columns} FROM observation_labels AS l CROSS JOIN observations AS o ON o.id = l.memory"
-    " WHERE l.owner = ? AND l.label = ? AND o.owner = l.owner AND {conditions} {bounds}"
-    " ORDER BY l.created_at {order}, l.memory {order} LIMIT ?"
-)
-_HISTORY = "SELECT event, at, old, new FROM observation_history WHERE memory = ? ORDER BY id DESC"
+LARGEST = 2**63 - 1
 
 
 def usable(ids: Iterable[int]) -> list[int]:
@@ -50,7 +36,7 @@ def visible(
     if not owners:
         return {}
     which = conditions(filters)
-    sql = _AMONG.format(columns=COLUMNS, owners=marks(len(owners)), conditions=which.sql)
+    sql = _SQL["memories_by_id"].format(columns=COLUMNS, owners=marks(len(owners)), conditions=which.sql)
     rows = connection.execute(sql, (json.dumps(usable(ids)), *owners, *which.params))
     memories = (memory_of(row, owners) for row in rows)
     return {memory.id: memory for memory in memories}
@@ -68,7 +54,7 @@ def timeline(
     found = visible(connection, owners, [anchor], filters)
     if not found:
         return []
-    at = connection.execute("SELECT created_at FROM observations WHERE id = ?", (anchor,)).get
+    at = connection.execute(_SQL["created_at"], (anchor,)).get
     earlier, later = neighbours(connection, owners, (at, anchor), filters, before=before, after=after)
     return [*reversed(earlier), found[anchor], *later]
 
@@ -92,14 +78,14 @@ def neighbours(
 def history(connection: apsw.Connection, memory: Memory, stores: Collection[Store]) -> list[Change]:
     """Return the history of a memory, oldest first: its addition, and the changes within these stores."""
     entries, store = [], memory.store
-    for event, at, old, new in connection.execute(_HISTORY, (memory.id,)):
+    for event, at, old, new in connection.execute(_SQL["history"], (memory.id,)):
         entry = Change(event=event, at=moment(at), old=retold(old), new=retold(new))
         # An entry holds only the changed fields: going backwards tells in which store the memory was before.
         before = entry.old.get("store", store)
         if {before, store} <= {*stores}:
             entries.append(entry)
         store = before
-    added = connection.execute("SELECT added_at FROM observations WHERE id = ?", (memory.id,)).get
+    added = connection.execute(_SQL["added_at"], (memory.id,)).get
     return [Change(event="ADD", at=moment(added)), *reversed(entries)]
 
 
@@ -130,10 +116,10 @@ def _age(memory: Memory) -> tuple[Any, int]:
 def _walks(owners: Iterable[int], which: Conditions, bound: Bound | None) -> list[tuple[str, tuple[Any, ...]]]:
     """Return one statement for each owner and each way in: their results are merged, so that each follows an index."""
     limits = () if bound is None else (bound[1], bound[1], bound[2])
-    by_label = _statement(_WALK_LABEL, which, bound, ("l.created_at", "l.memory"))
+    by_label = _statement(_SQL["walk_by_label"], which, bound, ("l.created_at", "l.memory"))
     if which.ways:
         return [(by_label, (owner, way, *which.params, *limits)) for owner in owners for way in which.ways]
-    plain = _statement(_WALK, which, bound, ("o.created_at", "o.id"))
+    plain = _statement(_SQL["walk_by_time"], which, bound, ("o.created_at", "o.id"))
     return [(plain, (owner, *which.params, *limits)) for owner in owners]
 
 

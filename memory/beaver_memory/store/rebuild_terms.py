@@ -12,22 +12,21 @@ from collections.abc import Callable
 
 import apsw
 
-from beaver_memory.records import Memory, Owner
+from beaver_memory.records import Memory
+from beaver_memory.store.owners import owners
 from beaver_memory.store.protocol import Analysed
+from beaver_memory.store.queries import sqlite_queries
 from beaver_memory.store.rows import COLUMNS, memory_of
+
+_SQL = sqlite_queries("rebuild_terms")
 
 AT_ONCE = 1_000
 """Memories of one step."""
 
-_NEXT = f"SELECT {COLUMNS} FROM observations AS o WHERE o.id > ? AND o.deleted_at IS NULL ORDER BY o.id LIMIT ?"  # noqa: S608
-_STORE = "UPDATE observations SET terms = ?, length = ? WHERE id = ?"
-_FACT = "SELECT value FROM store_facts WHERE name = 'analyser'"
-_PUT = "UPDATE store_facts SET value = ? WHERE name = 'analyser'"
-
 
 def trouble(connection: apsw.Connection, analyser: int) -> str:
     """Return why a store's terms and those of an analyser must not mix, as a category of `StoreError`, or nothing."""
-    fact = connection.execute(_FACT).get
+    fact = connection.execute(_SQL["analyser"]).get
     if fact == str(analyser):
         return ""
     # Older than this analyser though the store was settled: an older copy has replaced the database.
@@ -43,11 +42,11 @@ def step(connection: apsw.Connection, analyser: int, analyse: Callable[[Memory],
     why = trouble(connection, analyser)
     if why != "replaced":
         return why
-    version, _, reached = connection.execute(_FACT).get.partition(":")
+    version, _, reached = connection.execute(_SQL["analyser"]).get.partition(":")
     found = _following(connection, int(reached or 0) if int(version) == analyser else 0)
     made = ((new.terms, new.length, old.id) for old, new in zip(found, map(analyse, found), strict=True))
-    connection.executemany(_STORE, made)
-    connection.execute(_PUT, (str(analyser) if len(found) < AT_ONCE else f"{analyser}:{found[-1].id}",))
+    connection.executemany(_SQL["set_terms"], made)
+    connection.execute(_SQL["set_analyser"], (str(analyser) if len(found) < AT_ONCE else f"{analyser}:{found[-1].id}",))
     return trouble(connection, analyser)
 
 
@@ -59,6 +58,6 @@ def _version(fact: str | None) -> int:
 
 
 def _following(connection: apsw.Connection, id_: int) -> list[Memory]:
-    rows = connection.execute("SELECT id, tenant, user FROM owners")
-    owners = {number: Owner(tenant=tenant, user=user) for number, tenant, user in rows}
-    return [memory_of(row, owners) for row in connection.execute(_NEXT, (id_, AT_ONCE))]
+    known = owners(connection)
+    rows = connection.execute(_SQL["following_memories"].format(columns=COLUMNS), (id_, AT_ONCE))
+    return [memory_of(row, known) for row in rows]

@@ -46,13 +46,6 @@ _KINDS: tuple[tuple[str, Callable[[Any], Any] | None], ...] = (
 COLUMNS = ", ".join(f"o.{name}" for name, _ in _KINDS) + ", o.owner"
 """Columns that `memory_of` reads."""
 
-INDEXED = (
-    "o.id, o.version, o.deleted_at, o.terms, o.length, o.store, o.type, o.scope, o.project, o.session, o.agent,"
-    " o.source, o.speaker, o.tags, o.related_files, o.related_people, o.created_at, o.updated_at, o.expires_at,"
-    " o.valid_from, o.valid_until, o.mention_count, o.importance, o.confidence, o.pinned"
-)
-"""Columns that `index_row_of` reads."""
-
 _TEXT_FIELDS = frozenset({"title", "narrative", "facts", "keywords"})
 SEARCHED = _TEXT_FIELDS | {"tags", "related_people"}
 """Fields that the word index holds."""
@@ -100,15 +93,8 @@ def text_of(title: str, narrative: str, facts: Sequence[str]) -> str:
     return "\n".join(part for part in (title, narrative, *facts) if part)
 
 
-NEW_COLUMNS = (
-    "owner, version, store, type, scope, project, session, agent, source, speaker, origin, pinned, confidence,"
-    " importance, created_at, expires_at, valid_from, valid_until, added_at, updated_at, token_count, hash, length,"
-    " terms, tags, keywords, related_files, related_people, title, summary, facts, narrative"
-)
-
-
 def new_row(item: Analysed, owner: int, version: int, now: int) -> tuple[Any, ...]:
-    """Return the values of `NEW_COLUMNS` for a new memory."""
+    """Return the values of the statement `add_memory` for a new memory."""
     new = item.memory
     title, narrative, facts = cleaned(new.title), cleaned(new.narrative), new.facts and cleaned_all(new.facts)
     words = (new.type, new.scope, new.project, new.session, new.agent, new.source, new.speaker, new.origin)
@@ -182,7 +168,7 @@ def _given(kind: Any, value: Any) -> Any:
 
 
 def index_row_of(row: Sequence[Any]) -> IndexRow:
-    """Return the index row of the memory that a row of `INDEXED` holds."""
+    """Return the index row of the memory that a row of the statement `changed_memories` holds."""
     id_, version, deleted, terms, length, store, type_, scope, project, session, agent, source, speaker = row[:13]
     if deleted is not None:
         return IndexRow(id=id_, version=version, gone=True, updated=seconds(deleted, 0.0))

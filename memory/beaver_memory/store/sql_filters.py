@@ -1,4 +1,8 @@
-"""Turns filters into SQL conditions; every question to the store uses them, so no result is filtered afterwards."""
+"""Turns filters into SQL conditions; every question to the store uses them, so no result is filtered afterwards.
+
+They are built in code, not in a `.sql` file: each filter that is given adds its condition, so that SQLite plans each
+statement for the conditions that it has.
+"""
 
 from collections.abc import Sequence
 from typing import Any

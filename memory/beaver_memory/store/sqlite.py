@@ -1,7 +1,6 @@
 """The store in one SQLite file, for any number of threads and processes of one machine."""
 
 import contextlib
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +10,7 @@ import apsw
 
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
+from beaver_memory.patterns import Pattern
 from beaver_memory.records import Memory, Owner, Scope
 from beaver_memory.store import (
     embeddings,
@@ -22,25 +22,17 @@ from beaver_memory.store import (
     sqlite_vec,
     update,
     upsert,
+    versions,
+    word_index,
+    word_search,
 )
 from beaver_memory.store.connections import PATIENCE, Connector
+from beaver_memory.store.owners import live, live_owners
 from beaver_memory.store.protocol import Analysed, Change, IndexRow, Kept, Person, SessionSummary, VectorRow
-from beaver_memory.store.rows import INDEXED, index_row_of
 from beaver_memory.store.sqlite_vec import VecTables
 from beaver_memory.store.version_cache import Standing
-from beaver_memory.store.word_search import word_search
 from beaver_memory.texts import micros
 from beaver_toolkit.sqlite.files import drop_backups
-
-_CHANGED = (
-    f"SELECT {INDEXED} FROM observations AS o INDEXED BY observations_by_version"  # noqa: S608 - our own columns
-    " WHERE o.owner = ? AND o.version > ? ORDER BY o.version LIMIT ?"
-)
-_IDS = (
-    "SELECT id FROM observations INDEXED BY observations_by_version WHERE owner = ?1 AND deleted_at IS NULL"
-    " AND (?2 = '[]' OR scope IN (SELECT value FROM json_each(?2))) ORDER BY version"
-)
-_LAST = "SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE owner = ?"
 
 
 class SqliteStore:
@@ -131,24 +123,20 @@ class SqliteStore:
         with self._seen(filters) as (connection, owners):
             return reads.neighbours(connection, owners, (micros(at), id_), filters, before=before, after=after)
 
-    def fts(self, filters: Filters, terms: Sequence[str], limit: int) -> list[tuple[int, float]]:
-        """Return ids and scores of visible memories that hold one of the terms, best first.
+    def matching(self, patterns: Sequence[Pattern], filters: Filters, *, limit: int) -> list[int]:
+        """Return ids of visible memories that hold all of some phrases and prefixes, newest first.
 
-        This is the plain search by SQLite's own word index, which first adds the memories since the last search. Any
-        text is accepted; only the first 64 terms count.
+        SQLite's own word index answers, which first adds the memories since its last answer.
         """
         self._index_words()
         with self._seen(filters) as (connection, owners):
-            return word_search(connection, owners, filters, terms, limit)
+            return word_search.matching(connection, owners, patterns, filters, limit)
 
     def touch(self, ids: Iterable[int], *, now: datetime) -> None:
         """Record that memories were recalled; gives no new version."""
-        which = [(micros(now), id_) for id_ in reads.usable(ids)]
-        if which:
+        if which := reads.usable(ids):
             with self._connector.writing() as connection:
-                connection.executemany(
-                    "UPDATE observations SET last_accessed_at = ? WHERE id = ? AND deleted_at IS NULL", which
-                )
+                update.touch(connection, which, now)
 
     def change(self, id_: int, filters: Filters, *, event: str, now: datetime, **fields: Any) -> Memory | None:
         """Change fields of one visible memory and add an entry to its history; return `None` if it does not exist.
@@ -225,31 +213,28 @@ class SqliteStore:
     def last_version(self, owner: Owner) -> int:
         """Return the version of the newest change of an owner's memories, 0 if there is none."""
         with self._owned(owner) as (connection, number):
-            return connection.execute(_LAST, (number,)).get or 0
+            return versions.last_version(connection, number)
 
     def changed(self, owner: Owner, after: int, *, limit: int) -> list[IndexRow]:
         """Return the rows that have a version above `after`, in order of versions, at most `limit`."""
         with self._owned(owner) as (connection, number):
             self._verify_analyser(connection)
-            rows = connection.execute(_CHANGED, (number, after, reads.bounded(limit)))
-            return [index_row_of(row) for row in rows]
+            return versions.changed(connection, number, after, limit)
 
     def count(self, owner: Owner) -> int:
         """Return how many memories of an owner are not forgotten."""
         with self._owned(owner) as (connection, number):
-            return connection.execute("SELECT live FROM owners WHERE id = ?", (number,)).get or 0
+            return live(connection, number)
 
     def ids(self, owner: Owner, scopes: Collection[Scope] = ()) -> list[int]:
         """Return the ids of an owner's memories in the order of their last change, all or those of `scopes`."""
         with self._owned(owner) as (connection, number):
-            rows: list[tuple[Any, ...]] = connection.execute(_IDS, (number, json.dumps([*scopes]))).fetchall()
-        return [id_ for (id_,) in rows]
+            return versions.ids(connection, number, scopes)
 
     def owners(self) -> list[Owner]:
         """Return the owners that have memories."""
         with self._connector.reading() as connection:
-            rows = connection.execute("SELECT tenant, user FROM owners WHERE live > 0 ORDER BY id").fetchall()
-        return [Owner(tenant=str(tenant), user=str(user)) for tenant, user in rows]
+            return live_owners(connection)
 
     def unembedded(self, owner: Owner, model: str, *, limit: int) -> list[tuple[int, str]]:
         """Return ids and texts of live memories that have no embedding by `model`, newest first."""
@@ -317,10 +302,10 @@ class SqliteStore:
 
     def _index_words(self) -> None:
         with self._connector.reading() as connection:
-            done, upto = inserts.last_indexed(connection), inserts.last_added(connection)
+            done, upto = word_index.last_indexed(connection), word_index.last_added(connection)
         while done < upto:
             with self._connector.writing() as connection:
-                done = inserts.index_words(connection, upto)
+                done = word_index.index_words(connection, upto)
 
     def _visible_owners(self, connection: apsw.Connection, filters: Filters) -> dict[int, Owner]:
         """Return the visible owners by number; none if the filters allow no store."""

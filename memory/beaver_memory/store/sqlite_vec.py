@@ -20,6 +20,9 @@ from beaver_memory.store import embeddings
 from beaver_memory.store.connections import Connector
 from beaver_memory.store.extension import VecError, ensure, installed, vec_faults
 from beaver_memory.store.protocol import VectorRow
+from beaver_memory.store.queries import sqlite_queries
+
+_SQL = sqlite_queries("sqlite_vec")
 
 SHIFT = 16
 """Bits of a row's number that hold its passage."""
@@ -29,22 +32,6 @@ MOST = 4096
 
 BATCH = 500
 """Embeddings that are copied in one transaction."""
-
-_MARKS = (
-    "CREATE TABLE IF NOT EXISTS observations_vec_marks (name TEXT, owner INTEGER, version INTEGER NOT NULL,"
-    " PRIMARY KEY (name, owner)) STRICT, WITHOUT ROWID"
-)
-_TABLE = (
-    "CREATE VIRTUAL TABLE IF NOT EXISTS {} USING vec0 (unit INTEGER PRIMARY KEY, owner INTEGER PARTITION KEY,"
-    " embedding FLOAT[{}] DISTANCE_METRIC=cosine)"
-)
-_TABLES = "SELECT name FROM sqlite_schema WHERE name GLOB 'observations_vec_*' AND sql GLOB 'CREATE VIRTUAL TABLE *'"
-_UNITS = "SELECT rowid FROM {}_rowids WHERE rowid >= ? AND rowid < ?"
-_INSERT = "INSERT INTO {} (unit, owner, embedding) VALUES (?, ?, ?)"
-_DELETE = "DELETE FROM {} WHERE unit = ?"
-_EMPTY = "DELETE FROM {}_{}"
-_NEAR = "SELECT unit FROM {} WHERE embedding MATCH ? AND k = ? AND owner = ?"
-_AMONG = " AND unit IN (SELECT value FROM json_each(?))"
 
 
 class VecTables:
@@ -116,11 +103,11 @@ class VecTable:
             if not _mark(connection, name, number):
                 return []
             ensure(connection, self._library)
-            sql, given = _NEAR.format(name), (query.astype("<f4").tobytes(), min(limit, MOST), number)
+            given: tuple[Any, ...] = (query.astype("<f4").tobytes(), min(limit, MOST), number)
             if among is None:
-                rows = connection.execute(sql, given)
+                rows = connection.execute(_SQL["nearest_units"].format(table=name), given)
             else:
-                rows = connection.execute(sql + _AMONG, (*given, json.dumps(among)))
+                rows = connection.execute(_SQL["nearest_among"].format(table=name), (*given, json.dumps(among)))
             return [int(unit) for (unit,) in rows]
 
     def _behind(self, connection: apsw.Connection) -> bool:
@@ -148,8 +135,8 @@ def erase(connection: apsw.Connection, memory: int, library: Callable[[], str] =
 def empty(connection: apsw.Connection, name: str) -> None:
     """Remove all rows and the mark of a table, without the extension, as if the table were new."""
     for shadow in ("rowids", "chunks", "vector_chunks00"):
-        connection.execute(_EMPTY.format(name, shadow))
-    connection.execute("DELETE FROM observations_vec_marks WHERE name = ?", (name,))
+        connection.execute(_SQL["empty_shadow"].format(table=name, shadow=shadow))
+    connection.execute(_SQL["drop_marks"], (name,))
 
 
 def drop(connection: apsw.Connection, model: str) -> None:
@@ -161,16 +148,15 @@ def drop(connection: apsw.Connection, model: str) -> None:
 def _copy(connection: apsw.Connection, owner: int, model: str, dimensions: int) -> int:
     """Copy a batch of embeddings; return their number."""
     name, which = _name(model), embeddings.model_number(connection, model) or 0
-    connection.execute(_MARKS)
-    connection.execute(_TABLE.format(name, dimensions))
+    connection.execute(_SQL["make_marks"])
+    connection.execute(_SQL["make_table"].format(table=name, dimensions=dimensions))
     rows = embeddings.newer(connection, owner, which, _mark(connection, name, owner), BATCH)
     for row in rows:
         _delete(connection, name, row.id)
         values = [(unit, owner, data) for unit, data in _passages(row, dimensions)]
-        connection.executemany(_INSERT.format(name), values)
+        connection.executemany(_SQL["add_unit"].format(table=name), values)
     if rows:
-        mark = (name, owner, rows[-1].version)
-        connection.execute("INSERT OR REPLACE INTO observations_vec_marks VALUES (?, ?, ?)", mark)
+        connection.execute(_SQL["set_mark"], (name, owner, rows[-1].version))
     return len(rows)
 
 
@@ -183,23 +169,22 @@ def _passages(row: VectorRow, dimensions: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _delete(connection: apsw.Connection, name: str, memory: int) -> None:
-    connection.executemany(_DELETE.format(name), _units(connection, name, memory))
+    connection.executemany(_SQL["drop_unit"].format(table=name), _units(connection, name, memory))
 
 
 def _units(connection: apsw.Connection, name: str, memory: int) -> list[tuple[Any, ...]]:
-    return connection.execute(_UNITS.format(name), (memory << SHIFT, (memory + 1) << SHIFT)).fetchall()
+    return connection.execute(_SQL["units"].format(table=name), (memory << SHIFT, (memory + 1) << SHIFT)).fetchall()
 
 
 def _tables(connection: apsw.Connection) -> list[str]:
-    return [str(name) for (name,) in connection.execute(_TABLES).fetchall()]
+    return [str(name) for (name,) in connection.execute(_SQL["tables"]).fetchall()]
 
 
 def _mark(connection: apsw.Connection, name: str, owner: int) -> int:
     """Return the version up to which a table has an owner's embeddings."""
     if not connection.table_exists("main", "observations_vec_marks"):
         return 0
-    sql = "SELECT version FROM observations_vec_marks WHERE name = ? AND owner = ?"
-    return int(connection.execute(sql, (name, owner)).get or 0)
+    return int(connection.execute(_SQL["mark"], (name, owner)).get or 0)
 
 
 def _name(model: str) -> str:

@@ -1,6 +1,6 @@
 """Changes and forgets memories."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,26 +12,19 @@ from beaver_memory.filters import Filters
 from beaver_memory.records import Memory, Owner
 from beaver_memory.store import embeddings, sqlite_vec
 from beaver_memory.store.fingerprint import hash_of
-from beaver_memory.store.inserts import add_labels, add_words, count_people, drop_labels, drop_words, last_indexed
+from beaver_memory.store.inserts import add_labels, count_people, drop_labels
+from beaver_memory.store.queries import sqlite_queries
 from beaver_memory.store.reads import visible
 from beaver_memory.store.rows import ANALYSED, EMBEDDED, SEARCHED, clean, stored, told
 from beaver_memory.store.versions import next_version
-from beaver_memory.store.word_index import scrub, words_of
+from beaver_memory.store.word_index import add_words, drop_words, last_indexed, scrub, words_of
 from beaver_memory.texts import cleaned, micros
+
+_SQL = sqlite_queries("update")
 
 _FIXED = frozenset({"id", "owner", "hash", "token_count", "updated_at", "deleted_at"})
 CHANGEABLE = frozenset(each.name for each in attrs.fields(Memory)) - _FIXED
 _LABELLED = frozenset({"tags", "related_files", "related_people", "created_at"})
-
-_NOTE = "INSERT INTO observation_history (memory, event, at, old, new) VALUES (?, ?, ?, ?, ?)"
-_EMPTY = (
-    "UPDATE observations SET version = ?, deleted_at = ?, updated_at = ?, store = '', type = '', scope = '',"
-    " project = '', session = '', agent = '', source = '', pinned = 0, expires_at = NULL, valid_from = NULL,"
-    " valid_until = NULL, last_accessed_at = NULL, confidence = 0.0, importance = 0.0, mention_count = 1,"
-    " token_count = 0, length = 0, hash = x'', speaker = '', origin = '', tags = '[]', keywords = '[]',"
-    " related_files = '[]', related_people = '[]', terms = x'', title = '', summary = '', facts = '[]',"
-    " narrative = '' WHERE id = ?"
-)
 
 
 def change(
@@ -58,7 +51,7 @@ def change(
     if differing:
         before = {name: getattr(old, name) for name in differing}
         after = {name: getattr(new, name) for name in differing}
-        connection.execute(_NOTE, (id_, cleaned(event), micros(now), told(before), told(after)))
+        connection.execute(_SQL["add_history"], (id_, cleaned(event), micros(now), told(before), told(after)))
     return new
 
 
@@ -76,6 +69,11 @@ def forget(
         _erase(connection, numbers[memory.owner], memory, micros(now))
     scrub(connection, words)
     return [id_ for id_ in dict.fromkeys(ids) if id_ in found]
+
+
+def touch(connection: apsw.Connection, ids: Iterable[int], now: datetime) -> None:
+    """Record that memories were recalled."""
+    connection.executemany(_SQL["touch_memory"], [(micros(now), id_) for id_ in ids])
 
 
 def _changed(old: Memory, fields: Mapping[str, Any]) -> tuple[Memory, list[str]]:
@@ -100,7 +98,7 @@ def _columns(
     if ANALYSED & {*differing} and not {"terms", "length"} <= fields.keys():
         raise ValueError("a change of what a memory says comes with its terms and its length")
     if "terms" in fields:
-        known = connection.execute("SELECT terms, length FROM observations WHERE id = ?", (id_,)).fetchone()
+        known = connection.execute(_SQL["terms"], (id_,)).fetchone()
         if known != (fields["terms"], fields["length"]):
             columns |= {"terms": fields["terms"], "length": fields["length"]}
     if EMBEDDED & {*differing}:
@@ -124,7 +122,7 @@ def _store(
     values = dict(columns) | {"version": next_version(connection), "updated_at": micros(new.updated_at)}
     # The names are names of columns of this table.
     settings = ", ".join(f"{name} = ?" for name in values)
-    connection.execute(f"UPDATE observations SET {settings} WHERE id = ?", (*values.values(), id_))  # noqa: S608
+    connection.execute(_SQL["change_memory"].format(settings=settings), (*values.values(), id_))
     if changed & SEARCHED:
         add_words(connection, id_, id_)
     if changed & _LABELLED:
@@ -145,9 +143,9 @@ def _erase(connection: apsw.Connection, owner: int, memory: Memory, now: int) ->
     drop_labels(connection, owner, id_, created, memory)
     embeddings.erase(connection, owner, id_, created)
     sqlite_vec.erase(connection, id_)
-    connection.execute("DELETE FROM observation_archive WHERE original_observation_id = ?", (id_,))
-    connection.execute("UPDATE observation_history SET old = '{}', new = '{}' WHERE memory = ?", (id_,))
-    connection.execute(_NOTE, (id_, "FORGET", now, "{}", "{}"))
-    connection.execute(_EMPTY, (next_version(connection), now, now, id_))
-    connection.execute("UPDATE owners SET live = live - 1 WHERE id = ?", (owner,))
+    connection.execute(_SQL["drop_archived"], (id_,))
+    connection.execute(_SQL["empty_history"], (id_,))
+    connection.execute(_SQL["add_history"], (id_, "FORGET", now, "{}", "{}"))
+    connection.execute(_SQL["empty_memory"], (next_version(connection), now, now, id_))
+    connection.execute(_SQL["count_one_less"], (owner,))
     count_people(connection, owner, memory.related_people)

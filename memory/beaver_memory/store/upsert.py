@@ -10,26 +10,17 @@ from beaver_memory.store import inserts, update
 from beaver_memory.store.fingerprint import hash_of
 from beaver_memory.store.owners import OwnerBook
 from beaver_memory.store.protocol import Analysed, Kept
+from beaver_memory.store.queries import sqlite_queries
 from beaver_memory.texts import cleaned, cleaned_all, micros, micros_or_none, moment_or_none, packed
 
-# The hash finds candidates; two memories are the same if text, owner, place and time of validity are the same.
-_SAME = (
-    "SELECT id, mention_count, expires_at FROM observations INDEXED BY observations_by_hash"
-    " WHERE owner = :owner AND substr(hash, 1, 8) = substr(:hash, 1, 8) AND hash = :hash AND deleted_at IS NULL"
-    " AND title = :title AND narrative = :narrative AND facts = :facts"
-    " AND store = :store AND agent = :agent AND scope = :scope"
-    " AND (scope = 'global' OR project = :project) AND (scope <> 'session' OR session = :session)"
-    " AND valid_from IS :valid_from AND valid_until IS :valid_until"
-    " AND (expires_at IS NULL OR expires_at > :now OR expires_at = :expires_at)"
-    " ORDER BY id DESC LIMIT 1"
-)
+_SQL = sqlite_queries("upsert")
 
 
 def remember(connection: apsw.Connection, book: OwnerBook, item: Analysed, now: datetime, *, mention: bool) -> Kept:
     """Add a memory unless the store has it, within one transaction; see `MemoryStore.remember`."""
     new = item.memory
     owner = book.give(connection, new.owner)
-    there = connection.execute(_SAME, _key(new, owner, now)).fetchone()
+    there = connection.execute(_SQL["same_memory"], _key(new, owner, now)).fetchone()
     if there is None:
         (id_,) = inserts.add(connection, book, [item], now)
         return Kept(id=id_, outcome="stored")
@@ -44,7 +35,10 @@ def remember(connection: apsw.Connection, book: OwnerBook, item: Analysed, now: 
 def is_there(connection: apsw.Connection, book: OwnerBook, item: Analysed, now: datetime) -> bool:
     """Return whether `remember` would find a memory."""
     owner = book.number(connection, item.memory.owner)
-    return owner is not None and connection.execute(_SAME, _key(item.memory, owner, now)).fetchone() is not None
+    return (
+        owner is not None
+        and connection.execute(_SQL["same_memory"], _key(item.memory, owner, now)).fetchone() is not None
+    )
 
 
 def _key(new: NewMemory, owner: int, now: datetime) -> dict[str, object]:

@@ -7,16 +7,11 @@ import apsw
 
 from beaver_memory.records import Owner
 from beaver_memory.store.owners import OwnerBook
+from beaver_memory.store.versions import last_versions
 from beaver_memory.texts import cleaned
 
 MOST_KNOWN = 1_000
 """Answers that are cached for a connection."""
-
-_LAST = (
-    "SELECT (SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE owner = ?1),"
-    " (SELECT max(version) FROM observation_embeddings INDEXED BY observation_embeddings_by_owner"
-    " WHERE model = (SELECT id FROM models WHERE name = ?2) AND owner = ?1)"
-)
 
 Versions = list[tuple[int, int]]
 """Of each owner: the version of the newest change, and of the newest embedding by a model."""
@@ -53,5 +48,4 @@ def _versions(connection: apsw.Connection, book: OwnerBook, owners: Sequence[Own
     name = None if model is None else cleaned(model)
     numbers = [book.number(connection, owner) for owner in owners]
     # An owner without memories has no number either.
-    found = [number and connection.execute(_LAST, (number, name)).get for number in numbers]
-    return [(each[0] or 0, each[1] or 0) if each else (0, 0) for each in found]
+    return [last_versions(connection, number, name) if number else (0, 0) for number in numbers]

@@ -1,4 +1,4 @@
-"""Removes the words of forgotten memories from the word index."""
+"""Keeps the word index: adds memories to it, takes them out, and removes the words of forgotten memories from it."""
 
 import json
 from collections.abc import Iterable
@@ -6,13 +6,56 @@ from collections.abc import Iterable
 import apsw
 
 from beaver_memory.records import Memory
+from beaver_memory.store.queries import sqlite_queries
+
+_SQL = sqlite_queries("word_index")
+
+AT_ONCE = 5_000
+"""Memories that the word index takes in one transaction; other writers may follow it."""
 
 _TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2"])
-_GONE = (
-    "SELECT value FROM json_each(?) AS w WHERE NOT EXISTS (SELECT 1 FROM observation_words AS o WHERE o.term = w.value)"
-)
 SHORTEST = 4
 """Fewer letters than these at the beginning of a word do not identify the word."""
+
+
+def last_added(connection: apsw.Connection) -> int:
+    """Return the number of the newest memory, 0 if there was none."""
+    return int(connection.execute(_SQL["last_added"]).get)
+
+
+def last_indexed(connection: apsw.Connection) -> int:
+    """Return the number of the last memory in the word index."""
+    return int(connection.execute(_SQL["last_indexed"]).get)
+
+
+def index_words(connection: apsw.Connection, upto: int) -> int:
+    """Add the next memories to the word index, within one transaction; return the number of the last one."""
+    last = last_indexed(connection)
+    if last >= upto:
+        return last
+    new = min(upto, last + AT_ONCE)
+    connection.execute(_SQL["set_last_indexed"], (new,))
+    add_words(connection, last + 1, new)
+    return new
+
+
+def add_words(connection: apsw.Connection, first: int, last: int) -> None:
+    """Put memories into the word index, but those that it has not reached yet."""
+    connection.execute(_SQL["add_words"], (first, last))
+
+
+def drop_words(connection: apsw.Connection, id_: int) -> None:
+    """Take a memory out of the word index, if it is there; its texts must be those that were put in."""
+    connection.execute(_SQL["drop_words"], (id_,))
+
+
+def is_true(connection: apsw.Connection) -> bool:
+    """Return whether the word index holds the words of its memories and no others."""
+    try:
+        connection.execute(_SQL["compare_words"])
+    except apsw.CorruptError:
+        return False
+    return True
 
 
 def words_of(connection: apsw.Connection, memory: Memory) -> set[bytes]:
@@ -36,11 +79,11 @@ def scrub(connection: apsw.Connection, words: Iterable[bytes]) -> None:
         word[:end] for word in _gone(connection, words) for end in range(min(SHORTEST, len(word)), len(word) + 1)
     }
     # The first byte is a mark of the index.
-    terms = connection.execute("SELECT term FROM observations_fts_idx")
+    terms = connection.execute(_SQL["page_beginnings"])
     if beginnings and any(bytes(term)[1:] in beginnings for (term,) in terms):
-        connection.execute("INSERT INTO observations_fts (observations_fts) VALUES ('rebuild')")
+        connection.execute(_SQL["rebuild_words"])
 
 
 def _gone(connection: apsw.Connection, words: Iterable[bytes]) -> list[bytes]:
     known = json.dumps([word.decode() for word in words])
-    return [word.encode() for (word,) in connection.execute(_GONE, (known,))]
+    return [word.encode() for (word,) in connection.execute(_SQL["unused_words"], (known,))]

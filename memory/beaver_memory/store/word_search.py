@@ -1,41 +1,74 @@
-"""The plain word search, for searches without an index of the engine."""
+"""The search for phrases and prefixes in the word index of SQLite (FTS5).
+
+The index holds stems, so it finds other forms of the words too: the caller compares the texts. A long prefix is beyond
+the stem of many words (`configura` of `configuration`, stored as `configur`); it is also searched for as these stems.
+"""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import apsw
 
 from beaver_memory.filters import Filters
+from beaver_memory.patterns import Pattern
 from beaver_memory.records import Owner
+from beaver_memory.store.queries import sqlite_queries
 from beaver_memory.store.reads import bounded
-from beaver_memory.store.sql_filters import conditions, marks
-from beaver_memory.texts import cleaned
+from beaver_memory.store.sql_filters import Conditions, conditions, marks
 
-MOST_TERMS = 64
-LONGEST_TERM = 256
+_SQL = sqlite_queries("word_search")
 
-_SEARCH = (
-    "SELECT o.id, bm25(observations_fts) AS score"
-    " FROM observations_fts CROSS JOIN observations AS o ON o.id = observations_fts.rowid"
-    " WHERE observations_fts MATCH ? AND o.owner IN ({owners}) AND {conditions}"
-    " ORDER BY score, o.created_at DESC, o.id DESC LIMIT ?"
-)
+MOST_PATTERNS = 16
+"""Patterns, and parts of them without spaces, that the store compares; the caller compares all of them."""
 
+MOST_WORDS = 32
+"""Words of a pattern that the index compares."""
 
-def word_query(terms: Sequence[str]) -> str:
-    """Return an FTS5 query for texts with one of the terms, whatever they are; empty if there are none."""
-    kept = dict.fromkeys(cleaned(term[:LONGEST_TERM]) for term in terms)
-    quoted = ('"' + term.replace('"', '""') + '"' for term in kept if any(map(str.isalnum, term)))
-    return " OR ".join(list(quoted)[:MOST_TERMS])
+SHORTEST_STEM = 3
+LONGEST_STEM = 32
 
 
-def word_search(
-    connection: apsw.Connection, owners: Mapping[int, Owner], filters: Filters, terms: Sequence[str], limit: int
-) -> list[tuple[int, float]]:
-    """Return ids and scores of visible memories that have one of the terms, best first, then newest first."""
-    query = word_query(terms)
-    if not query or not owners:
+def matching(
+    connection: apsw.Connection,
+    owners: Mapping[int, Owner],
+    patterns: Sequence[Pattern],
+    filters: Filters,
+    limit: int,
+) -> list[int]:
+    """Return ids of visible memories that hold all patterns, newest first; those with other stems come last."""
+    if not owners or not patterns or not all(pattern.words for pattern in patterns):
         return []
-    which = conditions(filters)
-    sql = _SEARCH.format(owners=marks(len(owners)), conditions=which.sql)
-    rows = connection.execute(sql, (query, *owners, *which.params, bounded(limit)))
-    return [(id_, -score) for id_, score in rows]
+    compared, which = patterns[:MOST_PATTERNS], _conditions(patterns[:MOST_PATTERNS], filters)
+    found: dict[int, None] = {}
+    for expression in dict.fromkeys((_expression(compared), _expression(compared, with_stems=True))):
+        query = _SQL["matching" if expression else "matching_text"]
+        sql = query.format(owners=marks(len(owners)), conditions=which.sql)
+        given = (*([expression] if expression else ()), *owners, *which.params, bounded(limit))
+        found |= dict.fromkeys(id_ for (id_,) in connection.execute(sql, given))
+    return [*found][: bounded(limit)]
+
+
+def _conditions(patterns: Sequence[Pattern], filters: Filters) -> Conditions:
+    """Return the conditions for a visible memory that holds the parts which the index cannot find."""
+    which, parts = conditions(filters), [part for pattern in patterns for part in pattern.unspaced][:MOST_PATTERNS]
+    params: tuple[Any, ...] = (*which.params, *parts)
+    return Conditions(sql=" AND ".join([which.sql, *(_SQL["holds_text"] for _ in parts)]), params=params)
+
+
+def _expression(patterns: Sequence[Pattern], *, with_stems: bool = False) -> str:
+    """Return the FTS5 expression for all patterns, without those that the index cannot find."""
+    return " AND ".join(_one(pattern, with_stems=with_stems) for pattern in patterns if not pattern.unspaced)
+
+
+def _one(pattern: Pattern, *, with_stems: bool) -> str:
+    words = pattern.words
+    # Words have letters and digits only: none of them is FTS5 syntax.
+    kept = words[:MOST_WORDS]
+    phrase = f'"{" ".join(kept)}"'
+    if not pattern.is_prefix or len(kept) < len(words):
+        return phrase
+    *before, last = kept
+    longest = min(len(last) - 1, LONGEST_STEM) if with_stems else 0
+    stems = [last[:end] for end in range(max(SHORTEST_STEM, len(last) // 2), longest + 1)]
+    alternatives = [f"{phrase} *", *(f'"{" ".join([*before, stem])}"' for stem in stems)]
+    return alternatives[0] if len(alternatives) == 1 else f"({' OR '.join(alternatives)})"

@@ -574,6 +574,17 @@ def test_explain(here):
     assert "The prompt would start a recall: it is the first prompt of its session (recall, session_start).\n" in text
 
 
+def test_phrases_and_prefixes(here):
+    """Search finds quoted words and prefixes; explain says by which of them, and that a prompt has none."""
+    here("add", STABLE)
+    found = here("search", '"the branch" bill*').out
+    explained = here("explain", '"the branch" bill* deployed')
+
+    assert (True, True) == (STABLE in found, "No memory was found" in here("search", '"branch the"').out)
+    assert ["score", "phrase", "prefix", "lexical", "given", "id", "memory"] == explained.out.splitlines()[0].split()
+    assert "The table is of a search; in a prompt quotes and stars have no meaning." in explained.out
+
+
 @pytest.mark.parametrize(
     ("words", "verdict", "reason"),
     [

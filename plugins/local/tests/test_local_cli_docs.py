@@ -122,4 +122,4 @@ def test_the_commands_run(tmp_path):
     (answer,) = re.findall(r"^```text\n(.*?)^```$", part("In two minutes"), re.MULTILINE | re.DOTALL)
 
     assert answer == outs[2]
-    assert (14, 4) == (len(lines), len((folder / "memories.jsonl").read_text().splitlines()) + 1)
+    assert (18, 4) == (len(lines), len((folder / "memories.jsonl").read_text().splitlines()) + 1)

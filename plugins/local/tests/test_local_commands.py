@@ -267,3 +267,13 @@ async def test_public(memory, run):
         await run("list", trust="public"),
         await run("search", "billing", trust="public"),
     ]
+
+
+async def test_search_for_a_phrase(run, memory):
+    """Quoted words are found in this order, and a star stands for the end of a word."""
+    add(memory, "A blue whale dives.")
+    add(memory, "The whale is blue.")
+
+    assert ["A blue whale dives.", "The whale is blue."] == [
+        (await run("search", *words.split())).rpartition(": ")[2] for words in ('"blue whale"', 'whal* "is blue"')
+    ]

@@ -13,6 +13,7 @@ from beaver_hooks_local.visibility import Sight
 from beaver_hostspecs import Actors, Message, Scope
 from beaver_hostspecs.testing import RecordingReport, make_turn
 from beaver_memory.errors import StoreError
+from beaver_memory.layers import Layer
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.store.protocol import SessionSummary
 
@@ -408,3 +409,29 @@ def test_an_index_that_fails(place, monkeypatch, what):
 
     assert [STABLE] == [each.text for each in recall.references]
     assert ("memory_prompt_index_failed", {"error": "StoreError"}) == (report.events[0][0], dict(report.events[0][1]))
+
+
+def test_a_prompt_has_no_operators(make_place):
+    """Quotes and stars in a prompt are plain signs: it recalls what its words recall."""
+    prompts = ("which billing service branch", '"which billing" ser* "service branch" bran*')
+    places = [make_place() for _ in prompts]
+    given = []
+    for place, prompt in zip(places, prompts, strict=True):
+        place.add(STABLE)
+        place.add("The branch that serves billing is a service.")
+        given.append(place.ask(prompt).given)
+
+    assert given[0] == given[1] != ()
+
+
+def test_no_index(place, monkeypatch):
+    """Where no index can be built, the words of the database answer; an event and the health say so, until it is built."""
+    id_ = place.add(STABLE)
+    with monkeypatch.context() as patched:
+        patched.setattr(Layer, "sources", lambda *_, **__: (_ for _ in ()).throw(MemoryError))
+        before, after = RecordingReport(), RecordingReport()
+        found = place.ask(report=before)
+    place.ask("And from which branch is the website deployed?", report=after)
+
+    assert ((id_,), ("memory_recall_without_index", {"category": "out_of_memory"})) == (found.given, before.events[0])
+    assert (["index_out_of_memory"], 1) == (before.degradations, after.recoveries)

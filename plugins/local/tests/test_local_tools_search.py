@@ -8,6 +8,7 @@ from beaver_hooks_local.tools import search_tools
 from beaver_hooks_local.tools.arguments import checked
 from beaver_hooks_local.tools.schemas import SCHEMAS
 from beaver_hostspecs.testing import RecordingReport, make_turn
+from beaver_memory.layers import Layer
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.store.protocol import SessionSummary
 
@@ -229,3 +230,27 @@ def test_shown_rows_are_neutral(memory):
 
     assert ("Heron at the weir", "fact rule") == (row["title"], row["type"])
     assert ("fact rule", "Ann Bob") == (whole["type"], whole["speaker"])
+
+
+def test_search_for_phrases_and_prefixes(memory):
+    """The tool finds quoted words and beginnings of words; trust and owner hold as for other searches."""
+    add(memory, "A blue whale dives.", "The whale is blue.", "Configured twice.")
+    add(memory, "A blue whale of another user.", owner=Owner(user="bob"))
+    public = make_turn(user="ann", trust="public")
+    found = [
+        use(memory, "memory_search", query=query)["results"] for query in ('"blue whale"', "config*", 'dives "blue')
+    ]
+
+    assert [["A blue whale dives."], ["Configured twice."]] == [[row["title"] for row in rows] for rows in found[:2]]
+    assert 2 == len(found[2])
+    assert [] == use(memory, "memory_search", turn=public, query='"blue whale"')["results"]
+
+
+def test_search_without_an_index(memory, monkeypatch):
+    """Where no index can be built, the tool answers by the words of the database, and says so."""
+    add(memory, "A blue whale dives.")
+    monkeypatch.setattr(Layer, "sources", lambda *_, **__: (_ for _ in ()).throw(MemoryError))
+    found = use(memory, "memory_search", query="blue whales")
+
+    assert "found by the words in the database only: no index could be built" == found["note"]
+    assert ["A blue whale dives."] == [row["title"] for row in found["results"]]

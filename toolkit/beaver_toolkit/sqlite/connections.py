@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from beaver_toolkit.files import HAS_DRIVE_CACHE
 from beaver_toolkit.sqlite.errors import driver
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ def connect(path: Path, *, busy_seconds: float | None = None, vfs: str | None = 
     sqlite = driver()
     connection: apsw.Connection = sqlite.Connection(str(path), flags=sqlite.SQLITE_OPEN_READWRITE, vfs=vfs)
     connection.set_busy_timeout(round((BUSY_SECONDS if busy_seconds is None else busy_seconds) * 1000))
+    if HAS_DRIVE_CACHE:
+        _sync_fully(connection)
     return connection
 
 
@@ -71,6 +74,12 @@ def integrity_problems(connection: "apsw.Connection") -> list[str]:
     """Return the faults that SQLite finds in the file; an empty list when it is sound."""
     found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
     return [problem for problem in found if problem != "ok"]
+
+
+def _sync_fully(connection: "apsw.Connection") -> None:
+    """Empty the cache of the drive with each sync, of commits and of checkpoints. A no-op but on macOS."""
+    connection.pragma("fullfsync", 1)
+    connection.pragma("checkpoint_fullfsync", 1)
 
 
 def _use_log(connection: "apsw.Connection") -> None:

@@ -126,7 +126,8 @@ def search(memory: LocalMemory, words: Words, context: CommandContext, _report: 
     if not text.strip():
         raise CommandRefused("There are no words to search for: search WORDS.")
     sight = Sight.of_command(context)
-    found = memory.operations.recall(RecallRequest(query=text, visible=_filters(memory, sight), limit=FOUND))
+    request = RecallRequest(query=text, operators=True, visible=_filters(memory, sight), limit=FOUND)
+    found = memory.operations.recall(request)
     rows = [f"{hit.score:.2f} {_row(hit.memory)}" for hit in found.hits]
     return "\n".join(rows) if rows else ("No memory was found." if sight.stores else _NOTHING)
 

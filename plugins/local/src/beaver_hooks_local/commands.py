@@ -19,7 +19,7 @@ _SUMMARIES: Mapping[str, str] = MappingProxyType(
         "active": "the memories that the model got last in this session",
         "recent": "the newest memories",
         "overview": "a short form of `list`, which `/memory` shows",
-        "search": "search memories: search WORDS",
+        "search": 'search memories: search WORDS, with "exact words" and prefix*',
         "why": "what the last recall of this session found, with scores",
         "pin": "pin a memory, so that it ranks higher: pin ID",
         "unpin": "unpin a memory: unpin ID",

@@ -10,7 +10,7 @@ import click
 from beaver_hooks_local.cli.options import Asked, debug_option, json_option, limit_option, project_option, user_option
 from beaver_hooks_local.cli.output import counted, record, say, say_json, table, title
 from beaver_hooks_local.cli.plugin_calls import ask
-from beaver_hooks_local.cli.search import BY_WORDS
+from beaver_hooks_local.cli.search import warn
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.recall.gate import Decision, Policy, Window, decide
 from beaver_hooks_local.recall.prompt_features import Said, read
@@ -18,6 +18,7 @@ from beaver_hooks_local.recall.recaller import CONFIDENT
 from beaver_hooks_local.recall.references import pick
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hostspecs import Shell
+from beaver_memory.patterns import parsed
 from beaver_memory.runtime.reports import RecallReport
 from beaver_memory.runtime.requests import RecallRequest
 
@@ -43,12 +44,14 @@ class Explained:
 
     Attributes:
         answer: of the search.
+        recalled: of the search for the plain words of the prompt; the same without phrases and prefixes.
         given: the ids of the memories that a turn would be given.
         minimum: the lowest score of such a memory.
         gate: the decision of the gate.
     """
 
     answer: RecallReport
+    recalled: RecallReport
     given: frozenset[int]
     minimum: float
     gate: Decision
@@ -80,31 +83,35 @@ def explain(
     For each memory that is found it shows what each signal adds to its score, and whether a turn with this prompt would
     be given it. Then it says what the recall gate would decide. In a conversation, `/memory local why` shows the same
     of the last recall.
+
+    With "exact words" or prefix* the table is that of `beaver memory search`. In a prompt quotes and stars have no
+    meaning: a turn is given what the plain words find.
     """
     which = Asked(user=user, project=project)
     found = ask(shell, lambda memory: _explained(memory, which, " ".join(words), previous, limit))
     if as_json:
         say_json(_json(found))
         return
-    if found.answer.keyword_only is not None:
-        say(BY_WORDS.format(found.answer.keyword_only), err=True)
+    warn(found.answer)
     say(_table(found) if found.answer.hits else "No memory was found.")
     say(_said(found))
 
 
 def _explained(memory: LocalMemory, which: Asked, text: str, previous: str | None, limit: int) -> Explained:
     settings = memory.settings
-    answer = _looked(memory, which, text, limit)
-    good = [hit for hit in answer.hits if hit.score >= settings.recall.minimum_score]
+    recalled = _looked(memory, which, text, limit)
+    good = [hit for hit in recalled.hits if hit.score >= settings.recall.minimum_score]
     gate = _decided(memory, which, text, previous)
     picked = pick(good, limit=settings.recall.top_k, max_tokens=settings.recall.max_tokens)
     given = frozenset(hit.memory.id for hit in picked.hits) if gate.verdict == "recall" else frozenset()
-    return Explained(answer=answer, given=given, minimum=settings.recall.minimum_score, gate=gate)
+    answer = _looked(memory, which, text, limit, operators=True) if parsed(text)[1] else recalled
+    return Explained(answer=answer, recalled=recalled, given=given, minimum=settings.recall.minimum_score, gate=gate)
 
 
-def _looked(memory: LocalMemory, which: Asked, text: str, limit: int) -> RecallReport:
+def _looked(memory: LocalMemory, which: Asked, text: str, limit: int, *, operators: bool = False) -> RecallReport:
+    visible = which.filters(memory)
     return memory.operations.recall(
-        RecallRequest(query=text, visible=which.filters(memory), limit=limit, minimum_score=0, explain=True)
+        RecallRequest(query=text, operators=operators, visible=visible, limit=limit, minimum_score=0, explain=True)
     )
 
 
@@ -158,8 +165,10 @@ def _said(found: Explained) -> str:
     gate = found.gate
     lines = [f"\n{verdicts[gate.verdict]}: {REASONS.get(gate.reason, gate.reason)} ({gate.verdict}, {gate.reason})."]
     if gate.verdict == "recall":
-        of = counted(found.answer.candidates, "candidate")
+        of = counted(found.recalled.candidates, "candidate")
         lines.append(f"The model would get {len(found.given)} of {of}; the lowest accepted score is {found.minimum:g}.")
+    if found.answer is not found.recalled:
+        lines.append("The table is of a search; in a prompt quotes and stars have no meaning.")
     return "\n".join(lines)
 
 
@@ -177,6 +186,7 @@ def _json(found: Explained) -> dict[str, Any]:
         "hits": hits,
         "candidates": found.answer.candidates,
         "keyword_only": found.answer.keyword_only,
+        "without_index": found.answer.without_index,
         "minimum_score": found.minimum,
         "gate": {"verdict": found.gate.verdict, "reason": found.gate.reason},
     }

@@ -27,6 +27,7 @@ from beaver_memory.runtime.requests import GetRequest, HistoryRequest, Inspectio
 from beaver_memory.store.protocol import Change
 
 BY_WORDS = "Found by words only, because the embedder does not work now ({})."
+BY_STORE = "Found by the words in the database only, because no index could be built ({})."
 
 
 @click.command(name="list")
@@ -66,6 +67,11 @@ def search(shell: Shell, /, words: tuple[str, ...], *, limit: int, as_json: bool
     """Search memories, the best match first.
 
     Example: beaver memory search which branch --type decision --after 2026-01-01
+
+    "Exact words" in quotes and prefix* must be in each memory; the other words rank. The shell removes quotes and
+    expands stars, so put the words into single quotes.
+
+    Example: beaver memory search '"blue whale" config* migration'
     """
     which = asked(**options)
     if not " ".join(words).strip():
@@ -73,16 +79,17 @@ def search(shell: Shell, /, words: tuple[str, ...], *, limit: int, as_json: bool
 
     def work(memory: LocalMemory) -> tuple[RecallReport, int, datetime]:
         filters = which.filters(memory)
-        found = memory.operations.recall(RecallRequest(query=" ".join(words), visible=filters, limit=limit))
+        request = RecallRequest(query=" ".join(words), operators=True, visible=filters, limit=limit)
+        found = memory.operations.recall(request)
         return found, _elsewhere(memory, which), filters.now
 
     found, elsewhere, now = ask(shell, work)
     if as_json:
         hits = [{**record(hit.memory), "score": round(hit.score, 6)} for hit in found.hits]
-        say_json({"hits": hits, "candidates": found.candidates, "keyword_only": found.keyword_only})
+        facts = {"keyword_only": found.keyword_only, "without_index": found.without_index}
+        say_json({"hits": hits, "candidates": found.candidates, **facts})
         return
-    if found.keyword_only is not None:
-        say(BY_WORDS.format(found.keyword_only), err=True)
+    warn(found)
     rows = [[f"{hit.score:.3f}", *row(hit.memory, now)] for hit in found.hits]
     say(table([["score", *HEADS], *rows]) if rows else _nothing("No memory was found.", which, elsewhere))
 
@@ -111,6 +118,14 @@ def show(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool)
         say_json({"memories": [{**record(each), "history": _changes(changes)} for each, changes in found]})
     else:
         say("\n\n".join(f"{whole(each)}\n{_told(changes)}" for each, changes in found))
+
+
+def warn(found: RecallReport) -> None:
+    """Say why a search found less than usual, if it did."""
+    if found.keyword_only is not None:
+        say(BY_WORDS.format(found.keyword_only), err=True)
+    if found.without_index is not None:
+        say(BY_STORE.format(found.without_index), err=True)
 
 
 def ensure_all(ids: tuple[int, ...], found: Sequence[Memory]) -> None:

@@ -21,7 +21,7 @@ from beaver_memory.query import Hit
 from beaver_memory.records import Owner
 from beaver_memory.runtime.operations import Operations
 from beaver_memory.runtime.requests import RecallRequest
-from beaver_memory.runtime.troubles import EMBEDDING
+from beaver_memory.runtime.troubles import EMBEDDING, INDEX
 
 SPARE = 8
 """Extra hits, which replace hits that the conversation already contains."""
@@ -193,7 +193,12 @@ class Recaller:
         else:
             report.event("memory_recall_keyword_only", category=found.keyword_only)
             self._troubles.began(EMBEDDING, found.keyword_only, report)
-        return found.hits, found.keyword_only
+        if found.without_index is None:
+            self._troubles.ended(INDEX, report)
+        else:
+            report.event("memory_recall_without_index", category=found.without_index)
+            self._troubles.began(INDEX, found.without_index, report)
+        return found.hits, found.without_index or found.keyword_only
 
     # --- The references of the turn -----------------------------------------------------------------------------
 

@@ -54,7 +54,8 @@ SEARCH = _object(
         "query": {
             "type": "string",
             "maxLength": 4_000,
-            "description": "what to search for, in plain words; without it the newest memories are returned",
+            "description": 'what to search for, in plain words; "exact words" in quotes and a word that begins with'
+            " config* must be in each result; without it the newest memories are returned",
         },
         "stores": _stores("only these stores"),
         "types": _words("only these types, for example decision, preference, fact, fix, rule, task, event"),

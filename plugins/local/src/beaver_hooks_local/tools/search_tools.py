@@ -7,6 +7,7 @@ from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.tools import serialise
 from beaver_hooks_local.visibility import Sight
 from beaver_hostspecs import Report, Trust, Turn
+from beaver_memory.runtime.reports import RecallReport
 from beaver_memory.runtime.requests import (
     GetRequest,
     HistoryRequest,
@@ -30,12 +31,20 @@ def search(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report
     }
     text, filters = arguments.get("query", ""), sight.filters(memory.clock.now(), **more)
     limits = {"limit": arguments.get("limit", 10), "max_tokens": arguments.get("max_tokens")}
-    found = memory.operations.recall(RecallRequest(query=text, visible=filters, **limits))
+    found = memory.operations.recall(RecallRequest(query=text, operators=True, visible=filters, **limits))
     report.candidates((str(hit.memory.id), round(hit.score, 4)) for hit in found.hits)
     asked = bool(text.strip())
     results = [serialise.row(hit.memory, hit.score if asked else None) for hit in found.hits]
-    by_words = {} if found.keyword_only is None else {"note": "found by words only: the embedder does not work now"}
-    return {"count": len(results), "results": results, **by_words}
+    return {"count": len(results), "results": results, **_lack(found)}
+
+
+def _lack(found: RecallReport) -> Answer:
+    """Return why a search found less than usual."""
+    if found.without_index is not None:
+        return {"note": "found by the words in the database only: no index could be built"}
+    if found.keyword_only is not None:
+        return {"note": "found by words only: the embedder does not work now"}
+    return {}
 
 
 def timeline(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:

@@ -4,9 +4,10 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import attrs
 
+from beaver_memory.patterns import Pattern
 from beaver_memory.records import NewMemory, Owner, Store
-from beaver_memory.store.cases.kit import NOW, OpenStore, agree, as_stored, looking, new, titles, using
 from beaver_memory.store.protocol import Analysed, SessionSummary
+from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, as_stored, looking, new, titles, using
 
 FULL = NewMemory(
     title="title",
@@ -95,6 +96,28 @@ def newest_first(open_store: OpenStore) -> None:
         agree(["new too", "new"], titles(store.recent(looking(), limit=2)))
 
 
+def phrases_and_prefixes(open_store: OpenStore) -> None:
+    """Memories that hold all of some phrases and prefixes are found, newest first, and no invisible ones."""
+    whale, config, other = Pattern(text="blue whale"), Pattern(text="conf", is_prefix=True), Pattern(text="蓝鲸")
+    texts = ("blue whale", "configuration", "a Blue WHALE, configured", "whale blue", "见蓝鲸")
+    with using(open_store) as store:
+        ids = store.add([new(text, at=number) for number, text in enumerate(texts)], now=NOW)
+        store.add([new("a blue whale and conf 蓝鲸", owner=Owner(user="other"))], now=NOW)
+
+        def found(*patterns: Pattern, limit: int = 9, **fields: object) -> list[int]:
+            return store.matching(patterns, looking(**fields), limit=limit)
+
+        agree([ids[2], ids[0]], found(whale), "a phrase")
+        agree([ids[2], ids[1]], found(config), "a prefix")
+        agree([ids[4]], found(other), "a phrase without spaces")
+        agree([[ids[2]], []], [found(whale, config), found(whale, other)], "all of them")
+        agree([ids[2]], found(whale, limit=1), "the newest")
+        agree([[], [], []], [found(), found(whale, types=("x",)), found(whale, owners=())], "what may not be seen")
+        store.change(ids[0], looking(), event="UPDATE", now=NOW, title="red", terms=b"red", length=1)
+        store.forget([ids[2]], looking(), now=NOW)
+        agree([], found(whale), "changed and forgotten")
+
+
 def neighbours_in_time(open_store: OpenStore) -> None:
     """A timeline holds a memory's neighbours, oldest first, across visible owners."""
     with using(open_store) as store:
@@ -176,6 +199,7 @@ CASES = (
     nothing_is_nothing,
     in_the_order_of_the_ids,
     newest_first,
+    phrases_and_prefixes,
     neighbours_in_time,
     touched,
     known_people,

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 from beaver_memory.records import Owner
-from beaver_memory.store.cases.kit import NOW, OpenStore, agree, holds, looking, new, using
-from beaver_memory.store.cases.memories import FULL
 from beaver_memory.store.protocol import Analysed, IndexRow, SingleStore
+from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, holds, looking, new, using
+from beaver_memory.testing.store_cases.memories import FULL
 
 ME = Owner()
 

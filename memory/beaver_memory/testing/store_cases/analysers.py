@@ -2,8 +2,8 @@
 
 from beaver_memory.errors import StoreError
 from beaver_memory.records import NewMemory, Owner
-from beaver_memory.store.cases.kit import NOW, OpenStore, agree, looking, new, raises, using
 from beaver_memory.store.protocol import Analysed, SingleStore
+from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, looking, new, raises, using
 
 MANY = 2_500
 

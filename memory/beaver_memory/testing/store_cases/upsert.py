@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from beaver_memory.records import Owner
-from beaver_memory.store.cases.kit import NOW, OpenStore, agree, holds, looking, new, titles, using
 from beaver_memory.store.protocol import Change, Kept, SingleStore
+from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, holds, looking, new, titles, using
 
 LATER = NOW + timedelta(minutes=5)
 _HOUR = timedelta(hours=1)

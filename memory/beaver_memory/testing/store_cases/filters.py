@@ -6,9 +6,9 @@ from typing import Any
 
 from beaver_memory.filters import Filters
 from beaver_memory.records import Memory, Owner, Store
-from beaver_memory.store.cases.kit import NOW, OpenStore, agree, as_stored, looking, new, using
-from beaver_memory.store.cases.reference import may_be_seen
 from beaver_memory.store.protocol import Analysed, SingleStore
+from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, as_stored, looking, new, using
+from beaver_memory.testing.store_cases.reference import may_be_seen
 
 ANN, BOB, OTHER = Owner(user="ann"), Owner(user="bob"), Owner(tenant="other", user="ann")
 NOBODY = Owner(user="nobody")

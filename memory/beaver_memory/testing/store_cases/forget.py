@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from beaver_memory.records import Owner
-from beaver_memory.store.cases.kit import NOW, OpenStore, agree, holds, looking, new, titles, using
 from beaver_memory.store.protocol import IndexRow
+from beaver_memory.testing.store_cases.kit import NOW, OpenStore, agree, holds, looking, new, titles, using
 
 LATER = NOW + timedelta(minutes=5)
 

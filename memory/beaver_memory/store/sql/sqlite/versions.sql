@@ -1,0 +1,33 @@
+-- Versions, and the changes that an index has not seen yet.
+
+-- name: take_versions
+UPDATE counter SET value = value + ? RETURNING value
+
+-- name: last_version
+SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE owner = ?
+
+-- name: last_versions
+-- Of the memories of an owner, and of their embeddings by a model.
+SELECT
+    (SELECT max(version) FROM observations INDEXED BY observations_by_version WHERE owner = ?1),
+    (
+        SELECT max(version) FROM observation_embeddings INDEXED BY observation_embeddings_by_owner
+        WHERE model = (SELECT id FROM models WHERE name = ?2) AND owner = ?1
+    )
+
+-- name: changed_memories
+-- `rows.index_row_of` reads the columns, in this order.
+SELECT
+    o.id, o.version, o.deleted_at, o.terms, o.length, o.store, o.type, o.scope, o.project, o.session, o.agent,
+    o.source, o.speaker, o.tags, o.related_files, o.related_people, o.created_at, o.updated_at, o.expires_at,
+    o.valid_from, o.valid_until, o.mention_count, o.importance, o.confidence, o.pinned
+FROM observations AS o INDEXED BY observations_by_version
+WHERE o.owner = ? AND o.version > ?
+ORDER BY o.version
+LIMIT ?
+
+-- name: ids_by_version
+SELECT id
+FROM observations INDEXED BY observations_by_version
+WHERE owner = ?1 AND deleted_at IS NULL AND (?2 = '[]' OR scope IN (SELECT value FROM json_each(?2)))
+ORDER BY version

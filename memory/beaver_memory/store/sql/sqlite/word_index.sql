@@ -1,0 +1,36 @@
+-- The word index (FTS5).
+
+-- name: last_added
+SELECT coalesce(max(id), 0) FROM observations
+
+-- name: last_indexed
+SELECT last FROM indexed_words
+
+-- name: set_last_indexed
+UPDATE indexed_words SET last = ?
+
+-- name: add_words
+INSERT INTO observations_fts (rowid, title, narrative, facts, tags, keywords, people)
+SELECT id, title, narrative, facts, tags, keywords, people
+FROM observation_texts
+WHERE id BETWEEN ? AND ?
+
+-- name: drop_words
+INSERT INTO observations_fts (observations_fts, rowid, title, narrative, facts, tags, keywords, people)
+SELECT 'delete', id, title, narrative, facts, tags, keywords, people
+FROM observation_texts
+WHERE id = ?
+
+-- name: unused_words
+SELECT value
+FROM json_each(?) AS w
+WHERE NOT EXISTS (SELECT 1 FROM observation_words AS o WHERE o.term = w.value)
+
+-- name: page_beginnings
+SELECT term FROM observations_fts_idx
+
+-- name: rebuild_words
+INSERT INTO observations_fts (observations_fts) VALUES ('rebuild')
+
+-- name: compare_words
+INSERT INTO observations_fts (observations_fts, rank) VALUES ('integrity-check', 1)
