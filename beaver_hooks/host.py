@@ -297,7 +297,7 @@ class Host:
         runtime = self._running()
         tools = LoneTools(
             registry=runtime.registry, recorder=runtime.recorder, turns=runtime.turns, offers=self._offers(),
-            clock=self._options.clock, check=runtime.home.check,
+            clock=self._options.clock, home=runtime.home,
         )  # fmt: skip
         return await tools.use(self._turn(runtime, "", session, fields), wanted, given)
 
@@ -405,7 +405,7 @@ class Host:
 
     def health(self) -> dict[str, Health]:
         """Return the health of every plugin that this host knows, and its own under the name `host`."""
-        return self._running().recorder.health.all()
+        return self._running().recorder.healths()
 
     def notices(self) -> dict[str, tuple[str, ...]]:
         """Return the plugins' notices for the person who runs this host, by plugin; a notice is no fault."""

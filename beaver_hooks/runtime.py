@@ -14,24 +14,22 @@ from beaver_hooks.log import make_log
 from beaver_hooks.loop_affinity import Home
 from beaver_hooks.plugins.deadlines import HookDeadlines
 from beaver_hooks.plugins.entry_points import installed
-from beaver_hooks.plugins.hook_calls import Call, Calls
+from beaver_hooks.plugins.hook_calls import Calls
 from beaver_hooks.plugins.loader import Loader, Surroundings
 from beaver_hooks.plugins.modes import Preset
 from beaver_hooks.plugins.plan import make_plan
 from beaver_hooks.plugins.registry import Member, Registry
 from beaver_hooks.plugins.suspensions import Suspensions
 from beaver_hooks.plugins.watchdog import Watchdog
-from beaver_hooks.receipts.factory import SWITCH, open_books
-from beaver_hooks.receipts.recorder import HOST
+from beaver_hooks.receipts.factory import open_books
 from beaver_hooks.turns.admission import Admission
 from beaver_hooks.turns.background import QUEUE, BackgroundCalls
 from beaver_hooks.turns.echo_filter import InjectedMemory
 from beaver_hooks.turns.lifecycle import Policy, Turns
 from beaver_hooks.turns.open_turns import TurnBook
-from beaver_hooks.turns.results import EVENT_LOOP, RecallJudge
+from beaver_hooks.turns.results import RecallJudge
 from beaver_hooks.turns.switch import FILE, MemorySwitch
 from beaver_hostspecs import Clock, DropReason, Services
-from beaver_hostspecs.naming import module_name
 
 T = TypeVar("T")
 
@@ -43,9 +41,6 @@ SWEEP_EVERY = 60.0
 
 MOMENT = 0.05
 """Seconds that cancelled calls have to end when the host closes, before they are counted as still running."""
-
-NOT_TO_BLAME = frozenset({"__main__", "beaver_hooks", "beaver_hostspecs"})
-"""Packages that are on every stack, or that contain more than plugins."""
 
 
 @attrs.frozen(kw_only=True)
@@ -121,9 +116,9 @@ class HostRuntime:
             loop=self.loop,
             calls=self.calls,
             patience=self._settings.blocked_after_seconds,
-            blame=self._blocked,
-            overran=self.suspensions.blocked,
-            packages=self._packages,
+            registry=self.registry,
+            recorder=self.recorder,
+            suspensions=self.suspensions,
             log=self._log,
         )
         self._sweeper: asyncio.TimerHandle | None = None
@@ -270,20 +265,12 @@ class HostRuntime:
                 boundary=options.boundary,
             ),
             clock=options.clock,
-            check=self.home.check,
+            home=self.home,
         )
 
     def _make_switch(self, folder: Path) -> MemorySwitch:
-        def readable(well: bool) -> None:  # noqa: FBT001 - a callback's only argument
-            if well:
-                self.recorder.succeeded(HOST, source=SWITCH)
-            else:
-                self.recorder.degraded(HOST, source=SWITCH, category="unreadable")
-
-        switch = MemorySwitch(folder.absolute() / FILE, self.recorder.identify, readable)
-        # Read once now, so that the health is right at once, also if an earlier host left the fault in it.
-        if switch.is_readable() and self.recorder.health.is_at_fault(HOST, SWITCH):
-            self.recorder.succeeded(HOST, source=SWITCH)
+        switch = MemorySwitch(folder.absolute() / FILE, self.recorder)
+        switch.review()
         return switch
 
     def _make_loader(self, options: Options) -> Loader:
@@ -306,20 +293,8 @@ class HostRuntime:
     def _sweep(self) -> None:
         self.turns.sweep()
         self.turns.injected.sweep()
+        self.recorder.check_trail()
         self._sweeper = self.loop.call_later(SWEEP_EVERY, self._sweep)
-
-    def _packages(self) -> dict[str, str]:
-        owners = {module_name(each.plugin).partition(".")[0]: each.name for each in self.registry.members()}
-        return {package: name for package, name in owners.items() if package not in NOT_TO_BLAME}
-
-    def _blocked(self, call: Call | None, plugin: str | None, seconds: float) -> None:
-        """Record which plugin blocks the loop; called in the watchdog's thread during the block."""
-        account = call.report.account if call else None
-        hook = call.hook if call else None
-        if plugin is not None:
-            self.recorder.health.failed(plugin, source=hook or EVENT_LOOP, category="blocked")
-        facts = {"seconds": round(seconds, 3)}
-        self.recorder.event("event_loop_blocked", facts, account=account, plugin=plugin, hook=hook, loudly=True)
 
 
 async def _aside(function: Callable[[], T]) -> T:

@@ -1,7 +1,7 @@
 """Stores the health of every plugin, for the host and across processes."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import attrs
@@ -15,6 +15,7 @@ from beaver_hooks.receipts.health import (
     out_of_service,
     with_suspension,
 )
+from beaver_hooks.receipts.stored_health import StoredHealth
 from beaver_hooks.receipts.suspension import Suspension, newer
 from beaver_hostspecs import Clock
 
@@ -26,7 +27,8 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 
 UNKNOWN = Suspension()
 
-Read = Callable[[], Mapping[str, Health]]
+GLANCE = 0.1
+"""Seconds that a turn waits for the stored health while another process has locked it."""
 
 
 class HealthBook:
@@ -39,20 +41,14 @@ class HealthBook:
 
     Args:
         clock: the source of the time.
-        keep: stores the health of a plugin beyond the process.
-        earlier: returns the stored health, that of other hosts too.
-        glance: returns the same while a turn waits; `earlier` unless given.
+        stored: the health beyond the process, that of other hosts too.
     """
 
-    def __init__(
-        self, *, clock: Clock, keep: Callable[[str, Health], None], earlier: Read, glance: Read | None = None
-    ) -> None:
+    def __init__(self, *, clock: Clock, stored: StoredHealth) -> None:
         self._clock = clock
-        self._keep = keep
+        self._stored = stored
         self._lock = threading.RLock()
-        self._read = earlier
-        self._glance = glance or earlier
-        self._earlier = dict(earlier())
+        self._earlier = stored.read()
         self._healths: dict[str, Health] = {}
         self._successes: dict[str, datetime] = {}
         self._kept: dict[str, tuple[Health, datetime]] = {}
@@ -108,7 +104,7 @@ class HealthBook:
     ) -> tuple[Suspension, Suspension]:
         """Change the plugin's newest suspension of any host; return the suspension before and after."""
         with self._lock:
-            self._refresh(plugin, self._glance)
+            self._refresh(plugin, wait=GLANCE)
             at = self._clock.now()
             old = self[plugin].suspension
             new = change(old, at)
@@ -124,15 +120,15 @@ class HealthBook:
     def keep_all(self) -> None:
         """Store this host's changes unless another host stored newer ones; called when the host closes."""
         with self._lock:
-            earlier = self._read()
+            earlier = self._stored.read()
             for plugin, health in self.all().items():
                 known = self._kept.get(plugin)
                 if (known is None or known[0] != health) and not _is_newer(earlier.get(plugin), health):
-                    self._keep(plugin, health)
+                    self._stored.put(plugin, health)
 
-    def _refresh(self, plugin: str, read: Read | None = None) -> None:
+    def _refresh(self, plugin: str, *, wait: float | None = None) -> None:
         """Take over health that another host stored since; this host's unwritten changes are newer than that."""
-        self._earlier = dict((read or self._read)())
+        self._earlier = self._stored.read(wait=wait)
         kept, own = self._earlier.get(plugin), self[plugin]
         if kept is None:
             return
@@ -158,7 +154,7 @@ class HealthBook:
         new, (old, since) = self[plugin], self._kept.get(plugin, (None, at))
         if old is None or _news(old) != _news(new) or (old != new and at - since > KEEP_EVERY):
             self._kept[plugin] = (new, at)
-            self._keep(plugin, new)
+            self._stored.put(plugin, new)
 
 
 def _news(health: Health) -> tuple[object, ...]:

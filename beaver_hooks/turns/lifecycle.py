@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from beaver_hooks.loop_affinity import Home
 from beaver_hooks.plugins.hook_calls import Calls
 from beaver_hooks.plugins.registry import Implementation, Member, Registry
 from beaver_hooks.plugins.suspensions import Suspensions
@@ -68,7 +69,7 @@ class Turns:
         admission: Admission,
         policy: Policy,
         clock: Clock,
-        check: Callable[[], None],
+        home: Home,
     ) -> None:
         self.book = book
         self.injected = injected
@@ -82,7 +83,7 @@ class Turns:
         self._admission = admission
         self._policy = policy
         self._clock = clock
-        self._check = check
+        self._home = home
         self.arriving: list[str] = []
         self.closing = False
 
@@ -160,7 +161,7 @@ class Turns:
             opened=self._clock.now(),
         )
         members = self._participants(turn, account)
-        opened = OpenTurn(turn=turn, turns=self, account=account, members=members, check=self._check)
+        opened = OpenTurn(turn=turn, turns=self, account=account, members=members, home=self._home)
         self.book.enter(opened)
         return opened
 

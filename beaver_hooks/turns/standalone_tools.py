@@ -5,11 +5,12 @@ it is never committed or dropped, and it has no receipt. The tool's reports and 
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
 
+from beaver_hooks.loop_affinity import Home
 from beaver_hooks.plugins.registry import Registry
 from beaver_hooks.receipts.receipt_builder import Account, PluginAccount
 from beaver_hooks.receipts.receipts import Clip, Decision, Outcome
@@ -27,18 +28,14 @@ MOST_LEVELS = 100
 
 @attrs.frozen(kw_only=True)
 class LoneTools:
-    """The tools of the plugins that are in service.
-
-    Attributes:
-        check: raises if the host may not be used here.
-    """
+    """The tools of the plugins that are in service."""
 
     registry: Registry
     recorder: Recorder
     turns: Turns
     offers: Offers
     clock: Clock
-    check: Callable[[], None]
+    home: Home
 
     async def use(self, turn: Turn, name: str, arguments: Mapping[str, Any]) -> object:
         """Run a tool and return its result; raises the errors of `Offers.run_tool`."""
@@ -71,7 +68,7 @@ class LoneTools:
             opened=self.clock.now(),
         )
         members = tuple(each for each in self.registry.members() if each.name not in self.turns.arriving)
-        return OpenTurn(turn=turn, turns=self.turns, account=account, members=members, check=self.check)
+        return OpenTurn(turn=turn, turns=self.turns, account=account, members=members, home=self.home)
 
     def _write_down(self, account: Account, plugin: str, tool: str, ended: str) -> None:
         hook = f"tool:{tool}"

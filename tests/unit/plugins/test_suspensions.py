@@ -21,6 +21,7 @@ from beaver_hooks.receipts.receipt_builder import Account
 from beaver_hooks.receipts.receipts import Decision
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.receipts.reports import HostReport
+from beaver_hooks.receipts.stored_health import StoredHealth
 from beaver_hooks.receipts.suspension import Suspension
 from beaver_hostspecs import Contribution, Deadlines, PluginInfo, hookimpl
 from beaver_hostspecs.testing import FrozenClock, RecordingPlugin, make_turn
@@ -541,7 +542,7 @@ async def test_a_block_of_a_fail_closed_plugin_is_named_and_no_more(make_host, s
 )
 def test_a_timeout_that_the_event_loop_was_late_for(clock, category, late, seen, expected):
     """It is not the plugin's where the process stood still, or where something else alone was seen blocking."""
-    health = HealthBook(clock=clock, keep=lambda *_: None, earlier=dict)
+    health = HealthBook(clock=clock, stored=StoredHealth(None, make_log()))
     recorder = Recorder(clock=clock, sinks=[], health=health, identify=str, log=make_log())
     suspensions = Suspensions(
         recorder=recorder, clock=clock, deadlines=HookDeadlines(default=5.0, cap=5.0), patience=0.5

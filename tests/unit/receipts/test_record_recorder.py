@@ -10,6 +10,7 @@ from beaver_hooks.log import make_log
 from beaver_hooks.receipts.health_store import HealthBook
 from beaver_hooks.receipts.receipt_builder import Account
 from beaver_hooks.receipts.recorder import HOST, LOG_FIELDS, Recorder
+from beaver_hooks.receipts.stored_health import StoredHealth
 from beaver_hostspecs import hookimpl
 from beaver_hostspecs.testing import FrozenClock, make_turn
 
@@ -35,7 +36,7 @@ class Moody:
 
 
 def make_recorder(*sinks):
-    health = HealthBook(clock=CLOCK, keep=lambda *_: None, earlier=dict)
+    health = HealthBook(clock=CLOCK, stored=StoredHealth(None, make_log(NAME)))
     return Recorder(clock=CLOCK, sinks=sinks, health=health, identify=identify, log=make_log(NAME))
 
 
@@ -47,7 +48,7 @@ def account():
 @pytest.fixture
 def recorder():
     sink = MemorySink()
-    health = HealthBook(clock=CLOCK, keep=lambda *_: None, earlier=dict)
+    health = HealthBook(clock=CLOCK, stored=StoredHealth(None, make_log(NAME)))
     recorder = Recorder(clock=CLOCK, sinks=[sink], health=health, identify=identify, log=make_log(NAME))
     return recorder, sink
 

@@ -11,6 +11,7 @@ from beaver_hooks.receipts.receipt_builder import MOST_CANDIDATES, MOST_ENTRIES,
 from beaver_hooks.receipts.receipts import Clip, Decision, Outcome, PluginReceipt
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.receipts.reports import ARRIVED, MOST_EVENTS, TROUBLE, HostReport
+from beaver_hooks.receipts.stored_health import StoredHealth
 from beaver_hostspecs import OutcomeKind
 from beaver_hostspecs.testing import FrozenClock, make_turn
 
@@ -26,7 +27,7 @@ class Desk:
 
     def __init__(self, **options):
         self.sink = MemorySink()
-        self.health = HealthBook(clock=CLOCK, keep=lambda *_: None, earlier=dict)
+        self.health = HealthBook(clock=CLOCK, stored=StoredHealth(None, make_log()))
         self.recorder = Recorder(
             clock=CLOCK, sinks=[self.sink], health=self.health, identify=identify, log=make_log("beaver_hooks.desk")
         )

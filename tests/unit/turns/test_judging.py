@@ -13,6 +13,7 @@ from beaver_hooks.receipts.receipt_builder import Account
 from beaver_hooks.receipts.receipts import Clip, Decision, Failure
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.receipts.reports import HostReport
+from beaver_hooks.receipts.stored_health import StoredHealth
 from beaver_hooks.turns import context
 from beaver_hooks.turns import results as judging
 from beaver_hooks.turns.context import Share
@@ -32,7 +33,7 @@ def sink():
 @pytest.fixture
 def recorder(sink):
     clock = FrozenClock()
-    health = HealthBook(clock=clock, keep=lambda *_: None, earlier=dict)
+    health = HealthBook(clock=clock, stored=StoredHealth(None, make_log()))
     return Recorder(clock=clock, sinks=[sink], health=health, identify=lambda _: "h:0", log=make_log())
 
 
