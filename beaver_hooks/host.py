@@ -18,8 +18,6 @@ from beaver_hooks.runtime import HostRuntime
 from beaver_hooks.turns.fields import ToolFields, TurnFields
 from beaver_hooks.turns.ids import is_ours, new_turn_id
 from beaver_hooks.turns.open_turn import OpenTurn
-from beaver_hooks.turns.standalone_tools import LoneTools
-from beaver_hooks.turns.tools import Offers
 from beaver_hooks.turns.validation import checked, checked_id
 from beaver_hostspecs import (
     Answer,
@@ -269,7 +267,7 @@ class Host:
             PluginFailed: the tool exceeded its deadline, or ended itself.
         """
         given = as_mapping("arguments", arguments)
-        return await self._offers().run_tool(self.find_turn(turn_id), as_text("name", name), given)
+        return await self._running().offers.run_tool(self.find_turn(turn_id), as_text("name", name), given)
 
     async def use_tool(
         self, name: str, arguments: Mapping[str, Any], *, session: str, **fields: Unpack[TurnFields]
@@ -295,11 +293,7 @@ class Host:
         """
         given, wanted = as_mapping("arguments", arguments), as_text("name", name)
         runtime = self._running()
-        tools = LoneTools(
-            registry=runtime.registry, recorder=runtime.recorder, turns=runtime.turns, offers=self._offers(),
-            clock=self._options.clock, home=runtime.home,
-        )  # fmt: skip
-        return await tools.use(self._turn(runtime, "", session, fields), wanted, given)
+        return await runtime.standalone_tools.use(self._turn(runtime, "", session, fields), wanted, given)
 
     async def run_command(self, plugin: str, command: str, words: Iterable[str], context: CommandContext) -> str:
         """Run a plugin's command for the user; return the text to show.
@@ -312,7 +306,7 @@ class Host:
             PluginFailed: the command exceeded its deadline or returned no text.
         """
         given = as_texts("words", words)
-        return await self._offers().run_command(plugin, as_text("command", command), given, as_context(context))
+        return await self._running().offers.run_command(plugin, as_text("command", command), given, as_context(context))
 
     # --- Turns --------------------------------------------------------------------------------------------------
 
@@ -447,14 +441,6 @@ class Host:
         """
         name = None if plugin is None else as_name("plugin", plugin)
         self._running().recorder.event(as_name("event", event), facts, plugin=name, loudly=bool(loudly))
-
-    def _offers(self) -> Offers:
-        runtime, settings = self._running(), self._options.config.host
-        seconds = min(settings.deadline_cap_seconds, settings.default_deadline_seconds)
-        return Offers(
-            registry=runtime.registry, recorder=runtime.recorder, calls=runtime.calls, admission=runtime.admission,
-            seconds=seconds,
-        )  # fmt: skip
 
     def _running(self) -> HostRuntime:
         """Return the runtime, or raise if the host may not be used here."""

@@ -1,17 +1,16 @@
 """Opens the trail, the recorder and the receipts; the host also runs if the trail cannot be opened, and logs that."""
 
 import secrets
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
 import attrs
 
 from beaver_hooks.audit.chain import identifier_key, identify
-from beaver_hooks.audit.events import AuditSink
 from beaver_hooks.audit.key import read_key
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.log import Log
+from beaver_hooks.options import Options
 from beaver_hooks.receipts.facts import Identify
 from beaver_hooks.receipts.health_store import HealthBook
 from beaver_hooks.receipts.receipt_store import ReceiptStore
@@ -30,13 +29,14 @@ class Books:
     trail: Trail | None
 
 
-def open_books(folder: Path, *, clock: Clock, sinks: Iterable[AuditSink], log: Log) -> Books:
-    """Open the trail in `folder`, and a recorder that writes to it and to the further sinks."""
+def open_books(options: Options, log: Log) -> Books:
+    """Open the trail in the state folder, and a recorder that writes to it and to the further sinks."""
+    folder, clock = options.state_folder, options.clock
     trail, reason = _open_trail(folder, clock)
     recorder = Recorder(
         clock=clock,
         trail=trail,
-        sinks=sinks,
+        sinks=options.sinks,
         health=HealthBook(clock=clock, stored=StoredHealth(trail, log)),
         identify=trail.identify if trail else _identify_without_trail(folder),
         log=log,

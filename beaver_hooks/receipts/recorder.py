@@ -98,7 +98,6 @@ class Recorder:
         loudly: bool = False,
     ) -> None:
         """Append an audit event and log it: as a warning if `loudly`, else at debug level."""
-        self.check_trail()
         kept = self._clean(facts, account)
         event = AuditEvent(
             name=name,
@@ -113,6 +112,7 @@ class Recorder:
             self._append(source, sink, event)
         fields = {f"fact_{key}" if key in LOG_FIELDS else key: fact for key, fact in kept.items()}
         self._say("warning" if loudly else "debug", name, plugin=plugin, hook=hook, turn=event.turn, **fields)
+        self.check_trail()
 
     def failed(
         self,

@@ -1,13 +1,12 @@
 """The life of every turn: opened once, then committed once or dropped once."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextvars import copy_context
 from typing import Any
 
-import attrs
-
 from beaver_hooks.loop_affinity import Home
+from beaver_hooks.options import Options
 from beaver_hooks.plugins.hook_calls import Calls
 from beaver_hooks.plugins.registry import Implementation, Member, Registry
 from beaver_hooks.plugins.suspensions import Suspensions
@@ -25,25 +24,10 @@ from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hooks.turns.open_turns import TurnBook
 from beaver_hooks.turns.results import RecallJudge
 from beaver_hooks.turns.validation import checked
-from beaver_hostspecs import Answer, Clock, DropReason, HostNotOpen, Message, ToolResult, Turn, TurnClosed
+from beaver_hostspecs import Answer, DropReason, HostNotOpen, Message, ToolResult, Turn, TurnClosed
 from beaver_hostspecs.rendering import check_boundary
 
 OFF = Decision(gate="memory", verdict="off", reason="memory is off for this session")
-
-
-@attrs.frozen(kw_only=True)
-class Policy:
-    """The host's settings for turns.
-
-    Attributes:
-        background: whether work after the answer is done in the background; else `commit` waits for it.
-        tokens_per_plugin: how many tokens of the context one plugin's references may take.
-        boundary: returns a turn's random boundary.
-    """
-
-    background: bool
-    tokens_per_plugin: int
-    boundary: Callable[[], str]
 
 
 class Turns:
@@ -67,8 +51,7 @@ class Turns:
         book: TurnBook,
         injected: InjectedMemory,
         admission: Admission,
-        policy: Policy,
-        clock: Clock,
+        options: Options,
         home: Home,
     ) -> None:
         self.book = book
@@ -81,8 +64,8 @@ class Turns:
         self._calls = calls
         self._suspensions = suspensions
         self._admission = admission
-        self._policy = policy
-        self._clock = clock
+        self._options = options
+        self._clock = options.clock
         self._home = home
         self.arriving: list[str] = []
         self.closing = False
@@ -215,14 +198,14 @@ class Turns:
         rules = tuple([Block(plugin=each.name, text=rule) for each in members for rule in each.info.rules])
         if not answers:
             return Recall(rules=rules)
-        boundary = checked(check_boundary, self._policy.boundary())
+        boundary = checked(check_boundary, self._options.boundary())
         while True:
             try:
                 recall, shares = compose(
                     answers,
                     rules=rules,
                     boundary=boundary,
-                    limit=self._policy.tokens_per_plugin,
+                    limit=self._options.settings.reference_tokens,
                     budget=account.turn.budget,
                 )
                 break
@@ -271,7 +254,7 @@ class Turns:
                 self._background.put(job)
 
     async def _wait_unless_background(self, opened: OpenTurn) -> None:
-        if not self._policy.background:
+        if not self._options.settings.background:
             await self._background.wait(opened.account)
 
 

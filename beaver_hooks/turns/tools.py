@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from beaver_hooks.plugins.deadlines import HookDeadlines
 from beaver_hooks.plugins.hook_calls import Calls, Category, Result
 from beaver_hooks.plugins.registry import Implementation, Member, Registry
 from beaver_hooks.receipts.receipt_builder import Account
@@ -27,14 +28,14 @@ class Offers:
 
     Attributes:
         admission: decides who may use them.
-        seconds: how long a tool or a command may take.
+        deadlines: how long a tool or a command may take.
     """
 
     registry: Registry
     recorder: Recorder
     calls: Calls
     admission: Admission
-    seconds: float
+    deadlines: HookDeadlines
 
     async def run_tool(self, opened: OpenTurn, name: str, arguments: Mapping[str, Any]) -> object:
         """Run a plugin's tool within a turn, and return its result.
@@ -93,7 +94,7 @@ class Offers:
         implementation = Implementation(hook=hook, member=member, function=by_position, arguments=(*given, "report"))
         report = HostReport(plugin=member.name, hook=hook, recorder=self.recorder, account=account)
         (result,) = await self.calls.settle(
-            [self.calls.begin(implementation, given, report, seconds=self.seconds)],
+            [self.calls.begin(implementation, given, report, seconds=self.deadlines.offer_seconds)],
         )
         return result
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+from types import SimpleNamespace
 
 import apsw
 import pytest
@@ -81,7 +82,7 @@ def garbage(folder):
 
 def no_key(folder):
     """Let the key be lost."""
-    record = open_books(folder / "state", clock=FrozenClock(), sinks=[], log=make_log())
+    record = reopen(folder / "state")
     record.recorder.event("something")
     record.trail.close()
     (folder / "state" / "audit.key").unlink()
@@ -160,7 +161,8 @@ def sql(state, statement, *bindings):
 
 
 def reopen(state, *sinks):
-    return open_books(state, clock=FrozenClock(), sinks=sinks, log=make_log())
+    options = SimpleNamespace(state_folder=state, clock=FrozenClock(), sinks=sinks)
+    return open_books(options, make_log())
 
 
 @pytest.mark.parametrize(

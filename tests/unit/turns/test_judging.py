@@ -3,6 +3,7 @@
 import pytest
 
 from beaver_hooks.audit.memory_sink import MemorySink
+from beaver_hooks.config.model import HostSettings
 from beaver_hooks.log import make_log
 from beaver_hooks.plugins.deadlines import HookDeadlines
 from beaver_hooks.plugins.hook_calls import Call, Result
@@ -40,7 +41,10 @@ def recorder(sink):
 @pytest.fixture
 def judge(recorder):
     suspensions = Suspensions(
-        recorder=recorder, clock=FrozenClock(), deadlines=HookDeadlines(default=5.0, cap=5.0), patience=0.5
+        recorder=recorder,
+        clock=FrozenClock(),
+        deadlines=HookDeadlines(HostSettings(deadline_cap_seconds=5.0)),
+        patience=0.5,
     )
     return RecallJudge(recorder, suspensions)
 
