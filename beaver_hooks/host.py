@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Self, Unpack, cast
+from typing import Any, Self, Unpack
 
 from beaver_hooks.arguments import as_context, as_mapping, as_name, as_path, as_seconds, as_text, as_texts, make_options
 from beaver_hooks.audit.events import AuditSink
@@ -16,23 +15,20 @@ from beaver_hooks.loop_affinity import Home, not_open
 from beaver_hooks.receipts.health import Health
 from beaver_hooks.runtime import HostRuntime
 from beaver_hooks.turns.fields import ToolFields, TurnFields
-from beaver_hooks.turns.ids import is_ours, new_turn_id
+from beaver_hooks.turns.ids import is_ours
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hooks.turns.validation import checked, checked_id
 from beaver_hostspecs import (
     Answer,
-    AuditUnavailable,
     Caller,
     Clock,
     Command,
     CommandContext,
     DropReason,
     HostNotOpen,
-    InvalidTurn,
     PluginInfo,
     Services,
     Tool,
-    Turn,
     TurnClosed,
 )
 
@@ -217,17 +213,11 @@ class Host:
 
     def offered_tools(self, caller: Caller) -> dict[str, tuple[Tool, ...]]:
         """Return the tools that a caller may use, by plugin; none while memory is off."""
-        runtime = self._running()
-        _check_caller(caller)
-        return {each.name: runtime.admission.allowed(each, each.tools, caller) for each in runtime.registry.members()}
+        return self._running().offers.tools(caller)
 
     def offered_commands(self, caller: Caller) -> dict[str, tuple[Command, ...]]:
         """Return the commands that a caller may use, by plugin; none while memory is off."""
-        runtime = self._running()
-        _check_caller(caller)
-        return {
-            each.name: runtime.admission.allowed(each, each.commands, caller) for each in runtime.registry.members()
-        }
+        return self._running().offers.commands(caller)
 
     async def switch_memory(self, *, on: bool, session: str | None = None, user: str | None = None) -> None:
         """Switch memory on or off in a session of a user, or in all sessions of the user.
@@ -245,9 +235,7 @@ class Host:
             AuditUnavailable: the switch cannot be written.
         """
         who = checked(CommandContext, session=session, user=user)
-        runtime = self._running()
-        await asyncio.to_thread(runtime.admission.switch.turn, who.user, who.session, off=not on)
-        runtime.recorder.event("memory_switched", {"on": bool(on), "whole_user": session is None})
+        await self._running().admission.switch_memory(who.session, who.user, on=bool(on))
 
     def is_memory_off(self, *, session: str | None = None, user: str | None = None) -> bool:
         """Whether memory is off in a session of a user; without a session, whether it is off in all of them."""
@@ -291,9 +279,8 @@ class Host:
             Exception: the tool's own error, unchanged, after it was audited.
             PluginFailed: the tool exceeded its deadline, or ended itself.
         """
-        given, wanted = as_mapping("arguments", arguments), as_text("name", name)
-        runtime = self._running()
-        return await runtime.standalone_tools.use(self._turn(runtime, "", session, fields), wanted, given)
+        given, wanted, runtime = as_mapping("arguments", arguments), as_text("name", name), self._running()
+        return await runtime.standalone_tools.use(runtime.turns.new_turn("", session, fields), wanted, given)
 
     async def run_command(self, plugin: str, command: str, words: Iterable[str], context: CommandContext) -> str:
         """Run a plugin's command for the user; return the text to show.
@@ -311,12 +298,7 @@ class Host:
     # --- Turns --------------------------------------------------------------------------------------------------
 
     async def open_turn(
-        self,
-        prompt: str,
-        *,
-        session: str,
-        supersedes: str | None = None,
-        **fields: Unpack[TurnFields],
+        self, prompt: str, *, session: str, supersedes: str | None = None, **fields: Unpack[TurnFields]
     ) -> OpenTurn:
         """Open a turn: ask every plugin for its contribution, side by side, each within its own deadline.
 
@@ -336,39 +318,17 @@ class Host:
             PluginFailed: a fail-closed plugin timed out or returned the wrong type.
         """
         runtime = self._running()
-        turn = self._turn(runtime, prompt, session, fields)
-        earlier = None if supersedes is None else checked_id(supersedes)
-        return await runtime.turns.open(turn, supersedes=earlier)
-
-    def _turn(self, runtime: HostRuntime, prompt: str, session: str, fields: TurnFields) -> Turn:
-        fields.setdefault("id", new_turn_id())
-        fields.setdefault("when", self._options.clock.now())
-        was_injected = partial(runtime.turns.injected.was_injected, session)
-        return cast("Turn", checked(Turn, prompt=prompt, session=session, was_injected=was_injected, **fields))
+        turn = runtime.turns.new_turn(prompt, session, fields)
+        return await runtime.turns.open(turn, supersedes=None if supersedes is None else checked_id(supersedes))
 
     @asynccontextmanager
     async def turn(
-        self,
-        prompt: str,
-        *,
-        session: str,
-        supersedes: str | None = None,
-        **fields: Unpack[TurnFields],
+        self, prompt: str, *, session: str, supersedes: str | None = None, **fields: Unpack[TurnFields]
     ) -> AsyncIterator[OpenTurn]:
         """Open a turn for a `with` block: it is dropped on any exception, and if the block did not commit it."""
         opened = await self.open_turn(prompt, session=session, supersedes=supersedes, **fields)
-        turns = self._running().turns
-        turns.book.hold(opened)
-        try:
+        async with self._running().turns.hold(opened):
             yield opened
-        except (asyncio.CancelledError, GeneratorExit):
-            turns.drop_now(opened, DropReason.CANCELLED)
-            raise
-        except BaseException:
-            turns.drop_now(opened, DropReason.FAILED)
-            raise
-        else:
-            turns.drop_now(opened, DropReason.ABANDONED)
 
     def find_turn(self, turn_id: str) -> OpenTurn:
         """Return an open turn, or raise `TurnClosed` or `UnknownTurn`."""
@@ -411,7 +371,7 @@ class Host:
         Raises:
             AuditUnavailable: there is no audit trail, or it cannot be read.
         """
-        trail = self._trail_of(self._running())
+        trail = self._running().record.readable()
         recorded = turn_id if is_ours(checked_id(turn_id)) else trail.identify(turn_id)
         await asyncio.to_thread(trail.flush)
         return await asyncio.to_thread(trail.receipt, recorded)
@@ -423,12 +383,7 @@ class Host:
         Raises:
             AuditUnavailable: it could not be opened.
         """
-        return self._trail_of(self._opened())
-
-    def _trail_of(self, runtime: HostRuntime) -> Trail:
-        if runtime.record.trail is None:
-            raise AuditUnavailable("the audit trail could not be opened; the host's health and log show why")
-        return runtime.record.trail
+        return self._opened().record.readable()
 
     def record(self, event: str, *, plugin: str | None = None, loudly: bool = False, **facts: object) -> None:
         """Append an audit event of the application: a `snake_case` name and flat, content-free facts.
@@ -454,8 +409,3 @@ class Host:
             raise not_open()
         self._runtime.home.check_open()
         return self._runtime
-
-
-def _check_caller(caller: object) -> None:
-    if not isinstance(caller, Turn | CommandContext):
-        raise InvalidTurn("`caller` must be a Turn or a CommandContext")

@@ -28,6 +28,12 @@ class Books:
     receipts: ReceiptStore
     trail: Trail | None
 
+    def readable(self) -> Trail:
+        """Return the trail, or raise `AuditUnavailable` if it could not be opened."""
+        if self.trail is None:
+            raise AuditUnavailable("the audit trail could not be opened; the host's health and log show why")
+        return self.trail
+
 
 def open_books(options: Options, log: Log) -> Books:
     """Open the trail in the state folder, and a recorder that writes to it and to the further sinks."""

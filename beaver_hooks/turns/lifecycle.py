@@ -1,9 +1,11 @@
 """The life of every turn: opened once, then committed once or dropped once."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from contextvars import copy_context
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 from beaver_hooks.loop_affinity import Home
 from beaver_hooks.options import Options
@@ -19,7 +21,8 @@ from beaver_hooks.turns.background import BackgroundCalls
 from beaver_hooks.turns.backlog import Job
 from beaver_hooks.turns.context import Answers, Block, Recall, UnrenderableError, compose
 from beaver_hooks.turns.echo_filter import InjectedMemory
-from beaver_hooks.turns.ids import is_ours
+from beaver_hooks.turns.fields import TurnFields
+from beaver_hooks.turns.ids import is_ours, new_turn_id
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hooks.turns.open_turns import TurnBook
 from beaver_hooks.turns.results import RecallJudge
@@ -69,6 +72,31 @@ class Turns:
         self._home = home
         self.arriving: list[str] = []
         self.closing = False
+
+    def new_turn(self, prompt: str, session: str, fields: TurnFields) -> Turn:
+        """Return a turn with the given fields, which is not open yet.
+
+        Raises:
+            InvalidTurn: a field does not fit.
+        """
+        given: dict[str, Any] = {"id": new_turn_id(), "when": self._clock.now(), **fields}
+        was_injected = partial(self.injected.was_injected, session)
+        return cast("Turn", checked(Turn, prompt=prompt, session=session, was_injected=was_injected, **given))
+
+    @asynccontextmanager
+    async def hold(self, opened: OpenTurn) -> AsyncIterator[OpenTurn]:
+        """Keep a turn open during a `with` block, and drop it afterwards unless the block has closed it."""
+        self.book.hold(opened)
+        try:
+            yield opened
+        except (asyncio.CancelledError, GeneratorExit):
+            self.drop_now(opened, DropReason.CANCELLED)
+            raise
+        except BaseException:
+            self.drop_now(opened, DropReason.FAILED)
+            raise
+        else:
+            self.drop_now(opened, DropReason.ABANDONED)
 
     async def open(self, turn: Turn, *, supersedes: str | None = None) -> OpenTurn:
         """Open a turn and ask every plugin for its contribution; none while memory is off."""
