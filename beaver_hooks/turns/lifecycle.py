@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import copy_context
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, cast
 
 from beaver_hooks.loop_affinity import Home
@@ -29,6 +29,9 @@ from beaver_hooks.turns.results import RecallJudge
 from beaver_hooks.turns.validation import checked
 from beaver_hostspecs import Answer, DropReason, HostNotOpen, Message, ToolResult, Turn, TurnClosed
 from beaver_hostspecs.rendering import check_boundary
+
+SESSIONS = 1000
+"""The newest sessions whose keyed hashes are remembered."""
 
 OFF = Decision(gate="memory", verdict="off", reason="memory is off for this session")
 
@@ -70,6 +73,8 @@ class Turns:
         self._options = options
         self._clock = options.clock
         self._home = home
+        # A hash costs more than all other work on an account, and sessions have many turns.
+        self._session_hash = lru_cache(SESSIONS)(recorder.identify)
         self.arriving: list[str] = []
         self.closing = False
 
@@ -165,16 +170,20 @@ class Turns:
         return self._receipts.receipt_of(account)
 
     def _enter(self, turn: Turn) -> OpenTurn:
-        account = Account(
-            turn=turn,
-            recorded=turn.id if is_ours(turn.id) else self._recorder.identify(turn.id),
-            session=self._recorder.identify(turn.session),
-            opened=self._clock.now(),
-        )
+        account = self.new_account(turn)
         members = self._participants(turn, account)
         opened = OpenTurn(turn=turn, turns=self, account=account, members=members, home=self._home)
         self.book.enter(opened)
         return opened
+
+    def new_account(self, turn: Turn) -> Account:
+        """Return the account of a turn that begins now."""
+        return Account(
+            turn=turn,
+            recorded=turn.id if is_ours(turn.id) else self._recorder.identify(turn.id),
+            session=self._session_hash(turn.session),
+            opened=self._clock.now(),
+        )
 
     def _participants(self, turn: Turn, account: Account) -> tuple[Member, ...]:
         """Return the plugins that take part in a turn, and record the plugins and tools that are left out."""

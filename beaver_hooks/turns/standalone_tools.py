@@ -15,7 +15,6 @@ from beaver_hooks.plugins.registry import Registry
 from beaver_hooks.receipts.receipt_builder import Account, PluginAccount
 from beaver_hooks.receipts.receipts import Clip, Decision, Outcome
 from beaver_hooks.receipts.recorder import Recorder
-from beaver_hooks.turns.ids import is_ours
 from beaver_hooks.turns.lifecycle import Turns
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hooks.turns.tools import Offers
@@ -61,12 +60,7 @@ class LoneTools:
 
     def _unentered(self, turn: Turn) -> OpenTurn:
         """Return a handle for the tool's call, not in the `TurnBook`: it cannot be found, committed or dropped."""
-        account = Account(
-            turn=turn,
-            recorded=turn.id if is_ours(turn.id) else self.recorder.identify(turn.id),
-            session=self.recorder.identify(turn.session),
-            opened=self.clock.now(),
-        )
+        account = self.turns.new_account(turn)
         members = tuple(each for each in self.registry.members() if each.name not in self.turns.arriving)
         return OpenTurn(turn=turn, turns=self.turns, account=account, members=members, home=self.home)
 
