@@ -371,7 +371,7 @@ class Host:
         Raises:
             AuditUnavailable: there is no audit trail, or it cannot be read.
         """
-        trail = self._running().record.readable()
+        trail = self._running().recorder.readable_trail()
         recorded = turn_id if is_ours(checked_id(turn_id)) else trail.identify(turn_id)
         await asyncio.to_thread(trail.flush)
         return await asyncio.to_thread(trail.receipt, recorded)
@@ -383,7 +383,7 @@ class Host:
         Raises:
             AuditUnavailable: it could not be opened.
         """
-        return self._opened().record.readable()
+        return self._opened().recorder.readable_trail()
 
     def record(self, event: str, *, plugin: str | None = None, loudly: bool = False, **facts: object) -> None:
         """Append an audit event of the application: a `snake_case` name and flat, content-free facts.

@@ -16,7 +16,7 @@ from beaver_hooks.plugins.plan import Plan, make_plan
 from beaver_hooks.plugins.registry import Member, Registry
 from beaver_hooks.plugins.suspensions import Suspensions
 from beaver_hooks.plugins.watchdog import Watchdog
-from beaver_hooks.receipts.factory import open_books
+from beaver_hooks.receipts.factory import open_recorder
 from beaver_hooks.turns.admission import Admission
 from beaver_hooks.turns.background import QUEUE, BackgroundCalls
 from beaver_hooks.turns.echo_filter import InjectedMemory
@@ -50,8 +50,7 @@ class HostRuntime:
         self.registry = Registry()
         self._options = options
         self._log = make_log()
-        self.record = open_books(options, self._log)
-        self.recorder = self.record.recorder
+        self.recorder = open_recorder(options, self._log)
         self.deadlines = HookDeadlines(settings)
         self.calls = Calls(self.loop, self.recorder, self.deadlines)
         self.admission = Admission(
@@ -70,14 +69,12 @@ class HostRuntime:
             limit=settings.queue_limit,
             registry=self.registry,
             recorder=self.recorder,
-            receipts=self.record.receipts,
             calls=self.calls,
             judge=self.judge,
         )
         self.turns = Turns(
             registry=self.registry,
             recorder=self.recorder,
-            receipts=self.record.receipts,
             calls=self.calls,
             suspensions=self.suspensions,
             judge=self.judge,
@@ -227,8 +224,8 @@ class HostRuntime:
             facts = {"running": len(self.calls.abandoned), "in_all": self.calls.abandoned_count}
             self.recorder.event("calls_abandoned", facts, loudly=True)
         self.recorder.health.keep_all()
-        if self.record.trail is not None:
-            lost = await _aside(self.record.trail.close)
+        if self.recorder.trail is not None:
+            lost = await _aside(self.recorder.trail.close)
             if lost:
                 # The trail is closed, so only the log can report it.
                 self._log.error("audit_lost", count=lost)

@@ -1,10 +1,8 @@
-"""Opens the trail, the recorder and the receipts; the host also runs if the trail cannot be opened, and logs that."""
+"""Opens the trail and the recorder; the host also runs if the trail cannot be opened, and logs that."""
 
 import secrets
 from functools import partial
 from pathlib import Path
-
-import attrs
 
 from beaver_hooks.audit.chain import identifier_key, identify
 from beaver_hooks.audit.key import read_key
@@ -12,31 +10,14 @@ from beaver_hooks.audit.trail import Trail
 from beaver_hooks.log import Log
 from beaver_hooks.options import Options
 from beaver_hooks.receipts.facts import Identify
-from beaver_hooks.receipts.health_store import HealthBook
-from beaver_hooks.receipts.receipt_store import ReceiptStore
+from beaver_hooks.receipts.health_store import HealthBook, StoredHealth
 from beaver_hooks.receipts.recorder import AUDIT, HOST, SWITCH, Recorder
-from beaver_hooks.receipts.stored_health import StoredHealth
 from beaver_hostspecs import AuditUnavailable, Clock
 from beaver_hostspecs.naming import type_name
 
 
-@attrs.frozen(kw_only=True)
-class Books:
-    """The recorder, receipts and trail of a host. `trail` is `None` if it could not be opened."""
-
-    recorder: Recorder
-    receipts: ReceiptStore
-    trail: Trail | None
-
-    def readable(self) -> Trail:
-        """Return the trail, or raise `AuditUnavailable` if it could not be opened."""
-        if self.trail is None:
-            raise AuditUnavailable("the audit trail could not be opened; the host's health and log show why")
-        return self.trail
-
-
-def open_books(options: Options, log: Log) -> Books:
-    """Open the trail in the state folder, and a recorder that writes to it and to the further sinks."""
+def open_recorder(options: Options, log: Log) -> Recorder:
+    """Open the trail in the state folder, and return a recorder that writes to it and to the further sinks."""
     folder, clock = options.state_folder, options.clock
     trail, reason = _open_trail(folder, clock)
     recorder = Recorder(
@@ -54,8 +35,7 @@ def open_books(options: Options, log: Log) -> Books:
     if trail is None:
         recorder.degraded(HOST, source=AUDIT, category="unavailable")
         log.error("audit_unavailable", reason=reason)
-    receipts = ReceiptStore(trail=trail, identify=recorder.identify)
-    return Books(recorder=recorder, receipts=receipts, trail=trail)
+    return recorder
 
 
 def _open_trail(folder: Path, clock: Clock) -> tuple[Trail | None, str]:

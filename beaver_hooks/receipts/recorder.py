@@ -13,9 +13,9 @@ from beaver_hooks.receipts.health import Health
 from beaver_hooks.receipts.health_store import HealthBook
 from beaver_hooks.receipts.private_texts import Private
 from beaver_hooks.receipts.receipt_builder import Account
-from beaver_hooks.receipts.receipts import Failure
+from beaver_hooks.receipts.receipts import Failure, to_json
 from beaver_hooks.receipts.traceback_location import frames_of, place_of
-from beaver_hostspecs import Clock, scrub
+from beaver_hostspecs import AuditUnavailable, Clock, scrub
 from beaver_hostspecs.naming import type_name
 
 NUMBERS = frozenset({int, bool, type(None)})
@@ -79,7 +79,7 @@ class Recorder:
         self.health = health
         self.identify = identify
         self._clock = clock
-        self._trail = trail
+        self.trail = trail
         sinks = [*([] if trail is None else [trail]), *sinks]
         self._sinks = {f"sink_{number}_{type_name(sink)}": sink for number, sink in enumerate(sinks)}
         self._log = log
@@ -161,9 +161,20 @@ class Recorder:
         self.check_trail()
         return self.health.all()
 
+    def readable_trail(self) -> Trail:
+        """Return the trail, or raise `AuditUnavailable` if it could not be opened."""
+        if self.trail is None:
+            raise AuditUnavailable("the audit trail could not be opened; the host's health and log show why")
+        return self.trail
+
+    def keep(self, account: Account) -> None:
+        """Keep the current receipt of a turn; a later one replaces it. The trail's thread makes and writes it."""
+        if self.trail is not None:
+            self.trail.put_receipt(account.recorded, account.opened, lambda: to_json(account.receipt(self.identify)))
+
     def check_trail(self) -> None:
         """Change the host's health if writing the trail has begun to fail, or works again."""
-        while self._trail is not None and (change := self._trail.next_change()) is not None:
+        while self.trail is not None and (change := self.trail.next_change()) is not None:
             if change.failure is None:
                 self.succeeded(HOST, source=AUDIT)
             else:

@@ -13,7 +13,6 @@ from beaver_hooks.plugins.hook_calls import Calls
 from beaver_hooks.plugins.registry import Implementation, Member, Registry
 from beaver_hooks.plugins.suspensions import Suspensions
 from beaver_hooks.receipts.receipt_builder import Account
-from beaver_hooks.receipts.receipt_store import ReceiptStore
 from beaver_hooks.receipts.receipts import Decision, Receipt
 from beaver_hooks.receipts.recorder import TRUST, Recorder
 from beaver_hooks.turns.admission import Admission
@@ -49,7 +48,6 @@ class Turns:
         *,
         registry: Registry,
         recorder: Recorder,
-        receipts: ReceiptStore,
         calls: Calls,
         suspensions: Suspensions,
         judge: RecallJudge,
@@ -65,7 +63,6 @@ class Turns:
         self._background = background
         self._registry = registry
         self._recorder = recorder
-        self._receipts = receipts
         self._judge = judge
         self._calls = calls
         self._suspensions = suspensions
@@ -167,7 +164,7 @@ class Turns:
 
     def receipt_of(self, account: Account) -> Receipt:
         """Return a turn's current receipt."""
-        return self._receipts.receipt_of(account)
+        return account.receipt(self._recorder.identify)
 
     def _enter(self, turn: Turn) -> OpenTurn:
         account = self.new_account(turn)
@@ -272,7 +269,7 @@ class Turns:
         name = "turn_dropped" if account.reason else "turn_committed"
         facts = {"reason": account.reason and account.reason.value, "plugins": len(opened.members)}
         self._recorder.event(name, facts, account=account)
-        self._receipts.keep(account)
+        self._recorder.keep(account)
         return True
 
     def _enqueue(self, opened: OpenTurn, hook: str, arguments: Mapping[str, Any]) -> None:

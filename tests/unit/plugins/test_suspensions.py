@@ -16,12 +16,11 @@ from beaver_hooks.plugins.hook_calls import Call
 from beaver_hooks.plugins.registry import Implementation, Member
 from beaver_hooks.plugins.suspensions import Suspensions
 from beaver_hooks.receipts import health_store
-from beaver_hooks.receipts.health_store import HealthBook
+from beaver_hooks.receipts.health_store import HealthBook, StoredHealth
 from beaver_hooks.receipts.receipt_builder import Account
 from beaver_hooks.receipts.receipts import Decision
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.receipts.reports import HostReport
-from beaver_hooks.receipts.stored_health import StoredHealth
 from beaver_hooks.receipts.suspension import Suspension
 from beaver_hostspecs import Contribution, Deadlines, PluginInfo, hookimpl
 from beaver_hostspecs.testing import FrozenClock, RecordingPlugin, make_turn

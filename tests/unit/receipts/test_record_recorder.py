@@ -7,10 +7,9 @@ import pytest
 from beaver_hooks import Host
 from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.log import make_log
-from beaver_hooks.receipts.health_store import HealthBook
+from beaver_hooks.receipts.health_store import HealthBook, StoredHealth
 from beaver_hooks.receipts.receipt_builder import Account
 from beaver_hooks.receipts.recorder import HOST, LOG_FIELDS, Recorder
-from beaver_hooks.receipts.stored_health import StoredHealth
 from beaver_hostspecs import hookimpl
 from beaver_hostspecs.testing import FrozenClock, make_turn
 

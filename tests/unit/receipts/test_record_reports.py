@@ -6,12 +6,11 @@ import pytest
 
 from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.log import make_log
-from beaver_hooks.receipts.health_store import HealthBook
+from beaver_hooks.receipts.health_store import HealthBook, StoredHealth
 from beaver_hooks.receipts.receipt_builder import MOST_CANDIDATES, MOST_ENTRIES, Account
 from beaver_hooks.receipts.receipts import Clip, Decision, Outcome, PluginReceipt
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.receipts.reports import ARRIVED, MOST_EVENTS, TROUBLE, HostReport
-from beaver_hooks.receipts.stored_health import StoredHealth
 from beaver_hostspecs import OutcomeKind
 from beaver_hostspecs.testing import FrozenClock, make_turn
 

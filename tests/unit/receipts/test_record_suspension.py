@@ -11,8 +11,7 @@ from beaver_hooks.audit.trail import Trail
 from beaver_hooks.log import make_log
 from beaver_hooks.receipts import suspension
 from beaver_hooks.receipts.health import Health, after_failure, from_json, to_json, with_suspension
-from beaver_hooks.receipts.health_store import HealthBook
-from beaver_hooks.receipts.stored_health import StoredHealth
+from beaver_hooks.receipts.health_store import HealthBook, StoredHealth
 from beaver_hooks.receipts.suspension import LONGEST, Suspension, after_block, claimed, is_due, lifted, newer
 from beaver_hostspecs.testing import FrozenClock
 

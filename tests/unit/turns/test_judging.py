@@ -9,12 +9,11 @@ from beaver_hooks.plugins.deadlines import HookDeadlines
 from beaver_hooks.plugins.hook_calls import Call, Result
 from beaver_hooks.plugins.registry import Implementation, Member
 from beaver_hooks.plugins.suspensions import Suspensions
-from beaver_hooks.receipts.health_store import HealthBook
+from beaver_hooks.receipts.health_store import HealthBook, StoredHealth
 from beaver_hooks.receipts.receipt_builder import Account
 from beaver_hooks.receipts.receipts import Clip, Decision, Failure
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.receipts.reports import HostReport
-from beaver_hooks.receipts.stored_health import StoredHealth
 from beaver_hooks.turns import context
 from beaver_hooks.turns import results as judging
 from beaver_hooks.turns.context import Share
