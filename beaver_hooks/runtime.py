@@ -72,19 +72,7 @@ class HostRuntime:
             calls=self.calls,
             judge=self.judge,
         )
-        self.turns = Turns(
-            registry=self.registry,
-            recorder=self.recorder,
-            calls=self.calls,
-            suspensions=self.suspensions,
-            judge=self.judge,
-            background=self.background,
-            book=TurnBook(clock=options.clock, idle_seconds=settings.idle_turn_seconds),
-            injected=InjectedMemory(clock=options.clock, idle_seconds=settings.idle_turn_seconds),
-            admission=self.admission,
-            options=options,
-            home=home,
-        )
+        self.turns = self._make_turns(home)
         self.offers = Offers(
             registry=self.registry,
             recorder=self.recorder,
@@ -93,23 +81,10 @@ class HostRuntime:
             deadlines=self.deadlines,
         )
         self.standalone_tools = LoneTools(
-            registry=self.registry,
-            recorder=self.recorder,
-            turns=self.turns,
-            offers=self.offers,
-            clock=options.clock,
-            home=home,
+            turns=self.turns, offers=self.offers, recorder=self.recorder, clock=options.clock
         )
         self.loader = Loader(registry=self.registry, recorder=self.recorder, calls=self.calls, options=options)
-        self._watchdog = Watchdog(
-            loop=self.loop,
-            calls=self.calls,
-            patience=settings.blocked_after_seconds,
-            registry=self.registry,
-            recorder=self.recorder,
-            suspensions=self.suspensions,
-            log=self._log,
-        )
+        self._watchdog = self._make_watchdog()
         self._sweeper: asyncio.TimerHandle | None = None
 
     async def open(self) -> None:
@@ -235,6 +210,33 @@ class HostRuntime:
         await asyncio.sleep(0)  # the background's workers abandon their calls
         if self.calls.running:
             await asyncio.wait(self.calls.running, timeout=MOMENT)
+
+    def _make_turns(self, home: Home) -> Turns:
+        clock, idle_seconds = self._options.clock, self._options.settings.idle_turn_seconds
+        return Turns(
+            registry=self.registry,
+            recorder=self.recorder,
+            calls=self.calls,
+            suspensions=self.suspensions,
+            judge=self.judge,
+            background=self.background,
+            book=TurnBook(clock=clock, idle_seconds=idle_seconds),
+            injected=InjectedMemory(clock=clock, idle_seconds=idle_seconds),
+            admission=self.admission,
+            options=self._options,
+            home=home,
+        )
+
+    def _make_watchdog(self) -> Watchdog:
+        return Watchdog(
+            loop=self.loop,
+            calls=self.calls,
+            patience=self._options.settings.blocked_after_seconds,
+            registry=self.registry,
+            recorder=self.recorder,
+            suspensions=self.suspensions,
+            log=self._log,
+        )
 
     def _sweep(self) -> None:
         self.turns.sweep()

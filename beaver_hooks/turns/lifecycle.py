@@ -10,7 +10,7 @@ from typing import Any, cast
 from beaver_hooks.loop_affinity import Home
 from beaver_hooks.options import Options
 from beaver_hooks.plugins.hook_calls import Calls
-from beaver_hooks.plugins.registry import Implementation, Member, Registry
+from beaver_hooks.plugins.registry import Implementation, Registry
 from beaver_hooks.plugins.suspensions import Suspensions
 from beaver_hooks.receipts.receipt_builder import Account
 from beaver_hooks.receipts.receipts import Decision, Receipt
@@ -166,36 +166,34 @@ class Turns:
         """Return a turn's current receipt."""
         return account.receipt(self._recorder.identify)
 
-    def _enter(self, turn: Turn) -> OpenTurn:
-        account = self.new_account(turn)
-        members = self._participants(turn, account)
-        opened = OpenTurn(turn=turn, turns=self, account=account, members=members, home=self._home)
-        self.book.enter(opened)
-        return opened
-
-    def new_account(self, turn: Turn) -> Account:
-        """Return the account of a turn that begins now."""
-        return Account(
+    def unentered(self, turn: Turn) -> OpenTurn:
+        """Return a handle that is not in the `TurnBook`: it cannot be found, committed or dropped."""
+        account = Account(
             turn=turn,
             recorded=turn.id if is_ours(turn.id) else self._recorder.identify(turn.id),
             session=self._session_hash(turn.session),
             opened=self._clock.now(),
         )
+        members = tuple([each for each in self._registry.members() if each.name not in self.arriving])
+        return OpenTurn(turn=turn, turns=self, account=account, members=members, home=self._home)
 
-    def _participants(self, turn: Turn, account: Account) -> tuple[Member, ...]:
-        """Return the plugins that take part in a turn, and record the plugins and tools that are left out."""
-        there = tuple([each for each in self._registry.members() if each.name not in self.arriving])
+    def _enter(self, turn: Turn) -> OpenTurn:
+        opened = self.unentered(turn)
+        self._leave_out(opened)
+        self.book.enter(opened)
+        return opened
+
+    def _leave_out(self, opened: OpenTurn) -> None:
+        """Record the plugins and tools that are left out of a turn: all plugins while memory is off."""
+        turn, parts = opened.turn, opened.account.plugins
         if self._admission.is_off(turn):
-            for each in there:
-                account.plugins[each.name].enter(OFF)
-            return ()
-        for each in there:
+            for each in opened.members:
+                parts[each.name].enter(OFF)
+            opened.members = ()
+        for each in opened.members:
             if withheld := self._admission.withheld(each, turn):
-                account.plugins[each.name].enter(
-                    Decision(gate=TRUST, verdict="not_offered", reason=", ".join(withheld))
-                )
+                parts[each.name].enter(Decision(gate=TRUST, verdict="not_offered", reason=", ".join(withheld)))
                 self._recorder.trust_left_out(each.name, turn.trust)
-        return there
 
     def _admitted(self, opened: OpenTurn) -> list[Implementation]:
         """Return the recall hooks that the turn waits for; leave out suspended hooks, and probe those that are due."""
