@@ -8,13 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-import attrs
-
 from beaver_hooks.audit.events import AuditSink
 from beaver_hooks.config import Config
 from beaver_hooks.config.locations import find_folder, person_folder
-from beaver_hooks.plugins.modes import Preset, preset_of, with_choices
-from beaver_hooks.runtime import Options
+from beaver_hooks.options import Options
 from beaver_hostspecs import Clock, CommandContext, HostMisused, Services, SystemClock
 from beaver_hostspecs.naming import type_name
 
@@ -44,16 +41,14 @@ def make_options(
     """
     plugins = _plugins(plugins)
     state = _state_folder(state_folder)
-    discover = None if entry_points is None else _names("entry_points", entry_points)
+    named = None if entry_points is None else _names("entry_points", entry_points)
     closed = _names("fail_closed", fail_closed)
-    if discover is not None:
-        _check_known(closed, discover | plugins.keys())
+    if named is not None:
+        _check_known(closed, named | plugins.keys())
     config = Config() if config is None else _a(Config, "config", config, "`Host.from_config(path)` reads a file")
     return Options(
         config=config,
-        discover=discover,
-        preset=_preset(config, discover, closed),
-        mode=config.mode if discover is None else None,
+        entry_points=named,
         plugins=plugins,
         fail_closed=closed,
         state_folder=state,
@@ -120,11 +115,6 @@ def as_name(name: str, value: object) -> str:
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise _misused(name, value, "a short name of letters, digits, `_` and `-`")
     return value
-
-
-def _preset(config: Config, discover: frozenset[str] | None, closed: frozenset[str]) -> Preset:
-    chosen = preset_of(config) if discover is None else with_choices(Preset(required=discover), config)
-    return attrs.evolve(chosen, fail_closed=chosen.fail_closed | closed)
 
 
 def _plugins(value: object) -> dict[str, object]:

@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Self, Unpack, cast
+from typing import Any, Self, Unpack
 
 from beaver_hooks.arguments import as_context, as_mapping, as_name, as_path, as_seconds, as_text, as_texts, make_options
 from beaver_hooks.audit.events import AuditSink
@@ -16,25 +15,20 @@ from beaver_hooks.loop_affinity import Home, not_open
 from beaver_hooks.receipts.health import Health
 from beaver_hooks.runtime import HostRuntime
 from beaver_hooks.turns.fields import ToolFields, TurnFields
-from beaver_hooks.turns.ids import is_ours, new_turn_id
+from beaver_hooks.turns.ids import is_ours
 from beaver_hooks.turns.open_turn import OpenTurn
-from beaver_hooks.turns.standalone_tools import LoneTools
-from beaver_hooks.turns.tools import Offers
 from beaver_hooks.turns.validation import checked, checked_id
 from beaver_hostspecs import (
     Answer,
-    AuditUnavailable,
     Caller,
     Clock,
     Command,
     CommandContext,
     DropReason,
     HostNotOpen,
-    InvalidTurn,
     PluginInfo,
     Services,
     Tool,
-    Turn,
     TurnClosed,
 )
 
@@ -219,17 +213,11 @@ class Host:
 
     def offered_tools(self, caller: Caller) -> dict[str, tuple[Tool, ...]]:
         """Return the tools that a caller may use, by plugin; none while memory is off."""
-        runtime = self._running()
-        _check_caller(caller)
-        return {each.name: runtime.admission.allowed(each, each.tools, caller) for each in runtime.registry.members()}
+        return self._running().offers.tools(caller)
 
     def offered_commands(self, caller: Caller) -> dict[str, tuple[Command, ...]]:
         """Return the commands that a caller may use, by plugin; none while memory is off."""
-        runtime = self._running()
-        _check_caller(caller)
-        return {
-            each.name: runtime.admission.allowed(each, each.commands, caller) for each in runtime.registry.members()
-        }
+        return self._running().offers.commands(caller)
 
     async def switch_memory(self, *, on: bool, session: str | None = None, user: str | None = None) -> None:
         """Switch memory on or off in a session of a user, or in all sessions of the user.
@@ -247,9 +235,7 @@ class Host:
             AuditUnavailable: the switch cannot be written.
         """
         who = checked(CommandContext, session=session, user=user)
-        runtime = self._running()
-        await asyncio.to_thread(runtime.admission.switch.turn, who.user, who.session, off=not on)
-        runtime.recorder.event("memory_switched", {"on": bool(on), "whole_user": session is None})
+        await self._running().admission.switch_memory(who.session, who.user, on=bool(on))
 
     def is_memory_off(self, *, session: str | None = None, user: str | None = None) -> bool:
         """Whether memory is off in a session of a user; without a session, whether it is off in all of them."""
@@ -269,7 +255,7 @@ class Host:
             PluginFailed: the tool exceeded its deadline, or ended itself.
         """
         given = as_mapping("arguments", arguments)
-        return await self._offers().run_tool(self.find_turn(turn_id), as_text("name", name), given)
+        return await self._running().offers.run_tool(self.find_turn(turn_id), as_text("name", name), given)
 
     async def use_tool(
         self, name: str, arguments: Mapping[str, Any], *, session: str, **fields: Unpack[TurnFields]
@@ -293,13 +279,8 @@ class Host:
             Exception: the tool's own error, unchanged, after it was audited.
             PluginFailed: the tool exceeded its deadline, or ended itself.
         """
-        given, wanted = as_mapping("arguments", arguments), as_text("name", name)
-        runtime = self._running()
-        tools = LoneTools(
-            registry=runtime.registry, recorder=runtime.recorder, turns=runtime.turns, offers=self._offers(),
-            clock=self._options.clock, check=runtime.home.check,
-        )  # fmt: skip
-        return await tools.use(self._turn(runtime, "", session, fields), wanted, given)
+        given, wanted, runtime = as_mapping("arguments", arguments), as_text("name", name), self._running()
+        return await runtime.standalone_tools.use(runtime.turns.new_turn("", session, fields), wanted, given)
 
     async def run_command(self, plugin: str, command: str, words: Iterable[str], context: CommandContext) -> str:
         """Run a plugin's command for the user; return the text to show.
@@ -312,17 +293,12 @@ class Host:
             PluginFailed: the command exceeded its deadline or returned no text.
         """
         given = as_texts("words", words)
-        return await self._offers().run_command(plugin, as_text("command", command), given, as_context(context))
+        return await self._running().offers.run_command(plugin, as_text("command", command), given, as_context(context))
 
     # --- Turns --------------------------------------------------------------------------------------------------
 
     async def open_turn(
-        self,
-        prompt: str,
-        *,
-        session: str,
-        supersedes: str | None = None,
-        **fields: Unpack[TurnFields],
+        self, prompt: str, *, session: str, supersedes: str | None = None, **fields: Unpack[TurnFields]
     ) -> OpenTurn:
         """Open a turn: ask every plugin for its contribution, side by side, each within its own deadline.
 
@@ -342,39 +318,17 @@ class Host:
             PluginFailed: a fail-closed plugin timed out or returned the wrong type.
         """
         runtime = self._running()
-        turn = self._turn(runtime, prompt, session, fields)
-        earlier = None if supersedes is None else checked_id(supersedes)
-        return await runtime.turns.open(turn, supersedes=earlier)
-
-    def _turn(self, runtime: HostRuntime, prompt: str, session: str, fields: TurnFields) -> Turn:
-        fields.setdefault("id", new_turn_id())
-        fields.setdefault("when", self._options.clock.now())
-        was_injected = partial(runtime.turns.injected.was_injected, session)
-        return cast("Turn", checked(Turn, prompt=prompt, session=session, was_injected=was_injected, **fields))
+        turn = runtime.turns.new_turn(prompt, session, fields)
+        return await runtime.turns.open(turn, supersedes=None if supersedes is None else checked_id(supersedes))
 
     @asynccontextmanager
     async def turn(
-        self,
-        prompt: str,
-        *,
-        session: str,
-        supersedes: str | None = None,
-        **fields: Unpack[TurnFields],
+        self, prompt: str, *, session: str, supersedes: str | None = None, **fields: Unpack[TurnFields]
     ) -> AsyncIterator[OpenTurn]:
         """Open a turn for a `with` block: it is dropped on any exception, and if the block did not commit it."""
         opened = await self.open_turn(prompt, session=session, supersedes=supersedes, **fields)
-        turns = self._running().turns
-        turns.book.hold(opened)
-        try:
+        async with self._running().turns.hold(opened):
             yield opened
-        except (asyncio.CancelledError, GeneratorExit):
-            turns.drop_now(opened, DropReason.CANCELLED)
-            raise
-        except BaseException:
-            turns.drop_now(opened, DropReason.FAILED)
-            raise
-        else:
-            turns.drop_now(opened, DropReason.ABANDONED)
 
     def find_turn(self, turn_id: str) -> OpenTurn:
         """Return an open turn, or raise `TurnClosed` or `UnknownTurn`."""
@@ -405,7 +359,7 @@ class Host:
 
     def health(self) -> dict[str, Health]:
         """Return the health of every plugin that this host knows, and its own under the name `host`."""
-        return self._running().recorder.health.all()
+        return self._running().recorder.healths()
 
     def notices(self) -> dict[str, tuple[str, ...]]:
         """Return the plugins' notices for the person who runs this host, by plugin; a notice is no fault."""
@@ -417,7 +371,7 @@ class Host:
         Raises:
             AuditUnavailable: there is no audit trail, or it cannot be read.
         """
-        trail = self._trail_of(self._running())
+        trail = self._running().recorder.readable_trail()
         recorded = turn_id if is_ours(checked_id(turn_id)) else trail.identify(turn_id)
         await asyncio.to_thread(trail.flush)
         return await asyncio.to_thread(trail.receipt, recorded)
@@ -429,12 +383,7 @@ class Host:
         Raises:
             AuditUnavailable: it could not be opened.
         """
-        return self._trail_of(self._opened())
-
-    def _trail_of(self, runtime: HostRuntime) -> Trail:
-        if runtime.record.trail is None:
-            raise AuditUnavailable("the audit trail could not be opened; the host's health and log show why")
-        return runtime.record.trail
+        return self._opened().recorder.readable_trail()
 
     def record(self, event: str, *, plugin: str | None = None, loudly: bool = False, **facts: object) -> None:
         """Append an audit event of the application: a `snake_case` name and flat, content-free facts.
@@ -448,14 +397,6 @@ class Host:
         name = None if plugin is None else as_name("plugin", plugin)
         self._running().recorder.event(as_name("event", event), facts, plugin=name, loudly=bool(loudly))
 
-    def _offers(self) -> Offers:
-        runtime, settings = self._running(), self._options.config.host
-        seconds = min(settings.deadline_cap_seconds, settings.default_deadline_seconds)
-        return Offers(
-            registry=runtime.registry, recorder=runtime.recorder, calls=runtime.calls, admission=runtime.admission,
-            seconds=seconds,
-        )  # fmt: skip
-
     def _running(self) -> HostRuntime:
         """Return the runtime, or raise if the host may not be used here."""
         runtime = self._opened()
@@ -468,8 +409,3 @@ class Host:
             raise not_open()
         self._runtime.home.check_open()
         return self._runtime
-
-
-def _check_caller(caller: object) -> None:
-    if not isinstance(caller, Turn | CommandContext):
-        raise InvalidTurn("`caller` must be a Turn or a CommandContext")

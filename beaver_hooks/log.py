@@ -15,6 +15,9 @@ from beaver_hostspecs.naming import type_name
 
 LOGGER_NAME = "beaver_hooks"
 
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+"""The levels of the log's methods. A record below the level of the logger is dropped before its fields are made."""
+
 
 class Log(structlog.stdlib.BoundLogger):
     """Logs events. An error in a handler of the application does not reach the code that logs.
@@ -23,6 +26,8 @@ class Log(structlog.stdlib.BoundLogger):
     """
 
     def _proxy_to_logger(self, method_name: str, event: str | None = None, *event_args: str, **event_kw: Any) -> Any:
+        if not self._logger.isEnabledFor(LEVELS[method_name]):
+            return None
         try:
             return super()._proxy_to_logger(method_name, event, *event_args, **event_kw)
         except KeyboardInterrupt:
@@ -36,7 +41,6 @@ def make_log(name: str = LOGGER_NAME) -> Log:
     log: Log = structlog.wrap_logger(
         logging.getLogger(name),
         processors=[
-            structlog.stdlib.filter_by_level,
             _scrubbed,
             structlog.processors.LogfmtRenderer(key_order=["event"], drop_missing=True),
         ],

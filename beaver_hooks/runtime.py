@@ -1,37 +1,32 @@
 """The runtime of an open host: its parts, built anew at each opening, so that two hosts share nothing."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
-import attrs
-
-from beaver_hooks.audit.events import AuditSink
-from beaver_hooks.config import Config
-from beaver_hooks.file_trust import StateFiles
 from beaver_hooks.log import make_log
 from beaver_hooks.loop_affinity import Home
+from beaver_hooks.options import Options
 from beaver_hooks.plugins.deadlines import HookDeadlines
 from beaver_hooks.plugins.entry_points import installed
-from beaver_hooks.plugins.hook_calls import Call, Calls
-from beaver_hooks.plugins.loader import Loader, Surroundings
-from beaver_hooks.plugins.modes import Preset
-from beaver_hooks.plugins.plan import make_plan
+from beaver_hooks.plugins.hook_calls import Calls
+from beaver_hooks.plugins.loader import Loader
+from beaver_hooks.plugins.modes import preset_for
+from beaver_hooks.plugins.plan import Plan, make_plan
 from beaver_hooks.plugins.registry import Member, Registry
 from beaver_hooks.plugins.suspensions import Suspensions
 from beaver_hooks.plugins.watchdog import Watchdog
-from beaver_hooks.receipts.factory import SWITCH, open_books
-from beaver_hooks.receipts.recorder import HOST
+from beaver_hooks.receipts.factory import open_recorder
 from beaver_hooks.turns.admission import Admission
 from beaver_hooks.turns.background import QUEUE, BackgroundCalls
 from beaver_hooks.turns.echo_filter import InjectedMemory
-from beaver_hooks.turns.lifecycle import Policy, Turns
+from beaver_hooks.turns.lifecycle import Turns
 from beaver_hooks.turns.open_turns import TurnBook
-from beaver_hooks.turns.results import EVENT_LOOP, RecallJudge
+from beaver_hooks.turns.results import RecallJudge
+from beaver_hooks.turns.standalone_tools import LoneTools
 from beaver_hooks.turns.switch import FILE, MemorySwitch
-from beaver_hostspecs import Clock, DropReason, Services
-from beaver_hostspecs.naming import module_name
+from beaver_hooks.turns.tools import Offers
+from beaver_hostspecs import DropReason
 
 T = TypeVar("T")
 
@@ -44,93 +39,58 @@ SWEEP_EVERY = 60.0
 MOMENT = 0.05
 """Seconds that cancelled calls have to end when the host closes, before they are counted as still running."""
 
-NOT_TO_BLAME = frozenset({"__main__", "beaver_hooks", "beaver_hostspecs"})
-"""Packages that are on every stack, or that contain more than plugins."""
-
-
-@attrs.frozen(kw_only=True)
-class Options:
-    """The options of a host.
-
-    Attributes:
-        config: the configuration.
-        discover: the names of the entry points to load; `None` for all of them.
-        preset: the decisions of the memory mode.
-        mode: the memory mode, or `None` for a host without one.
-        plugins: plugin objects to register, by name.
-        fail_closed: which of those are fail-closed.
-        state_folder: the folder of the state.
-        person_folder: the folder of the plugins' data that belong to the person.
-        sinks: further audit sinks.
-        boundary: returns a turn's random boundary.
-    """
-
-    config: Config
-    discover: Collection[str] | None
-    preset: Preset
-    mode: str | None
-    plugins: Mapping[str, object]
-    fail_closed: Collection[str]
-    state_folder: Path
-    person_folder: Path
-    services: Services
-    environment: Mapping[str, str]
-    sinks: tuple[AuditSink, ...]
-    clock: Clock
-    boundary: Callable[[], str]
-
 
 class HostRuntime:
     """The parts of an open host, on the event loop in which they were made."""
 
     def __init__(self, options: Options, home: Home) -> None:
+        settings = options.settings
         self.home = home
         self.loop = asyncio.get_running_loop()
         self.registry = Registry()
+        self._options = options
         self._log = make_log()
-        self.record = open_books(options.state_folder, clock=options.clock, sinks=options.sinks, log=self._log)
-        self.recorder = self.record.recorder
-        settings = options.config.host
-        self.deadlines = HookDeadlines(default=settings.default_deadline_seconds, cap=settings.deadline_cap_seconds)
+        self.recorder = open_recorder(options, self._log)
+        self.deadlines = HookDeadlines(settings)
         self.calls = Calls(self.loop, self.recorder, self.deadlines)
         self.admission = Admission(
-            switch=self._make_switch(options.state_folder),
+            switch=MemorySwitch(options.state_folder.absolute() / FILE, self.recorder),
             recorder=self.recorder,
-            patience=options.config.host.blocked_after_seconds,
+            patience=settings.blocked_after_seconds,
         )
         self.suspensions = Suspensions(
             recorder=self.recorder,
             clock=options.clock,
             deadlines=self.deadlines,
-            patience=options.config.host.blocked_after_seconds,
+            patience=settings.blocked_after_seconds,
         )
         self.judge = RecallJudge(self.recorder, self.suspensions)
         self.background = BackgroundCalls(
             limit=settings.queue_limit,
             registry=self.registry,
             recorder=self.recorder,
-            receipts=self.record.receipts,
             calls=self.calls,
             judge=self.judge,
         )
-        self.turns = self._make_turns(options)
-        self.loader = self._make_loader(options)
-        self._options = options
-        self._settings = options.config.host
-        self._watchdog = Watchdog(
-            loop=self.loop,
+        self.turns = self._make_turns(home)
+        self.offers = Offers(
+            registry=self.registry,
+            recorder=self.recorder,
             calls=self.calls,
-            patience=self._settings.blocked_after_seconds,
-            blame=self._blocked,
-            overran=self.suspensions.blocked,
-            packages=self._packages,
-            log=self._log,
+            admission=self.admission,
+            deadlines=self.deadlines,
         )
+        self.standalone_tools = LoneTools(
+            turns=self.turns, offers=self.offers, recorder=self.recorder, clock=options.clock
+        )
+        self.loader = Loader(registry=self.registry, recorder=self.recorder, calls=self.calls, options=options)
+        self._watchdog = self._make_watchdog()
         self._sweeper: asyncio.TimerHandle | None = None
 
     async def open(self) -> None:
         """Load and start the plugins; if that fails, close everything and raise."""
         try:
+            self.admission.switch.review()
             self._watchdog.start()
             self._sweep()
             await self._load()
@@ -188,31 +148,31 @@ class HostRuntime:
                 self.calls.abandon(call)
 
     async def _load(self) -> None:
-        points = installed() if self._options.discover is None or self._options.discover else {}
-        config, names = self._options.config, self._options.discover
-        chosen = {name: point for name, point in points.items() if names is None or name in names}
+        options = self._options
+        points = installed() if options.entry_points is None or options.entry_points else {}
+        chosen = {name: point for name, point in points.items() if name in (options.entry_points or points)}
         plan = make_plan(
-            installed=chosen,
-            preset=self._options.preset,
-            disabled=config.plugins.disabled,
-            mode=self._options.mode,
+            installed=chosen, preset=preset_for(options), disabled=options.config.plugins.disabled, mode=options.mode
         )
-        self.recorder.renamed(config.renamed)
-        for name in set(config.plugins.disabled) - set(points) - set(self._options.plugins):
+        self.recorder.renamed(options.config.renamed)
+        for name in set(options.config.plugins.disabled) - set(points) - set(options.plugins):
             self._log.warning("disabled_plugin_unknown", plugin=name)
         await self.loader.load(plan, points)
-        for name, plugin in self._options.plugins.items():
-            await self.loader.bring_in(name, plugin, fail_closed=name in self._options.preset.fail_closed)
-        for name in self._options.fail_closed:
+        for name, plugin in options.plugins.items():
+            await self.loader.bring_in(name, plugin, fail_closed=name in plan.preset.fail_closed)
+        for name in options.fail_closed:
             self.registry.member(name)
+        self._review_members()
+        self._check_sections(chosen, plan)
+
+    def _review_members(self) -> None:
         for member in self.registry.members():
             self._review(member)
             # An earlier process may have ended with a full queue; the queue of this one is empty.
             if self.recorder.health.is_at_fault(member.name, QUEUE):
                 self.recorder.succeeded(member.name, source=QUEUE)
-        self._check_sections(chosen, plan.disabled)
 
-    def _check_sections(self, points: Collection[str], disabled: Collection[str]) -> None:
+    def _check_sections(self, points: Collection[str], plan: Plan) -> None:
         members = self.registry.members()
         claimed = {
             each.info.settings_path or f"plugins.{each.name}": each.name for each in members if each.info.settings
@@ -220,7 +180,7 @@ class HostRuntime:
         there = {each.name for each in members}
         self._options.config.check_sections(
             claimed=claimed,
-            ignored={*disabled, *self._options.preset.blocked, *(set(points) - there)},
+            ignored={*plan.disabled, *plan.preset.blocked, *(set(points) - there)},
             installed={*points, *there},
         )
 
@@ -239,8 +199,8 @@ class HostRuntime:
             facts = {"running": len(self.calls.abandoned), "in_all": self.calls.abandoned_count}
             self.recorder.event("calls_abandoned", facts, loudly=True)
         self.recorder.health.keep_all()
-        if self.record.trail is not None:
-            lost = await _aside(self.record.trail.close)
+        if self.recorder.trail is not None:
+            lost = await _aside(self.recorder.trail.close)
             if lost:
                 # The trail is closed, so only the log can report it.
                 self._log.error("audit_lost", count=lost)
@@ -251,75 +211,38 @@ class HostRuntime:
         if self.calls.running:
             await asyncio.wait(self.calls.running, timeout=MOMENT)
 
-    def _make_turns(self, options: Options) -> Turns:
-        settings = options.config.host
+    def _make_turns(self, home: Home) -> Turns:
+        clock, idle_seconds = self._options.clock, self._options.settings.idle_turn_seconds
         return Turns(
             registry=self.registry,
             recorder=self.recorder,
-            receipts=self.record.receipts,
             calls=self.calls,
             suspensions=self.suspensions,
             judge=self.judge,
             background=self.background,
-            book=TurnBook(clock=options.clock, idle_seconds=settings.idle_turn_seconds),
-            injected=InjectedMemory(clock=options.clock, idle_seconds=settings.idle_turn_seconds),
+            book=TurnBook(clock=clock, idle_seconds=idle_seconds),
+            injected=InjectedMemory(clock=clock, idle_seconds=idle_seconds),
             admission=self.admission,
-            policy=Policy(
-                background=settings.background,
-                tokens_per_plugin=settings.reference_tokens,
-                boundary=options.boundary,
-            ),
-            clock=options.clock,
-            check=self.home.check,
+            options=self._options,
+            home=home,
         )
 
-    def _make_switch(self, folder: Path) -> MemorySwitch:
-        def readable(well: bool) -> None:  # noqa: FBT001 - a callback's only argument
-            if well:
-                self.recorder.succeeded(HOST, source=SWITCH)
-            else:
-                self.recorder.degraded(HOST, source=SWITCH, category="unreadable")
-
-        switch = MemorySwitch(folder.absolute() / FILE, self.recorder.identify, readable)
-        # Read once now, so that the health is right at once, also if an earlier host left the fault in it.
-        if switch.is_readable() and self.recorder.health.is_at_fault(HOST, SWITCH):
-            self.recorder.succeeded(HOST, source=SWITCH)
-        return switch
-
-    def _make_loader(self, options: Options) -> Loader:
-        return Loader(
+    def _make_watchdog(self) -> Watchdog:
+        return Watchdog(
+            loop=self.loop,
+            calls=self.calls,
+            patience=self._options.settings.blocked_after_seconds,
             registry=self.registry,
             recorder=self.recorder,
-            calls=self.calls,
-            surroundings=Surroundings(
-                config=options.config,
-                environment=options.environment,
-                mode=options.mode,
-                explicit=options.config.explicit,
-                state_folder=options.state_folder,
-                person_folder=options.person_folder,
-                services=options.services,
-                files=StateFiles(options.state_folder, options.environment),
-            ),
+            suspensions=self.suspensions,
+            log=self._log,
         )
 
     def _sweep(self) -> None:
         self.turns.sweep()
         self.turns.injected.sweep()
+        self.recorder.check_trail()
         self._sweeper = self.loop.call_later(SWEEP_EVERY, self._sweep)
-
-    def _packages(self) -> dict[str, str]:
-        owners = {module_name(each.plugin).partition(".")[0]: each.name for each in self.registry.members()}
-        return {package: name for package, name in owners.items() if package not in NOT_TO_BLAME}
-
-    def _blocked(self, call: Call | None, plugin: str | None, seconds: float) -> None:
-        """Record which plugin blocks the loop; called in the watchdog's thread during the block."""
-        account = call.report.account if call else None
-        hook = call.hook if call else None
-        if plugin is not None:
-            self.recorder.health.failed(plugin, source=hook or EVENT_LOOP, category="blocked")
-        facts = {"seconds": round(seconds, 3)}
-        self.recorder.event("event_loop_blocked", facts, account=account, plugin=plugin, hook=hook, loudly=True)
 
 
 async def _aside(function: Callable[[], T]) -> T:

@@ -1,13 +1,15 @@
 """Counts the files and functions of the project that one `beaver run` passes, from the command to the exit.
 
-The run has the offline provider, an empty state folder, and curated and local memory. `BEAVER_PATH_LIST=1` prints the
-functions, by file.
+The run has the offline provider, an empty state folder, and curated and local memory. Lambdas and comprehensions are
+counted apart: they are no functions to a reader, and whether Python runs a comprehension as one depends on its version.
+`BEAVER_PATH_LIST=1` prints the functions, by file.
 """
 
 import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 PROFILED = """
@@ -46,10 +48,28 @@ def main() -> None:
         ):
             subprocess.run([sys.executable, *command], cwd=work, env=environment, check=True, stdout=subprocess.DEVNULL)
         lines = (folder / "seen").read_text("utf-8").splitlines()
-    files = {line.split("\t")[0] for line in lines}
     if os.environ.get("BEAVER_PATH_LIST"):
         print("\n".join(lines))
-    print(f"one `beaver run` passes {len(files)} files and {len(lines)} functions")
+    report(lines)
+
+
+def report(lines: list[str]) -> None:
+    """Print the files and functions of each package, and of all."""
+    functions = [line for line in lines if not line.endswith(">")]
+    files = {line.split("\t")[0] for line in lines}
+    per_package = Counter(_package(line) for line in functions)
+    files_of = Counter(map(_package, files))
+    for package, count in per_package.most_common():
+        print(f"{count:6} functions in {files_of[package]:3} files of {package}")
+    within = len(lines) - len(functions)
+    print(f"one `beaver run` passes {len(files)} files and {len(functions)} functions")
+    print(f"with {within} lambdas and comprehensions in them: {len(lines)}")
+
+
+def _package(line: str) -> str:
+    path = Path(line.split("\t", maxsplit=1)[0])
+    parts = path.parent.parts
+    return ".".join(parts[next(index for index, part in enumerate(parts) if part.startswith("beaver_")) :])
 
 
 if __name__ == "__main__":

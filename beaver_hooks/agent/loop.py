@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -125,20 +125,26 @@ class AgentLoop:
             Exception: the error of a fail-closed plugin.
         """
         prompt, level = checked_prompt(prompt), self._engine.trust(trust)
+        listener = _Listener(on_delta=on_delta, on_tool=on_tool)
         async with self._alone(session_id):
-            engine = self._engine
             active = await self._activated(skills)
-            session = await engine.sessions.begin(
-                session_id, user_id, limit=engine.settings.history_messages, trust=level
-            )
-            turn_id = new_turn_id()
-            # Before the turn is opened: its first audit events are part of the session too.
-            engine.events.register(turn_id, session.id)
-            async with engine.host.turn(
-                prompt, session=session.id, id=turn_id, user=user_id, history=session.history, scope=scope or Scope(),
-                trust=level,
-            ) as turn:  # fmt: skip
-                return await self._answer(turn, session, active, _Listener(on_delta=on_delta, on_tool=on_tool))
+            session = await self._begun(session_id, user_id, level)
+            async with self._turn(prompt, session, user=user_id, scope=scope or Scope(), trust=level) as turn:
+                return await self._answer(turn, session, active, listener)
+
+    async def _begun(self, session: str | None, user: str | None, trust: Trust) -> Resumed:
+        limit = self._engine.settings.history_messages
+        return await self._engine.sessions.begin(session, user, limit=limit, trust=trust)
+
+    def _turn(
+        self, prompt: str, session: Resumed, *, user: str | None, scope: Scope, trust: Trust
+    ) -> AbstractAsyncContextManager[OpenTurn]:
+        """Return a turn of the session to enter; its first audit events are part of the session too."""
+        turn_id = new_turn_id()
+        self._engine.events.register(turn_id, session.id)
+        return self._engine.host.turn(
+            prompt, session=session.id, id=turn_id, user=user, history=session.history, scope=scope, trust=trust
+        )
 
     async def _answer(
         self, turn: OpenTurn, session: Resumed, active: Iterable[ActiveSkill], listener: _Listener

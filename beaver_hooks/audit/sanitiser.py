@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TypeVar
 
 from beaver_hostspecs import Personal, scrub
@@ -99,12 +100,18 @@ def _plain(value: object, depth: int) -> Plain:
     if isinstance(value, _NESTED) and not depth:
         return type_name(value)
     if isinstance(value, Mapping):
-        return {short(key): _plain(item, depth - 1) for key, item in value.items()}
+        return {_key(key): _plain(item, depth - 1) for key, item in value.items()}
     if isinstance(value, set | frozenset):
         value = sorted(value, key=repr)
     if isinstance(value, list | tuple):
         return _items([_plain(item, depth - 1) for item in value[:MOST_ITEMS]], len(value))
     return stamp(value) if isinstance(value, datetime) else _scalar(value)
+
+
+@lru_cache(1000, typed=True)
+def _key(key: object) -> str:
+    """Return `short` of a key; the keys of receipts are the same in every turn: fields, plugins, hooks."""
+    return short(key)
 
 
 def _items(items: list[Plain], total: int) -> list[Plain]:

@@ -1,8 +1,9 @@
 """The default audit sink: one SQLite file in the state folder, written by one thread per host."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
+from queue import Empty
 from typing import Self
 
 from beaver_hooks.audit.batch import Body, HealthRow, ReceiptRow
@@ -11,7 +12,7 @@ from beaver_hooks.audit.database import Database
 from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.key import Key, make_key, read_key
 from beaver_hooks.audit.reader import TrailReader, missing_key, unavailable
-from beaver_hooks.audit.writer import Writer
+from beaver_hooks.audit.writer import StateChange, Writer
 from beaver_hooks.state_folder import make_state_folder
 from beaver_hostspecs import Clock, SystemClock
 from beaver_toolkit.sqlite.errors import DatabaseError
@@ -36,13 +37,11 @@ class Trail(TrailReader):
         self._closed: int | None = None
 
     @classmethod
-    def open(cls, folder: Path, *, on_state: Callable[[str | None], None], clock: Clock | None = None) -> Self:
+    def open(cls, folder: Path, *, clock: Clock | None = None) -> Self:
         """Open the trail in a state folder, and make missing files there.
 
         Args:
             folder: the state folder.
-            on_state: called in the writer's thread with a category when writing starts to fail, and with
-                `None` when it works again.
             clock: the time of the trail's own events.
 
         Raises:
@@ -50,7 +49,7 @@ class Trail(TrailReader):
         """
         folder = make_state_folder(folder)
         key, clock = _check(folder), clock or SystemClock()
-        writer = Writer(folder, key.secret, on_state=on_state, clock=clock)
+        writer = Writer(folder, key.secret, clock=clock)
         writer.start()
         trail = cls(folder, key.secret, writer, clock)
         if key.tightened:
@@ -60,6 +59,13 @@ class Trail(TrailReader):
     def append(self, event: AuditEvent) -> None:
         """Take an event and return at once."""
         self._writer.offer(event)
+
+    def next_change(self, timeout: float | None = None) -> StateChange | None:
+        """Return the next change between writing and failing to write, or `None` if there is none in `timeout`."""
+        try:
+            return self._writer.changes.get(timeout is not None, timeout)
+        except Empty:
+            return None
 
     def put_receipt(self, turn: str, at: datetime, body: Body) -> None:
         """Take the receipt of a turn and return at once; it replaces the earlier receipt of that turn.

@@ -9,14 +9,16 @@ are refused and counted, and the count becomes an event as soon as writing works
 import os
 import queue
 import threading
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+
+import attrs
 
 from beaver_hooks.audit.batch import Batch, Flush, Item, Stop, host_event
 from beaver_hooks.audit.chain import Fields, chain_key, identifier_key, identify, link
 from beaver_hooks.audit.database import Database
 from beaver_hooks.audit.sanitiser import attempt
+from beaver_hooks.log import make_log
 from beaver_hostspecs import Clock
 from beaver_toolkit.sqlite.errors import DatabaseError
 
@@ -26,7 +28,12 @@ MOST_WAITING = 10_000
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 10.0
 
-OnState = Callable[[str | None], None]
+
+@attrs.frozen
+class StateChange:
+    """Writing began to fail, with the category of the `failure`, or works again, with `None`."""
+
+    failure: str | None
 
 
 class Connector:
@@ -58,12 +65,17 @@ class Connector:
 
 
 class Writer:
-    """Takes items from any thread and writes them in a thread of its own."""
+    """Takes items from any thread and writes them in a thread of its own.
 
-    def __init__(self, folder: Path, key: bytes, *, on_state: OnState, clock: Clock) -> None:
+    Attributes:
+        changes: the changes of the writer's state, for the host's health; each was logged when it happened.
+    """
+
+    def __init__(self, folder: Path, key: bytes, *, clock: Clock) -> None:
         self._folder = folder
         self._key = chain_key(key)
-        self._on_state = on_state
+        self.changes: queue.SimpleQueue[StateChange] = queue.SimpleQueue()
+        self._log = make_log()
         self._clock = clock
         self._queue: queue.SimpleQueue[Item] = queue.SimpleQueue()
         self._hurry = threading.Event()
@@ -128,7 +140,7 @@ class Writer:
         connector.close()
         if died:
             # The code above should not raise. If it does, report it to the host.
-            attempt(partial(self._on_state, "writer_died"))
+            self._began_to_fail("writer_died")
         self._end("writer_died" if died else "closed")
 
     def _end(self, reason: str) -> None:
@@ -196,8 +208,12 @@ class Writer:
         self._pause = min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE)
         self._batch.release(category)
         if self._failure is None:
-            self._failure = category
-            attempt(partial(self._on_state, category))
+            self._began_to_fail(category)
+
+    def _began_to_fail(self, category: str) -> None:
+        self._failure = category
+        self._log.error("audit_not_written", category=category)
+        self.changes.put(StateChange(category))
 
     def _succeeded(self) -> None:
         self._batch.clear()
@@ -205,4 +221,5 @@ class Writer:
         self._make_room()
         if self._failure is not None:
             self._failure, self._pause = None, 0.0
-            attempt(partial(self._on_state, None))
+            self._log.warning("audit_written_again")
+            self.changes.put(StateChange(None))

@@ -70,13 +70,7 @@ def load_config(
     cwd = Path.cwd() if cwd is None else cwd.absolute()
     found = find_config(explicit, environment, cwd)
     if found is None:
-        return LoadedConfig(
-            config=Config(),
-            path=None,
-            trusted_by=None,
-            state_folder=find_folder(environment, cwd),
-            person_folder=person_folder(environment),
-        )
+        return _defaults(environment, cwd)
     if not found.given:
         refuse_link(found.path)
     # The confirmed and the effective configuration come from the same bytes: the file may change at any time.
@@ -85,6 +79,20 @@ def load_config(
     if not found.given:
         known = partial(classes, config) if classes is not None else dict
         _ensure_trust(raw, found, environment, confirm, known)
+    return _loaded(found, config, environment)
+
+
+def _defaults(environment: Mapping[str, str], cwd: Path) -> LoadedConfig:
+    return LoadedConfig(
+        config=Config(),
+        path=None,
+        trusted_by=None,
+        state_folder=find_folder(environment, cwd),
+        person_folder=person_folder(environment),
+    )
+
+
+def _loaded(found: Found, config: Config, environment: Mapping[str, str]) -> LoadedConfig:
     folder = _state_folder(config, found.path)
     return LoadedConfig(
         config=config,

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
-from beaver_hooks.config import Config
 from beaver_hooks.config.suggestions import meant_or_known
+from beaver_hooks.file_trust import StateFiles
+from beaver_hooks.options import Options
 from beaver_hooks.plugins.contract_checks import HOOKS
 from beaver_hooks.plugins.entry_points import Rivals, install_command
 from beaver_hooks.plugins.hook_calls import Calls, Result
@@ -23,7 +24,6 @@ from beaver_hostspecs import (
     AuditUnavailable,
     Command,
     Deadlines,
-    FileTrust,
     HostNotOpen,
     PluginError,
     PluginFailed,
@@ -32,7 +32,6 @@ from beaver_hostspecs import (
     PluginRefused,
     PluginTurnedOff,
     PluginUnavailable,
-    Services,
     Setup,
     Tool,
     UnknownPlugin,
@@ -48,28 +47,15 @@ OUTSIDE = "outside"
 """The hook of a report outside turns."""
 
 
-@attrs.frozen(kw_only=True)
-class Surroundings:
-    """The parts of a host that the setup of every plugin needs."""
-
-    config: Config
-    environment: Mapping[str, str]
-    mode: str | None
-    explicit: bool
-    state_folder: Path
-    person_folder: Path
-    services: Services
-    files: FileTrust
-
-
 class Loader:
     """Brings plugins into service and takes them out of it."""
 
-    def __init__(self, *, registry: Registry, recorder: Recorder, calls: Calls, surroundings: Surroundings) -> None:
+    def __init__(self, *, registry: Registry, recorder: Recorder, calls: Calls, options: Options) -> None:
         self._registry = registry
         self._recorder = recorder
         self._calls = calls
-        self._surroundings = surroundings
+        self._options = options
+        self._files = StateFiles(options.state_folder, options.environment)
         # With the `stop` of each: the registry no longer knows an unregistered plugin.
         self._started: dict[Member, Implementation | None] = {}
         self._closed = False
@@ -199,19 +185,19 @@ class Loader:
             return check_info(name, answer)
 
     def _setup(self, member: Member) -> Setup:
-        here = self._surroundings
+        here = self._options
         state = self._folder(here.state_folder, member.name)
         # An unusable folder is reported once.
         person = state if here.person_folder == here.state_folder else self._folder(here.person_folder, member.name)
         return Setup(
             settings=self._settings(member.name, member.info),
             mode=here.mode,
-            explicit=here.explicit,
+            explicit=here.config.explicit,
             state_folder=state,
             person_folder=person,
             services=here.services,
-            files=here.files,
-            reference_tokens=here.config.host.reference_tokens,
+            files=self._files,
+            reference_tokens=here.settings.reference_tokens,
             report=HostReport(plugin=member.name, hook=OUTSIDE, recorder=self._recorder),
         )
 
@@ -230,7 +216,7 @@ class Loader:
     def _settings(self, name: str, info: PluginInfo) -> object:
         if info.settings is None:
             return None
-        here, path = self._surroundings, info.settings_path or f"plugins.{name}"
+        here, path = self._options, info.settings_path or f"plugins.{name}"
         with contained(name, "could not be given its settings"):
             settings: object = here.config.settings(info.settings, path, environment=here.environment)
         self._recorder.renamed(here.config.renamed_at(info.settings, path), name)

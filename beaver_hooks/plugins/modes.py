@@ -3,6 +3,7 @@
 import attrs
 
 from beaver_hooks.config import Config, Mode
+from beaver_hooks.options import Options
 
 NOBODY: frozenset[str] = frozenset()
 
@@ -42,3 +43,10 @@ def with_choices(chosen: Preset, config: Config) -> Preset:
 def preset_of(config: Config) -> Preset:
     """Return the preset of the mode, with the choices of the configuration."""
     return with_choices(preset(config.mode, explicit=config.explicit), config)
+
+
+def preset_for(options: Options) -> Preset:
+    """Return the preset of a host: of its mode, or of the plugins that it names, with its fail-closed plugins."""
+    named = options.entry_points
+    chosen = preset_of(options.config) if named is None else with_choices(Preset(required=named), options.config)
+    return attrs.evolve(chosen, fail_closed=chosen.fail_closed | options.fail_closed)

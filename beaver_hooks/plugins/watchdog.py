@@ -11,23 +11,23 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from types import FrameType
 
 import attrs
 
 from beaver_hooks.log import Log
 from beaver_hooks.plugins.hook_calls import Call, Calls
-from beaver_hostspecs.naming import type_name
-
-Blame = Callable[[Call | None, str | None, float], None]
-"""Called in the watchdog's thread with the blocking call (or the plugin, if only that is known) and the seconds."""
-
-Overran = Callable[[Sequence[Call]], None]
-"""Called in the watchdog's thread with the calls of a plugin that has blocked for longer than their deadlines."""
+from beaver_hooks.plugins.registry import Registry
+from beaver_hooks.plugins.suspensions import Suspensions
+from beaver_hooks.receipts.recorder import Recorder
+from beaver_hostspecs.naming import module_name, type_name
 
 LOOKS = 4
 """Looks at the loop per patience; the watchdog names a block at most half of the patience late."""
+
+NOT_TO_BLAME = frozenset({"__main__", "beaver_hooks", "beaver_hostspecs"})
+"""Packages that are on every stack, or that contain more than plugins."""
 
 
 @attrs.define(eq=False)
@@ -41,15 +41,15 @@ class _Block:
 
 
 class Watchdog:
-    """Watches the event loop.
+    """Watches the event loop, from a thread of its own.
 
     Args:
         loop: the loop to watch.
         calls: the running calls.
         patience: the seconds after which one step of the loop counts as a block.
-        blame: called once per block; if the plugin is unknown, only while calls are running.
-        overran: called while a block lasts beyond the deadlines of calls, once per call.
-        packages: top-level packages of the plugins' code, each with its plugin's name.
+        registry: the plugins, whose packages are looked for on the stack.
+        recorder: records each block once; if the plugin is unknown, only while calls are running.
+        suspensions: suspends the hook of a plugin that blocks beyond the deadlines of its calls.
         log: takes the errors of the watchdog itself.
     """
 
@@ -59,17 +59,17 @@ class Watchdog:
         loop: asyncio.AbstractEventLoop,
         calls: Calls,
         patience: float,
-        blame: Blame,
-        overran: Overran,
-        packages: Callable[[], Mapping[str, str]],
+        registry: Registry,
+        recorder: Recorder,
+        suspensions: Suspensions,
         log: Log,
     ) -> None:
         self._loop = loop
         self._calls = calls
         self._patience = patience
-        self._blame = blame
-        self._overran = overran
-        self._packages = packages
+        self._registry = registry
+        self._recorder = recorder
+        self._suspensions = suspensions
         self._log = log
         self._loop_thread = threading.get_ident()
         self._stopping = threading.Event()
@@ -141,7 +141,7 @@ class Watchdog:
             if over := [each for each in block.calls if not each.overran and block.seconds > each.allowed]:
                 for each in over:
                     each.overran = True
-                self._overran(over)
+                self._suspensions.blocked(over)
         except Exception as error:  # noqa: BLE001 - a dead watchdog would go unnoticed
             self._log.error("watchdog_failed", error=type_name(error))
 
@@ -152,7 +152,7 @@ class Watchdog:
             plugin: str | None = call.plugin
             block.calls = (call,)
         else:
-            plugin = owner(_frame_of(self._loop_thread), self._packages())
+            plugin = owner(_frame_of(self._loop_thread), packages_of(self._registry))
             # The plugin may block outside its calls too: a running call of another plugin proves nothing.
             block.calls = tuple([each for each in tuple(self._calls.running.values()) if each.plugin == plugin])
         for each in tuple(self._calls.running.values()):
@@ -161,7 +161,8 @@ class Watchdog:
             elif each.plugin != plugin:
                 each.held_up = True
         if plugin is not None or self._calls.running:
-            self._blame(call, plugin, block.seconds)
+            hook, account = (call.hook, call.report.account) if call else (None, None)
+            self._recorder.blocked(plugin, hook=hook, seconds=block.seconds, account=account)
 
 
 def _frame_of(thread: int) -> FrameType | None:
@@ -174,6 +175,12 @@ def _frame_of(thread: int) -> FrameType | None:
     finally:
         if collecting:
             gc.enable()
+
+
+def packages_of(registry: Registry) -> dict[str, str]:
+    """Return the top-level packages of the plugins' code, each with its plugin's name."""
+    owners = {module_name(each.plugin).partition(".")[0]: each.name for each in registry.members()}
+    return {package: name for package, name in owners.items() if package not in NOT_TO_BLAME}
 
 
 def owner(frame: FrameType | None, packages: Mapping[str, str]) -> str | None:

@@ -6,17 +6,22 @@ from datetime import UTC, datetime, timedelta
 
 import attrs
 
+from beaver_hooks.audit.trail import Trail
+from beaver_hooks.log import Log
 from beaver_hooks.receipts.health import (
     Health,
     State,
     after_failure,
     after_loading,
     after_success,
+    from_json,
     out_of_service,
+    to_json,
     with_suspension,
 )
 from beaver_hooks.receipts.suspension import Suspension, newer
-from beaver_hostspecs import Clock
+from beaver_hostspecs import AuditUnavailable, Clock
+from beaver_hostspecs.naming import type_name
 
 KEEP_EVERY = timedelta(minutes=1)
 """How old stored counts and times may grow while nothing else changes."""
@@ -26,7 +31,50 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 
 UNKNOWN = Suspension()
 
-Read = Callable[[], Mapping[str, Health]]
+GLANCE = 0.1
+"""Seconds that a turn waits for the stored health while another process has locked it."""
+
+
+@attrs.frozen
+class StoredHealth:
+    """The health that the hosts of a state folder have stored; without a trail there is none.
+
+    Attributes:
+        trail: the trail, or `None` if it could not be opened.
+        log: takes one warning for each unreadable part, which then starts anew.
+    """
+
+    trail: Trail | None
+    log: Log
+    _reported: set[str] = attrs.field(factory=set, init=False)
+
+    def put(self, plugin: str, health: Health) -> None:
+        """Store the health of a plugin over its earlier health."""
+        if self.trail is not None:
+            self.trail.put_health(plugin, to_json(health))
+
+    def read(self, *, wait: float | None = None) -> dict[str, Health]:
+        """Return the stored health by plugin; wait at most `wait` seconds for another process's lock."""
+        if self.trail is None:
+            return {}
+        try:
+            stored = self.trail.health(wait=wait)
+        except (AuditUnavailable, ValueError) as error:
+            self._report("", reason=str(error))
+            return {}
+        return {name: health for name, body in stored.items() if (health := self._revived(name, body)) is not None}
+
+    def _revived(self, name: str, body: Mapping[str, object]) -> Health | None:
+        try:
+            return from_json(body)
+        except (TypeError, ValueError) as error:
+            self._report(name, plugin=name, error=type_name(error))
+            return None
+
+    def _report(self, about: str, **fields: str) -> None:
+        if about not in self._reported:
+            self._reported.add(about)
+            self.log.warning("health_unreadable", **fields)
 
 
 class HealthBook:
@@ -39,20 +87,14 @@ class HealthBook:
 
     Args:
         clock: the source of the time.
-        keep: stores the health of a plugin beyond the process.
-        earlier: returns the stored health, that of other hosts too.
-        glance: returns the same while a turn waits; `earlier` unless given.
+        stored: the health beyond the process, that of other hosts too.
     """
 
-    def __init__(
-        self, *, clock: Clock, keep: Callable[[str, Health], None], earlier: Read, glance: Read | None = None
-    ) -> None:
+    def __init__(self, *, clock: Clock, stored: StoredHealth) -> None:
         self._clock = clock
-        self._keep = keep
+        self._stored = stored
         self._lock = threading.RLock()
-        self._read = earlier
-        self._glance = glance or earlier
-        self._earlier = dict(earlier())
+        self._earlier = stored.read()
         self._healths: dict[str, Health] = {}
         self._successes: dict[str, datetime] = {}
         self._kept: dict[str, tuple[Health, datetime]] = {}
@@ -108,7 +150,7 @@ class HealthBook:
     ) -> tuple[Suspension, Suspension]:
         """Change the plugin's newest suspension of any host; return the suspension before and after."""
         with self._lock:
-            self._refresh(plugin, self._glance)
+            self._refresh(plugin, wait=GLANCE)
             at = self._clock.now()
             old = self[plugin].suspension
             new = change(old, at)
@@ -124,15 +166,15 @@ class HealthBook:
     def keep_all(self) -> None:
         """Store this host's changes unless another host stored newer ones; called when the host closes."""
         with self._lock:
-            earlier = self._read()
+            earlier = self._stored.read()
             for plugin, health in self.all().items():
                 known = self._kept.get(plugin)
                 if (known is None or known[0] != health) and not _is_newer(earlier.get(plugin), health):
-                    self._keep(plugin, health)
+                    self._stored.put(plugin, health)
 
-    def _refresh(self, plugin: str, read: Read | None = None) -> None:
+    def _refresh(self, plugin: str, *, wait: float | None = None) -> None:
         """Take over health that another host stored since; this host's unwritten changes are newer than that."""
-        self._earlier = dict((read or self._read)())
+        self._earlier = self._stored.read(wait=wait)
         kept, own = self._earlier.get(plugin), self[plugin]
         if kept is None:
             return
@@ -158,7 +200,7 @@ class HealthBook:
         new, (old, since) = self[plugin], self._kept.get(plugin, (None, at))
         if old is None or _news(old) != _news(new) or (old != new and at - since > KEEP_EVERY):
             self._kept[plugin] = (new, at)
-            self._keep(plugin, new)
+            self._stored.put(plugin, new)
 
 
 def _news(health: Health) -> tuple[object, ...]:

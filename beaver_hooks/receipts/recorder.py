@@ -1,19 +1,21 @@
 """The recorder, which sends every event to the audit trail, the receipts, the health and the log."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import cast
 
 from beaver_hooks.audit.events import AuditEvent, AuditSink, Facts
+from beaver_hooks.audit.trail import Trail
 from beaver_hooks.config.renames import COMMAND, Renamed
 from beaver_hooks.log import Log
 from beaver_hooks.receipts.facts import Identify, clean, clean_text
+from beaver_hooks.receipts.health import Health
 from beaver_hooks.receipts.health_store import HealthBook
 from beaver_hooks.receipts.private_texts import Private
 from beaver_hooks.receipts.receipt_builder import Account
-from beaver_hooks.receipts.receipts import Failure
+from beaver_hooks.receipts.receipts import Failure, to_json
 from beaver_hooks.receipts.traceback_location import frames_of, place_of
-from beaver_hostspecs import Clock, scrub
+from beaver_hostspecs import AuditUnavailable, Clock, scrub
 from beaver_hostspecs.naming import type_name
 
 NUMBERS = frozenset({int, bool, type(None)})
@@ -42,9 +44,14 @@ MOST_NOTICES, LONGEST_NOTICE = 20, 2000
 HOST = "host"
 """The name of the host's own health; no plugin may have it."""
 
+AUDIT = "audit"
+"""The source of the host's own fault while the audit trail cannot be written."""
 
-def _always() -> bool:
-    return True
+SWITCH = "memory_switch"
+"""The source of the host's own fault while it cannot read the memory switch."""
+
+EVENT_LOOP = "event_loop"
+"""The source of a plugin's fault when it blocks the event loop outside its hooks."""
 
 
 class Recorder:
@@ -52,18 +59,28 @@ class Recorder:
 
     Args:
         clock: the source of the time.
-        sinks: the destinations of audit events.
+        trail: the audit trail, or `None` if it could not be opened.
+        sinks: further destinations of audit events.
         health: the health of the plugins.
         identify: returns the keyed hash of a value.
         log: the host's log.
     """
 
     def __init__(
-        self, *, clock: Clock, sinks: Iterable[AuditSink], health: HealthBook, identify: Identify, log: Log
+        self,
+        *,
+        clock: Clock,
+        trail: Trail | None = None,
+        sinks: Iterable[AuditSink],
+        health: HealthBook,
+        identify: Identify,
+        log: Log,
     ) -> None:
         self.health = health
         self.identify = identify
         self._clock = clock
+        self.trail = trail
+        sinks = [*([] if trail is None else [trail]), *sinks]
         self._sinks = {f"sink_{number}_{type_name(sink)}": sink for number, sink in enumerate(sinks)}
         self._log = log
         self.notices: dict[str, tuple[str, ...]] = {}
@@ -95,6 +112,7 @@ class Recorder:
             self._append(source, sink, event)
         fields = {f"fact_{key}" if key in LOG_FIELDS else key: fact for key, fact in kept.items()}
         self._say("warning" if loudly else "debug", name, plugin=plugin, hook=hook, turn=event.turn, **fields)
+        self.check_trail()
 
     def failed(
         self,
@@ -120,26 +138,47 @@ class Recorder:
             )
             self._say("debug", "plugin_error", plugin=plugin, hook=hook, error=said, frames=frames or None)
 
-    def succeeded(
-        self, plugin: str, *, source: str, account: Account | None = None, audible: Callable[[], bool] = _always
-    ) -> None:
-        """Record that a source of the plugin succeeded; audit its recovery if `audible()`."""
-        if self.health.succeeded(plugin, source=source) and audible():
+    def blocked(self, plugin: str | None, *, hook: str | None, seconds: float, account: Account | None) -> None:
+        """Record that a plugin, or unknown code, blocks the event loop; the watchdog's thread calls it meanwhile."""
+        if plugin is not None:
+            self.health.failed(plugin, source=hook or EVENT_LOOP, category="blocked")
+        facts = {"seconds": round(seconds, 3)}
+        self.event("event_loop_blocked", facts, account=account, plugin=plugin, hook=hook, loudly=True)
+
+    def succeeded(self, plugin: str, *, source: str, account: Account | None = None) -> None:
+        """Record that a source of the plugin succeeded, and audit its recovery."""
+        if self.health.succeeded(plugin, source=source):
             self.event("plugin_recovered", {"source": source}, account=account, plugin=plugin, loudly=True)
 
-    def degraded(
-        self,
-        plugin: str,
-        *,
-        source: str,
-        category: str,
-        account: Account | None = None,
-        audible: Callable[[], bool] = _always,
-    ) -> None:
-        """Record a fault that the plugin reported itself; audit the change of its health if `audible()`."""
-        if self.health.failed(plugin, source=source, category=category) and audible():
+    def degraded(self, plugin: str, *, source: str, category: str, account: Account | None = None) -> None:
+        """Record a fault that the plugin reported itself, and audit the change of its health."""
+        if self.health.failed(plugin, source=source, category=category):
             facts = {"source": source, "category": category}
             self.event("plugin_degraded", facts, account=account, plugin=plugin, loudly=True)
+
+    def healths(self) -> dict[str, Health]:
+        """Return the health of every plugin that this host knows, and its own."""
+        self.check_trail()
+        return self.health.all()
+
+    def readable_trail(self) -> Trail:
+        """Return the trail, or raise `AuditUnavailable` if it could not be opened."""
+        if self.trail is None:
+            raise AuditUnavailable("the audit trail could not be opened; the host's health and log show why")
+        return self.trail
+
+    def keep(self, account: Account) -> None:
+        """Keep the current receipt of a turn; a later one replaces it. The trail's thread makes and writes it."""
+        if self.trail is not None:
+            self.trail.put_receipt(account.recorded, account.opened, lambda: to_json(account.receipt(self.identify)))
+
+    def check_trail(self) -> None:
+        """Change the host's health if writing the trail has begun to fail, or works again."""
+        while self.trail is not None and (change := self.trail.next_change()) is not None:
+            if change.failure is None:
+                self.succeeded(HOST, source=AUDIT)
+            else:
+                self.degraded(HOST, source=AUDIT, category=change.failure)
 
     def trust_left_out(self, plugin: str, trust: str) -> None:
         """Log that a caller's trust leaves memories out, with the remedy; once per host."""

@@ -108,12 +108,12 @@ class HostReport:
 
     def _trouble(self, *, source: str, category: str) -> None:
         self.troubled = True
-        self.recorder.degraded(
-            self.plugin, source=source, category=category, account=self.account, audible=self._may_speak
-        )
+        if self.recorder.health.failed(self.plugin, source=source, category=category) and self._may_speak():
+            self._say_loudly("plugin_degraded", {"source": source, "category": category})
 
     def _well(self, *, source: str) -> None:
-        self.recorder.succeeded(self.plugin, source=source, account=self.account, audible=self._may_speak)
+        if self.recorder.health.succeeded(self.plugin, source=source) and self._may_speak():
+            self._say_loudly("plugin_recovered", {"source": source})
 
     def _is_late(self) -> bool:
         """Whether the receipt was closed; later reports become events, so that the receipt and its copy agree."""
@@ -132,6 +132,9 @@ class HostReport:
         name = clean_name(name, private=self._private, identify=identify)
         facts = clean(facts, private=self._private, identify=identify)
         self.recorder.event(name, facts, account=self.account, plugin=self.plugin, hook=self.hook)
+
+    def _say_loudly(self, name: str, facts: Mapping[str, object]) -> None:
+        self.recorder.event(name, facts, account=self.account, plugin=self.plugin, loudly=True)
 
     def _enter(self, entry: Decision | Outcome | Clip) -> None:
         if self._is_late():

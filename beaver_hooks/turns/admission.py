@@ -1,5 +1,6 @@
 """Decides what a caller may use: memory may be off for the caller, and a tool or command may need more trust."""
 
+import asyncio
 import time
 from typing import TypeVar
 
@@ -33,6 +34,15 @@ class Admission:
     def is_off(self, caller: Caller) -> bool:
         """Whether memory is off for a caller."""
         return self.switch.is_off(caller.user, caller.session)
+
+    async def switch_memory(self, session: str | None, user: str | None, *, on: bool) -> None:
+        """Switch memory on or off in a session of a user, or in all sessions of the user.
+
+        Raises:
+            AuditUnavailable: the switch cannot be written.
+        """
+        await asyncio.to_thread(self.switch.turn, user, session, off=not on)
+        self.recorder.event("memory_switched", {"on": on, "whole_user": session is None})
 
     def allowed(self, member: Member, offers: tuple[Offer, ...], caller: Caller) -> tuple[Offer, ...]:
         """Return the tools or commands of a plugin that a caller may use; none while memory is off."""

@@ -9,7 +9,6 @@ import asyncio
 from beaver_hooks.plugins.hook_calls import Calls
 from beaver_hooks.plugins.registry import Member, Registry
 from beaver_hooks.receipts.receipt_builder import Account
-from beaver_hooks.receipts.receipt_store import ReceiptStore
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.turns.backlog import Backlog, Job
 from beaver_hooks.turns.results import RecallJudge
@@ -26,14 +25,12 @@ class BackgroundCalls:
     """
 
     def __init__(
-        self, *, limit: int, registry: Registry, recorder: Recorder, receipts: ReceiptStore, calls: Calls,
-        judge: RecallJudge,
+        self, *, limit: int, registry: Registry, recorder: Recorder, calls: Calls, judge: RecallJudge
     ) -> None:  # fmt: skip
         self.backlog = Backlog(loop=asyncio.get_running_loop(), limit=limit, runner=self)
         self._limit = limit
         self._registry = registry
         self._recorder = recorder
-        self._receipts = receipts
         self._calls = calls
         self._judge = judge
         self._refused: dict[Member, int] = {}
@@ -98,7 +95,7 @@ class BackgroundCalls:
         if account.open_calls:
             return
         if account.closed is not None:
-            self._receipts.keep(account)
+            self._recorder.keep(account)
         if (event := self._waiting.pop(account, None)) is not None:
             event.set()
 

@@ -46,7 +46,7 @@ class _Lane:
     """The jobs of one session and plugin; the first one is running."""
 
     jobs: deque[Job] = attrs.field(factory=deque)
-    worker: "asyncio.Task[None]" = attrs.field(init=False)
+    worker: "asyncio.Task[None] | None" = attrs.field(default=None, init=False)
 
 
 class Backlog:
@@ -71,6 +71,7 @@ class Backlog:
         self._lanes: dict[LaneKey, _Lane] = {}
         self._count = 0
         self._waiting: Counter[Member] = Counter()
+        self._new: list[tuple[LaneKey, _Lane]] = []
         self._empty = asyncio.Event()
         self._empty.set()
 
@@ -89,10 +90,11 @@ class Backlog:
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = _Lane()
-            lane.jobs.append(job)
-            lane.worker = self._loop.create_task(self._work(key, lane))
-        else:
-            lane.jobs.append(job)
+            if not self._new:
+                # The caller of the turn does not wait while the workers are made.
+                self._loop.call_soon(self._start_workers)
+            self._new.append((key, lane))
+        lane.jobs.append(job)
         return True
 
     async def drain(self, seconds: float | None = None) -> int:
@@ -106,7 +108,8 @@ class Backlog:
 
     async def drain_plugin(self, plugin: Member, seconds: float) -> None:
         """Wait until one plugin's jobs have run, at most `seconds`."""
-        workers = [lane.worker for (_, each), lane in self._lanes.items() if each is plugin]
+        self._start_workers()
+        workers = [lane.worker for (_, each), lane in self._lanes.items() if each is plugin and lane.worker]
         if workers:
             await asyncio.wait(workers, timeout=seconds)
 
@@ -115,9 +118,16 @@ class Backlog:
         lost = 0
         for key in [key for key in self._lanes if plugin in (None, key[1])]:
             lane = self._lanes.pop(key)
-            lane.worker.cancel()
+            if lane.worker is not None:
+                lane.worker.cancel()
             lost += self._lose(lane)
         return lost
+
+    def _start_workers(self) -> None:
+        new, self._new = self._new, []
+        for key, lane in new:
+            if lane.jobs:  # not discarded meanwhile
+                lane.worker = self._loop.create_task(self._work(key, lane))
 
     async def _work(self, key: LaneKey, lane: _Lane) -> None:
         try:

@@ -1,17 +1,18 @@
 """The life of every turn: opened once, then committed once or dropped once."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from contextvars import copy_context
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, cast
 
-import attrs
-
+from beaver_hooks.loop_affinity import Home
+from beaver_hooks.options import Options
 from beaver_hooks.plugins.hook_calls import Calls
-from beaver_hooks.plugins.registry import Implementation, Member, Registry
+from beaver_hooks.plugins.registry import Implementation, Registry
 from beaver_hooks.plugins.suspensions import Suspensions
 from beaver_hooks.receipts.receipt_builder import Account
-from beaver_hooks.receipts.receipt_store import ReceiptStore
 from beaver_hooks.receipts.receipts import Decision, Receipt
 from beaver_hooks.receipts.recorder import TRUST, Recorder
 from beaver_hooks.turns.admission import Admission
@@ -19,30 +20,19 @@ from beaver_hooks.turns.background import BackgroundCalls
 from beaver_hooks.turns.backlog import Job
 from beaver_hooks.turns.context import Answers, Block, Recall, UnrenderableError, compose
 from beaver_hooks.turns.echo_filter import InjectedMemory
-from beaver_hooks.turns.ids import is_ours
+from beaver_hooks.turns.fields import TurnFields
+from beaver_hooks.turns.ids import is_ours, new_turn_id
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hooks.turns.open_turns import TurnBook
 from beaver_hooks.turns.results import RecallJudge
 from beaver_hooks.turns.validation import checked
-from beaver_hostspecs import Answer, Clock, DropReason, HostNotOpen, Message, ToolResult, Turn, TurnClosed
+from beaver_hostspecs import Answer, DropReason, HostNotOpen, Message, ToolResult, Turn, TurnClosed
 from beaver_hostspecs.rendering import check_boundary
 
+SESSIONS = 1000
+"""The newest sessions whose keyed hashes are remembered."""
+
 OFF = Decision(gate="memory", verdict="off", reason="memory is off for this session")
-
-
-@attrs.frozen(kw_only=True)
-class Policy:
-    """The host's settings for turns.
-
-    Attributes:
-        background: whether work after the answer is done in the background; else `commit` waits for it.
-        tokens_per_plugin: how many tokens of the context one plugin's references may take.
-        boundary: returns a turn's random boundary.
-    """
-
-    background: bool
-    tokens_per_plugin: int
-    boundary: Callable[[], str]
 
 
 class Turns:
@@ -58,7 +48,6 @@ class Turns:
         *,
         registry: Registry,
         recorder: Recorder,
-        receipts: ReceiptStore,
         calls: Calls,
         suspensions: Suspensions,
         judge: RecallJudge,
@@ -66,25 +55,50 @@ class Turns:
         book: TurnBook,
         injected: InjectedMemory,
         admission: Admission,
-        policy: Policy,
-        clock: Clock,
-        check: Callable[[], None],
+        options: Options,
+        home: Home,
     ) -> None:
         self.book = book
         self.injected = injected
         self._background = background
         self._registry = registry
         self._recorder = recorder
-        self._receipts = receipts
         self._judge = judge
         self._calls = calls
         self._suspensions = suspensions
         self._admission = admission
-        self._policy = policy
-        self._clock = clock
-        self._check = check
+        self._options = options
+        self._clock = options.clock
+        self._home = home
+        # A hash costs more than all other work on an account, and sessions have many turns.
+        self._session_hash = lru_cache(SESSIONS)(recorder.identify)
         self.arriving: list[str] = []
         self.closing = False
+
+    def new_turn(self, prompt: str, session: str, fields: TurnFields) -> Turn:
+        """Return a turn with the given fields, which is not open yet.
+
+        Raises:
+            InvalidTurn: a field does not fit.
+        """
+        given: dict[str, Any] = {"id": new_turn_id(), "when": self._clock.now(), **fields}
+        was_injected = partial(self.injected.was_injected, session)
+        return cast("Turn", checked(Turn, prompt=prompt, session=session, was_injected=was_injected, **given))
+
+    @asynccontextmanager
+    async def hold(self, opened: OpenTurn) -> AsyncIterator[OpenTurn]:
+        """Keep a turn open during a `with` block, and drop it afterwards unless the block has closed it."""
+        self.book.hold(opened)
+        try:
+            yield opened
+        except (asyncio.CancelledError, GeneratorExit):
+            self.drop_now(opened, DropReason.CANCELLED)
+            raise
+        except BaseException:
+            self.drop_now(opened, DropReason.FAILED)
+            raise
+        else:
+            self.drop_now(opened, DropReason.ABANDONED)
 
     async def open(self, turn: Turn, *, supersedes: str | None = None) -> OpenTurn:
         """Open a turn and ask every plugin for its contribution; none while memory is off."""
@@ -150,34 +164,36 @@ class Turns:
 
     def receipt_of(self, account: Account) -> Receipt:
         """Return a turn's current receipt."""
-        return self._receipts.receipt_of(account)
+        return account.receipt(self._recorder.identify)
 
-    def _enter(self, turn: Turn) -> OpenTurn:
+    def unentered(self, turn: Turn) -> OpenTurn:
+        """Return a handle that is not in the `TurnBook`: it cannot be found, committed or dropped."""
         account = Account(
             turn=turn,
             recorded=turn.id if is_ours(turn.id) else self._recorder.identify(turn.id),
-            session=self._recorder.identify(turn.session),
+            session=self._session_hash(turn.session),
             opened=self._clock.now(),
         )
-        members = self._participants(turn, account)
-        opened = OpenTurn(turn=turn, turns=self, account=account, members=members, check=self._check)
+        members = tuple([each for each in self._registry.members() if each.name not in self.arriving])
+        return OpenTurn(turn=turn, turns=self, account=account, members=members, home=self._home)
+
+    def _enter(self, turn: Turn) -> OpenTurn:
+        opened = self.unentered(turn)
+        self._leave_out(opened)
         self.book.enter(opened)
         return opened
 
-    def _participants(self, turn: Turn, account: Account) -> tuple[Member, ...]:
-        """Return the plugins that take part in a turn, and record the plugins and tools that are left out."""
-        there = tuple([each for each in self._registry.members() if each.name not in self.arriving])
+    def _leave_out(self, opened: OpenTurn) -> None:
+        """Record the plugins and tools that are left out of a turn: all plugins while memory is off."""
+        turn, parts = opened.turn, opened.account.plugins
         if self._admission.is_off(turn):
-            for each in there:
-                account.plugins[each.name].enter(OFF)
-            return ()
-        for each in there:
+            for each in opened.members:
+                parts[each.name].enter(OFF)
+            opened.members = ()
+        for each in opened.members:
             if withheld := self._admission.withheld(each, turn):
-                account.plugins[each.name].enter(
-                    Decision(gate=TRUST, verdict="not_offered", reason=", ".join(withheld))
-                )
+                parts[each.name].enter(Decision(gate=TRUST, verdict="not_offered", reason=", ".join(withheld)))
                 self._recorder.trust_left_out(each.name, turn.trust)
-        return there
 
     def _admitted(self, opened: OpenTurn) -> list[Implementation]:
         """Return the recall hooks that the turn waits for; leave out suspended hooks, and probe those that are due."""
@@ -214,14 +230,14 @@ class Turns:
         rules = tuple([Block(plugin=each.name, text=rule) for each in members for rule in each.info.rules])
         if not answers:
             return Recall(rules=rules)
-        boundary = checked(check_boundary, self._policy.boundary())
+        boundary = checked(check_boundary, self._options.boundary())
         while True:
             try:
                 recall, shares = compose(
                     answers,
                     rules=rules,
                     boundary=boundary,
-                    limit=self._policy.tokens_per_plugin,
+                    limit=self._options.settings.reference_tokens,
                     budget=account.turn.budget,
                 )
                 break
@@ -251,7 +267,7 @@ class Turns:
         name = "turn_dropped" if account.reason else "turn_committed"
         facts = {"reason": account.reason and account.reason.value, "plugins": len(opened.members)}
         self._recorder.event(name, facts, account=account)
-        self._receipts.keep(account)
+        self._recorder.keep(account)
         return True
 
     def _enqueue(self, opened: OpenTurn, hook: str, arguments: Mapping[str, Any]) -> None:
@@ -270,7 +286,7 @@ class Turns:
                 self._background.put(job)
 
     async def _wait_unless_background(self, opened: OpenTurn) -> None:
-        if not self._policy.background:
+        if not self._options.settings.background:
             await self._background.wait(opened.account)
 
 

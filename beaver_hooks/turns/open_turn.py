@@ -1,10 +1,11 @@
 """The handle of one open turn, which the caller holds between a prompt and its answer."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Unpack
 
 import attrs
 
+from beaver_hooks.loop_affinity import Home
 from beaver_hooks.plugins.registry import Member
 from beaver_hooks.receipts.receipt_builder import Account
 from beaver_hooks.receipts.receipts import Receipt
@@ -36,7 +37,7 @@ class OpenTurn:
     account: Account = attrs.field(repr=False)
     members: tuple[Member, ...] = attrs.field(repr=False)
     _turns: "Turns" = attrs.field(repr=False)
-    _check: Callable[[], None] = attrs.field(repr=False)
+    _home: Home = attrs.field(repr=False)
 
     @property
     def id(self) -> str:
@@ -80,7 +81,7 @@ class OpenTurn:
         Returns:
             Whether the turn was still open; a late result reaches no plugin.
         """
-        self._check()
+        self._home.check()
         said = {
             **fields,
             "arguments": fields.get("arguments") or {},
@@ -98,7 +99,7 @@ class OpenTurn:
         Returns:
             Whether this call closed the turn; a turn is closed once, and closing it again changes nothing.
         """
-        self._check()
+        self._home.check()
         return await self._turns.commit(self, answer, messages=messages, stored=stored)
 
     async def drop(self, reason: DropReason | str = DropReason.FAILED) -> bool:
@@ -107,10 +108,10 @@ class OpenTurn:
         Returns:
             Whether this call closed the turn.
         """
-        self._check()
+        self._home.check()
         return await self._turns.drop(self, reason)
 
     def drop_at_once(self, reason: DropReason | str) -> bool:
         """Close the turn as `drop` does, but never wait, for callers that cannot."""
-        self._check()
+        self._home.check()
         return self._turns.drop_now(self, checked(DropReason, reason))

@@ -11,16 +11,13 @@ from beaver_hooks.plugins.hook_calls import Category, Result
 from beaver_hooks.plugins.suspensions import Suspensions
 from beaver_hooks.receipts.receipt_builder import Account
 from beaver_hooks.receipts.receipts import Clip, Decision
-from beaver_hooks.receipts.recorder import Recorder
+from beaver_hooks.receipts.recorder import EVENT_LOOP, Recorder
 from beaver_hooks.turns.context import MOST_ITEMS, Answers, Share, is_too_large
 from beaver_hostspecs import Contribution, Hint, PluginFailed, Reference
 from beaver_hostspecs.naming import type_name
 
 PLAIN = frozenset({str, int, float, bool, datetime, tuple, type(None)})
 """The exact types of the fields of references and hints, so that reading a field runs no code of the plugin."""
-
-EVENT_LOOP = "event_loop"
-"""The source of a plugin's fault when it blocks the event loop outside its hooks."""
 
 
 class Judge:

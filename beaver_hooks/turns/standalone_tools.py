@@ -5,18 +5,15 @@ it is never committed or dropped, and it has no receipt. The tool's reports and 
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
 
-from beaver_hooks.plugins.registry import Registry
 from beaver_hooks.receipts.receipt_builder import Account, PluginAccount
 from beaver_hooks.receipts.receipts import Clip, Decision, Outcome
 from beaver_hooks.receipts.recorder import Recorder
-from beaver_hooks.turns.ids import is_ours
 from beaver_hooks.turns.lifecycle import Turns
-from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hooks.turns.tools import Offers
 from beaver_hostspecs import Clock, Turn, freeze
 
@@ -27,22 +24,16 @@ MOST_LEVELS = 100
 
 @attrs.frozen(kw_only=True)
 class LoneTools:
-    """The tools of the plugins that are in service.
+    """The tools of the plugins that are in service."""
 
-    Attributes:
-        check: raises if the host may not be used here.
-    """
-
-    registry: Registry
-    recorder: Recorder
     turns: Turns
     offers: Offers
+    recorder: Recorder
     clock: Clock
-    check: Callable[[], None]
 
     async def use(self, turn: Turn, name: str, arguments: Mapping[str, Any]) -> object:
         """Run a tool and return its result; raises the errors of `Offers.run_tool`."""
-        opened = self._unentered(turn)
+        opened = self.turns.unentered(turn)
         account = opened.account
         given = freeze(arguments)
         for text in _texts(given):
@@ -61,17 +52,6 @@ class LoneTools:
             if owner is not None:
                 self._write_down(account, owner.name, name, ended)
         return value
-
-    def _unentered(self, turn: Turn) -> OpenTurn:
-        """Return a handle for the tool's call, not in the `TurnBook`: it cannot be found, committed or dropped."""
-        account = Account(
-            turn=turn,
-            recorded=turn.id if is_ours(turn.id) else self.recorder.identify(turn.id),
-            session=self.recorder.identify(turn.session),
-            opened=self.clock.now(),
-        )
-        members = tuple(each for each in self.registry.members() if each.name not in self.turns.arriving)
-        return OpenTurn(turn=turn, turns=self.turns, account=account, members=members, check=self.check)
 
     def _write_down(self, account: Account, plugin: str, tool: str, ended: str) -> None:
         hook = f"tool:{tool}"

@@ -6,12 +6,11 @@ written with another key, counts as off for every caller: what a user has switch
 """
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import attrs
 
-from beaver_hooks.receipts.facts import Identify
+from beaver_hooks.receipts.recorder import HOST, SWITCH, Recorder
 from beaver_hostspecs import AuditUnavailable
 from beaver_toolkit.files import replace
 from beaver_toolkit.locks import locked
@@ -30,13 +29,11 @@ class MemorySwitch:
 
     Args:
         path: the file.
-        identify: returns the keyed hash of a value.
-        readable: called with `False` when the file cannot be read, and with `True` when it can be read again.
+        recorder: makes the keyed hashes; keeps the host's fault while the file cannot be read.
     """
 
     _path: Path
-    _identify: Identify
-    _readable: Callable[[bool], object]
+    _recorder: Recorder
     _stamp: Stamp | None = attrs.field(default=None, init=False)
     _off: frozenset[str] | None = attrs.field(default=frozenset(), init=False)
 
@@ -47,9 +44,10 @@ class MemorySwitch:
             return off is EVERYONE
         return not off.isdisjoint({self._hash(user, None), self._hash(user, session)})
 
-    def is_readable(self) -> bool:
-        """Whether the file can be read."""
-        return self._known() is not EVERYONE
+    def review(self) -> None:
+        """Read the file once, so that the health is right, also if an earlier host left the fault in it."""
+        if self._known() is not EVERYONE and self._recorder.health.is_at_fault(HOST, SWITCH):
+            self._recorder.succeeded(HOST, source=SWITCH)
 
     def turn(self, user: str | None, session: str | None, *, off: bool) -> None:
         """Switch memory off or on in a session of a user; in all sessions if `session` is `None`.
@@ -83,8 +81,14 @@ class MemorySwitch:
         news = (off is EVERYONE) != (self._off is EVERYONE)
         self._stamp, self._off = stamp, off
         if news:
-            self._readable(off is not EVERYONE)
+            self._record(off)
         return off
+
+    def _record(self, off: frozenset[str] | None) -> None:
+        if off is EVERYONE:
+            self._recorder.degraded(HOST, source=SWITCH, category="unreadable")
+        else:
+            self._recorder.succeeded(HOST, source=SWITCH)
 
     def _stamp_now(self) -> Stamp | None:
         try:
@@ -105,13 +109,13 @@ class MemorySwitch:
         off = content.get("off") if known else None
         if not isinstance(off, list) or not all(isinstance(each, str) for each in off):
             raise ValueError("it does not hold the memory switch")
-        if content.get("key") != self._identify(FILE):
+        if content.get("key") != self._recorder.identify(FILE):
             raise ValueError("it was written with another audit.key")
         return frozenset(off)
 
     def _written(self, off: frozenset[str]) -> bytes:
-        content = {"version": VERSION, "key": self._identify(FILE), "off": sorted(off)}
+        content = {"version": VERSION, "key": self._recorder.identify(FILE), "off": sorted(off)}
         return json.dumps(content, indent=2).encode("ascii")
 
     def _hash(self, user: str | None, session: str | None) -> str:
-        return self._identify(json.dumps([FILE, user, session]))
+        return self._recorder.identify(json.dumps([FILE, user, session]))

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from beaver_hooks.plugins.deadlines import HookDeadlines
 from beaver_hooks.plugins.hook_calls import Calls, Category, Result
 from beaver_hooks.plugins.registry import Implementation, Member, Registry
 from beaver_hooks.receipts.receipt_builder import Account
@@ -17,7 +18,18 @@ from beaver_hooks.receipts.reports import HostReport
 from beaver_hooks.turns.admission import Admission
 from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hooks.turns.results import Judge
-from beaver_hostspecs import BeaverError, Command, CommandContext, NotOffered, PluginFailed, Tool, freeze
+from beaver_hostspecs import (
+    BeaverError,
+    Caller,
+    Command,
+    CommandContext,
+    InvalidTurn,
+    NotOffered,
+    PluginFailed,
+    Tool,
+    Turn,
+    freeze,
+)
 from beaver_hostspecs.naming import type_name
 
 
@@ -27,14 +39,24 @@ class Offers:
 
     Attributes:
         admission: decides who may use them.
-        seconds: how long a tool or a command may take.
+        deadlines: how long a tool or a command may take.
     """
 
     registry: Registry
     recorder: Recorder
     calls: Calls
     admission: Admission
-    seconds: float
+    deadlines: HookDeadlines
+
+    def tools(self, caller: Caller) -> dict[str, tuple[Tool, ...]]:
+        """Return the tools that a caller may use, by plugin."""
+        _check_caller(caller)
+        return {each.name: self.admission.allowed(each, each.tools, caller) for each in self.registry.members()}
+
+    def commands(self, caller: Caller) -> dict[str, tuple[Command, ...]]:
+        """Return the commands that a caller may use, by plugin."""
+        _check_caller(caller)
+        return {each.name: self.admission.allowed(each, each.commands, caller) for each in self.registry.members()}
 
     async def run_tool(self, opened: OpenTurn, name: str, arguments: Mapping[str, Any]) -> object:
         """Run a plugin's tool within a turn, and return its result.
@@ -93,7 +115,7 @@ class Offers:
         implementation = Implementation(hook=hook, member=member, function=by_position, arguments=(*given, "report"))
         report = HostReport(plugin=member.name, hook=hook, recorder=self.recorder, account=account)
         (result,) = await self.calls.settle(
-            [self.calls.begin(implementation, given, report, seconds=self.seconds)],
+            [self.calls.begin(implementation, given, report, seconds=self.deadlines.offer_seconds)],
         )
         return result
 
@@ -107,6 +129,11 @@ class Offers:
             self.recorder.failed(call.plugin, hook=call.hook, category=category, error=result.error)
         elif not (call.report.troubled or call.blocked):
             self.recorder.succeeded(call.plugin, source=call.hook)
+
+
+def _check_caller(caller: object) -> None:
+    if not isinstance(caller, Turn | CommandContext):
+        raise InvalidTurn("`caller` must be a Turn or a CommandContext")
 
 
 def _command(member: Member, name: str) -> Command:

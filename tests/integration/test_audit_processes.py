@@ -19,7 +19,7 @@ from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.trail import Trail
 
 folder, name = Path(sys.argv[1]), sys.argv[2]
-trail = Trail.open(folder, on_state=lambda category: None)
+trail = Trail.open(folder)
 number = 0
 while True:
     for _ in range(5):
@@ -38,7 +38,7 @@ from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.trail import Trail
 from beaver_hostspecs import AuditUnavailable
 
-trail = Trail.open(Path(sys.argv[1]), on_state=print)
+trail = Trail.open(Path(sys.argv[1]))
 event = AuditEvent(name="written", at=datetime.now(UTC))
 trail.append(event)
 trail.flush()

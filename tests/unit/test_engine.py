@@ -14,6 +14,7 @@ from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
+from beaver_hooks.plugins import watchdog
 from beaver_hooks.runtime import SWEEP_EVERY
 from beaver_hostspecs import (
     Contribution,
@@ -515,7 +516,7 @@ async def test_a_plugin_that_blocks_the_loop_is_named(make_host, sink, how, hook
 async def test_blocking_by_the_host_s_user_is_blamed_on_no_plugin(make_host, sink, monkeypatch):
     """The event says that the loop hung, with nobody's name, and nobody's health changes."""
     # This module holds the plugin's class as well as the code that blocks.
-    monkeypatch.setattr(module, "NOT_TO_BLAME", module.NOT_TO_BLAME | {__name__.partition(".")[0]})
+    monkeypatch.setattr(watchdog, "NOT_TO_BLAME", watchdog.NOT_TO_BLAME | {__name__.partition(".")[0]})
     watching = _Watching()
     plugin = Gated("before_prompt")
     async with make_host({"blocked_after_seconds": 0.02}, sinks=[watching], p=plugin) as host:

@@ -683,4 +683,4 @@ async def test_the_trail_is_closed_without_threads_where_there_are_none(make_hos
 async def test_settings_are_the_defaults(make_host):
     """A host without a configuration has the documented defaults."""
     async with make_host() as host:
-        assert HostSettings() == host._running()._settings
+        assert HostSettings() == host._running()._options.settings

@@ -5,6 +5,7 @@ import pytest
 from beaver_hooks import Host, SyncHost
 from beaver_hooks.arguments import make_options
 from beaver_hooks.config import Config
+from beaver_hooks.plugins.modes import Preset, preset_for
 from beaver_hostspecs import HostMisused, Services
 from beaver_hostspecs.testing import FrozenClock, RecordingPlugin
 
@@ -88,11 +89,7 @@ def test_what_is_given_is_taken(tmp_path):
     plugins.clear()
 
     assert given == {name: getattr(options, name) for name in given}
-    assert (expected, {"q"}, {"q"}, {"q"}) == (
-        options.plugins,
-        options.discover,
-        options.preset.required,
-        options.preset.fail_closed,
-    )
+    assert (expected, {"q"}, {"q"}) == (options.plugins, options.entry_points, options.fail_closed)
+    assert Preset(required=frozenset({"q"}), fail_closed=frozenset({"q"})) == preset_for(options)
     assert (None, tmp_path, tmp_path) == (options.mode, options.state_folder, options.person_folder)
     assert () == options.sinks

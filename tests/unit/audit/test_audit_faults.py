@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import os
-import queue
 import threading
 from datetime import UTC, datetime
 from functools import partial
@@ -31,13 +30,12 @@ class Host:
     """Opens a trail, and hears what it says of itself."""
 
     def __init__(self, folder):
-        self.states = queue.SimpleQueue()
         self.folder = folder
-        self.trail = Trail.open(folder, on_state=self.states.put)
+        self.trail = Trail.open(folder)
 
     def heard(self):
-        """Wait for the next state."""
-        return self.states.get(timeout=20)
+        """Wait for the next change of writing; return the category of the failure, or `None` for its end."""
+        return self.trail.next_change(timeout=20).failure
 
 
 @pytest.fixture
@@ -90,7 +88,7 @@ def test_a_database_that_cannot_be_written(host, limit, pragma, category, senten
     host.trail.flush()
 
     assert refused == [f"The audit trail {host.folder / 'host.db'} {sentence}."] * 3
-    assert [host.heard(), host.heard(), host.states.empty()] == [category, None, True]
+    assert [host.heard(), host.heard(), host.trail.next_change()] == [category, None, None]
     assert (host.trail.verify().checked, host.trail.receipts(), host.trail.health(), host.trail.close()) == (
         301,
         {"t": {"kept": 1}},
@@ -190,11 +188,11 @@ def test_a_deleted_database_is_noticed(host, also):
 def test_a_damaged_database_is_never_replaced(tmp_path, content, sentence):
     """It is refused with a remedy, and stays byte for byte what it was."""
     folder = tmp_path / "state"
-    Trail.open(folder, on_state=print).close()
+    Trail.open(folder).close()
     (folder / "host.db").write_bytes(content)
 
     for call in (
-        lambda: Trail.open(folder, on_state=print),
+        lambda: Trail.open(folder),
         TrailReader(folder).tail,
         TrailReader(folder).health,
     ):
@@ -226,7 +224,7 @@ def test_a_database_that_is_not_ours_to_use(host, statements, sentence):
     (host.folder / KEY_FILE).unlink()
 
     expected = f"The audit trail {host.folder / 'host.db'} {sentence}."
-    assert unavailable(lambda: Trail.open(host.folder, on_state=print)) == expected
+    assert unavailable(lambda: Trail.open(host.folder)) == expected
     assert unavailable(host.trail.tail) == expected
 
 
@@ -240,7 +238,7 @@ def test_a_missing_key_is_not_replaced(host):
         f"The audit trail {host.folder / 'host.db'} has records, but its key {host.folder / KEY_FILE} is missing."
         " Restore the key from a backup, or move host.db (with its -wal and -shm files) away to start anew."
     )
-    assert unavailable(lambda: Trail.open(host.folder, on_state=print)) == expected
+    assert unavailable(lambda: Trail.open(host.folder)) == expected
     assert unavailable(host.trail.verify) == expected
     assert not (host.folder / KEY_FILE).exists()
 
@@ -253,7 +251,7 @@ def test_a_key_that_appears_meanwhile_is_used(host, monkeypatch):
     read_key = trails.read_key
     monkeypatch.setattr(trails, "read_key", lambda folder: next(answers, read_key(folder)))
 
-    again = Trail.open(host.folder, on_state=print)
+    again = Trail.open(host.folder)
 
     assert (again.identify("x"), again.close()) == (host.trail.identify("x"), 0)
 
@@ -268,7 +266,7 @@ def test_a_missing_trail_cannot_be_read(tmp_path):
 
 def test_a_file_that_sqlite_opens_for_reading_only(tmp_path, monkeypatch):
     """A file that may only be read is refused when it is opened, not with the first event."""
-    Trail.open(tmp_path, on_state=print).close()
+    Trail.open(tmp_path).close()
     opening = apsw.Connection
 
     def read_only(path, **_):
@@ -276,7 +274,7 @@ def test_a_file_that_sqlite_opens_for_reading_only(tmp_path, monkeypatch):
 
     monkeypatch.setattr(apsw, "Connection", read_only)
 
-    assert "is read-only" in unavailable(lambda: Trail.open(tmp_path, on_state=print))
+    assert "is read-only" in unavailable(lambda: Trail.open(tmp_path))
 
 
 def test_a_folder_that_takes_no_database(tmp_path, monkeypatch):
@@ -287,25 +285,7 @@ def test_a_folder_that_takes_no_database(tmp_path, monkeypatch):
 
     monkeypatch.setattr(database, "create_once", fail)
 
-    assert "cannot be opened; check who owns it and its folder" in unavailable(
-        lambda: Trail.open(tmp_path, on_state=print)
-    )
-
-
-def test_a_listener_that_raises_is_survived(tmp_path, limit):
-    """What the host does with a state cannot end the writer."""
-
-    def refuse(category):
-        raise RuntimeError(category)
-
-    trail = Trail.open(tmp_path, on_state=refuse)
-    limit["query_only"] = 1
-    trail.append(EVENT)
-    unavailable(trail.flush)
-    limit.clear()
-    trail.flush()
-
-    assert (trail.close(), len(trail.tail())) == (0, 1)
+    assert "cannot be opened; check who owns it and its folder" in unavailable(lambda: Trail.open(tmp_path))
 
 
 def test_a_writer_that_dies_is_heard(host, monkeypatch):
@@ -339,7 +319,7 @@ def test_a_disk_without_links_and_locks_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "link", fail)
     monkeypatch.setattr("fcntl.flock", fail_without_locks)
 
-    sentence = unavailable(partial(Trail.open, folder, on_state=print))
+    sentence = unavailable(partial(Trail.open, folder))
     assert sentence == (
         f"The audit trail {folder / 'host.db'} is on a disk that has neither hard links nor file locks;"
         " use another disk."
@@ -378,7 +358,7 @@ def test_a_key_that_is_no_file(tmp_path, make):
     folder.mkdir(mode=0o700)
     make(folder / KEY_FILE)
 
-    assert "is not a regular file" in unavailable(lambda: Trail.open(folder, on_state=print))
+    assert "is not a regular file" in unavailable(lambda: Trail.open(folder))
 
 
 def test_a_database_that_is_a_link(tmp_path):
@@ -388,5 +368,5 @@ def test_a_database_that_is_a_link(tmp_path):
     victim.write_bytes(b"")
     (folder / "host.db").symlink_to(victim)
 
-    assert "not an audit trail" in unavailable(lambda: Trail.open(folder, on_state=print))
+    assert "not an audit trail" in unavailable(lambda: Trail.open(folder))
     assert victim.read_bytes() == b""

@@ -29,13 +29,8 @@ class Frozen:
 
 
 @pytest.fixture
-def states():
-    return []
-
-
-@pytest.fixture
-def trail(tmp_path, states):
-    trail = Trail.open(tmp_path / ".beaver", on_state=states.append, clock=Frozen())
+def trail(tmp_path):
+    trail = Trail.open(tmp_path / ".beaver", clock=Frozen())
     yield trail
     trail.close()
 
@@ -99,7 +94,7 @@ def test_the_chain_goes_on_when_it_is_opened_again(tmp_path):
     """Every host that opens the folder continues the same chain with the same key."""
     heads = []
     for _ in range(3):
-        trail = Trail.open(tmp_path, on_state=print)
+        trail = Trail.open(tmp_path)
         trail.append(event())
         assert trail.close() == 0
         heads.append(trail.head().seq)
@@ -110,7 +105,7 @@ def test_the_chain_goes_on_when_it_is_opened_again(tmp_path):
 
 def test_two_trails_of_one_process_share_the_chain(tmp_path):
     """Two hosts in one process append to one chain."""
-    trails = [Trail.open(tmp_path, on_state=print) for _ in range(2)]
+    trails = [Trail.open(tmp_path) for _ in range(2)]
     for number in range(40):
         trails[number % 2].append(event())
         trails[number % 2].flush()
@@ -236,7 +231,7 @@ def test_health_is_the_last_known(trail, tmp_path):
 
 def test_identifiers_are_the_same_in_every_process(trail, tmp_path):
     """The same value is recognised again by whoever has the key."""
-    other = Trail.open(tmp_path / ".beaver", on_state=print)
+    other = Trail.open(tmp_path / ".beaver")
     same = trail.identify("eve") == other.identify("eve") != trail.identify("bob")
     other.close()
 
@@ -300,7 +295,7 @@ def test_a_loose_key_is_audited(trail, tmp_path):
     """That others could have read the key is an event."""
     (tmp_path / ".beaver" / KEY_FILE).chmod(0o644)
 
-    other = Trail.open(tmp_path / ".beaver", on_state=print, clock=Frozen())
+    other = Trail.open(tmp_path / ".beaver", clock=Frozen())
     other.close()
 
     assert other.tail() == [event("audit_key_tightened")]

@@ -31,7 +31,7 @@ def folder(scratch):
 
 @pytest.fixture
 def trail(folder):
-    trail = Trail.open(folder, on_state=lambda _: None)
+    trail = Trail.open(folder)
     yield trail
     trail.close()
 
@@ -254,7 +254,7 @@ def test_follow_begins_before_there_is_a_trail(cli, folder, monkeypatch):
 
     def has_trail(each):
         if len(opened) == 2:
-            with contextlib.closing(Trail.open(folder, on_state=lambda _: None)) as made:
+            with contextlib.closing(Trail.open(folder)) as made:
                 put(made, "one")
         opened.append(each)
         return real(each)

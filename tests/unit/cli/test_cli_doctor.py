@@ -252,7 +252,7 @@ def test_temporary_files(cli, state):
 def test_plugin_health(cli, state, configured):
     """What was kept of each plugin's health is told without loading it: since when it is degraded, and why."""
     configured(memory={"mode": "curated", "gateway": {}})
-    trail = Trail.open(state, on_state=lambda _: None)
+    trail = Trail.open(state)
     bodies = {
         "curated": {"state": "degraded", "since": "2026-01-02T03:04:05+00:00", "faults": {"before_prompt": "timeout"}},
         "elsewhere": {"state": "degraded", "since": "2026-01-02T03:04:05+00:00"},
@@ -297,7 +297,7 @@ SUSPENDED = {"failures": 3, "category": "timeout", "until": "2026-01-02T03:04:35
 def test_health_of_a_plugin_that_is_not_in_service(cli, state, configured, *, name, disabled, why):
     """What was uninstalled or disabled after it failed is no problem, and no success of it is expected."""
     configured(plugins={"disabled": disabled})
-    trail = Trail.open(state, on_state=lambda _: None)
+    trail = Trail.open(state)
     trail.put_health(name, DEGRADED | {"suspension": SUSPENDED})
     trail.close()
     ran = cli("doctor", "--json")
@@ -318,7 +318,7 @@ def test_health_of_a_plugin_that_a_program_registers(cli, state, configured, *, 
     """A plugin without a distribution that was active in the last day is told as it was last seen."""
     configured()
     at = datetime.now(UTC) - timedelta(hours=hours)
-    trail = Trail.open(state, on_state=lambda _: None)
+    trail = Trail.open(state)
     trail.put_health("object", body | {"last_success": at.isoformat()})
     trail.put_health("naive", body | {"last_success": "2026-01-02T03:04:05"})
     trail.close()
@@ -336,7 +336,7 @@ def test_health_of_a_suspended_plugin_that_a_program_registers(cli, state, confi
     """Its suspension counts as activity, and is a warning with a remedy."""
     configured()
     now = datetime.now(UTC)
-    trail = Trail.open(state, on_state=lambda _: None)
+    trail = Trail.open(state)
     moved = {"until": (now + timedelta(seconds=30)).isoformat(), "moved": now.isoformat()}
     trail.put_health("object", DEGRADED | {"suspension": SUSPENDED | moved})
     trail.close()
@@ -348,7 +348,7 @@ def test_health_of_a_suspended_plugin_that_a_program_registers(cli, state, confi
 def test_health_of_a_plugin_while_the_configuration_is_wrong(cli, state, scratch):
     """Nobody knows then what it disables: the plugin is told as it was."""
     (state / "config.json").write_text("{")
-    trail = Trail.open(state, on_state=lambda _: None)
+    trail = Trail.open(state)
     trail.put_health("tally", DEGRADED)
     trail.close()
 
@@ -364,7 +364,7 @@ def test_health_of_a_plugin_while_the_configuration_is_wrong(cli, state, scratch
 )
 def test_suspended_plugins(cli, state, category, fix):
     """Until when a plugin is suspended, and that it comes back by itself, is told with what to do about it."""
-    trail = Trail.open(state, on_state=lambda _: None)
+    trail = Trail.open(state)
     trail.put_health("tally", DEGRADED | {"suspension": SUSPENDED | {"category": category}})
     trail.close()
     ran = cli("doctor", "--json")

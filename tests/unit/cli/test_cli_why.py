@@ -32,7 +32,7 @@ def folder(scratch):
 
 @pytest.fixture
 def trail(folder):
-    trail = Trail.open(folder, on_state=lambda _: None)
+    trail = Trail.open(folder)
     yield trail
     trail.close()
 

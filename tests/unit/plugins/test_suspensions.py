@@ -15,8 +15,8 @@ from beaver_hooks.plugins.deadlines import HookDeadlines
 from beaver_hooks.plugins.hook_calls import Call
 from beaver_hooks.plugins.registry import Implementation, Member
 from beaver_hooks.plugins.suspensions import Suspensions
-from beaver_hooks.receipts import factory as opening
-from beaver_hooks.receipts.health_store import HealthBook
+from beaver_hooks.receipts import health_store
+from beaver_hooks.receipts.health_store import HealthBook, StoredHealth
 from beaver_hooks.receipts.receipt_builder import Account
 from beaver_hooks.receipts.receipts import Decision
 from beaver_hooks.receipts.recorder import Recorder
@@ -411,7 +411,7 @@ async def test_turns_in_a_row_of_several_processes(make_host, clock):
 
 async def test_processes_at_the_same_time(make_host, clock, monkeypatch):
     """A host that is open already hears of a suspension at its own first failure, and of a probe when its own is due."""
-    monkeypatch.setattr(opening, "GLANCE", 30.0)  # on a slow disk the other host may hold the lock for long
+    monkeypatch.setattr(health_store, "GLANCE", 30.0)  # on a slow disk the other host may hold the lock for long
     one, two = Moody("raises"), Moody("raises")
     async with make_host(one) as first, make_host(two) as second:
         await turns(first, 3)
@@ -541,10 +541,10 @@ async def test_a_block_of_a_fail_closed_plugin_is_named_and_no_more(make_host, s
 )
 def test_a_timeout_that_the_event_loop_was_late_for(clock, category, late, seen, expected):
     """It is not the plugin's where the process stood still, or where something else alone was seen blocking."""
-    health = HealthBook(clock=clock, keep=lambda *_: None, earlier=dict)
+    health = HealthBook(clock=clock, stored=StoredHealth(None, make_log()))
     recorder = Recorder(clock=clock, sinks=[], health=health, identify=str, log=make_log())
     suspensions = Suspensions(
-        recorder=recorder, clock=clock, deadlines=HookDeadlines(default=5.0, cap=5.0), patience=0.5
+        recorder=recorder, clock=clock, deadlines=HookDeadlines(HostSettings(deadline_cap_seconds=5.0)), patience=0.5
     )
     implementation = Implementation(
         hook="before_prompt", member=Member(name="p", plugin=object()), function=print, arguments=()

@@ -24,14 +24,14 @@ SAFETY = 20.0
 
 
 class Blamed:
-    """Collects who was named, and frees the loop then."""
+    """Stands for the recorder: collects the named plugins and hooks, and frees the loop then."""
 
     def __init__(self):
         self.named = []
         self.event = threading.Event()
 
-    def __call__(self, call, plugin, seconds):
-        self.named.append((call, plugin, seconds >= PATIENCE, self.event.is_set()))
+    def blocked(self, plugin, *, hook, seconds, account):
+        self.named.append((hook, plugin, seconds >= PATIENCE, self.event.is_set()))
         self.event.set()
 
     def block(self):
@@ -49,21 +49,32 @@ def blamed():
     return Blamed()
 
 
+class Plugins:
+    """Stands for the registry."""
+
+    def __init__(self, **plugins):
+        self.plugins = plugins
+
+    def members(self):
+        return [Member(name=name, plugin=plugin) for name, plugin in self.plugins.items()]
+
+
+class OfThisModule:
+    """A plugin whose code is this module."""
+
+
+def new_watchdog(calls, blamed=None, *, loop=None, **options):
+    fields = dict(patience=PATIENCE, registry=Plugins(), suspensions=SimpleNamespace(blocked=lambda _: None))
+    loop = loop or asyncio.get_running_loop()
+    return Watchdog(loop=loop, calls=calls, recorder=blamed, log=make_log(), **(fields | options))
+
+
 @pytest.fixture
 async def make_watchdog(calls, blamed):
     made = []
 
-    def make(packages=None, **options):
-        fields = dict(
-            loop=asyncio.get_running_loop(),
-            calls=calls,
-            patience=PATIENCE,
-            blame=blamed,
-            overran=lambda _: None,
-            packages=packages if callable(packages) else lambda: packages or {},
-            log=make_log(),
-        )
-        made.append(Watchdog(**(fields | options)))
+    def make(**options):
+        made.append(new_watchdog(calls, **({"blamed": blamed} | options)))
         made[-1].start()
         return made[-1]
 
@@ -89,7 +100,7 @@ async def test_a_blocking_call_is_named_while_it_blocks(calls, blamed, make_watc
     call, other = begin(calls, hook), begin(calls, asyncio.Event().wait, "other")
     await asyncio.wait([call.task])
 
-    assert ([(call, "p", True, False)], True) == (blamed.named, call.task.result())
+    assert ([("before_prompt", "p", True, False)], True) == (blamed.named, call.task.result())
     assert ((True, False), (False, True)) == ((call.blocked, call.held_up), (other.blocked, other.held_up))
     other.task.cancel()
 
@@ -97,7 +108,7 @@ async def test_a_blocking_call_is_named_while_it_blocks(calls, blamed, make_watc
 async def test_one_blocking_is_blamed_once_and_the_next_one_again(calls, make_watchdog):
     """While the loop hangs its blocker is named once; once it has answered, the watch begins anew."""
     blamed = Blamed()
-    make_watchdog(blame=blamed)
+    make_watchdog(blamed=blamed)
 
     async def hook():
         blamed.event.clear()
@@ -117,7 +128,7 @@ async def test_a_call_that_blocks_beyond_its_deadline_is_told_once(calls, make_w
         overran.extend(calls)
         free.set()
 
-    make_watchdog(overran=heard)
+    make_watchdog(suspensions=SimpleNamespace(blocked=heard))
 
     async def hook():
         return free.wait(SAFETY) and not threading.Event().wait(PATIENCE * 2)
@@ -136,10 +147,8 @@ async def test_a_process_that_stood_still_blocks_nothing(calls, monkeypatch, *, 
     """A look that comes late says nothing about the step it sees: it counts for two looks, however late it is."""
     times, named = itertools.accumulate(looks, initial=0.0), []
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(times)))
-    watchdog = Watchdog(
-        loop=asyncio.get_running_loop(), calls=calls, patience=4.0, blame=lambda *said: named.append(said[2]),
-        overran=None, packages=lambda: {__name__.partition(".")[0]: "p"}, log=make_log(),
-    )  # fmt: skip
+    recorder = SimpleNamespace(blocked=lambda _, **said: named.append(said["seconds"]))
+    watchdog = new_watchdog(calls, recorder, patience=4.0, registry=Plugins(p=OfThisModule()))
     ends = iter([*[False] * len(looks), True])
     monkeypatch.setattr(watchdog, "_stopping", SimpleNamespace(wait=lambda _: next(ends)))
     monkeypatch.setattr(watchdog, "_overdue", lambda: True)
@@ -154,10 +163,7 @@ async def test_a_call_while_the_process_stood_still(calls, monkeypatch, *, looks
     """It is marked by a look that comes more than a look late."""
     call, times = begin(calls, asyncio.Event().wait), itertools.accumulate(looks, initial=0.0)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(times)))
-    watchdog = Watchdog(
-        loop=asyncio.get_running_loop(), calls=calls, patience=4.0, blame=None, overran=None, packages=dict,
-        log=make_log(),
-    )  # fmt: skip
+    watchdog = new_watchdog(calls, patience=4.0)
     ends = iter([*[False] * len(looks), True])
     monkeypatch.setattr(watchdog, "_stopping", SimpleNamespace(wait=lambda _: next(ends)))
     monkeypatch.setattr(watchdog, "_overdue", lambda: False)
@@ -169,7 +175,7 @@ async def test_a_call_while_the_process_stood_still(calls, monkeypatch, *, looks
 
 async def test_a_task_of_its_own_is_known_by_the_stack(calls, blamed, make_watchdog):
     """If no hook call blocks, the innermost code of a plugin on the stack says whose it is; its calls are no success."""
-    make_watchdog({__name__.partition(".")[0]: "p"})
+    make_watchdog(registry=Plugins(p=OfThisModule()))
     mine, other = begin(calls, asyncio.Event().wait), begin(calls, asyncio.Event().wait, "other")
 
     async def task():
@@ -183,7 +189,7 @@ async def test_a_task_of_its_own_is_known_by_the_stack(calls, blamed, make_watch
 
 async def test_the_host_s_own_code_is_blamed_on_nobody(calls, blamed, make_watchdog):
     """If no plugin's code is on the stack, the blocking has no name."""
-    make_watchdog({"some_plugin": "p"})
+    make_watchdog(registry=Plugins(p=attrs))
     call = begin(calls, asyncio.Event().wait)
     assert blamed.block()
 
@@ -193,7 +199,7 @@ async def test_the_host_s_own_code_is_blamed_on_nobody(calls, blamed, make_watch
 
 async def test_the_host_s_own_code_is_nobody_s_business_while_no_plugin_runs(make_watchdog, blamed):
     """A loop that its own application blocks, between turns, is not complained of."""
-    make_watchdog({"some_plugin": "p"})
+    make_watchdog(registry=Plugins(p=attrs))
     threading.Event().wait(10 * PATIENCE)
 
     assert [] == blamed.named
@@ -222,13 +228,13 @@ async def test_another_loop_s_steps_are_known_by_their_task(calls, blamed, make_
     call = begin(calls, hook)
     await asyncio.wait([call.task])
 
-    assert [(call, "p", True, False)] == blamed.named
+    assert [("before_prompt", "p", True, False)] == blamed.named
 
 
 async def test_a_watchdog_that_cannot_look_says_so_and_goes_on(calls, make_watchdog, caplog):
     """An error while it looks for the culprit is logged; the next blocking is named all the same."""
-    blamed, packages = Blamed(), iter([None, {__name__.partition(".")[0]: "p"}])
-    make_watchdog(blame=blamed, packages=lambda: next(packages))
+    blamed, members = Blamed(), iter([None, Plugins(p=OfThisModule()).members()])
+    make_watchdog(blamed=blamed, registry=SimpleNamespace(members=lambda: next(members)))
     call = begin(calls, asyncio.Event().wait)
 
     end = time.monotonic() + SAFETY
@@ -246,15 +252,7 @@ async def test_a_watchdog_that_cannot_look_says_so_and_goes_on(calls, make_watch
 
 async def test_a_watchdog_that_never_started_can_be_stopped(calls, blamed):
     """Stopping is safe however far the start has come."""
-    watchdog = Watchdog(
-        loop=asyncio.get_running_loop(),
-        calls=calls,
-        patience=PATIENCE,
-        blame=blamed,
-        overran=None,
-        packages=dict,
-        log=make_log(),
-    )
+    watchdog = new_watchdog(calls, blamed)
     watchdog.stop()
 
     assert not watchdog._thread.is_alive()
@@ -310,9 +308,7 @@ async def test_a_loop_that_answers_is_not_looked_at(make_watchdog, monkeypatch):
 def test_a_loop_that_was_closed_ends_the_watching():
     """Nothing can block it any more."""
     loop = asyncio.new_event_loop()
-    watchdog = Watchdog(
-        loop=loop, calls=Calls(loop, None, None), patience=PATIENCE, blame=None, overran=None, packages=dict, log=make_log()
-    )  # fmt: skip
+    watchdog = new_watchdog(Calls(loop, None, None), loop=loop)
     loop.close()
     watchdog.start()
     watchdog._thread.join(SAFETY)

@@ -31,9 +31,23 @@ SOURCES = st.sampled_from(["before_prompt", "after_prompt", "plane", "reported"]
 STEPS = st.lists(st.tuples(SOURCES, st.booleans(), st.integers(0, 5)), max_size=40)
 
 
+class Stored:
+    """Health beyond the process, in memory."""
+
+    def __init__(self, earlier=MappingProxyType({})):
+        self.earlier, self.kept, self.writes = earlier, {}, []
+
+    def read(self, *, wait=None):
+        return dict(self.earlier)
+
+    def put(self, plugin, health):
+        self.kept[plugin] = health
+        self.writes.append((plugin, health))
+
+
 def make_book(clock, earlier=MappingProxyType({})):
-    kept = {}
-    return HealthBook(clock=clock, keep=kept.__setitem__, earlier=lambda: earlier), kept
+    stored = Stored(earlier)
+    return HealthBook(clock=clock, stored=stored), stored.kept
 
 
 @given(STEPS)
@@ -163,8 +177,8 @@ def test_successes_are_kept_now_and_then():
 
 def test_only_news_is_kept_at_once():
     """Failures that repeat cost no write each; the count is kept now and then, and when the host closes."""
-    clock, writes = FrozenClock(), []
-    book = HealthBook(clock=clock, keep=lambda _, health: writes.append(health.consecutive_failures), earlier=dict)
+    clock, stored = FrozenClock(), Stored()
+    book = HealthBook(clock=clock, stored=stored)
     for _ in range(10):
         book.failed("p", source="recall", category="timeout")
     clock.advance(KEEP_EVERY.total_seconds() + 1)
@@ -173,7 +187,7 @@ def test_only_news_is_kept_at_once():
     book.keep_all()
     book.keep_all()
 
-    assert writes == [1, 11, 12, 12]
+    assert [health.consecutive_failures for _, health in stored.writes] == [1, 11, 12, 12]
 
 
 class Shared:
@@ -183,9 +197,12 @@ class Shared:
         self.rows, self.writes, self.clock = {}, [], FrozenClock()
 
     def book(self):
-        return HealthBook(clock=self.clock, keep=self.keep, earlier=lambda: self.rows)
+        return HealthBook(clock=self.clock, stored=self)
 
-    def keep(self, plugin, health):
+    def read(self, *, wait=None):
+        return dict(self.rows)
+
+    def put(self, plugin, health):
         self.rows[plugin] = health
         self.writes.append(plugin)
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+from types import SimpleNamespace
 
 import apsw
 import pytest
@@ -11,7 +12,7 @@ from beaver_hooks import Host
 from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.log import make_log
-from beaver_hooks.receipts.factory import open_books
+from beaver_hooks.receipts.factory import open_recorder
 from beaver_hooks.receipts.health import Health
 from beaver_hooks.receipts.recorder import HOST
 from beaver_hostspecs import AuditUnavailable, Contribution
@@ -81,8 +82,8 @@ def garbage(folder):
 
 def no_key(folder):
     """Let the key be lost."""
-    record = open_books(folder / "state", clock=FrozenClock(), sinks=[], log=make_log())
-    record.recorder.event("something")
+    record = reopen(folder / "state")
+    record.event("something")
     record.trail.close()
     (folder / "state" / "audit.key").unlink()
     return folder / "state"
@@ -143,10 +144,9 @@ async def test_a_database_that_is_deleted(tmp_path, ear):
             await turn.commit("hi")
         await asyncio.to_thread(ear.wait_for, "audit_written_again")
         await host.drain()
-        await asyncio.to_thread(host.trail.flush)
+        health = host.health()[HOST]
         receipt = await host.receipt(turn.id)
         names = [event.name for event in host.trail.tail(100)]
-        health = host.health()[HOST]
 
     assert ear.errors() == ["event=beaver_hooks.audit_not_written category=missing"]
     assert [event.name for event in sink.events if event.plugin == HOST] == ["plugin_degraded", "plugin_recovered"]
@@ -161,7 +161,8 @@ def sql(state, statement, *bindings):
 
 
 def reopen(state, *sinks):
-    return open_books(state, clock=FrozenClock(), sinks=sinks, log=make_log())
+    options = SimpleNamespace(state_folder=state, clock=FrozenClock(), sinks=sinks)
+    return open_recorder(options, make_log())
 
 
 @pytest.mark.parametrize(
@@ -175,12 +176,12 @@ def test_health_that_cannot_be_read(tmp_path, body):
     """What somebody else wrote into the database keeps no host from opening; good entries stay."""
     state = tmp_path / "state"
     record = reopen(state)
-    record.recorder.degraded("good", source="disk", category="full")
+    record.degraded("good", source="disk", category="full")
     record.trail.close()
     sql(state, "INSERT INTO health VALUES ('odd', ?, 'now')", body)
 
     again = reopen(state)
-    odd, good = again.recorder.health["odd"], again.recorder.health["good"]
+    odd, good = again.health["odd"], again.health["good"]
     again.trail.close()
 
     assert odd == Health()
@@ -196,7 +197,7 @@ def test_health_that_is_no_text(tmp_path, ear):
     again = reopen(state)
     again.trail.close()
 
-    assert again.recorder.health["odd"] == Health()
+    assert again.health["odd"] == Health()
     assert [line.partition(" reason=")[0] for _, line in ear.lines] == ["event=beaver_hooks.health_unreadable"]
 
 
@@ -210,21 +211,21 @@ def test_a_health_table_that_cannot_be_read(tmp_path, monkeypatch, ear):
     record = reopen(tmp_path / "state")
     record.trail.close()
 
-    assert record.recorder.health["p"] == Health()
+    assert record.health["p"] == Health()
     assert ear.lines == [("WARNING", 'event=beaver_hooks.health_unreadable reason="no luck"')]
 
 
 def test_what_the_host_could_not_do_is_over_with_its_process(tmp_path):
     """A full queue of an earlier process is none of this one, and that it is over is an event."""
     first = reopen(tmp_path / "state")
-    first.recorder.degraded(HOST, source="queue", category="queue_full")
-    first.recorder.degraded("p", source="queue", category="theirs")
+    first.degraded(HOST, source="queue", category="queue_full")
+    first.degraded("p", source="queue", category="theirs")
     first.trail.close()
     sink = MemorySink()
     second = reopen(tmp_path / "state", sink)
     second.trail.close()
 
-    assert (second.recorder.health[HOST].state, second.recorder.health["p"].state) == ("ok", "degraded")
+    assert (second.health[HOST].state, second.health["p"].state) == ("ok", "degraded")
     assert [(event.name, event.plugin, dict(event.facts)) for event in sink.events] == [
         ("plugin_recovered", HOST, {"source": "queue"})
     ]
@@ -233,27 +234,8 @@ def test_what_the_host_could_not_do_is_over_with_its_process(tmp_path):
 def test_ids_without_a_key(tmp_path):
     """A host that has nowhere to keep a key still shows no id; lone surrogates are hashed like anything else."""
     (tmp_path / "state").write_text("in the way")
-    one, two = (reopen(tmp_path / "state").recorder.identify for _ in range(2))
+    one, two = (reopen(tmp_path / "state").identify for _ in range(2))
 
     assert one("ada") == one("ada") != one("bob")
     assert one("ada") != two("ada")
     assert [len(one(value)) for value in ("", "ada", "\ud800")] == [26, 26, 26]
-
-
-def test_writing_that_fails_at_once(tmp_path, monkeypatch, ear):
-    """What the writer says before there is a recorder goes to the log alone."""
-    real = Trail.open.__func__
-
-    def early(cls, folder, *, on_state, clock=None):
-        on_state("disk_full")
-        on_state(None)
-        return real(cls, folder, on_state=on_state, clock=clock)
-
-    monkeypatch.setattr(Trail, "open", classmethod(early))
-    record = reopen(tmp_path / "state")
-    record.trail.close()
-
-    assert ear.lines == [
-        ("ERROR", "event=beaver_hooks.audit_not_written category=disk_full"),
-        ("WARNING", "event=beaver_hooks.audit_written_again"),
-    ]

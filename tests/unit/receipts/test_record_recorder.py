@@ -7,7 +7,7 @@ import pytest
 from beaver_hooks import Host
 from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.log import make_log
-from beaver_hooks.receipts.health_store import HealthBook
+from beaver_hooks.receipts.health_store import HealthBook, StoredHealth
 from beaver_hooks.receipts.receipt_builder import Account
 from beaver_hooks.receipts.recorder import HOST, LOG_FIELDS, Recorder
 from beaver_hostspecs import hookimpl
@@ -35,7 +35,7 @@ class Moody:
 
 
 def make_recorder(*sinks):
-    health = HealthBook(clock=CLOCK, keep=lambda *_: None, earlier=dict)
+    health = HealthBook(clock=CLOCK, stored=StoredHealth(None, make_log(NAME)))
     return Recorder(clock=CLOCK, sinks=sinks, health=health, identify=identify, log=make_log(NAME))
 
 
@@ -47,7 +47,7 @@ def account():
 @pytest.fixture
 def recorder():
     sink = MemorySink()
-    health = HealthBook(clock=CLOCK, keep=lambda *_: None, earlier=dict)
+    health = HealthBook(clock=CLOCK, stored=StoredHealth(None, make_log(NAME)))
     recorder = Recorder(clock=CLOCK, sinks=[sink], health=health, identify=identify, log=make_log(NAME))
     return recorder, sink
 

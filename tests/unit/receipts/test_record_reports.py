@@ -6,7 +6,7 @@ import pytest
 
 from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.log import make_log
-from beaver_hooks.receipts.health_store import HealthBook
+from beaver_hooks.receipts.health_store import HealthBook, StoredHealth
 from beaver_hooks.receipts.receipt_builder import MOST_CANDIDATES, MOST_ENTRIES, Account
 from beaver_hooks.receipts.receipts import Clip, Decision, Outcome, PluginReceipt
 from beaver_hooks.receipts.recorder import Recorder
@@ -26,7 +26,7 @@ class Desk:
 
     def __init__(self, **options):
         self.sink = MemorySink()
-        self.health = HealthBook(clock=CLOCK, keep=lambda *_: None, earlier=dict)
+        self.health = HealthBook(clock=CLOCK, stored=StoredHealth(None, make_log()))
         self.recorder = Recorder(
             clock=CLOCK, sinks=[self.sink], health=self.health, identify=identify, log=make_log("beaver_hooks.desk")
         )

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks.audit.trail import Trail
+from beaver_hooks.log import make_log
 from beaver_hooks.receipts import suspension
 from beaver_hooks.receipts.health import Health, after_failure, from_json, to_json, with_suspension
-from beaver_hooks.receipts.health_store import HealthBook
+from beaver_hooks.receipts.health_store import HealthBook, StoredHealth
 from beaver_hooks.receipts.suspension import LONGEST, Suspension, after_block, claimed, is_due, lifted, newer
 from beaver_hostspecs.testing import FrozenClock
 
@@ -164,24 +165,23 @@ def test_a_plugin_that_is_out_of_service_says_nothing_of_its_suspension():
 # --- Several hosts -------------------------------------------------------------------------------------------
 
 
+class Durable(StoredHealth):
+    """Stored health that is durable as soon as it is stored."""
+
+    def put(self, plugin, health):
+        super().put(plugin, health)
+        self.trail.flush()
+
+
 class Place:
     """A state folder in which several hosts keep their books."""
 
     def __init__(self, folder, clock):
         self.clock = clock
-        self.trails = [Trail.open(folder, on_state=lambda _: None, clock=clock) for _ in range(2)]
+        self.trails = [Trail.open(folder, clock=clock) for _ in range(2)]
 
     def book(self, number):
-        trail = self.trails[number]
-
-        def keep(plugin, health):
-            trail.put_health(plugin, to_json(health))
-            trail.flush()
-
-        def earlier():
-            return {name: from_json(body) for name, body in trail.health().items()}
-
-        return HealthBook(clock=self.clock, keep=keep, earlier=earlier)
+        return HealthBook(clock=self.clock, stored=Durable(self.trails[number], make_log()))
 
     def kept(self):
         return from_json(self.trails[0].health()["p"])

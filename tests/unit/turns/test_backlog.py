@@ -191,6 +191,7 @@ async def test_a_lane_that_breaks_keeps_nobody_waiting():
     plugin = member()
     for number in (1, 2):
         backlog.put(job(number, plugin))
+    await asyncio.sleep(0)
     (worker,) = [each.worker for each in backlog._lanes.values()]
 
     assert 0 == await backlog.drain(LONG)

@@ -3,12 +3,13 @@
 import pytest
 
 from beaver_hooks.audit.memory_sink import MemorySink
+from beaver_hooks.config.model import HostSettings
 from beaver_hooks.log import make_log
 from beaver_hooks.plugins.deadlines import HookDeadlines
 from beaver_hooks.plugins.hook_calls import Call, Result
 from beaver_hooks.plugins.registry import Implementation, Member
 from beaver_hooks.plugins.suspensions import Suspensions
-from beaver_hooks.receipts.health_store import HealthBook
+from beaver_hooks.receipts.health_store import HealthBook, StoredHealth
 from beaver_hooks.receipts.receipt_builder import Account
 from beaver_hooks.receipts.receipts import Clip, Decision, Failure
 from beaver_hooks.receipts.recorder import Recorder
@@ -32,14 +33,17 @@ def sink():
 @pytest.fixture
 def recorder(sink):
     clock = FrozenClock()
-    health = HealthBook(clock=clock, keep=lambda *_: None, earlier=dict)
+    health = HealthBook(clock=clock, stored=StoredHealth(None, make_log()))
     return Recorder(clock=clock, sinks=[sink], health=health, identify=lambda _: "h:0", log=make_log())
 
 
 @pytest.fixture
 def judge(recorder):
     suspensions = Suspensions(
-        recorder=recorder, clock=FrozenClock(), deadlines=HookDeadlines(default=5.0, cap=5.0), patience=0.5
+        recorder=recorder,
+        clock=FrozenClock(),
+        deadlines=HookDeadlines(HostSettings(deadline_cap_seconds=5.0)),
+        patience=0.5,
     )
     return RecallJudge(recorder, suspensions)
 

@@ -17,9 +17,21 @@ from beaver_hostspecs import AuditUnavailable
 KEY = b"k" * 32
 
 
-def make(folder, troubles=None, key=KEY):
-    told = [] if troubles is None else troubles
-    return MemorySwitch(folder / FILE, partial(identify, key), told.append)
+class Notes:
+    """Stands for the recorder: makes the hashes, and notes whether the file can be read."""
+
+    def __init__(self, key=KEY):
+        self.identify, self.readable = partial(identify, key), []
+
+    def succeeded(self, plugin, *, source):
+        self.readable.append(True)
+
+    def degraded(self, plugin, *, source, category):
+        self.readable.append(False)
+
+
+def make(folder, notes=None):
+    return MemorySwitch(folder / FILE, notes or Notes())
 
 
 def test_it_is_on_where_nothing_was_switched(tmp_path):
@@ -66,10 +78,11 @@ def test_another_process_is_heeded_at_once(tmp_path):
     """What another process switches off is off here at the next question, and on again when it says so."""
     switch = make(tmp_path)
     program = (
-        "import sys; from functools import partial; from pathlib import Path\n"
+        "import sys; from functools import partial; from pathlib import Path; from types import SimpleNamespace\n"
         "from beaver_hooks.audit.chain import identify\n"
         "from beaver_hooks.turns.switch import MemorySwitch\n"
-        f"switch = MemorySwitch(Path(sys.argv[1]), partial(identify, {KEY!r}), print)\n"
+        f"recorder = SimpleNamespace(identify=partial(identify, {KEY!r}))\n"
+        "switch = MemorySwitch(Path(sys.argv[1]), recorder)\n"
         "switch.turn('ann', 's1', off=sys.argv[2] == 'off')\n"
     )
     seen = [switch.is_off("ann", "s1")]
@@ -94,8 +107,8 @@ def test_another_process_is_heeded_at_once(tmp_path):
 )
 def test_a_file_that_cannot_be_read_is_off_for_everyone(tmp_path, content):
     """What a user has switched off stays off; switching says what to do, and a whole file ends the trouble."""
-    troubles = []
-    switch = make(tmp_path, troubles)
+    notes = Notes()
+    switch = make(tmp_path, notes)
     switch.turn("ann", "s1", off=True)
     whole = (tmp_path / FILE).read_bytes()
     (tmp_path / FILE).write_bytes(content)
@@ -106,7 +119,7 @@ def test_a_file_that_cannot_be_read_is_off_for_everyone(tmp_path, content):
     (tmp_path / FILE).write_bytes(whole)
     after = [switch.is_off("bob", "s9"), switch.is_off("ann", "s1")]
 
-    assert ([True, True], [False, True], [False, True]) == (off, after, troubles)
+    assert ([True, True], [False, True], [False, True]) == (off, after, notes.readable)
 
 
 def test_a_file_that_cannot_be_opened_is_off_for_everyone(tmp_path):

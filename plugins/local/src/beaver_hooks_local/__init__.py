@@ -50,8 +50,9 @@ _MODULES = MappingProxyType(
 
 def make_plugin() -> "Local":
     """Return a new plugin."""
-    plugin: Local = import_module("beaver_hooks_local.plugin").Local()
-    return plugin
+    from beaver_hooks_local.plugin import Local  # noqa: PLC0415 - the command line imports this package without it
+
+    return Local()
 
 
 def __getattr__(name: str) -> object:

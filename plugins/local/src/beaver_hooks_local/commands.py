@@ -1,9 +1,8 @@
 """The commands under `/memory local`, as the host offers them. The first call of a command imports its handler."""
 
 from collections.abc import Mapping
-from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from beaver_hooks_local.errors import LocalError
 from beaver_hooks_local.tools.definitions import Serving
@@ -42,8 +41,9 @@ def offered(serve: Serving) -> tuple[Command, ...]:
 def _command(name: str, summary: str, serve: Serving) -> Command:
     async def ran(words: tuple[str, ...], context: CommandContext, report: Report) -> str:
         def work(memory: "LocalMemory") -> str:
-            runs = import_module("beaver_hooks_local.command_handlers").RUNS
-            return cast("str", runs[name](memory, words, context, report))
+            from beaver_hooks_local.command_handlers import RUNS  # noqa: PLC0415 - it is slow, and loaded off the loop
+
+            return RUNS[name](memory, words, context, report)
 
         return await serve(work, wrote=name in _CHANGING)
 

@@ -2,8 +2,11 @@
 
 from beaver_hooks_local.recall.recaller import Recaller
 from beaver_hooks_local.settings import LocalSettings
+from beaver_hostspecs import Setup
 from beaver_memory.records import Scope
+from beaver_memory.runtime.memory_runtime import MemoryRuntime
 from beaver_memory.runtime.operations import Operations
+from beaver_memory.runtime.profile import Profile, RuntimeServices, SqliteLocation
 
 GLOBAL_TYPES = frozenset({"preference"})
 """Types of memories that hold in all projects."""
@@ -33,3 +36,12 @@ class LocalMemory:
         is; without either it is global.
         """
         return "project" if (project or self.operations.is_joint) and type_ not in GLOBAL_TYPES else "global"
+
+
+def make_runtime(settings: LocalSettings, setup: Setup, services: RuntimeServices) -> MemoryRuntime:
+    """Return the runtime of the memory that the settings describe, not yet started."""
+    profile = Profile(embedding=settings.embedding, vectors=settings.vectors, formula=settings.ranking.formula)
+    location = SqliteLocation(
+        state_folder=setup.state_folder, person_folder=setup.person_folder, database_path=settings.database_path
+    )
+    return MemoryRuntime(profile, location, services)

@@ -28,7 +28,7 @@ from beaver_hostspecs import (
     hookimpl,
 )
 from beaver_memory.errors import EngineError, RuntimeNotOpen
-from beaver_memory.runtime.profile import CLOSE_SECONDS, Profile, RuntimeServices, SqliteLocation
+from beaver_memory.runtime.profile import CLOSE_SECONDS, RuntimeServices
 from beaver_memory.runtime.troubles import Troubles
 
 if TYPE_CHECKING:
@@ -170,22 +170,16 @@ class Local:
 
     def _made(self) -> "MemoryRuntime":
         """Make the runtime, in a thread because its imports are slow."""
-        from beaver_hooks_local import memory as _  # noqa: F401, PLC0415 - see above
-        from beaver_memory.runtime.memory_runtime import MemoryRuntime  # noqa: PLC0415 - see above
+        from beaver_hooks_local.memory import make_runtime  # noqa: PLC0415 - see above
 
-        settings, setup = self.settings, self.setup
-        profile = Profile(embedding=settings.embedding, vectors=settings.vectors, formula=settings.ranking.formula)
-        location = SqliteLocation(
-            state_folder=setup.state_folder, person_folder=setup.person_folder, database_path=settings.database_path
-        )
         services = RuntimeServices(
-            report=setup.report,
+            report=self.setup.report,
             environment=self._environment,
             clock=self._clock,
             trace=self._trace(),
             troubles=self._troubles,
         )
-        return MemoryRuntime(profile, location, services)
+        return make_runtime(self.settings, self.setup, services)
 
     def _opened(self, operations: "Operations") -> "LocalMemory":
         from beaver_hooks_local.memory import LocalMemory  # noqa: PLC0415 - loaded for an enabled memory only

@@ -2,8 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from beaver_hooks_local.tools.arguments import ArgumentError, checked
 from beaver_hooks_local.tools.schemas import DESCRIPTIONS, SCHEMAS
@@ -61,7 +60,8 @@ async def _run(serve: Serving, name: str, arguments: Mapping[str, Any], turn: Tu
         return {"error": str(error)}
 
     def work(memory: "LocalMemory") -> Answer:
-        done = import_module("beaver_hooks_local.tools.dispatch").DONE
-        return cast("Answer", done[name](memory, given, turn, report))
+        from beaver_hooks_local.tools.dispatch import DONE  # noqa: PLC0415 - it is slow, and loaded off the loop
+
+        return DONE[name](memory, given, turn, report)
 
     return await serve(work, wrote=name == WRITES)
