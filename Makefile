@@ -13,7 +13,7 @@ ADAPTERS_STAMP := .venv-adapters/.installed
 PYDANTIC_AI_1_STAMP := .venv-pydantic-ai-1/.installed
 OURS := -e ./hostspecs -e ./toolkit -e ./memory -e ./plugins/curated -e ./plugins/gateway -e ./plugins/local -e ./examples/tally
 
-.PHONY: install install-adapters install-docs models demo test lint test-adapters lint-adapters format bench bench-adapters faults docs matrix release trust-matrix clean
+.PHONY: install install-adapters install-docs models demo test lint test-adapters lint-adapters mutants format bench bench-adapters faults docs matrix release trust-matrix clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP) ## everything, editable, into .venv; a second run does nothing
@@ -81,6 +81,10 @@ lint: $(STAMP) ## ruff, mypy strict, import contracts, names and prose
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/house_style.py $(STYLED)
+
+# MUTANTS takes options: `make mutants MUTANTS='--count 20 --part memory'`.
+mutants: $(STAMP) ## a sample of small changes of the source, of which the tests must notice 95 %
+	$(BIN)/python tools/mutants.py $(MUTANTS)
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

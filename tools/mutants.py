@@ -1,0 +1,318 @@
+"""Mutation testing by sample: changes the source in some places, one at a time, and asks `make test` to notice.
+
+`python tools/mutants.py` chooses 100 mutants over all parts, by a seed, and runs for each the tests that execute the
+changed lines, then the rest of the quick tests. It prints the survivors and exits with 1 when fewer than 95 % were
+killed. The changes are made in copies of the tree. Outcomes are kept in `build/mutants` until a source or a test
+changes, so a run that was interrupted goes on where it stopped.
+"""
+
+import argparse
+import difflib
+import fnmatch
+import hashlib
+import json
+import queue
+import random
+import re
+import shlex
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from coverage import Coverage, CoverageData
+from mutations import Mutation, mutations
+from tree_copies import ROOT, TIMED_OUT, copy_tree, end_all, listed, run_pytest, write_source
+
+FOLDERS = {
+    "contract": "hostspecs/beaver_hostspecs",
+    "toolkit": "toolkit/beaver_toolkit",
+    "memory": "memory/beaver_memory",
+    "curated": "plugins/curated/src",
+    "gateway": "plugins/gateway/src",
+    "local": "plugins/local/src",
+}
+"""The parts; the host is one part for each of its packages."""
+
+EXCLUDED = {
+    "*/beaver_memory/store/conformance.py": "tests for authors of stores",
+    "*/beaver_hostspecs/conformance/hosts/*": "tests for authors of hosts, tested by a campaign of their own mutants",
+    "*/beaver_hostspecs/conformance/plugins/*": "tests for authors of plugins, tested by such a campaign too",
+}
+"""Modules without mutants, each with its reason; those that `make test-adapters` measures are left out too."""
+
+STORED = ROOT / "build" / "mutants"
+QUICK = "-m 'not campaign'"
+SHARE = 0.95
+FIRST = 60
+"""So many of the quickest tests run before the others that execute a line."""
+
+CONFIGURATION = """\
+[run]
+parallel = true
+data_file = {folder}/lines
+context = ${{PYTEST_CURRENT_TEST-}}
+include = {tree}/*/beaver_*
+omit = {tree}/.venv/*
+disable_warnings = no-data-collected,module-not-imported,module-not-measured,couldnt-parse
+"""
+
+
+class Mutant(NamedTuple):
+    """One mutation of one module."""
+
+    part: str
+    path: str
+    mutation: Mutation
+
+    def __str__(self) -> str:
+        """Return where it is and what it changes."""
+        return f"{self.path}:{self.mutation.lines[0]}: {self.mutation.what}"
+
+    def diff(self) -> str:
+        """Return the change as a unified diff."""
+        text = (ROOT / self.path).read_text("utf-8")
+        new = self.mutation.apply(text)
+        lines = difflib.unified_diff(text.splitlines(), new.splitlines(), self.path, self.path, lineterm="", n=2)
+        return "\n".join(lines)
+
+
+class Outcome(NamedTuple):
+    """What killed a mutant, or `None`, and after how many seconds."""
+
+    killer: str | None
+    seconds: float
+
+
+class Baseline(NamedTuple):
+    """A run of the quick tests without a mutant: the tree that ran, each test's seconds, and which failed."""
+
+    fingerprint: str
+    tree: str
+    seconds: dict[str, float]
+    failed: list[str]
+
+    def tests(self, mutant: Mutant) -> list[str]:
+        """Return the tests that execute the lines, or else the module, quickest first."""
+        data = CoverageData(str(STORED / "lines"))
+        data.read()
+        contexts = data.contexts_by_lineno(str(Path(self.tree) / mutant.path))
+        first, last = mutant.mutation.lines
+        met = {name for line in range(first, last + 1) for name in contexts.get(line, ())}
+        names = self.passed(met) or self.passed({name for line in contexts.values() for name in line})
+        return sorted(names, key=self.seconds.__getitem__)
+
+    def passed(self, contexts: set[str]) -> set[str]:
+        """Return the tests of contexts that are known and did not fail; a process names the phase of its test too."""
+        names = {re.sub(r" \((setup|call|teardown)\)$", "", context) for context in contexts}
+        return (names & self.seconds.keys()) - set(self.failed)
+
+
+def parts() -> dict[str, list[str]]:
+    """Return the modules of each part."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    omitted = (*EXCLUDED, *settings["tool"]["coverage"]["run"]["omit"])
+    found: dict[str, list[str]] = {}
+    for path in listed("*.py"):
+        part = next((name for name, folder in FOLDERS.items() if path.startswith(f"{folder}/")), None)
+        if path.startswith("beaver_hooks/"):
+            part = "/".join(("host", *path.split("/")[1:-1][:1]))
+        if part and not any(fnmatch.fnmatch(f"/{path}", pattern) for pattern in omitted):
+            found.setdefault(part, []).append(path)
+    return found
+
+
+def shares(sizes: dict[str, int], count: int) -> dict[str, int]:
+    """Split a number by sizes: whole shares first, then one more for the largest remainders."""
+    exact = {name: count * size / sum(sizes.values()) for name, size in sizes.items()}
+    whole = {name: int(share) for name, share in exact.items()}
+    left = sorted(exact, key=lambda name: whole[name] - exact[name])[: count - sum(whole.values())]
+    return {name: whole[name] + (name in left) for name in sizes}
+
+
+def chosen(modules: dict[str, list[str]], count: int, seed: int) -> Iterator[Mutant]:
+    """Choose mutants in each part by its lines: places first, as one line may have many mutants."""
+    texts = {path: (ROOT / path).read_text("utf-8") for paths in modules.values() for path in paths}
+    sizes = {part: sum(texts[path].count("\n") for path in paths) for part, paths in modules.items()}
+    for part, share in shares(sizes, count).items():
+        choice = random.Random(f"{seed} {part}")  # noqa: S311 - a sample, no secret
+        places: dict[tuple[str, int], list[Mutant]] = {}
+        for path in modules[part]:
+            for mutation in mutations(texts[path]):
+                places.setdefault((path, mutation.lines[0]), []).append(Mutant(part, path, mutation))
+        for place in choice.sample(sorted(places), min(share, len(places))):
+            yield choice.choice(places[place])
+
+
+def at(place: str) -> Iterator[Mutant]:
+    """Return every mutant of a file, or of one line of it."""
+    path, _, line = place.partition(":")
+    for mutation in mutations((ROOT / path).read_text("utf-8")):
+        if line in ("", str(mutation.lines[0])):
+            yield Mutant("chosen", path, mutation)
+
+
+def fingerprint(quick: str) -> str:
+    """Return a hash of the sources, the tests and the choice of quick tests."""
+    state = hashlib.sha256(quick.encode())
+    for path in listed("*.py", "*.sql", "*.toml"):
+        if not path.startswith(("tools/", "docs/")):
+            state.update(path.encode() + b"\0" + (ROOT / path).read_bytes())
+    return state.hexdigest()
+
+
+def baseline(quick: str, *, stale: bool) -> Baseline:
+    """Return the stored run of the quick tests, or measure one."""
+    stored = STORED / "baseline.json"
+    if stored.is_file():
+        found = Baseline(**json.loads(stored.read_text("utf-8")))
+        if stale or found.fingerprint == fingerprint(quick):
+            return found
+    STORED.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        measured = measure(Path(folder), quick)
+    stored.write_text(json.dumps(measured._asdict()), "utf-8")
+    return measured
+
+
+def measure(folder: Path, quick: str) -> Baseline:
+    """Run the quick tests in a copy, and keep which test executes which line."""
+    print("running the quick tests once, to see which executes which line ...", flush=True)
+    state, tree = fingerprint(quick), copy_tree(folder / "tree")
+    (folder / "coveragerc").write_text(CONFIGURATION.format(folder=folder, tree=tree), "utf-8")
+    environment = {
+        "COVERAGE_PROCESS_START": str(folder / "coveragerc"), "BEAVER_TEST_SECONDS": str(folder / "seconds.json"),
+    }  # fmt: skip
+    arguments = ["-p", "tools.line_contexts", "-n", "2", *shlex.split(quick)]
+    code, output = run_pytest(tree, arguments, **environment)
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        raise SystemExit(output)
+    lines = Coverage(data_file=str(STORED / "lines"), config_file=False)
+    lines.combine([str(folder)])
+    lines.save()
+    return Baseline(state, str(tree), **json.loads((folder / "seconds.json").read_text("utf-8")))
+
+
+def judged(mutant: Mutant, known: Baseline, tree: Path, quick: str) -> Outcome:
+    """Run the tests on a mutant until one fails."""
+    begin, text = time.monotonic(), (ROOT / mutant.path).read_text("utf-8")
+    write_source(tree / mutant.path, mutant.mutation.apply(text))
+    try:
+        killer = next(filter(None, killers(known.tests(mutant), known, tree, quick)), None)
+    finally:
+        write_source(tree / mutant.path, text)
+    return Outcome(killer, time.monotonic() - begin)
+
+
+def killers(near: list[str], known: Baseline, tree: Path, quick: str) -> Iterator[str | None]:
+    """Yield what fails: of the quickest tests, of the other tests that execute the lines, of all others."""
+    for tests in (near[:FIRST], near[FIRST:]):
+        if tests:
+            yield killer(tree, tests, sum(known.seconds[test] for test in tests))
+    skipped = [f"--deselect={test}" for test in (*near, *known.failed)]
+    found = killer(tree, [*shlex.split(quick), *skipped], sum(known.seconds.values()))
+    # No line of a test that is found only here is known to be executed: see it fail twice.
+    yield found and (killer(tree, [found], known.seconds.get(found, 0)) if "::" in found else found)
+
+
+def killer(tree: Path, arguments: list[str], seconds: float) -> str | None:
+    """Run pytest up to the first failure, and return the test that fails, or why nothing could run."""
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:
+        file.write("\n".join(arguments))
+        file.flush()
+        code, output = run_pytest(tree, ["-x", "--tb=no", f"@{file.name}"], limit=60 + 4 * seconds)
+    missing = code == pytest.ExitCode.USAGE_ERROR and "not found" in output  # a test that has other parameters now
+    if missing or code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        return None
+    named = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
+    return named[1] if named else {TIMED_OUT: "the time limit"}.get(code, f"exit code {code}")
+
+
+def run(mutants: list[Mutant], known: Baseline, quick: str, workers: int) -> Iterator[tuple[Mutant, Outcome]]:
+    """Yield the outcome of each mutant, from copies of the tree side by side; outcomes that are stored come first."""
+    state, stored = fingerprint(quick), STORED / "outcomes.json"
+    outcomes = json.loads(stored.read_text("utf-8")) if stored.is_file() else {}
+    outcomes = outcomes.get("outcomes", {}) if outcomes.get("fingerprint") == state else {}
+    keys = {mutant: json.dumps(mutant[1:]) for mutant in mutants}
+    yield from ((mutant, Outcome(*outcomes[key])) for mutant, key in keys.items() if key in outcomes)
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(workers) as pool:
+        trees: queue.Queue[Path] = queue.Queue()
+        for number in range(workers):
+            trees.put(copy_tree(Path(folder) / str(number)))
+
+        def judge(mutant: Mutant) -> tuple[Mutant, Outcome]:
+            tree = trees.get()
+            try:
+                return mutant, judged(mutant, known, tree, quick)
+            finally:
+                trees.put(tree)
+
+        try:
+            for done in as_completed(
+                [pool.submit(judge, mutant) for mutant, key in keys.items() if key not in outcomes]
+            ):
+                mutant, outcome = done.result()
+                outcomes[keys[mutant]] = outcome
+                stored.write_text(json.dumps({"fingerprint": state, "outcomes": outcomes}), "utf-8")
+                yield mutant, outcome
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            end_all()
+            raise
+
+
+def report(outcomes: list[tuple[Mutant, Outcome]]) -> int:
+    """Print the survivors and a table by part, and return the exit code."""
+    survivors = [mutant for mutant, outcome in outcomes if outcome.killer is None]
+    for mutant in survivors:
+        print(f"\nsurvived: {mutant}\n{mutant.diff()}")
+    total = Counter(mutant.part for mutant, _ in outcomes)
+    alive = Counter(mutant.part for mutant in survivors)
+    print(f"\n{'part':20} mutants killed")
+    for part in sorted(total):
+        print(f"{part:20} {total[part]:7} {total[part] - alive[part]:6}")
+    killed = len(outcomes) - len(survivors)
+    print(f"{'all':20} {len(outcomes):7} {killed:6}  {killed / max(1, len(outcomes)):.1%}, at least {SHARE:.0%} wanted")
+    return int(killed < SHARE * len(outcomes))
+
+
+def main() -> int:
+    """Choose mutants, run the tests on each and print what survives."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--count", type=int, default=100, help="how many mutants")
+    parser.add_argument("--seed", type=int, default=1, help="another number chooses other mutants")
+    parser.add_argument("--part", action="append", help=f"one of {', '.join(parts())}; may be given more than once")
+    parser.add_argument(
+        "--only", metavar="FILE[:LINE]", help="every mutant of a file, or of a line, instead of a sample"
+    )
+    parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
+    parser.add_argument("--workers", type=int, default=2, help="how many mutants side by side")
+    parser.add_argument("--tests", default=QUICK, help="what chooses the tests, for pytest")
+    parser.add_argument(
+        "--stale", action="store_true", help="use the stored run of the tests though files have changed"
+    )
+    given = parser.parse_args()
+    modules = {part: paths for part, paths in parts().items() if part in (given.part or parts())}
+    mutants = list(at(given.only) if given.only else chosen(modules, given.count, given.seed))
+    if given.list:
+        print(*mutants, sep="\n")
+        return 0
+    known = baseline(given.tests, stale=given.stale)
+    for test in known.failed:
+        print(f"left out, as it fails without a mutant: {test}")
+    outcomes = []
+    for number, (mutant, outcome) in enumerate(run(mutants, known, given.tests, given.workers), 1):
+        outcomes.append((mutant, outcome))
+        verdict = f"killed by {outcome.killer}" if outcome.killer else "SURVIVED"
+        print(f"{number}/{len(mutants)} {mutant}: {verdict} ({outcome.seconds:.0f} s)", flush=True)
+    return report(outcomes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
