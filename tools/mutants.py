@@ -9,12 +9,10 @@ changes, so a run that was interrupted goes on where it stopped.
 import argparse
 import difflib
 import fnmatch
-import hashlib
 import json
 import queue
 import random
-import re
-import shlex
+import signal
 import sys
 import tempfile
 import time
@@ -25,10 +23,9 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-from coverage import Coverage, CoverageData
+from mutant_tests import STORED, Baseline, baseline, fingerprint, killers
 from mutations import Mutation, mutations
-from tree_copies import ROOT, TIMED_OUT, copy_tree, end_all, listed, run_pytest, write_source
+from tree_copies import ROOT, copy_tree, end_all, listed, write_source
 
 FOLDERS = {
     "contract": "hostspecs/beaver_hostspecs",
@@ -47,21 +44,8 @@ EXCLUDED = {
 }
 """Modules without mutants, each with its reason; those that `make test-adapters` measures are left out too."""
 
-STORED = ROOT / "build" / "mutants"
 QUICK = "-m 'not campaign'"
 SHARE = 0.95
-FIRST = 60
-"""So many of the quickest tests run before the others that execute a line."""
-
-CONFIGURATION = """\
-[run]
-parallel = true
-data_file = {folder}/lines
-context = ${{PYTEST_CURRENT_TEST-}}
-include = {tree}/*/beaver_*
-omit = {tree}/.venv/*
-disable_warnings = no-data-collected,module-not-imported,module-not-measured,couldnt-parse
-"""
 
 
 class Mutant(NamedTuple):
@@ -88,30 +72,6 @@ class Outcome(NamedTuple):
 
     killer: str | None
     seconds: float
-
-
-class Baseline(NamedTuple):
-    """A run of the quick tests without a mutant: the tree that ran, each test's seconds, and which failed."""
-
-    fingerprint: str
-    tree: str
-    seconds: dict[str, float]
-    failed: list[str]
-
-    def tests(self, mutant: Mutant) -> list[str]:
-        """Return the tests that execute the lines, or else the module, quickest first."""
-        data = CoverageData(str(STORED / "lines"))
-        data.read()
-        contexts = data.contexts_by_lineno(str(Path(self.tree) / mutant.path))
-        first, last = mutant.mutation.lines
-        met = {name for line in range(first, last + 1) for name in contexts.get(line, ())}
-        names = self.passed(met) or self.passed({name for line in contexts.values() for name in line})
-        return sorted(names, key=self.seconds.__getitem__)
-
-    def passed(self, contexts: set[str]) -> set[str]:
-        """Return the tests of contexts that are known and did not fail; a process names the phase of its test too."""
-        names = {re.sub(r" \((setup|call|teardown)\)$", "", context) for context in contexts}
-        return (names & self.seconds.keys()) - set(self.failed)
 
 
 def parts() -> dict[str, list[str]]:
@@ -158,89 +118,37 @@ def at(place: str) -> Iterator[Mutant]:
             yield Mutant("chosen", path, mutation)
 
 
-def fingerprint(quick: str) -> str:
-    """Return a hash of the sources, the tests and the choice of quick tests."""
-    state = hashlib.sha256(quick.encode())
-    for path in listed("*.py", "*.sql", "*.toml"):
-        if not path.startswith(("tools/", "docs/")):
-            state.update(path.encode() + b"\0" + (ROOT / path).read_bytes())
-    return state.hexdigest()
-
-
-def baseline(quick: str, *, stale: bool) -> Baseline:
-    """Return the stored run of the quick tests, or measure one."""
-    stored = STORED / "baseline.json"
-    if stored.is_file():
-        found = Baseline(**json.loads(stored.read_text("utf-8")))
-        if stale or found.fingerprint == fingerprint(quick):
-            return found
-    STORED.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        measured = measure(Path(folder), quick)
-    stored.write_text(json.dumps(measured._asdict()), "utf-8")
-    return measured
-
-
-def measure(folder: Path, quick: str) -> Baseline:
-    """Run the quick tests in a copy, and keep which test executes which line."""
-    print("running the quick tests once, to see which executes which line ...", flush=True)
-    state, tree = fingerprint(quick), copy_tree(folder / "tree")
-    (folder / "coveragerc").write_text(CONFIGURATION.format(folder=folder, tree=tree), "utf-8")
-    environment = {
-        "COVERAGE_PROCESS_START": str(folder / "coveragerc"), "BEAVER_TEST_SECONDS": str(folder / "seconds.json"),
-    }  # fmt: skip
-    arguments = ["-p", "tools.line_contexts", "-n", "2", *shlex.split(quick)]
-    code, output = run_pytest(tree, arguments, **environment)
-    if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-        raise SystemExit(output)
-    lines = Coverage(data_file=str(STORED / "lines"), config_file=False)
-    lines.combine([str(folder)])
-    lines.save()
-    return Baseline(state, str(tree), **json.loads((folder / "seconds.json").read_text("utf-8")))
-
-
-def judged(mutant: Mutant, known: Baseline, tree: Path, quick: str) -> Outcome:
-    """Run the tests on a mutant until one fails."""
-    begin, text = time.monotonic(), (ROOT / mutant.path).read_text("utf-8")
+def judged(mutant: Mutant, known: Baseline, tree: Path, *, whole: bool) -> Outcome:
+    """Run the tests on a mutant, in a copy of the tree, until one fails."""
+    near = known.tests(mutant.path, mutant.mutation.lines)
+    begin, text = time.monotonic(), (tree / mutant.path).read_text("utf-8")
     write_source(tree / mutant.path, mutant.mutation.apply(text))
     try:
-        killer = next(filter(None, killers(known.tests(mutant), known, tree, quick)), None)
+        killer = next(filter(None, killers(near, known, tree, whole=whole)), None)
     finally:
         write_source(tree / mutant.path, text)
-    return Outcome(killer, time.monotonic() - begin)
+    return Outcome(killer, round(time.monotonic() - begin))
 
 
-def killers(near: list[str], known: Baseline, tree: Path, quick: str) -> Iterator[str | None]:
-    """Yield what fails: of the quickest tests, of the other tests that execute the lines, of all others."""
-    for tests in (near[:FIRST], near[FIRST:]):
-        if tests:
-            yield killer(tree, tests, sum(known.seconds[test] for test in tests))
-    skipped = [f"--deselect={test}" for test in (*near, *known.failed)]
-    found = killer(tree, [*shlex.split(quick), *skipped], sum(known.seconds.values()))
-    # No line of a test that is found only here is known to be executed: see it fail twice.
-    yield found and (killer(tree, [found], known.seconds.get(found, 0)) if "::" in found else found)
-
-
-def killer(tree: Path, arguments: list[str], seconds: float) -> str | None:
-    """Run pytest up to the first failure, and return the test that fails, or why nothing could run."""
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:
-        file.write("\n".join(arguments))
-        file.flush()
-        code, output = run_pytest(tree, ["-x", "--tb=no", f"@{file.name}"], limit=60 + 4 * seconds)
-    missing = code == pytest.ExitCode.USAGE_ERROR and "not found" in output  # a test that has other parameters now
-    if missing or code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-        return None
-    named = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
-    return named[1] if named else {TIMED_OUT: "the time limit"}.get(code, f"exit code {code}")
-
-
-def run(mutants: list[Mutant], known: Baseline, quick: str, workers: int) -> Iterator[tuple[Mutant, Outcome]]:
-    """Yield the outcome of each mutant, from copies of the tree side by side; outcomes that are stored come first."""
-    state, stored = fingerprint(quick), STORED / "outcomes.json"
+def run(mutants: list[Mutant], known: Baseline, workers: int, *, whole: bool) -> Iterator[tuple[Mutant, Outcome]]:
+    """Yield the outcome of each mutant; those that an earlier run stored come first."""
+    state, stored = fingerprint(known.quick), STORED / "outcomes.json"
     outcomes = json.loads(stored.read_text("utf-8")) if stored.is_file() else {}
     outcomes = outcomes.get("outcomes", {}) if outcomes.get("fingerprint") == state else {}
     keys = {mutant: json.dumps(mutant[1:]) for mutant in mutants}
     yield from ((mutant, Outcome(*outcomes[key])) for mutant, key in keys.items() if key in outcomes)
+    left = [mutant for mutant, key in keys.items() if key not in outcomes]
+    for mutant, outcome in run_copies(left, known, workers, whole=whole):
+        if whole or outcome.killer:
+            outcomes[keys[mutant]] = outcome
+            stored.write_text(json.dumps({"fingerprint": state, "outcomes": outcomes}), "utf-8")
+        yield mutant, outcome
+
+
+def run_copies(
+    mutants: list[Mutant], known: Baseline, workers: int, *, whole: bool
+) -> Iterator[tuple[Mutant, Outcome]]:
+    """Yield the outcome of each mutant, from copies of the tree side by side."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(workers) as pool:
         trees: queue.Queue[Path] = queue.Queue()
         for number in range(workers):
@@ -249,22 +157,15 @@ def run(mutants: list[Mutant], known: Baseline, quick: str, workers: int) -> Ite
         def judge(mutant: Mutant) -> tuple[Mutant, Outcome]:
             tree = trees.get()
             try:
-                return mutant, judged(mutant, known, tree, quick)
+                return mutant, judged(mutant, known, tree, whole=whole)
             finally:
                 trees.put(tree)
 
         try:
-            for done in as_completed(
-                [pool.submit(judge, mutant) for mutant, key in keys.items() if key not in outcomes]
-            ):
-                mutant, outcome = done.result()
-                outcomes[keys[mutant]] = outcome
-                stored.write_text(json.dumps({"fingerprint": state, "outcomes": outcomes}), "utf-8")
-                yield mutant, outcome
-        except BaseException:
+            yield from (done.result() for done in as_completed([pool.submit(judge, mutant) for mutant in mutants]))
+        finally:  # an interrupt leaves no test running
             pool.shutdown(wait=False, cancel_futures=True)
             end_all()
-            raise
 
 
 def report(outcomes: list[tuple[Mutant, Outcome]]) -> int:
@@ -297,7 +198,10 @@ def main() -> int:
     parser.add_argument(
         "--stale", action="store_true", help="use the stored run of the tests though files have changed"
     )
+    parser.add_argument("--near", action="store_true", help="run no tests but those that execute the lines")
     given = parser.parse_args()
+    # A shell ignores it for what runs in the background, and tests of Ctrl-C would fail.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     modules = {part: paths for part, paths in parts().items() if part in (given.part or parts())}
     mutants = list(at(given.only) if given.only else chosen(modules, given.count, given.seed))
     if given.list:
@@ -307,7 +211,7 @@ def main() -> int:
     for test in known.failed:
         print(f"left out, as it fails without a mutant: {test}")
     outcomes = []
-    for number, (mutant, outcome) in enumerate(run(mutants, known, given.tests, given.workers), 1):
+    for number, (mutant, outcome) in enumerate(run(mutants, known, given.workers, whole=not given.near), 1):
         outcomes.append((mutant, outcome))
         verdict = f"killed by {outcome.killer}" if outcome.killer else "SURVIVED"
         print(f"{number}/{len(mutants)} {mutant}: {verdict} ({outcome.seconds:.0f} s)", flush=True)

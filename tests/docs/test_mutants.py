@@ -19,10 +19,11 @@ def tools(monkeypatch):
 @pytest.fixture
 def mutants(tools, monkeypatch, tmp_path):
     """The command, over a project of two modules with a run of their tests."""
+    import mutant_tests
     import mutants
 
     monkeypatch.setattr(mutants, "ROOT", tmp_path)
-    monkeypatch.setattr(mutants, "STORED", tmp_path)
+    monkeypatch.setattr(mutant_tests, "STORED", tmp_path)
     (tmp_path / "a.py").write_text("A = 1\n" * 30)
     (tmp_path / "b.py").write_text("def b():\n    c()\n    return 2\n")
     data = CoverageData(str(tmp_path / "lines"))
@@ -104,22 +105,15 @@ def test_the_choice(mutants):
     assert 11 == len({(each.path, each.mutation.lines) for each in chosen[0]})
 
 
-@pytest.mark.parametrize(("line", "tests"), [("b.py:2", ["quick", "slow"]), ("b.py:3", ["slow"]), ("a.py:1", [])])
-def test_the_tests_of_a_line(mutants, tmp_path, line, tests):
-    """The tests that execute a line are taken, quickest first, without those that fail anyway."""
+@pytest.mark.parametrize(
+    ("lines", "tests"),
+    [((2, 2), ["quick", "slow"]), ((3, 3), ["slow"]), ((2, 3), ["quick", "slow"]), ((1, 1), ["quick", "slow"])],
+)
+def test_the_tests_of_lines(mutants, tmp_path, lines, tests):
+    """The quickest come first, without those that fail anyway; lines of an import have the tests of the module."""
     seconds = {"slow": 2.0, "quick": 1.0, "broken": 0.5}
-    baseline = mutants.Baseline("", str(tmp_path), seconds, ["broken"])
 
-    assert tests == baseline.tests(next(mutants.at(line)))
-
-
-def test_the_tests_of_a_line_without_a_test(mutants, tmp_path):
-    """A line that runs at import is tested by what executes any line of its module."""
-    baseline = mutants.Baseline("", str(tmp_path), {"slow": 2.0, "quick": 1.0}, [])
-    mutant = next(mutants.at("b.py:3"))
-    at_import = mutant._replace(mutation=mutant.mutation._replace(lines=(1, 1)))
-
-    assert ["quick", "slow"] == baseline.tests(at_import)
+    assert tests == mutants.Baseline("", "", str(tmp_path), seconds, ["broken"]).tests("b.py", lines)
 
 
 @pytest.mark.parametrize(("alive", "code"), [(0, 0), (1, 0), (2, 1)])
@@ -146,3 +140,14 @@ def test_a_copy_imports_its_own_packages(tools, tmp_path):
 
     assert (f"mutated {tree}/beaver_hooks/__init__.py\n", "") == (ran.stdout, ran.stderr)
     assert "mutated" not in (ROOT / plugin).read_text("utf-8")
+
+
+def test_the_lines_of_tests(tools, tmp_path, monkeypatch):
+    """One run of the tests tells which of them execute a line, in a process that they start too."""
+    import mutant_tests
+
+    monkeypatch.setattr(mutant_tests, "STORED", tmp_path)
+    started = "tests/unit/adapters/test_adapters_imports.py::test_the_host_loads_no_adapter"
+    measured = mutant_tests.measure(tmp_path, started)
+
+    assert ([], [started]) == (measured.failed, measured.tests("beaver_hooks/host.py", (1, 100)))
