@@ -6,7 +6,7 @@ import re
 import shlex
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,12 +39,12 @@ class Baseline(NamedTuple):
     seconds: dict[str, float]
     failed: list[str]
 
-    def tests(self, path: str, lines: tuple[int, int]) -> list[str]:
-        """Return the tests that execute the lines, or else the module, quickest first."""
+    def tests(self, path: str, lines: Iterable[int]) -> list[str]:
+        """Return the tests that execute one of the lines, or else the module, quickest first."""
         data = CoverageData(str(STORED / "lines"))
         data.read()
         contexts = data.contexts_by_lineno(str(Path(self.tree) / path))
-        met = {name for line in range(lines[0], lines[1] + 1) for name in contexts.get(line, ())}
+        met = {name for line in lines for name in contexts.get(line, ())}
         names = self.passed(met) or self.passed({name for line in contexts.values() for name in line})
         return sorted(names, key=self.seconds.__getitem__)
 

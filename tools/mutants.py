@@ -120,7 +120,9 @@ def at(place: str) -> Iterator[Mutant]:
 
 def judged(mutant: Mutant, known: Baseline, tree: Path, *, whole: bool) -> Outcome:
     """Run the tests on a mutant, in a copy of the tree, until one fails."""
-    near = known.tests(mutant.path, mutant.mutation.lines)
+    first, last = mutant.mutation.lines
+    # What runs at import has effects wherever the module is used.
+    near = known.tests(mutant.path, () if mutant.mutation.at_import else range(first, last + 1))
     begin, text = time.monotonic(), (tree / mutant.path).read_text("utf-8")
     write_source(tree / mutant.path, mutant.mutation.apply(text))
     try:

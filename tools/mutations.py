@@ -29,9 +29,10 @@ Place = tuple[int, int]
 
 
 class Mutation(NamedTuple):
-    """One change: the line of the statement, the span and what replaces it."""
+    """One change: its lines, whether they run at import, the span and its new text."""
 
     lines: tuple[int, int]
+    at_import: bool
     start: int
     end: int
     new: str
@@ -65,16 +66,16 @@ class _Walk:
         """Return where the text of a node begins and ends."""
         return self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno or 0, node.end_col_offset or 0)
 
-    def walk(self, node: ast.AST) -> Iterator[Mutation]:
+    def walk(self, node: ast.AST, *, at_import: bool = True) -> Iterator[Mutation]:
         """Yield the mutations of a node and of the nodes in it."""
         if isinstance(node, ast.expr | ast.stmt):
             for start, end, new in self.changes(node):
                 if self.text[start:end] != new:
                     what = f"`{_short(self.text[start:end])}` to `{_short(new)}`"
-                    yield Mutation((node.lineno, node.end_lineno or node.lineno), start, end, new, what)
+                    yield Mutation((node.lineno, node.end_lineno or node.lineno), at_import, start, end, new, what)
         for child in children(node):
             if not is_excluded(child):
-                yield from self.walk(child)
+                yield from self.walk(child, at_import=at_import and not is_body(child, node))
 
     def changes(self, node: ast.AST) -> Iterator[tuple[int, int, str]]:
         """Yield the replacements for one node."""
@@ -130,6 +131,7 @@ def is_excluded(node: ast.AST) -> bool:
             ast.JoinedStr()  # a text for people; before Python 3.12 the positions in it are wrong
             | ast.Expr(value=ast.Constant())  # a docstring, or the dots of a protocol
             | ast.Call(func=ast.Name(id="cast" | "TypeVar" | "NewType" | "ParamSpec"))  # mypy checks types
+            | ast.keyword(arg="init" | "strict")  # mypy checks who makes a record; `zip` asserts its lengths
             | ast.Assign(targets=[ast.Name(id="__all__" | "__slots__")])  # no line runs differently
             | ast.If(test=ast.Name(id="TYPE_CHECKING"))  # never runs
             | ast.FunctionDef(decorator_list=[ast.Name(id="overload")])  # never runs
@@ -152,6 +154,17 @@ def children(node: ast.AST) -> list[ast.AST]:
             return [*body]
         case _:
             return [*ast.iter_child_nodes(node)]
+
+
+def is_body(node: ast.AST, of: ast.AST) -> bool:
+    """Tell whether a node runs when a function is called, not when it is defined."""
+    match of:
+        case ast.FunctionDef(body=body) | ast.AsyncFunctionDef(body=body):
+            return node in body
+        case ast.Lambda(body=body):
+            return node is body
+        case _:
+            return False
 
 
 def constants(value: object) -> Iterator[str]:

@@ -72,6 +72,8 @@ def test_the_mutations_of_a_text(tools, text, mutated):
         "x = f'{a + 1} words'",
         "x = 'A text for people.'",
         "T = TypeVar('T')",
+        "class A:\n    a: int = field(init=False)",
+        "for a, b in zip(c, d, strict=True): ...",
     ],
 )
 def test_what_is_no_behaviour(tools, text):
@@ -88,6 +90,17 @@ def test_every_mutation_of_a_module_is_python(tools):
     text = (ROOT / "tools" / "mutations.py").read_text("utf-8")
 
     assert [] == [each for each in mutations(text)[::20] if not ast.parse(each.apply(text))]
+
+
+def test_the_mutations_at_import(tools):
+    """Constants and defaults are known to run at import, and bodies of functions not."""
+    from mutations import mutations
+
+    text = "A = 1\ndef f(a=2, b=lambda: 3):\n    def g(c=4): ...\nclass B:\n    c = 5\n"
+
+    assert [("2", True), ("3", True), ("4", False), ("5", False), ("6", True)] == [
+        (mutation.new, mutation.at_import) for mutation in mutations(text)
+    ]
 
 
 def test_the_shares_of_parts(mutants):
@@ -107,10 +120,10 @@ def test_the_choice(mutants):
 
 @pytest.mark.parametrize(
     ("lines", "tests"),
-    [((2, 2), ["quick", "slow"]), ((3, 3), ["slow"]), ((2, 3), ["quick", "slow"]), ((1, 1), ["quick", "slow"])],
+    [((2,), ["quick", "slow"]), ((3,), ["slow"]), ((2, 3), ["quick", "slow"]), ((), ["quick", "slow"])],
 )
 def test_the_tests_of_lines(mutants, tmp_path, lines, tests):
-    """The quickest come first, without those that fail anyway; lines of an import have the tests of the module."""
+    """The quickest come first, without those that fail anyway; without a line they are those of the module."""
     seconds = {"slow": 2.0, "quick": 1.0, "broken": 0.5}
 
     assert tests == mutants.Baseline("", "", str(tmp_path), seconds, ["broken"]).tests("b.py", lines)
@@ -150,4 +163,4 @@ def test_the_lines_of_tests(tools, tmp_path, monkeypatch):
     started = "tests/unit/adapters/test_adapters_imports.py::test_the_host_loads_no_adapter"
     measured = mutant_tests.measure(tmp_path, started)
 
-    assert ([], [started]) == (measured.failed, measured.tests("beaver_hooks/host.py", (1, 100)))
+    assert ([], [started]) == (measured.failed, measured.tests("beaver_hooks/host.py", range(1, 100)))
