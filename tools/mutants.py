@@ -44,7 +44,6 @@ EXCLUDED = {
 }
 """Modules without mutants, each with its reason; those that `make test-adapters` measures are left out too."""
 
-QUICK = "-m 'not campaign'"
 SHARE = 0.95
 
 
@@ -196,7 +195,9 @@ def main() -> int:
     )
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     parser.add_argument("--workers", type=int, default=2, help="how many mutants side by side")
-    parser.add_argument("--tests", default=QUICK, help="what chooses the tests, for pytest")
+    parser.add_argument(
+        "--tests", default="", help="choose tests by options of pytest; without them those of `make test`"
+    )
     parser.add_argument(
         "--stale", action="store_true", help="use the stored run of the tests though files have changed"
     )

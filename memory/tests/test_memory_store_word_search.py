@@ -116,7 +116,7 @@ OPERATORS = (
 TERMS = st.lists(st.one_of(st.text(), st.sampled_from(OPERATORS), st.lists(st.sampled_from(OPERATORS)).map("".join)))
 
 
-@settings(max_examples=1000, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(terms=TERMS)
 def test_no_term_is_an_error(store, terms):
     """Whatever is asked for, nothing raises."""

@@ -4,7 +4,7 @@ import sys
 import unicodedata
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from beaver_hostspecs.neutralising import REPLACEMENT, neutralise
@@ -180,7 +180,6 @@ def test_smuggled_payloads_are_destroyed(text, expected):
     assert neutralise(text) == expected
 
 
-@settings(deadline=None)
 @given(TEXTS)
 @example("م\u200d\u0601\u0661")
 @example("❤\u200b\ufe0f\u200d\u200d\U000e0061❤")
@@ -191,7 +190,6 @@ def test_it_is_idempotent(text):
     assert neutralise(once) == once
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_nothing_invisible_is_left_out_of_context(text):
     """Of Cf, Cc and Cs nothing is left but line feed, tab, joiners, flag tags and prepended signs; and it is UTF-8."""
@@ -225,7 +223,6 @@ def test_a_sign_stays_before_its_own_script(sign, script):
     assert len(before) == "".join(shown).count(sign)
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(max_codepoint=0x7E, min_codepoint=0x20)))
 def test_printable_ascii_is_left_alone(text):
     """ASCII that can be printed passes unchanged."""

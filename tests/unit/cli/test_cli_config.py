@@ -350,6 +350,7 @@ def test_where_nothing_can_be_locked(cli, found, monkeypatch, tmp_path):
     assert (3, 3, FORMATTED) == (unlocked.code, unwritable.code, found.read_text())
 
 
+@pytest.mark.campaign
 def test_edits_of_many_processes(found):
     """Processes that edit different settings at the same moment lose none of them."""
     keys = ["host.queueLimit", "host.referenceTokens", "agent.historyMessages", "agent.maxToolRounds"]
