@@ -115,8 +115,10 @@ def killer(tree: Path, arguments: list[str], seconds: float) -> str | None:
         file.write("\n".join(arguments))
         file.flush()
         code, output = run_pytest(tree, ["-x", "--tb=no", f"@{file.name}"], limit=60 + 4 * seconds)
-    missing = code == pytest.ExitCode.USAGE_ERROR and "ERROR: not found" in output
-    if missing or code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+    if missing := re.findall(rf"^ERROR: not found: {tree}/(.+)$", output, re.MULTILINE):  # other parameters now
+        left = [each for each in arguments if each not in missing]
+        return killer(tree, left, seconds) if left else None
+    if code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         return None
     named = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
     return named[1] if named else {TIMED_OUT: "the time limit"}.get(code, f"exit code {code}")

@@ -184,28 +184,29 @@ def report(outcomes: list[tuple[Mutant, Outcome]]) -> int:
     return int(killed < SHARE * len(outcomes))
 
 
-def main() -> int:
-    """Choose mutants, run the tests on each and print what survives."""
+def options() -> argparse.Namespace:
+    """Return the options of the command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=100, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1, help="another number chooses other mutants")
-    parser.add_argument("--part", action="append", help=f"one of {', '.join(parts())}; may be given more than once")
-    parser.add_argument(
-        "--only", metavar="FILE[:LINE]", help="every mutant of a file, or of a line, instead of a sample"
-    )
+    parser.add_argument("--part", action="append", choices=parts(), help="may be given more than once")
+    parser.add_argument("--only", metavar="FILE[:LINE]", help="every mutant of a file or a line, in place of a sample")
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     parser.add_argument("--workers", type=int, default=2, help="how many mutants side by side")
     parser.add_argument(
-        "--tests", default="", help="choose tests by options of pytest; without them those of `make test`"
+        "--tests", default="", help="options of pytest that choose tests, in place of `make test`'s choice"
     )
     parser.add_argument(
         "--stale", action="store_true", help="use the stored run of the tests though files have changed"
     )
     parser.add_argument("--near", action="store_true", help="run no tests but those that execute the lines")
-    given = parser.parse_args()
-    # A shell ignores it for what runs in the background, and tests of Ctrl-C would fail.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    modules = {part: paths for part, paths in parts().items() if part in (given.part or parts())}
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Choose mutants, run the tests on each and print what survives."""
+    given, modules = options(), parts()
+    modules = {part: modules[part] for part in given.part or modules}
     mutants = list(at(given.only) if given.only else chosen(modules, given.count, given.seed))
     if given.list:
         print(*mutants, sep="\n")
@@ -217,9 +218,14 @@ def main() -> int:
     for number, (mutant, outcome) in enumerate(run(mutants, known, given.workers, whole=not given.near), 1):
         outcomes.append((mutant, outcome))
         verdict = f"killed by {outcome.killer}" if outcome.killer else "SURVIVED"
-        print(f"{number}/{len(mutants)} {mutant}: {verdict} ({outcome.seconds:.0f} s)", flush=True)
+        print(f"{number}/{len(mutants)} {mutant}: {verdict} ({outcome.seconds} s)", flush=True)
     return report(outcomes)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # A shell ignores it for what runs in the background, and tests of Ctrl-C would fail.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("interrupted; the next run goes on from here")
