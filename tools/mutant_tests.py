@@ -6,6 +6,7 @@ import re
 import shlex
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -16,8 +17,8 @@ from coverage.exceptions import CoverageWarning
 from tree_copies import ROOT, TIMED_OUT, copy_tree, listed, run_pytest
 
 STORED = ROOT / "build" / "mutants"
-FIRST = 60
-"""So many of the quickest tests run before the others that execute a line."""
+FIRST = 100
+"""So many tests that execute a line run before the others that do."""
 
 CONFIGURATION = """\
 [run]
@@ -31,27 +32,38 @@ disable_warnings = no-data-collected,module-not-imported,module-not-measured,cou
 
 
 class Baseline(NamedTuple):
-    """A run of the quick tests without a mutant: the tree that ran, each test's seconds, and which failed."""
+    """A run of the quick tests without a mutant: the tree that ran, the tests' seconds and modules, and failures."""
 
     fingerprint: str
     quick: str
     tree: str
     seconds: dict[str, float]
+    modules: dict[str, int]
     failed: list[str]
 
     def tests(self, path: str, lines: Iterable[int]) -> list[str]:
-        """Return the tests that execute one of the lines, or else the module, quickest first."""
+        """Return the tests that execute one of the lines, or else the module: of few modules and quick first."""
         data = CoverageData(str(STORED / "lines"))
         data.read()
         contexts = data.contexts_by_lineno(str(Path(self.tree) / path))
         met = {name for line in lines for name in contexts.get(line, ())}
         names = self.passed(met) or self.passed({name for line in contexts.values() for name in line})
-        return sorted(names, key=self.seconds.__getitem__)
+        return sorted(names, key=lambda name: (self.modules.get(name, 0), self.seconds[name]))
 
     def passed(self, contexts: set[str]) -> set[str]:
-        """Return the tests of contexts that are known and did not fail; a process names the phase of its test too."""
-        names = {re.sub(r" \((setup|call|teardown)\)$", "", context) for context in contexts}
-        return (names & self.seconds.keys()) - set(self.failed)
+        """Return the tests of contexts that are known and did not fail."""
+        return (test_names(contexts) & self.seconds.keys()) - set(self.failed)
+
+
+def test_names(contexts: Iterable[str]) -> set[str]:
+    """Return the tests of contexts; that of a process names the phase of its test too."""
+    return {re.sub(r" \((setup|call|teardown)\)$", "", context) for context in contexts}
+
+
+def modules_of_tests(data: CoverageData) -> Counter[str]:
+    """Return the number of modules of which each test executes lines."""
+    files = (data.contexts_by_lineno(file).values() for file in data.measured_files())
+    return Counter(name for lines in files for name in test_names({name for line in lines for name in line}))
 
 
 def fingerprint(quick: str) -> str:
@@ -94,11 +106,12 @@ def measure(folder: Path, quick: str) -> Baseline:
         warnings.simplefilter("ignore", CoverageWarning)  # a process that was killed leaves half a file
         lines.combine([str(folder)])
     lines.save()
-    return Baseline(state, quick, str(tree), **json.loads((folder / "seconds.json").read_text("utf-8")))
+    found = json.loads((folder / "seconds.json").read_text("utf-8"))
+    return Baseline(state, quick, str(tree), modules=modules_of_tests(lines.get_data()), **found)
 
 
 def killers(near: list[str], known: Baseline, tree: Path, *, whole: bool) -> Iterator[str | None]:
-    """Yield what fails: of the quickest tests, of the other tests that execute the lines, of all others if wanted."""
+    """Yield what fails: of the first tests, of the other tests that execute the lines, of all others if wanted."""
     for tests in filter(None, (near[:FIRST], near[FIRST:])):
         yield killer(tree, tests, sum(known.seconds[test] for test in tests))
     if not whole:

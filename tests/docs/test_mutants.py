@@ -126,7 +126,16 @@ def test_the_tests_of_lines(mutants, tmp_path, lines, tests):
     """The quickest come first, without those that fail anyway; without a line they are those of the module."""
     seconds = {"slow": 2.0, "quick": 1.0, "broken": 0.5}
 
-    assert tests == mutants.Baseline("", "", str(tmp_path), seconds, ["broken"]).tests("b.py", lines)
+    assert tests == mutants.Baseline("", "", str(tmp_path), seconds, {}, ["broken"]).tests("b.py", lines)
+
+
+def test_the_order_of_tests(mutants, tmp_path):
+    """A test that executes few modules comes before quicker ones."""
+    seconds = {"slow": 2.0, "quick": 1.0}
+
+    assert ["slow", "quick"] == mutants.Baseline("", "", str(tmp_path), seconds, {"quick": 2, "slow": 1}, []).tests(
+        "b.py", [2]
+    )
 
 
 @pytest.mark.parametrize(("alive", "code"), [(0, 0), (1, 0), (2, 1)])
