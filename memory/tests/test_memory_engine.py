@@ -16,7 +16,7 @@ from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.search.formulas import FORMULAS
 
-QUERIES = int(os.environ.get("BEAVER_LOCAL_QUERIES", "300"))
+QUERIES = int(os.environ.get("BEAVER_LOCAL_QUERIES", settings.default.max_examples))
 WHEN = datetime(2026, 3, 1, tzinfo=UTC)
 OWNER = Owner()
 SEEN = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
@@ -163,7 +163,7 @@ pieces = st.one_of(
 )
 
 
-@settings(max_examples=QUERIES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=QUERIES, suppress_health_check=list(HealthCheck))
 @given(st.lists(pieces, max_size=8).map(" ".join), st.sampled_from(sorted(FORMULAS)), st.integers(1, 20), st.booleans())
 def test_any_query(filled, text, formula, limit, explain):
     """Whatever is asked, there is an answer without an error, the same each time, whose shares add up."""

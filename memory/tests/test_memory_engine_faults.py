@@ -15,7 +15,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.query import Query
 from beaver_memory.records import NewMemory, Owner
 
-KILLS = int(os.environ.get("BEAVER_LOCAL_KILLS", "20"))
+KILLS = int(os.environ.get("BEAVER_LOCAL_KILLS", "2"))
 SEEN = Filters(now=datetime(2036, 1, 1, tzinfo=UTC))
 
 ADDING = """
@@ -147,6 +147,7 @@ def test_threads(tmp_path):
             assert 8 * 16 == fresh.store.count(Owner())
 
 
+@pytest.mark.campaign
 def test_processes(tmp_path, started):
     """Eight processes on one store: each finds at once what it wrote, and what others had acknowledged before."""
     MemoryEngine.open(tmp_path).close()

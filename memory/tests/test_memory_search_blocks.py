@@ -8,7 +8,7 @@ from unittest import mock
 import attrs
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_memory.search import lexical
@@ -48,7 +48,6 @@ def scored(block, terms, allowed):
     return {int(unit): float(found[unit]) for unit in all_units if found[unit] > 0}
 
 
-@settings(max_examples=300, deadline=None)
 @given(rows, queries, st.integers(1, 12), st.sampled_from([0, 1 << 17]), st.data())
 def test_the_best_are_the_best_of_all(found, query, limit, exhaustive, data):
     """What is found, with bounds or without, is what looking at every unit finds, with the very same scores."""
@@ -102,7 +101,6 @@ def same(one, other):
 sessions = st.lists(st.tuples(texts, st.sampled_from(["", "s", "t"]), st.integers(0, 5)), max_size=30)
 
 
-@settings(max_examples=200, deadline=None)
 @given(sessions, st.data())
 def test_merging_is_building_at_once(said, data):
     """One block of some memories is the same whether it is built or merged of others, in whatever order they are."""
@@ -170,7 +168,6 @@ def test_the_newest_row_counts():
     }
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes_as_terms(data):
     """Whatever stands for packed terms, it is read or refused as such, and a block is made of it."""

@@ -111,7 +111,7 @@ def told(memories, embedder):
         ]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(said, st.sampled_from([None, Letters()]), st.booleans())
 def test_what_may_not_be_seen_changes_no_score(memories, embedder, small):
     """Whoever may see one store is told the same, to the last digit, whether there are others' memories or not."""

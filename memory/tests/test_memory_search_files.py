@@ -168,7 +168,7 @@ def test_files_are_private(folder):
     assert "ann" not in only(folder).name
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_byte_that_is_changed(folder, data):
     """Wherever bytes of a file are changed, the file is not used, or it says what it said."""

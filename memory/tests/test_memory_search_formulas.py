@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import attrs
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_memory.embedding.calibration import Scale
@@ -53,7 +53,6 @@ def found(draw):
     )
 
 
-@settings(max_examples=200, deadline=None)
 @given(found(), st.sampled_from(sorted(FORMULAS)), st.lists(st.integers(0, 3), max_size=3))
 def test_any_candidates(candidates, name, names):
     """Scores are numbers, the same each time, and the sums of their shares; from 0 to a little above 1."""
@@ -188,7 +187,6 @@ def test_who_has_said_it():
 NO_BOOSTS = Weights(speaker=0.0, mentions=0.0, importance=0.0, confidence=0.0, pinned=0.0, recency=0.0)
 
 
-@settings(max_examples=200, deadline=None)
 @given(found(), st.data())
 def test_no_context_outweighs_a_whole_fit(candidates, data):
     """What fits best by words and by vectors comes first, whatever stands beside the others."""
@@ -206,7 +204,6 @@ def test_no_context_outweighs_a_whole_fit(candidates, data):
     assert max(scores) == pytest.approx(scores[place])
 
 
-@settings(max_examples=200, deadline=None)
 @given(found(), st.sampled_from(["neighbour", "session"]), st.data())
 def test_context_takes_nothing_away(candidates, signal, data):
     """Without a neighbour or a session no memory has more, before all is brought to 1."""

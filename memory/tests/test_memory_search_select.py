@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_memory.filters import Filters
@@ -16,7 +16,6 @@ from beaver_memory.search.select import best_of, words
 FILTERS = Filters(now=datetime(2026, 3, 1, tzinfo=UTC))
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     st.tuples(st.integers(0, 300), st.integers(1, 60)),
     st.integers(1, 12),
@@ -47,7 +46,6 @@ def test_the_best_memories_are_those_that_sorting_finds(size, limit, minimum, le
     assert list(expected.values()) == [(each.id, each.score, each.passage, each.place) for each in chosen]
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.text(st.characters(max_codepoint=160), max_size=40))
 def test_words(text):
     """The words of a text are the same, in whatever way they are found."""

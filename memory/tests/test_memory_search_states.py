@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_memory.filters import Filters
@@ -137,7 +137,6 @@ def do(found, index, step):
             index.tidy()
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(steps, max_size=25), st.sampled_from([1, 3, 64]), st.sampled_from([2, 7, 20_000]), st.sampled_from([2, 99])
 )
@@ -276,7 +275,6 @@ def some(choices):
 filters = st.tuples(some(CONDITIONS), moments).map(lambda found: {**found[0], "now": found[1]})
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(some(FIELDS), min_size=6, max_size=12), st.lists(filters, min_size=6, max_size=12))
 def test_filters_are_the_store_s(given_fields, asked):
     """Whatever the filters, an index lets through exactly the memories that the store shows."""

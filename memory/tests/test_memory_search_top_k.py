@@ -1,13 +1,12 @@
 """The best of many values."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_memory.search.top_k import EACH, LEAST, Found, best, few_of_each
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(-3, 3), max_size=900), st.integers(1, 40))
 def test_the_best_are_those_that_sorting_finds(values, limit):
     """The largest come first, of equal ones the last, however many there are."""
@@ -15,7 +14,6 @@ def test_the_best_are_those_that_sorting_finds(values, limit):
     assert expected == best(np.array(values, "f8"), limit).tolist()
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 99), st.integers(1, 9_000), st.integers(1, 200))
 def test_the_best_of_very_many(seed, count, limit):
     """What is not looked at is not among the best."""
@@ -24,7 +22,6 @@ def test_the_best_of_very_many(seed, count, limit):
     assert expected.tolist() == best(values, limit).tolist()
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from([-1.0, 0.0, 0.0, 1e-9, 2.0, 3.0]), max_size=900), st.integers(1, 40))
 def test_what_is_too_small_is_not_among_the_best(values, limit):
     """Only what is above 0 is found where that is asked for, also where that is less than is wanted."""
@@ -32,7 +29,6 @@ def test_what_is_too_small_is_not_among_the_best(values, limit):
     assert expected[:limit] == best(np.array(values, "f8"), limit, LEAST).tolist()
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9)), max_size=200), st.integers(1, 12))
 def test_of_each_memory_there_are_few(passages, limit):
     """Of each memory only its best count, and enough others come in the places of those that do not."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_memory.search import vectors as vectors_of
@@ -34,7 +34,6 @@ def filled(rows):
     return block, vectors
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 120), st.sampled_from([3, 8, 65, 384]), st.integers(0, 99), st.integers(1, 20), st.data())
 def test_a_scan_is_exact(count, dimensions, seed, limit, data):
     """The nearest are those that numpy finds, of the same rounded vectors, whichever may be seen."""

@@ -445,7 +445,7 @@ def test_a_store_that_is_locked_is_tried_again():
 
 
 @WITH_IT
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=settings.default.max_examples // 10, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(
         st.tuples(st.sampled_from(["add", "change", "forget", "embed", "pin", "tag"]), st.integers(0, 9)), max_size=25

@@ -5,6 +5,7 @@ import random
 import string
 
 import pytest
+from selection import campaign
 
 from beaver_memory.patterns import Pattern
 from beaver_memory.records import Owner
@@ -35,8 +36,8 @@ def content(folder):
     return b"".join(path.read_bytes() for path in sorted(folder.iterdir()) if not path.name.endswith("-shm"))
 
 
-@pytest.mark.parametrize("indexed", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize(("seed", "count"), [(1, 1), (2, 30), (3, 300)])
+@pytest.mark.parametrize("indexed", [0.5, *campaign(0.0, 1.0)])
+@pytest.mark.parametrize(("seed", "count"), [(1, 1), (2, 30), *campaign((3, 300))])
 def test_nothing_of_it_is_left(tmp_path, seed, count, indexed):
     """However far the word index has come: texts, terms, tags, names, embeddings and earlier versions of what is forgotten are in no file any more."""
     chance = random.Random(seed)

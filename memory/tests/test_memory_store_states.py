@@ -146,7 +146,7 @@ class Stores(RuleBasedStateMachine):
 class TestStores(Stores.TestCase):
     """Runs the machine."""
 
-    settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+    settings = settings(max_examples=settings.default.max_examples // 4, stateful_step_count=25)
 
 
 def test_the_machine_asks_real_questions(tmp_path):

@@ -132,7 +132,7 @@ TEXTS = st.lists(
 )
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=TEXTS, is_prefix=st.booleans())
 def test_no_pattern_is_an_error(store, texts, is_prefix):
     """Whatever a search holds, nothing raises."""

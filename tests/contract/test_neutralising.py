@@ -4,7 +4,7 @@ import sys
 import unicodedata
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from beaver_hostspecs.neutralising import REPLACEMENT, neutralise
@@ -180,7 +180,6 @@ def test_smuggled_payloads_are_destroyed(text, expected):
     assert neutralise(text) == expected
 
 
-@settings(deadline=None)
 @given(TEXTS)
 @example("م\u200d\u0601\u0661")
 @example("❤\u200b\ufe0f\u200d\u200d\U000e0061❤")
@@ -191,7 +190,6 @@ def test_it_is_idempotent(text):
     assert neutralise(once) == once
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_nothing_invisible_is_left_out_of_context(text):
     """Of Cf, Cc and Cs nothing is left but line feed, tab, joiners, flag tags and prepended signs; and it is UTF-8."""
@@ -205,7 +203,26 @@ def test_nothing_invisible_is_left_out_of_context(text):
     assert result.encode("utf-8").decode("utf-8") == result
 
 
-@settings(deadline=None)
+def test_a_selector_stays_behind_the_pictographs_of_unicode():
+    """Unicode counts 3537 extended pictographs, and a selector is kept behind each of them and behind nothing else."""
+    text = " ".join(f"{char}{VS16}" for char in map(chr, range(0x20, 0x20000)))
+
+    assert 3537 == neutralise(text).count(VS16)
+
+
+@pytest.mark.parametrize(
+    ("sign", "script"), [("\u0600", "ARABIC"), ("\u070f", "SYRIAC"), ("\U000110bd", "KAITHI"), ("\U000110cd", "KAITHI")]
+)
+def test_a_sign_stays_before_its_own_script(sign, script):
+    """A sign that is written before letters is kept before those of its script, and removed before all others."""
+    letters = [char for char in map(chr, range(0x20000)) if unicodedata.category(char) == "Lo"]
+    shown = neutralise(" ".join(sign + letter for letter in letters)).split(" ")
+    before = [letter for letter, text in zip(letters, shown, strict=True) if text == sign + letter]
+
+    assert {script} == {unicodedata.name(letter).split()[0] for letter in before}
+    assert len(before) == "".join(shown).count(sign)
+
+
 @given(st.text(st.characters(max_codepoint=0x7E, min_codepoint=0x20)))
 def test_printable_ascii_is_left_alone(text):
     """ASCII that can be printed passes unchanged."""

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hostspecs.contributions import Reference
@@ -234,7 +234,6 @@ def test_another_estimate_is_obeyed():
     assert rendered.shown == ("0", "1")
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(REFERENCES, max_size=5), st.none() | st.integers(0, 400), TEXTS)
 def test_nothing_breaks_out(references, budget, plugin):
     """Exactly two lines start with the fence, the last one is the closing boundary, and the budget holds."""

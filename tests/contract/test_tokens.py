@@ -1,7 +1,7 @@
 """The estimate of tokens."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hostspecs.tokens import estimate_tokens
@@ -29,7 +29,6 @@ def test_known_estimates(text, tokens):
     assert estimate_tokens(text) == tokens
 
 
-@settings(deadline=None)
 @given(TEXTS, TEXTS)
 def test_it_is_monotone_and_subadditive(one, other):
     """A text costs at least what either part costs, and at most what they cost together."""

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from docs.test_code_blocks import blocks
 
+pytestmark = pytest.mark.campaign
+
 README = Path(__file__).parents[2] / "README.md"
 DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
 MOST_LINES, MOST_COLUMNS = 40, 80

@@ -64,6 +64,7 @@ def printed(tmp_path_factory):
     ]
 
 
+@pytest.mark.campaign
 def test_every_command_prints_what_the_page_shows(printed):
     """Each command of the page succeeds in its order, and prints the lines that stand below it."""
     found = steps(PAGE.read_text("utf-8"))

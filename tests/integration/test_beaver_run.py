@@ -6,21 +6,13 @@ import os
 import subprocess
 import sys
 
-import attrs
+import processes
 import pytest
 from integration.openai_server import call, serve, status, streamed, whole
+from processes import Ran
 
 TIMEOUT = 30
 KEY = "sk-canary-4711-run"
-
-
-@attrs.frozen(kw_only=True)
-class Ran:
-    """What a process came to."""
-
-    out: str
-    err: str
-    code: int
 
 
 @pytest.fixture
@@ -28,20 +20,21 @@ def beaver(tmp_path):
     """Return what runs `beaver` in a folder of its own."""
 
     async def run(*arguments, stdin=b"", cwd=tmp_path, **environment):
-        process = await start(*arguments, cwd=cwd, **environment)
-        out, err = await asyncio.wait_for(process.communicate(stdin), TIMEOUT)
-        return Ran(out=out.decode(), err=err.decode(), code=process.returncode)
+        return await processes.beaver(*arguments, cwd=cwd, env=surroundings(cwd, **environment), stdin=stdin)
 
     return run
 
 
 async def start(*arguments, cwd, **environment):
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "COV"))}
     return await asyncio.create_subprocess_exec(
         sys.executable, "-m", "beaver_hooks.cli", *arguments,
         cwd=cwd, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        env={**kept, "XDG_STATE_HOME": str(cwd / "state"), "TEST_KEY": KEY, **environment},
+        env=surroundings(cwd, **environment),
     )  # fmt: skip
+
+
+def surroundings(folder, **more):
+    return processes.environment(XDG_STATE_HOME=folder / "state", TEST_KEY=KEY) | more
 
 
 @pytest.fixture

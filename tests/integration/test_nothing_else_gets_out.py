@@ -24,7 +24,7 @@ from beaver_hostspecs import (
     WrongLoop,
     hookimpl,
 )
-from beaver_hostspecs.testing import Fault, FaultError, FaultPlugin, RecordingPlugin, make_canary
+from beaver_hostspecs.testing import Fault, FaultError, FaultPlugin, RecordingPlugin
 from beaver_hostspecs.testing.clocks import NOON
 
 WORDS = "what nobody but the user may read"
@@ -184,11 +184,6 @@ class Recalling:
     @hookimpl
     async def after_prompt(self, turn, answer):
         turn.was_injected(answer.text)
-
-
-@pytest.fixture
-def canary():
-    return make_canary()
 
 
 @pytest.fixture

@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-import os
 import subprocess
-import sys
 
+import processes
 from integration.openai_server import call, serve, whole
+from processes import GIT
 
 TIMEOUT = 60
 TOLD = "This line is shown once; `beaver check` repeats it."
@@ -21,12 +21,7 @@ class Home:
 
     def __init__(self, folder, server):
         self.folder, self._server = folder, server
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "COV", "GIT"))}
-        self.environment = kept | {
-            "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@a.example", "GIT_COMMITTER_NAME": "a",
-            "GIT_COMMITTER_EMAIL": "a@a.example", "GIT_CONFIG_GLOBAL": os.devnull, "HOME": str(folder),
-            "XDG_STATE_HOME": str(folder / "state"),
-        }  # fmt: skip
+        self.environment = processes.environment(**GIT, HOME=folder, XDG_STATE_HOME=folder / "state")
         self.curated = folder / ".beaver" / "plugins" / "curated"
 
     async def project(self, name, **curated):
@@ -40,7 +35,9 @@ class Home:
 
     async def beaver(self, name, *words, code=0):
         """Return what `beaver` prints in a project, both streams."""
-        return await self.run(sys.executable, "-m", "beaver_hooks.cli", *words, cwd=self.folder / name, code=code)
+        ran = await processes.beaver(*words, cwd=self.folder / name, env=self.environment)
+        assert code == ran.code, ran
+        return " ".join((ran.out + ran.err).split())
 
     async def asked(self, name, prompt="Hi."):
         """Return the first message that the model gets in a run, and what the run prints."""

@@ -5,12 +5,12 @@ import sys
 import textwrap
 
 import pytest
+from selection import campaign
 
 PACKAGES = [
     "beaver_hostspecs",
     "beaver_toolkit",
     "beaver_hooks",
-    "beaver_hooks.coding_agents.claude_code",
     "beaver_hooks.cli",
     "beaver_hooks_curated",
     "beaver_hooks_gateway",
@@ -46,7 +46,7 @@ def run(code, *, folder):
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", ["beaver_hooks.coding_agents.claude_code", *campaign(*PACKAGES)])
 def test_every_module_imports(package, tmp_path):
     """Each module of a package imports in a fresh interpreter, but for those that need a framework or an extra."""
     foreign = (*FRAMEWORKS, "mcp_server", "beaver_hostspecs.testing")

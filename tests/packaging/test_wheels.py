@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.campaign
+
 ROOT = Path(__file__).parents[2]
 SOURCES = {
     "beaver_hostspecs": ROOT / "hostspecs",

@@ -3,18 +3,16 @@
 import asyncio
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import environment, run_beaver
 from state.make import CURATED, MEMORY_OFF, unpack
 
 from beaver_hooks import Host
 
-TIMEOUT = 60
 HERE = Path(__file__).parent
 STORED = sorted(path.name for path in HERE.iterdir() if (path / "state.tar.gz").exists())
 DISABLED = {"disabled"}
@@ -31,19 +29,13 @@ class Stored:
     def __init__(self, name: str, root: Path) -> None:
         self.root, self.project = root, unpack(HERE / name / "state.tar.gz", root)
         self.expected = json.loads((HERE / name / "expected.json").read_text("utf-8"))
-        kept = {
-            name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "XDG", "COV", "GIT"))
-        }
-        self.environment = kept | {"HOME": str(root / "home"), "GIT_CONFIG_GLOBAL": os.devnull}
+        self.environment = environment(HOME=root / "home", GIT_CONFIG_GLOBAL=os.devnull)
 
     def beaver(self, *words: str, code: int = 0) -> str:
         """Return what `beaver` prints to stdout."""
-        ran = subprocess.run(
-            [sys.executable, "-m", "beaver_hooks.cli", *words], cwd=self.project, env=self.environment, check=False,
-            capture_output=True, text=True, timeout=TIMEOUT, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-        assert code == ran.returncode, ran
-        return ran.stdout
+        ran = run_beaver(*words, cwd=self.project, env=self.environment)
+        assert code == ran.code, ran
+        return ran.out
 
     def lines(self, *words: str) -> list[Any]:
         return [json.loads(line) for line in self.beaver(*words).splitlines()]

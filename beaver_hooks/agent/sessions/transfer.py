@@ -96,14 +96,12 @@ def _read(line: str, current: Incoming | None) -> Incoming:
     kind = data["type"]
     if kind == "session":
         return _session(data)
-    if current is None:
-        raise ValueError("no session has begun")
-    if kind == "message":
+    if current and kind == "message":
         current.messages.append(_message(data))
-    elif kind == "event":
+    elif current and kind == "event":
         current.events.append(_event(data))
     else:
-        raise ValueError("an unknown type")
+        raise ValueError("an unknown type, or no session has begun")
     return current
 
 

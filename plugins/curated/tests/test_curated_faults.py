@@ -1,6 +1,6 @@
 """Campaigns of faults: killed writers, many writers, damaged files, full and read-only disks.
 
-`BEAVER_FAULTS=1` runs them at full length.
+`BEAVER_FAULTS` is `sampled` in `make test-all`, and `whole` in `make faults`.
 """
 
 import contextlib
@@ -25,10 +25,8 @@ from beaver_hooks_curated import (
 )
 from beaver_hooks_curated.entries import parse
 
-LONG = bool(os.environ.get("BEAVER_FAULTS"))
-KILLS = 500 if LONG else 8
-EDITS = 100 if LONG else 12
-CORRUPTIONS = 500 if LONG else 60
+LENGTHS = {"": (2, 3, 12), "sampled": (8, 12, 60), "whole": (500, 100, 500)}
+KILLS, EDITS, CORRUPTIONS = LENGTHS[os.environ.get("BEAVER_FAULTS", "")]
 CAMPAIGN = Path(__file__).with_name("campaign.py")
 SETTINGS = CuratedSettings(memory_char_limit=1_000_000, lock_seconds=30)
 

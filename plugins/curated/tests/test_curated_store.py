@@ -136,7 +136,7 @@ def test_deletion_by_a_person_who_has_seen(store, add, clock):
 
 
 @given(st.lists(st.lists(st.sampled_from(["nu", "nuts", "tea", "teapot"]), min_size=1, unique=True), max_size=5))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_only_people_write(make_store, clock, tmp_path_factory, texts):
     """As long as only people write, the file is what they wrote last, however quickly they follow each other."""
     store = make_store(folder=tmp_path_factory.mktemp("people"))
@@ -499,7 +499,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_model(make_store, clock, tmp_path_factory, steps):
     """Whatever happens in whatever order, the file holds what the last answer said."""
     store = make_store(folder=tmp_path_factory.mktemp("model"))

@@ -480,13 +480,15 @@ def test_schema(tool):
     jsonschema.Draft202012Validator.check_schema(schema)
     takes = jsonschema.Draft202012Validator(schema).is_valid
 
-    assert [True, True, False, False] == [
+    assert [True, True, False, False, False, False] == [
         takes(each)
         for each in (
             {"target": "user", "action": "add", "content": "x"},
             {"target": "memory", "operations": [{"action": "remove", "old_text": "x"}]},
             {"action": "add"},
             {"target": "user", "action": "read"},
+            {"target": "user", "action": "add", "content": "x", "file": "y"},
+            {"target": "user", "operations": [{"action": "remove", "old_text": "x", "file": "y"}]},
         )
     ]
     assert ["memory", list(PARAMETERS["required"])] == [tool.tool.name, ["target"]]

@@ -4,24 +4,12 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from beaver_hooks import Host
 from beaver_hooks_gateway import GatewayClient, GatewaySettings
 from beaver_hooks_gateway.testing import FakeGateway
-from beaver_hostspecs.testing import make_canary
-
-# How fast this machine is today is not what the tests are about.
-settings.register_profile("gateway", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("gateway")
 
 DATA = Path(__file__).parent / "data"
-
-
-@pytest.fixture
-def canary():
-    """A secret that must not turn up anywhere; `canary.assert_clean(text)` proves it."""
-    return make_canary()
 
 
 @pytest.fixture

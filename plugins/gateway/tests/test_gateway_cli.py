@@ -1,26 +1,15 @@
 """`beaver` with a Memory Gateway: whole runs as processes of their own, and the group `beaver gateway`."""
 
-import asyncio
 import json
-import os
-import sys
 
-import attrs
+import processes
 import pytest
+from processes import Ran
 
 from beaver_hooks_gateway.testing import Fault
 
 RESULT = {"id": "ep_1", "text": "We chose PostgreSQL.", "score": 0.5, "source_scope": "current_chat"}
 PROMPT = "Why did we choose PostgreSQL?"
-
-
-@attrs.frozen(kw_only=True)
-class Ran:
-    """What a process came to."""
-
-    out: str
-    err: str
-    code: int
 
 
 @pytest.fixture
@@ -33,16 +22,11 @@ def beaver(gateway, canary, tmp_path):
             "plugins": {"disabled": ["tally"]},
         }
         (tmp_path / "config.json").write_text(json.dumps(whole))
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "COV"))}
-        environment = {"XDG_STATE_HOME": str(tmp_path), "BEAVER_CONFIG": str(tmp_path / "config.json")}
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "beaver_hooks.cli", *arguments,
-            cwd=tmp_path, env={**kept, **environment, "GATEWAY_KEY": canary.reveal()},
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        out, err = await asyncio.wait_for(process.communicate(), 30)
-        canary.assert_clean(out.decode() + err.decode())
-        return Ran(out=out.decode(), err=err.decode(), code=process.returncode)
+        places = {"XDG_STATE_HOME": tmp_path, "BEAVER_CONFIG": tmp_path / "config.json"}
+        env = processes.environment(**places, GATEWAY_KEY=canary.reveal())
+        ran = await processes.beaver(*arguments, cwd=tmp_path, env=env)
+        canary.assert_clean(ran.out + ran.err)
+        return ran
 
     return run
 

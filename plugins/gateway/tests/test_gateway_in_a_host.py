@@ -20,7 +20,7 @@ from beaver_hooks_gateway.testing import Fault
 from beaver_hostspecs import ConfigurationError, Message
 from beaver_hostspecs.testing import RecordingPlugin
 
-TURNS = int(os.environ.get("BEAVER_TURNS", "200"))
+TURNS = int(os.environ.get("BEAVER_TURNS", "20"))
 
 SETTINGS = (
     "`baseUrl`, `userId`, `userKey`, `appId`, `projectId`, `scope`, `topK`, `timeoutSeconds`, `flushTimeoutSeconds`,"
@@ -337,7 +337,7 @@ async def test_what_plugins_see_after_the_answer_holds_nothing_recalled(gateway,
 async def test_many_turns_at_once(gateway, make_host):
     """Turns at once are all recalled, added and flushed, and leave neither a connection nor a task.
 
-    `BEAVER_TURNS` says how many; 200 by default, 1,000 in `make faults`.
+    `BEAVER_TURNS` says how many; 20 by default, 200 in `make test-all`, 1,000 in `make faults`.
     """
     gateway.results = [RESULT]
     tasks = asyncio.all_tasks()

@@ -10,11 +10,11 @@ import subprocess
 import sys
 from importlib import import_module
 
-import attrs
 import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from processes import Ran, environment, run_beaver
 
 from beaver_hooks import Host
 from beaver_hooks.config import Config
@@ -41,35 +41,17 @@ QUESTION = "From which branch is billing deployed?"
 CREDENTIAL = "sk-not-a-real-one-0123456789"
 
 
-@attrs.frozen(kw_only=True)
-class Ran:
-    """What a process came to."""
-
-    out: str
-    err: str
-    code: int
-
-    @property
-    def json(self):
-        return json.loads(self.out)
-
-
 @pytest.fixture
 def beaver(tmp_path):
     """Return what runs `beaver` in a folder of its own, where the local memory is on."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "COV"))}
     config = tmp_path / "config.json"
-    environment = {**kept, "BEAVER_CONFIG": str(config), "XDG_STATE_HOME": str(tmp_path / "xdg"), "COLUMNS": "120"}
+    env = environment(BEAVER_CONFIG=config, XDG_STATE_HOME=tmp_path / "xdg", COLUMNS=120)
     configure(config)
 
     def run(*words, stdin=""):
-        done = subprocess.run(
-            [sys.executable, "-m", "beaver_hooks.cli", *map(str, words)],
-            cwd=tmp_path, env=environment, input=stdin.encode(), capture_output=True, timeout=60, check=False,
-        )  # fmt: skip
-        return Ran(out=done.stdout.decode(), err=done.stderr.decode(), code=done.returncode)
+        return run_beaver(*words, cwd=tmp_path, env=env, stdin=stdin)
 
-    run.environment = environment
+    run.environment = env
     return run
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import attrs
 import click
+import pytest
 
 from beaver_hooks.config.type_hints import key_of
 from beaver_hooks_local import commands
@@ -98,6 +99,7 @@ def test_what_a_model_costs():
     assert f"{fetched:.0f} MB are fetched once, {known.size / 1_000_000:.0f} MB kept" in PAGE
 
 
+@pytest.mark.campaign
 def test_the_commands_run(tmp_path):
     """Every `beaver` line of the page runs, in order, in an empty folder; the answer is the one that is shown."""
     (tmp_path / "beaver").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m beaver_hooks.cli "$@"\n')

@@ -3,12 +3,10 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
-import attrs
 import pytest
+from processes import environment, run_beaver
 
 from beaver_memory.embedding.catalog import KNOWN
 from beaver_memory.embedding.models import MANIFEST, folder_of, list_models, manifest_of
@@ -25,19 +23,6 @@ FIRST = PERSONAL_IDS + 1
 E5 = "e5-small"
 
 
-@attrs.frozen(kw_only=True)
-class Ran:
-    """What a process came to."""
-
-    out: str
-    err: str
-    code: int
-
-    @property
-    def json(self):
-        return json.loads(self.out)
-
-
 @pytest.fixture
 def own_home(tmp_path):
     return tmp_path / "home"
@@ -46,23 +31,15 @@ def own_home(tmp_path):
 @pytest.fixture
 def beaver(own_home):
     """Return what runs `beaver memory` in one of two projects, whose configuration turns the local memory on."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "COV", "PIP_"))}
 
-    def run(project, *words, stdin="", provider="none", **environment):
+    def run(project, *words, stdin="", provider="none", **more):
         folder = own_home / project / ".beaver"
         folder.mkdir(parents=True, exist_ok=True)
         local = {"enabled": True, "embedding": {"provider": provider}}
         (folder / "config.json").write_text(json.dumps({"memory": {"mode": "curated", "local": local}}))
-        surroundings = {
-            "HOME": str(own_home), "XDG_STATE_HOME": str(own_home / "xdg"), "COLUMNS": "120",
-            "BEAVER_CONFIG": str(folder / "config.json"),
-        }  # fmt: skip
-        done = subprocess.run(
-            [sys.executable, "-m", "beaver_hooks.cli", "memory", *map(str, words)],
-            cwd=folder.parent, env=kept | surroundings | environment, input=stdin.encode(), capture_output=True,
-            timeout=120, check=False,
-        )  # fmt: skip
-        return Ran(out=done.stdout.decode(), err=done.stderr.decode(), code=done.returncode)
+        places = {"HOME": own_home, "XDG_STATE_HOME": own_home / "xdg", "BEAVER_CONFIG": folder / "config.json"}
+        env = environment(COLUMNS=120, **places | more)
+        return run_beaver("memory", *words, cwd=folder.parent, env=env, stdin=stdin)
 
     return run
 

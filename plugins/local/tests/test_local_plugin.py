@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import os
 import re
 import socket
 import subprocess
@@ -12,6 +11,8 @@ import threading
 from importlib.metadata import entry_points
 
 import pytest
+from processes import environment, run_beaver
+from selection import campaign
 
 from beaver_hooks import Host
 from beaver_hooks.config import Config, parse_config
@@ -134,15 +135,11 @@ def test_shown_by_the_command_line(tmp_path, enabled, state):
             }
         )
     )
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER_", "XDG_"))}
-    environment = {**kept, "BEAVER_CONFIG": str(config), "HOME": str(tmp_path)}
+    env = environment(BEAVER_CONFIG=config, HOME=tmp_path)
 
     def beaver(*words):
-        line = [sys.executable, "-m", "beaver_hooks.cli", *words, "--json"]
-        done = subprocess.run(
-            line, cwd=tmp_path, env=environment, capture_output=True, check=False, text=True, timeout=60
-        )
-        return json.loads(done.stdout), done.stderr
+        ran = run_beaver(*words, "--json", cwd=tmp_path, env=env)
+        return ran.json, ran.err
 
     listed, said = beaver("plugins")
     (found,) = [each for each in listed["plugins"] if each["name"] == "local"]
@@ -518,7 +515,7 @@ async def test_many_turns_at_once(make_host):
     assert [True] * 100 == [STABLE in shown(turn) for turn in turns]
 
 
-@pytest.mark.parametrize("tokens", [None, 4500, 2000, 700, 350, 60])
+@pytest.mark.parametrize("tokens", [None, 700, *campaign(4500, 2000, 350, 60)])
 async def test_the_event_tells_what_the_model_got_of_the_index(make_host, tokens):
     """The rows in the event are those in the message, whatever the host shows of references; nothing is cut behind it."""
     events = Events()

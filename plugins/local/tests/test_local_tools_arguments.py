@@ -2,7 +2,7 @@
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks_local.tools.arguments import ArgumentError, checked
@@ -106,7 +106,6 @@ values = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.sampled_from(NAMES), st.data())
 def test_it_agrees_with_json_schema(tool, data):
     """What is taken is valid by the schema, and what is refused is not."""

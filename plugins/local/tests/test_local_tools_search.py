@@ -144,12 +144,16 @@ def test_long_texts_are_cut(memory):
 
 
 def test_history(memory):
-    """The history shows what changed, from what to what."""
-    (id_,) = add(memory, "Billing")
-    memory.operations.engine.change(id_, filters(memory), event="PIN", pinned=True)
+    """The history shows each changed field with its old and its new value, of long texts the beginning."""
+    (id_,) = add(memory, "Billing", narrative="x" * 200)
+    new = {"pinned": True, "tags": ("a", "b" * 201), "narrative": "y" * 201}
+    memory.operations.engine.change(id_, filters(memory), event="PIN", **new)
     entries = use(memory, "memory_history", observation_id=id_)["history"]
 
-    assert {"event": "PIN", "changed": {"pinned": [False, True]}} == {k: entries[-1][k] for k in ("event", "changed")}
+    tags, narrative = [[], ["a", "b" * 200 + "..."]], ["x" * 200, "y" * 200 + "..."]
+    assert {"event": "PIN", "changed": {"pinned": [False, True], "tags": tags, "narrative": narrative}} == {
+        name: entries[-1][name] for name in ("event", "changed")
+    }
 
 
 def test_what_was_private_stays_so(memory):

@@ -324,7 +324,7 @@ async def talk(load):
     return await load()
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(line=st.text() | st.sampled_from([*HELP, "quit", "skill off", "memory on", "memory off"]))
 async def test_any_line_with_a_slash_is_answered_or_refused(talk, line):
     """Whatever follows the slash, there is a text to show, an error of the tree, or the end."""

@@ -657,6 +657,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.campaign
 def test_a_disk_that_is_really_full(tmp_path):
     """Where the system lets no file grow: a clear error with the answer, nothing lost, nothing half stored."""
     for name in ("config", "other"):
@@ -1144,4 +1145,4 @@ class Conversations(RuleBasedStateMachine):
 
 
 TestConversations = Conversations.TestCase
-TestConversations.settings = settings(max_examples=8, stateful_step_count=6)
+TestConversations.settings = settings(max_examples=settings.default.max_examples // 10, stateful_step_count=6)

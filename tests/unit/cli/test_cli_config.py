@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import stat
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from beaver_hooks.cli.config import command
 from beaver_hooks.config import is_trusted, load_config, trust_config
+from beaver_hooks.config.confirmations import record_path
 
 FORMATTED = """{
     "agent":    { "maxToolRounds": 4,  "skills": [] },
@@ -243,8 +245,8 @@ def test_a_file_is_made(cli, scratch):
     assert (0, False) == (dry.code, there)
     assert line("agent.maxToolRounds: added 5", path) == ran.out
     assert '{\n  "agent": {\n    "maxToolRounds": 5\n  }\n}\n' == path.read_text()
-    modes = [stat.S_IMODE(each.stat().st_mode) for each in (path.parent, path)]
-    assert ([0o700, 0o600], "*\n", True) == (modes, (path.parent / ".gitignore").read_text(), is_trusted(path))
+    modes = [stat.S_IMODE(each.stat().st_mode) for each in (path.parent, path, record_path(os.environ).parent)]
+    assert ([0o700, 0o600, 0o700], "*\n", True) == (modes, (path.parent / ".gitignore").read_text(), is_trusted(path))
 
 
 def test_unset_without_a_file(cli, scratch):
@@ -348,6 +350,7 @@ def test_where_nothing_can_be_locked(cli, found, monkeypatch, tmp_path):
     assert (3, 3, FORMATTED) == (unlocked.code, unwritable.code, found.read_text())
 
 
+@pytest.mark.campaign
 def test_edits_of_many_processes(found):
     """Processes that edit different settings at the same moment lose none of them."""
     keys = ["host.queueLimit", "host.referenceTokens", "agent.historyMessages", "agent.maxToolRounds"]

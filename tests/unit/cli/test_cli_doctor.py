@@ -387,15 +387,23 @@ def test_configuration_that_is_wrong(cli, state, scratch):
     assert "ok" == findings(ran)["sessions"][0]
 
 
-def test_confirmed_configuration(cli, state, tmp_path):
-    """A confirmed configuration is as it should be; one that anybody can change is not, wherever it is."""
+@pytest.mark.parametrize(
+    ("mode", "subjects"),
+    [
+        (0o666, ["files of the state folder", "files of the configuration"]),
+        (0o660, []),
+        (0o611, []),
+    ],
+)
+def test_confirmed_configuration(cli, state, mode, subjects):
+    """A confirmed configuration is as it should be; one that any user can change is not, wherever it is."""
     (state / "config.json").write_text("{}")
     trust_config(state / "config.json")
-    (state / "config.json").chmod(0o666)
+    (state / "config.json").chmod(mode)
     ran = cli("doctor", "--json")
 
     text = f"other users can change them: {state}/config.json"
-    assert [("files of the state folder", text), ("files of the configuration", text)] == problems(ran)
+    assert [(subject, text) for subject in subjects] == problems(ran)
     assert "ok" == findings(ran)["configuration"][0]
     assert "ok" == findings(ran)["files of confirmations"][0]
 

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 from integration.openai_server import Reply, serve, streamed
+from selection import campaign
 
 from beaver_hooks.agent.factory import EngineLoader
 from beaver_hooks.cli.signals import Signals, Terminated
@@ -44,7 +45,7 @@ async def left(path):
 
 
 @BOTH
-@pytest.mark.parametrize("ignoring", [None, signal.SIGINT])
+@pytest.mark.parametrize("ignoring", [None, *campaign(signal.SIGINT)])
 async def test_a_run_is_dropped(configured, number, code, ignoring):
     """In the middle of a turn: the turn is dropped and audited, also where Ctrl-C is ignored (a job in background)."""
     async with serve(Reply(parts=(b"{",), end="hang")) as server:

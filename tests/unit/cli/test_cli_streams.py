@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from selection import campaign
 
 from beaver_hooks.agent.providers.offline import NOTHING
 from beaver_hooks.cli import errors
@@ -35,24 +36,26 @@ def beaver(redirection, *words, stdin=""):
     ("redirection", "words", "expected"),
     [
         (">&-", ["run", "hi"], (1, "", CLOSED)),
-        (">&-", ["run", "hi", "--stream"], (1, "", CLOSED)),
-        (">&-", ["run", "hi", "--json"], (1, "", CLOSED)),
-        (">&-", ["chat"], (1, "", CLOSED)),
-        (">&-", ["--version"], (1, "", CLOSED)),
         (">/dev/full", ["run", "hi"], (1, "", FULL)),
-        (">/dev/full", ["chat"], (1, "", FULL)),
-        (">/dev/full", ["run", "--help"], (1, "", FULL)),
-        (">/dev/full 2>&1", ["run", "hi"], (1, "", "")),
-        ("2>&-", ["run", "hi"], (0, f"{NOTHING}\n", "")),
         ("2>&-", ["run", " "], (2, "", "")),
-        ("2>&-", ["run", " ", "--debug"], (2, "", "")),
-        ("2>/dev/full", ["run", " "], (2, "", "")),
-        ("2>/dev/full", ["run"], (2, "", "")),
-        ("<&-", ["run", "hi"], (0, f"{NOTHING}\n", "")),
         ("<&- >&- 2>&-", ["run", "hi"], (1, "", "")),
+        *campaign(
+            (">&-", ["run", "hi", "--stream"], (1, "", CLOSED)),
+            (">&-", ["run", "hi", "--json"], (1, "", CLOSED)),
+            (">&-", ["chat"], (1, "", CLOSED)),
+            (">&-", ["--version"], (1, "", CLOSED)),
+            (">/dev/full", ["chat"], (1, "", FULL)),
+            (">/dev/full", ["run", "--help"], (1, "", FULL)),
+            (">/dev/full 2>&1", ["run", "hi"], (1, "", "")),
+            ("2>&-", ["run", "hi"], (0, f"{NOTHING}\n", "")),
+            ("2>&-", ["run", " ", "--debug"], (2, "", "")),
+            ("2>/dev/full", ["run", " "], (2, "", "")),
+            ("2>/dev/full", ["run"], (2, "", "")),
+            ("<&-", ["run", "hi"], (0, f"{NOTHING}\n", "")),
+        ),
     ],
 )
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("unbuffered", ["", *campaign("1")])
 def test_closed_and_full_streams(configured, monkeypatch, *, redirection, words, expected, unbuffered):
     """Whichever stream is closed or full, what happened is said in a sentence, and nothing is unexpected."""
     configured()

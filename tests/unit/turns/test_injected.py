@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks.turns import echo_filter
@@ -242,7 +242,6 @@ def test_any_thread_may_ask():
     assert answers == [True] * 200
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("tuvw"), st.text(max_size=9)), max_size=12))
 def test_the_count_of_characters_is_what_is_held(calls):
     """Whatever is remembered and evicted, the account is right."""
@@ -254,7 +253,6 @@ def test_the_count_of_characters_is_what_is_held(calls):
     assert len(memory) <= 2
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=())), st.text(st.characters(exclude_categories=())))
 def test_any_text_can_be_asked_about(remembered, asked):
     """No text breaks it, and the same text is found whenever it has three words."""

@@ -170,4 +170,4 @@ class Switching(RuleBasedStateMachine):
 
 
 TestSwitching = Switching.TestCase
-TestSwitching.settings = settings(max_examples=30, stateful_step_count=15, deadline=None)
+TestSwitching.settings = settings(max_examples=settings.default.max_examples // 4, stateful_step_count=15)

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks.agent.sessions import query as queries
@@ -158,7 +158,6 @@ def connection():
         database.close()
 
 
-@settings(max_examples=1500)
 @given(st.one_of(st.text(st.characters()), st.lists(st.sampled_from(HOSTILE)).map("".join)))
 def test_no_query_is_an_error(connection, query):
     """Whatever is asked, SQLite gets a well-formed question."""

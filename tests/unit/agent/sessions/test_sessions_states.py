@@ -102,4 +102,4 @@ class Sessions(RuleBasedStateMachine):
 
 
 TestSessions = Sessions.TestCase
-TestSessions.settings = settings(max_examples=25, stateful_step_count=15)
+TestSessions.settings = settings(max_examples=settings.default.max_examples // 4, stateful_step_count=15)

@@ -120,11 +120,9 @@ def _parsed(content: bytes) -> dict[str, Any]:
     return parsed
 
 
-def _owner(value: object) -> Owner:
+def _owner(value: Any) -> Owner:
     if value is None:
         return Owner()
-    if not isinstance(value, dict) or value.keys() - {"tenant", "user"}:
-        raise NotTaken("`owner` must be an object with `tenant` and `user`.")
     try:
         return Owner(**value)
     except (TypeError, ValueError):

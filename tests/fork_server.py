@@ -1,0 +1,57 @@
+"""Imports `beaver` once and forks a process for each call of it: `processes.run_beaver` starts this program.
+
+Each line of stdin names a folder with a file `request` (words, working directory, environment) and a file `stdin`. The
+forked process writes the files `stdout` and `stderr`; this one prints its exit code.
+"""
+
+import contextlib
+import gc
+import json
+import os
+import pkgutil
+import sys
+from importlib import import_module
+from pathlib import Path
+
+PACKAGES = ("beaver_hooks", "beaver_hooks_curated", "beaver_hooks_gateway", "beaver_hooks_local", "beaver_memory")
+
+
+def import_everything() -> None:
+    """Import every module that a process of `beaver` may import; a framework may be absent."""
+    for package in PACKAGES:
+        for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}.", onerror=lambda _: None):
+            if not module.name.endswith("__main__"):
+                with contextlib.suppress(ImportError):
+                    import_module(module.name)
+
+
+def serve() -> None:
+    """Fork for each request, and return in the forked process."""
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            return become(Path(line.rstrip("\n")))
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
+        sys.stdout.flush()
+    raise SystemExit
+
+
+def become(folder: Path) -> None:
+    """Turn this process into the one that was asked for."""
+    request = json.loads((folder / "request").read_text("utf-8"))
+    new = os.O_WRONLY | os.O_CREAT
+    for number, (name, flags) in enumerate([("stdin", os.O_RDONLY), ("stdout", new), ("stderr", new)]):
+        os.dup2(os.open(folder / name, flags), number)
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - what the server had read ahead is not for it
+    sys.argv = ["beaver", *request["words"]]
+    sys.path[0] = request["cwd"]
+
+
+if __name__ == "__main__":
+    import_everything()
+    gc.freeze()
+    serve()
+    import_module("beaver_hooks.cli").main()
