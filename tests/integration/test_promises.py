@@ -6,8 +6,6 @@ import json
 import attrs
 import pytest
 
-from beaver_hooks import Host
-from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import parse_config
 from beaver_hostspecs import (
     Answer,
@@ -34,19 +32,6 @@ PLAIN_CASES = [case for case in fault_cases() if case[1] in PLAIN_HOOKS]
 
 def info(**deadlines):
     return PluginInfo(version="1", contract="1.0", deadlines=Deadlines(**deadlines))
-
-
-@pytest.fixture
-def sink():
-    return MemorySink()
-
-
-@pytest.fixture
-def make_host(tmp_path, sink):
-    def make(plugins, **options):
-        return Host(plugins, state_folder=tmp_path / "state", sinks=[sink], environment={}, **options)
-
-    return make
 
 
 def told(plugin, hook, argument):
