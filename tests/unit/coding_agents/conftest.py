@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 
-
 @pytest.fixture
 def runtime() -> Iterator[Path]:
     """A folder with a name that is short enough for a socket."""
@@ -18,5 +17,5 @@ def runtime() -> Iterator[Path]:
 
 @pytest.fixture
 def environment(runtime: Path, tmp_path: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(OUTSIDE)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "COV", "CLAUDE"))}
     return kept | {"XDG_RUNTIME_DIR": str(runtime), "CLAUDE_PROJECT_DIR": str(tmp_path)}
