@@ -6,33 +6,12 @@ import pytest
 
 from beaver_hooks_local import commands
 from beaver_hooks_local.commands import CommandRefused
-from beaver_hooks_local.health import Troubles
-from beaver_hooks_local.memory import LocalMemory, Surroundings
-from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.visibility import Sight
 from beaver_hostspecs import CommandContext
-from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_turn
-from beaver_memory.engine import MemoryEngine
+from beaver_hostspecs.testing import RecordingReport, make_turn
 from beaver_memory.records import NewMemory, Owner
 
 STABLE = "Billing is deployed from the branch stable."
-
-
-@pytest.fixture
-def memory(tmp_path):
-    clock = FrozenClock()
-    engine = MemoryEngine.open(tmp_path, clock=clock)
-    here = Surroundings(
-        state_folder=tmp_path,
-        environment={},
-        clock=clock,
-        trace=lambda *_, **__: None,
-        troubles=Troubles(),
-        report=RecordingReport(),
-    )
-    made = LocalMemory(engine, LocalSettings(enabled=True), here)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -4,15 +4,11 @@ import numpy as np
 import pytest
 
 from beaver_hooks_local.command_handlers import RUNS
-from beaver_hooks_local.health import Troubles
-from beaver_hooks_local.memory import LocalMemory, Surroundings
-from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.tools import search_tools
 from beaver_hostspecs import CommandContext
-from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_turn
+from beaver_hostspecs.testing import RecordingReport, make_turn
 from beaver_memory.embedding import static
 from beaver_memory.embedding.protocol import Identity
-from beaver_memory.engine import MemoryEngine
 from beaver_memory.records import NewMemory
 
 
@@ -32,22 +28,11 @@ class Tea:
 
 
 @pytest.fixture
-def memory(tmp_path):
-    clock = FrozenClock()
-    engine = MemoryEngine.open(tmp_path, clock=clock, embedder=Tea())
-    engine.add([NewMemory(title="Ann likes tea."), NewMemory(title="She drinks it green, tea that is.")])
-    engine.embed()
-    here = Surroundings(
-        state_folder=tmp_path,
-        environment={},
-        clock=clock,
-        trace=lambda *_, **__: None,
-        troubles=Troubles(),
-        report=RecordingReport(),
-    )
-    made = LocalMemory(engine, LocalSettings(enabled=True), here)
-    yield made
-    made.close()
+def memory(make_memory):
+    made = make_memory(Tea())
+    made.engine.add([NewMemory(title="Ann likes tea."), NewMemory(title="She drinks it green, tea that is.")])
+    made.engine.embed()
+    return made
 
 
 def by_tool(memory, **arguments):

@@ -4,14 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from beaver_hooks_local.health import Troubles
-from beaver_hooks_local.memory import LocalMemory, Surroundings
-from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.tools import search_tools
 from beaver_hooks_local.tools.arguments import checked
 from beaver_hooks_local.tools.schemas import SCHEMAS
-from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_turn
-from beaver_memory.engine import MemoryEngine
+from beaver_hostspecs.testing import RecordingReport, make_turn
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.store.protocol import SessionSummary
 
@@ -24,23 +20,6 @@ TOOLS = {
     "memory_sessions": search_tools.sessions,
 }
 HOUR = timedelta(hours=1)
-
-
-@pytest.fixture
-def memory(tmp_path):
-    clock = FrozenClock()
-    engine = MemoryEngine.open(tmp_path, clock=clock)
-    here = Surroundings(
-        state_folder=tmp_path,
-        environment={},
-        clock=clock,
-        trace=lambda *_, **__: None,
-        troubles=Troubles(),
-        report=RecordingReport(),
-    )
-    made = LocalMemory(engine, LocalSettings(enabled=True), here)
-    yield made
-    made.close()
 
 
 def add(memory, *titles, **fields):

@@ -5,35 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from beaver_hooks_local.health import Troubles
-from beaver_hooks_local.memory import LocalMemory, Surroundings
-from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.tools.arguments import checked
 from beaver_hooks_local.tools.definitions import offered
 from beaver_hooks_local.tools.schemas import SCHEMAS
 from beaver_hooks_local.tools.write_tool import write
 from beaver_hooks_local.visibility import Sight
 from beaver_hostspecs import OutcomeKind, Scope
-from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_canary, make_turn
-from beaver_memory.engine import MemoryEngine
+from beaver_hostspecs.testing import RecordingReport, make_canary, make_turn
 from beaver_memory.records import Owner, Store
-
-
-@pytest.fixture
-def memory(tmp_path):
-    clock = FrozenClock()
-    engine = MemoryEngine.open(tmp_path, clock=clock)
-    here = Surroundings(
-        state_folder=tmp_path,
-        environment={},
-        clock=clock,
-        trace=lambda *_, **__: None,
-        troubles=Troubles(),
-        report=RecordingReport(),
-    )
-    made = LocalMemory(engine, LocalSettings(enabled=True), here)
-    yield made
-    made.close()
 
 
 def turn(**fields):
