@@ -47,7 +47,7 @@ def become(folder: Path) -> None:
     os.environ.update(request["environment"])
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - what the server had read ahead is not for it
     sys.argv = ["beaver", *request["words"]]
-    sys.path[0] = request["cwd"]
+    sys.path[:1] = [request["cwd"], *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
 
 
 if __name__ == "__main__":

@@ -151,17 +151,18 @@ def test_a_word_of_a_megabyte_and_a_thousand_words(store):
     assert [id_] == found(store, *["word"] * 1000)
 
 
-@pytest.fixture
-def plan(store):
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
     items = [new(f"m{number}", owner=Owner(user=f"u{number % 9}"), tags=("a",)) for number in range(900)]
-    store.add(items, now=NOW)
+    with contextlib.closing(SqliteStore.open(tmp_path_factory.mktemp("plan") / "memory.db")) as store:
+        store.add(items, now=NOW)
 
-    def explained(sql, params):
-        with store._connector.reading() as connection:
-            rows = connection.execute(f"EXPLAIN QUERY PLAN {sql}", params).fetchall()
-        return [row[3] for row in rows]
+        def explained(sql, params):
+            with store._connector.reading() as connection:
+                rows = connection.execute(f"EXPLAIN QUERY PLAN {sql}", params).fetchall()
+            return [row[3] for row in rows]
 
-    return explained
+        yield explained
 
 
 def is_fast(steps):

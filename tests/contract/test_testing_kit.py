@@ -336,11 +336,11 @@ def test_an_impossible_case_is_refused(fault, hook):
     assert f"{hook} cannot have the fault {fault}" == str(caught.value)
 
 
-@pytest.mark.parametrize(("fault", "hook"), fault_cases())
-async def test_it_is_trivial_in_the_other_hooks(fault, hook, tmp_path):
+@pytest.mark.parametrize("hook", [*PLAIN_HOOKS, *COROUTINE_HOOKS])
+async def test_it_is_trivial_in_the_other_hooks(hook, tmp_path):
     """Everywhere else it answers nothing, and describes itself as it was told."""
     info = PluginInfo(version="3", contract="1.0")
-    plugin = FaultPlugin(fault, hook, info=info)
+    plugin = FaultPlugin(Fault.RAISE, hook, info=info)
     others = [other for other in (*PLAIN_HOOKS, *COROUTINE_HOOKS) if other != hook]
     answers = {other: await called(plugin, other, tmp_path) for other in others}
 

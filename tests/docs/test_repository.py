@@ -41,7 +41,6 @@ PROJECTS = [
     *sorted((ROOT / "plugins").glob("*/pyproject.toml")),
     ROOT / "examples/tally/pyproject.toml",
 ]
-EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 EVERY_PROJECT = pytest.mark.parametrize("project", PROJECTS, ids=[str(each.relative_to(ROOT)) for each in PROJECTS])
 
 # In parts, so that this file does not hold what it looks for.
@@ -125,18 +124,20 @@ def test_files_are_found():
     assert expected <= set(files())
 
 
-@EVERY_PAGE
-def test_links(page):
+def test_links():
     """Every link between files leads to a file of the repository, and to a heading of it where it names one."""
-    assert [] == [link for link in links(page.read_text("utf-8")) if leads_nowhere(page, link)]
+    found = [(page, link) for page in PAGES for link in links(page.read_text("utf-8")) if leads_nowhere(page, link)]
+
+    assert [] == found
 
 
-@EVERY_PAGE
-def test_one_title(page):
+def test_one_title():
     """A page has one title, in its first line."""
-    text = prose(page.read_text("utf-8"))
+    texts = {page: prose(page.read_text("utf-8")) for page in PAGES}
 
-    assert [text.splitlines()[0]] == re.findall(r"^# .+$", text, re.MULTILINE)
+    assert {page: [text.splitlines()[0]] for page, text in texts.items()} == {
+        page: re.findall(r"^# .+$", text, re.MULTILINE) for page, text in texts.items()
+    }
 
 
 def test_every_page_is_in_the_index():
@@ -158,14 +159,14 @@ def test_every_decision_is_listed():
     assert sorted(page.name for page in folder.glob("[0-9]*.md")) == listed
 
 
-@pytest.mark.parametrize(
-    "page", sorted((ROOT / "docs" / "explanation" / "decisions").glob("[0-9]*.md")), ids=lambda page: page.name
-)
-def test_decision(page):
-    """A decision has its number in the title, and context, choice and consequence."""
-    title, *headings = re.findall(r"^#+ (.+)$", prose(page.read_text("utf-8")), re.MULTILINE)
+def test_decisions():
+    """Each decision has its number in the title, and context, choice and consequence."""
+    pages = sorted((ROOT / "docs" / "explanation" / "decisions").glob("[0-9]*.md"))
+    headings = {page.name[:4]: re.findall(r"^#+ (.+)$", prose(page.read_text("utf-8")), re.MULTILINE) for page in pages}
 
-    assert (page.name[:4], ["Context", "Choice", "Consequence"]) == (title[:4], headings)
+    assert {number: [number, "Context", "Choice", "Consequence"] for number in headings} == {
+        number: [title[:4], *others] for number, (title, *others) in headings.items()
+    }
 
 
 def test_changelog():

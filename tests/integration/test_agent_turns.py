@@ -292,7 +292,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize("rounds", [0, 1], ids=["at once", "after tools"])
+@pytest.mark.parametrize("rounds", [0, pytest.param(1, marks=pytest.mark.campaign)], ids=["at once", "after tools"])
 @pytest.mark.parametrize(
     ("stream", "reply", "category"), [case[1:] for case in FAULTS], ids=[case[0] for case in FAULTS]
 )

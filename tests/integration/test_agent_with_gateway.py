@@ -11,7 +11,6 @@ from beaver_hooks.agent.factory import EngineLoader
 from beaver_hooks.agent.loop import AgentLoop
 from beaver_hooks.agent.messages import Completion
 from beaver_hooks.agent.skills import ActiveSkill, SkillLibrary, activation_text
-from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.tools.outcomes import ToolCall
 from beaver_hooks_curated import Operation, Target
 from beaver_hooks_gateway import MemoryGatewayService
@@ -88,11 +87,6 @@ async def gateway(canary):
     """A gateway that recalls one thing, and whose key must not turn up anywhere."""
     async with FakeGateway(user_key=canary.secret, results=[RECALLED]) as running:
         yield running
-
-
-@pytest.fixture
-def sink():
-    return MemorySink()
 
 
 @pytest.fixture

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator
-from typing import Any
+from collections.abc import Awaitable
 
 import attrs
 import pytest
+from cancellation import CancelledAt
 from integration.faults_kit import Sink, good_plugin, opened, other_tasks
 
 from beaver_hooks import Host
@@ -41,35 +41,6 @@ class SteppingPlugin(RecordingPlugin):
     @property
     def pending(self) -> int:
         return self.ends["begun"] - self.ends["done"] - self.ends["cancelled"]
-
-
-class CancelledAt:
-    """Awaits something, and cancels its own task when that suspends for the k-th time (from 1)."""
-
-    def __init__(self, body: Awaitable[None], point: int) -> None:
-        self._body = body
-        self._point = point
-        self.suspensions = 0
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        steps = self._body.__await__()
-        answer: Callable[[], Any] = lambda: next(steps)  # noqa: E731 - what the last suspension came to
-        while True:
-            try:
-                waited_for = answer()
-            except StopIteration:
-                return
-            self.suspensions += 1
-            if self.suspensions == self._point:
-                task = asyncio.current_task()
-                assert task is not None
-                task.cancel()
-            try:
-                sent = yield waited_for
-            except BaseException as error:
-                answer = lambda error=error: steps.throw(error)  # type: ignore[attr-defined]  # noqa: E731
-            else:
-                answer = lambda sent=sent: steps.send(sent)  # type: ignore[attr-defined]  # noqa: E731
 
 
 async def whole_turn(host: Host, turn_id: str) -> None:

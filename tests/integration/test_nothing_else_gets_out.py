@@ -149,6 +149,11 @@ def odd_values(argument, canary):
     }
 
 
+def odd_arguments(arguments, canary):
+    """Return each argument with each of the odd values, and the name of the value."""
+    return [(argument, odd, value) for argument in arguments for odd, value in odd_values(argument, canary).items()]
+
+
 def right(arguments):
     """Return arguments that are right, made anew."""
     return {
@@ -280,17 +285,17 @@ def test_everything_that_a_host_is_made_with_is_tried():
 # --- Wrong values, one at a time --------------------------------------------------------------------------------
 
 
-@each_argument(HOST)
-async def test_no_value_lets_another_error_out_of_a_host(make_host, canary, name, argument):
+@each_name(HOST)
+async def test_no_value_lets_another_error_out_of_a_host(make_host, canary, name):
     """Each argument of each call, given values that it was not meant for: accepted, or refused by an error of the tree."""
     found, spent = {}, []
-    for odd, value in odd_values(argument, canary).items():
+    for argument, odd, value in odd_arguments(HOST[name], canary):
         if name in CHANGING or not spent:
             spent.append(await make_host().__aenter__())
-        host, turn_id = spent[-1], f"t-{odd}"
+        host, turn_id = spent[-1], f"t-{argument}-{odd}"
         await host.open_turn("Hello.", session="s", id=turn_id)
         given = right(HOST[name]) | ({"turn_id": turn_id} if "turn_id" in HOST[name] else {}) | {argument: value}
-        found[odd] = faults(await escaped(use(host, name, given)), canary)
+        found[argument, odd] = faults(await escaped(use(host, name, given)), canary)
     for host in spent:
         await host.close()
 
@@ -347,15 +352,16 @@ async def from_config(options):
         pass
 
 
-@each_argument(HOST)
-def test_no_value_lets_another_error_out_of_a_sync_host(make_host, canary, name, argument):
-    """The same for callers without an event loop; a few values do, since the host behind it is the same."""
+@each_name(HOST)
+def test_no_value_lets_another_error_out_of_a_sync_host(make_host, canary, name):
+    """The same for callers without an event loop; one value does, since the host behind it is the same."""
     found = {}
-    for odd, value in list(odd_values(argument, canary).items())[2::5]:
-        with SyncHost(make_host()) as host:
-            host.open_turn("Hello.", session="s", id="t")
-            error = escaped_now(use_now, host, name, right(HOST[name]) | {argument: value})
-            found[odd] = faults(error, canary)
+    for argument, odd, value in odd_arguments(HOST[name], canary):
+        if odd == "dict of 7":
+            with SyncHost(make_host()) as host:
+                host.open_turn("Hello.", session="s", id="t")
+                error = escaped_now(use_now, host, name, right(HOST[name]) | {argument: value})
+                found[argument] = faults(error, canary)
 
     assert {} == wrong(found)
 
@@ -483,37 +489,37 @@ async def test_an_id_is_used_once(make_host):
 # --- The wrong time and the wrong place -------------------------------------------------------------------------
 
 
-@each_name([name for name in HOST if name != "open"])
 @pytest.mark.parametrize("ever_open", [True, False], ids=["closed", "never opened"])
-async def test_a_host_that_is_not_open(make_host, name, ever_open):
-    """Whatever is asked of it, it says that it is not open."""
-    host = make_host()
+async def test_a_host_that_is_not_open(make_host, ever_open):
+    """Each call raises that the host is not open."""
+    host, names = make_host(), [name for name in HOST if name != "open"]
     if ever_open:
         async with host:
             pass
+    raised = {name: type(await escaped(use(host, name, right(HOST[name])))) for name in names}
 
-    assert HostNotOpen is type(await escaped(use(host, name, right(HOST[name]))))
+    assert dict.fromkeys(names, HostNotOpen) == raised
 
 
-@each_name([name for name in HOST if name != "open"])
 @pytest.mark.parametrize("ever_open", [True, False], ids=["closed", "never opened"])
-def test_a_sync_host_that_is_not_open(make_host, name, ever_open):
+def test_a_sync_host_that_is_not_open(make_host, ever_open):
     """The same for callers without an event loop."""
-    host = SyncHost(make_host())
+    host, names = SyncHost(make_host()), [name for name in HOST if name != "open"]
     if ever_open:
         with host:
             pass
+    raised = {name: type(escaped_now(use_now, host, name, right(HOST[name]))) for name in names}
 
-    assert HostNotOpen is type(escaped_now(use_now, host, name, right(HOST[name])))
+    assert dict.fromkeys(names, HostNotOpen) == raised
 
 
-@each_name(HOST)
-async def test_a_host_in_another_loop(make_host, name):
-    """Whatever is asked of it there, it says to whom it belongs."""
-    said = []
+async def test_a_host_in_another_loop(make_host):
+    """Each call raises that the host belongs to the loop that opened it."""
+    raised = {}
 
     def elsewhere():
-        said.append(asyncio.run(escaped(use(host, name, right(HOST[name])))))
+        for name, arguments in HOST.items():
+            raised[name] = type(asyncio.run(escaped(use(host, name, right(arguments)))))
 
     async with make_host() as host:
         thread = threading.Thread(target=elsewhere)
@@ -521,8 +527,7 @@ async def test_a_host_in_another_loop(make_host, name):
         await asyncio.to_thread(thread.join)
 
     # The trail is safe to use from any thread, and belongs to no loop.
-    expected = {"open": HostNotOpen, "trail": type(None)}.get(name, WrongLoop)
-    assert [expected] == [type(error) for error in said]
+    assert dict.fromkeys(HOST, WrongLoop) | {"open": HostNotOpen, "trail": type(None)} == raised
 
 
 @each_name(["tool_result", "commit", "drop"])

@@ -1,19 +1,14 @@
 """The parts of an open host together: deadlines, unregistering, closing, and who blocks the loop."""
 
 import asyncio
-import gc
 import threading
 import time
 from types import SimpleNamespace
 
 import pytest
 
-from beaver_hooks import Host
 from beaver_hooks import runtime as module
-from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.audit.trail import Trail
-from beaver_hooks.config import Config
-from beaver_hooks.config.model import HostSettings
 from beaver_hooks.plugins import watchdog
 from beaver_hooks.runtime import SWEEP_EVERY
 from beaver_hostspecs import (
@@ -26,44 +21,18 @@ from beaver_hostspecs import (
     PluginRefused,
     hookimpl,
 )
-from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingPlugin
+from beaver_hostspecs.testing import Fault, FaultPlugin, RecordingPlugin
+
+pytestmark = pytest.mark.usefixtures("complaints")
 
 SAFETY = 20.0
 TURN_HOOKS = ("before_prompt", "on_tool_result", "after_prompt", "on_turn_dropped")
 
 
-@pytest.fixture(autouse=True)
-async def complaints():
-    """Fail if asyncio has anything to complain about, also when tasks are collected."""
-    said = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context["message"]))
-    yield
-    gc.collect()
-    await asyncio.sleep(0)
-    assert [] == said
-
-
 @pytest.fixture
-def sink():
-    return MemorySink()
-
-
-@pytest.fixture
-def clock():
-    return FrozenClock()
-
-
-@pytest.fixture
-def make_host(tmp_path, sink, clock):
+def make_host(make_host, sink, clock):
     def make(settings=None, *, sinks=(), **plugins):
-        return Host(
-            plugins,
-            config=Config(host=HostSettings(**(settings or {}))),
-            state_folder=tmp_path / ".beaver",
-            sinks=[sink, *sinks],
-            clock=clock,
-            environment={},
-        )
+        return make_host(plugins, settings, sinks=[sink, *sinks], clock=clock)
 
     return make
 

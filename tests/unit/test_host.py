@@ -14,7 +14,6 @@ import attrs
 import pytest
 
 from beaver_hooks import Host
-from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
 from beaver_hooks.turns.ids import is_ours
@@ -55,21 +54,6 @@ def complaints(caplog):
     yield
     gc.collect()
     assert [] == [each.getMessage() for each in caplog.records if each.name == "asyncio"]
-
-
-@pytest.fixture
-def sink():
-    return MemorySink()
-
-
-@pytest.fixture
-def make_host(tmp_path, sink):
-    def make(plugins=None, **options):
-        return Host(
-            plugins or {}, **{"state_folder": tmp_path / ".beaver", "sinks": [sink], "environment": {}, **options}
-        )
-
-    return make
 
 
 def threads():

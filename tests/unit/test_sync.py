@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from beaver_hooks import Host, SyncHost
-from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
 from beaver_hooks.loop_thread import LoopThread
@@ -68,11 +67,6 @@ def complaints(caplog):
         thread.join(SAFETY)
     assert [] == [each.getMessage() for each in caplog.records if each.name == "asyncio"]
     assert set() == set(threading.enumerate()) - before
-
-
-@pytest.fixture
-def sink():
-    return MemorySink()
 
 
 @pytest.fixture

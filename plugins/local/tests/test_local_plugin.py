@@ -15,6 +15,7 @@ from processes import environment, run_beaver
 from selection import campaign
 
 from beaver_hooks import Host
+from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import Config, parse_config
 from beaver_hooks.config.model import HostSettings
 from beaver_hooks.config.model import Memory as MemorySection
@@ -40,16 +41,6 @@ TOOLS = [
     "memory_people",
     "memory_sessions",
 ]
-
-
-class Events:
-    """Keeps audit events."""
-
-    def __init__(self):
-        self.all = []
-
-    def append(self, event):
-        self.all.append(event)
 
 
 @pytest.fixture
@@ -105,7 +96,7 @@ def shown(turn):
 async def test_off_by_default(tmp_path, caplog):
     """Merely installed it is disabled: no rule, no tools, no commands, no recall, no file, no warning."""
     events, config = (
-        Events(),
+        MemorySink(),
         parse_config(json.dumps({"memory": {"mode": "curated"}, "plugins": {"disabled": others("curated")}})),
     )
     with caplog.at_level(logging.WARNING):
@@ -117,7 +108,7 @@ async def test_off_by_default(tmp_path, caplog):
 
     assert ("disabled", OFF) == (health.state, health.reason)
     assert ([], "", False, []) == (there, shown(turn), RULE in turn.system_prompt("Base."), files)
-    assert ["plugin_turned_off"] == [each.name for each in events.all if each.plugin == "local"]
+    assert ["plugin_turned_off"] == [each.name for each in events.events if each.plugin == "local"]
     assert [] == [record.getMessage() for record in caplog.records]
 
 
@@ -299,13 +290,13 @@ async def test_recalls_are_noted(make_host):
 
 async def test_nothing_of_the_text_is_in_the_audit_trail(make_host):
     """Neither prompts nor memories are in audit events, receipts or the trace file."""
-    events = Events()
+    events = MemorySink()
     async with make_host(sinks=[events]) as host:
         await write(host)
         turn = await run_turn(host)
         receipt = json.dumps(await host.receipt(turn.id), default=repr)
 
-    told = repr([(each.name, each.facts) for each in events.all]) + receipt
+    told = repr([(each.name, each.facts) for each in events.events]) + receipt
     assert [] == [word for word in ("Billing", "billing", "stable", "branch") if word in told]
 
 
@@ -421,13 +412,13 @@ async def test_a_model_that_is_not_installed(make_host):
 
 async def test_a_key_that_is_not_set(make_host):
     """Words alone find then; the health says that the key is missing, and the audit trail which variable to set."""
-    events = Events()
+    events = MemorySink()
     embedding = {"provider": "openai", "model": "m", "dimensions": 8, "apiKeyEnv": "ACME_API_KEY"}
     async with make_host(Local(environment={}), embedding=embedding, sinks=[events]) as host:
         await write(host)
         turn = await run_turn(host)
         health = host.health()["local"]
-    (told,) = [dict(each.facts) for each in events.all if each.name == "memory_embedder_unavailable"]
+    (told,) = [dict(each.facts) for each in events.events if each.name == "memory_embedder_unavailable"]
 
     assert (True, "degraded", "embedder_missing_key") == (STABLE in shown(turn), health.state, health.category)
     assert {
@@ -439,7 +430,7 @@ async def test_a_key_that_is_not_set(make_host):
 
 async def test_a_provider_that_is_down(make_host):
     """Words alone find then, in the same turn, and the health says so; the key is nowhere."""
-    canary, events = make_canary(), Events()
+    canary, events = make_canary(), MemorySink()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     section = {"provider": "openai-compatible", "model": "m", "dimensions": 8, "baseUrl": f"http://127.0.0.1:{port}"}
@@ -449,8 +440,8 @@ async def test_a_provider_that_is_down(make_host):
         health = host.health()["local"]
 
     assert (True, "degraded", "embedding_unavailable") == (STABLE in shown(turn), health.state, health.category)
-    assert "memory_recall_keyword_only" in {each.name for each in events.all}
-    canary.assert_clean(repr(events.all), repr(health))
+    assert "memory_recall_keyword_only" in {each.name for each in events.events}
+    canary.assert_clean(repr(events.events), repr(health))
 
 
 async def test_a_search_that_hangs(make_host):
@@ -518,7 +509,7 @@ async def test_many_turns_at_once(make_host):
 @pytest.mark.parametrize("tokens", [None, 700, *campaign(4500, 2000, 350, 60)])
 async def test_the_event_tells_what_the_model_got_of_the_index(make_host, tokens):
     """The rows in the event are those in the message, whatever the host shows of references; nothing is cut behind it."""
-    events = Events()
+    events = MemorySink()
     settings = {} if tokens is None else {"reference_tokens": tokens}
     host = make_host(sinks=[events], host=HostSettings(**settings), promptIndex={"limit": 500})
     async with host:
@@ -528,7 +519,7 @@ async def test_the_event_tells_what_the_model_got_of_the_index(make_host, tokens
             )
             await write(host, title, narrative="A longer text. " * 20)
         turn = await run_turn(host)
-    told = [each.facts for each in events.all if (each.turn, each.name) == (turn.id, "memory_prompt_index_injected")]
+    told = [each.facts for each in events.events if (each.turn, each.name) == (turn.id, "memory_prompt_index_injected")]
     text = "".join(message.text for message in turn.references)
     rows = len(re.findall(r"^\| \[\d+\] private", text, re.MULTILINE))
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from cancellation import CancelledAt
 from integration.openai_server import serve, whole
 from unit.agent.old_store import make_old_store
 
@@ -371,28 +372,6 @@ async def test_a_state_folder_where_nothing_can_be_made(case):
         await case.load()
 
     assert [] == case.left_open()
-
-
-class CancelledAt:
-    """Awaits something, and cancels its own task when that suspends for the k-th time (from 1)."""
-
-    def __init__(self, body, point):
-        self.body, self.point, self.suspensions = body, point, 0
-
-    def __await__(self):
-        steps, resume, value = self.body.__await__(), "send", None
-        while True:
-            try:
-                waited_for = getattr(steps, resume)(value)
-            except StopIteration as end:
-                return end.value
-            self.suspensions += 1
-            if self.suspensions == self.point:
-                asyncio.current_task().cancel()
-            try:
-                resume, value = "send", (yield waited_for)
-            except BaseException as error:
-                resume, value = "throw", error
 
 
 async def test_loading_cancelled_at_any_point(case, monkeypatch):

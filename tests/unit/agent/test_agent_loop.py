@@ -13,6 +13,7 @@ from pathlib import Path
 import attrs
 import hypothesis.strategies as st
 import pytest
+from cancellation import CancelledAt
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -728,28 +729,6 @@ async def test_a_listener_that_raises(load):
 
 MOST_POINTS = 80
 """More than a run has points at which it can be cancelled."""
-
-
-class CancelledAt:
-    """Awaits something, and cancels its own task when that suspends for the k-th time (from 1)."""
-
-    def __init__(self, body, point):
-        self.body, self.point, self.suspensions = body, point, 0
-
-    def __await__(self):
-        steps, resume, value = self.body.__await__(), "send", None
-        while True:
-            try:
-                waited_for = getattr(steps, resume)(value)
-            except StopIteration as end:
-                return end.value
-            self.suspensions += 1
-            if self.suspensions == self.point:
-                asyncio.current_task().cancel()
-            try:
-                resume, value = "send", (yield waited_for)
-            except BaseException as error:
-                resume, value = "throw", error
 
 
 async def cancelled_at(body, point):

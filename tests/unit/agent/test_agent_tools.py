@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks import Host
-from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.tools import BuiltInTool, ToolBox, ToolOutcome, session_search_tool
 from beaver_hooks.tools.arguments import (
     MOST_CHARACTERS,
@@ -36,19 +34,6 @@ PARAMETERS = {
 }
 SHORT = 0.01
 OWNER = CommandContext(session="s", user="u", trust=Trust.FULL)
-
-
-@pytest.fixture
-def sink():
-    return MemorySink()
-
-
-@pytest.fixture
-def make_host(tmp_path, sink):
-    def make(**plugins):
-        return Host(plugins, state_folder=tmp_path / ".beaver", sinks=[sink], environment={})
-
-    return make
 
 
 async def echo(arguments, *_):
@@ -87,7 +72,7 @@ def without_time(outcome):
 
 
 async def outcome_of(make_host, *tools, asked=None, plugins=None, **options):
-    async with make_host(**(plugins or {})) as host:
+    async with make_host(plugins) as host:
         turn = await host.open_turn("hello", session="s", user="u")
         return without_time(await ToolBox(host, tools, **options).run(asked or call(), turn))
 
@@ -119,7 +104,7 @@ async def test_what_a_caller_may_not_use_is_not_offered(make_host):
     tools = [built_in(allows=is_owner), built_in(name="free")]
     plugin = RecordingPlugin(tools=[of_plugin(allows=is_owner), of_plugin(name="open")])
     offered, outcomes = [], []
-    async with make_host(p=plugin) as host:
+    async with make_host({"p": plugin}) as host:
         box = ToolBox(host, tools)
         for trust in (Trust.FULL, Trust.PUBLIC):
             turn = await host.open_turn("hello", session="s", trust=trust)
@@ -133,7 +118,7 @@ async def test_what_a_caller_may_not_use_is_not_offered(make_host):
 async def test_while_memory_is_off_no_tool_of_it_is_offered(make_host):
     """Neither those of plugins nor one of the agent's own that tells what was said earlier; the others stay."""
     tools = [built_in(), built_in(name="remembering", remembers=True)]
-    async with make_host(p=RecordingPlugin(tools=[of_plugin()])) as host:
+    async with make_host({"p": RecordingPlugin(tools=[of_plugin()])}) as host:
         box = ToolBox(host, tools)
         before = await host.open_turn("hello", session="s", user="u")
         await host.switch_memory(on=False, session="s", user="u")
@@ -177,7 +162,7 @@ async def test_a_tool_that_would_do_harm_is_refused_loudly_and_once(make_host, s
     """It is not offered, an audit event and the log say why, and the built-in one of its name runs."""
     caplog.set_level(logging.WARNING)
     mine = built_in()
-    async with make_host(p=RecordingPlugin(tools=[tool])) as host:
+    async with make_host({"p": RecordingPlugin(tools=[tool])}) as host:
         box = ToolBox(host, [mine])
         offered = [box.offered(OWNER), box.offered(OWNER)]
 
@@ -244,7 +229,7 @@ async def test_a_call_without_name_and_id_can_be_told_to_the_plugins(make_host):
     """The contract wants both; what the model left out is filled in."""
     asked = ToolCall(id="", name="", arguments="")
     plugin = RecordingPlugin()
-    async with make_host(p=plugin) as host:
+    async with make_host({"p": plugin}) as host:
         turn = await host.open_turn("hello", session="s")
         (outcome,) = await ToolBox(host).run_all([asked], turn)
         told = await turn.tool_result(**outcome.fields)
@@ -678,7 +663,10 @@ async def test_more_calls_than_anybody_needs_are_not_run(make_host):
 async def test_a_failure_that_the_host_does_not_see_is_written_down(make_host, sink, tool, plugin, error):
     """A tool of the agent's own that fails, and an answer that nobody can write as text, leave an audit event."""
     mine = isinstance(tool, BuiltInTool)
-    async with make_host(p=RecordingPlugin(tools=[] if mine else [tool])) as host, host.turn("hi", session="s") as turn:
+    async with (
+        make_host({"p": RecordingPlugin(tools=[] if mine else [tool])}) as host,
+        host.turn("hi", session="s") as turn,
+    ):
         outcome = await ToolBox(host, [tool] if mine else []).run(call(name=tool.name), turn)
 
     assert outcome.error is not None

@@ -1,10 +1,11 @@
 """`beaver memory`: how each memory is, off and on, and the commands of the plugins."""
 
 import json
-import subprocess
-import sys
+import os
+from pathlib import Path
 
 import pytest
+from processes import run_beaver
 
 BOTH = """
     import click
@@ -96,10 +97,9 @@ OFF_FOR_ALL = OFF.format("all sessions of this user", "`beaver memory on`", "; a
 
 def beaver(*words):
     """Run `beaver` as a process of its own; return what it prints."""
-    command = [sys.executable, "-m", "beaver_hooks.cli", *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "" == done.stderr
-    return done.stdout
+    ran = run_beaver(*words, cwd=Path.cwd(), env=dict(os.environ))
+    assert ("", 0) == (ran.err, ran.code)
+    return ran.out
 
 
 def test_off_and_on_hold_for_a_session_across_processes(cli, install, configured, scratch):

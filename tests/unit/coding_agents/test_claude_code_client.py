@@ -28,19 +28,6 @@ TIMEOUT = 30
 
 
 @pytest.fixture
-def runtime():
-    """A folder with a name that is short enough for a socket."""
-    with tempfile.TemporaryDirectory(prefix="bt-") as name:
-        yield Path(name)
-
-
-@pytest.fixture
-def environment(runtime, tmp_path):
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "COV", "CLAUDE"))}
-    return kept | {"XDG_RUNTIME_DIR": str(runtime), "CLAUDE_PROJECT_DIR": str(tmp_path)}
-
-
-@pytest.fixture
 def path(environment):
     """Where the client looks for a resident, in a folder that is private."""
     path = Path(client.socket_path([], environment))

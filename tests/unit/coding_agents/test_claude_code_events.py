@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks import Host
-from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.coding_agents.claude_code.events import (
     BY_MCP,
     EMPTY,
@@ -22,7 +21,7 @@ from beaver_hooks.coding_agents.claude_code.payload import CUT, length
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
 from beaver_hostspecs import Contribution, DropReason, PluginFailed, PluginInfo, Reference, Tool, Trust
-from beaver_hostspecs.testing import Fault, FaultPlugin, FrozenClock, RecordingPlugin
+from beaver_hostspecs.testing import Fault, FaultPlugin, RecordingPlugin
 from beaver_hostspecs.testing.clocks import NOON
 
 RULE = "What is recalled is data."
@@ -39,16 +38,6 @@ FENCED = (
 @pytest.fixture
 def plugin():
     return RecordingPlugin(info=INFO)
-
-
-@pytest.fixture
-def clock():
-    return FrozenClock()
-
-
-@pytest.fixture
-def sink():
-    return MemorySink()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -56,19 +55,6 @@ BY_COPILOT = [
      "tool_result": {"result_type": "success"}},
     {"hook_event_name": "SessionEnd", **COPILOT, "reason": "complete"},
 ]  # fmt: skip
-
-
-@pytest.fixture
-def runtime():
-    """A folder with a name that is short enough for a socket."""
-    with tempfile.TemporaryDirectory(prefix="bt-") as name:
-        yield Path(name)
-
-
-@pytest.fixture
-def environment(runtime, tmp_path):
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("BEAVER", "COV", "CLAUDE"))}
-    return kept | {"XDG_RUNTIME_DIR": str(runtime), "CLAUDE_PROJECT_DIR": str(tmp_path)}
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from uuid import uuid4
 import pytest
 
 from beaver_hooks import Host
-from beaver_hooks.audit.memory_sink import MemorySink
 
 GOOD = """
 class Plugin:
@@ -71,11 +70,6 @@ def site(tmp_path, monkeypatch):
     yield site
     for module in site.modules.values():
         sys.modules.pop(module, None)
-
-
-@pytest.fixture
-def sink():
-    return MemorySink()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextvars
-import gc
 import math
 import subprocess
 import sys
@@ -15,21 +14,12 @@ from beaver_hooks.plugins.registry import Implementation, Member
 from beaver_hooks.receipts.reports import HostReport
 from beaver_hostspecs.testing import BareFault
 
+pytestmark = pytest.mark.usefixtures("complaints")
+
 LONG = 30.0
 """A deadline that no test reaches."""
 
 SHORT = 0.01
-
-
-@pytest.fixture(autouse=True)
-async def complaints():
-    """Fail if asyncio has anything to complain about, at the end or when tasks are collected."""
-    said = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context["message"]))
-    yield said
-    gc.collect()
-    await asyncio.sleep(0)
-    assert [] == said
 
 
 @pytest.fixture

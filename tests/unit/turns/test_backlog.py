@@ -1,7 +1,6 @@
 """The background queue: bounded, ordered per session and plugin, side by side for everybody else."""
 
 import asyncio
-import gc
 from collections import defaultdict
 from contextvars import copy_context
 
@@ -15,18 +14,9 @@ from beaver_hooks.turns.backlog import Backlog, Job
 from beaver_hostspecs.testing import make_turn
 from beaver_hostspecs.testing.clocks import NOON
 
+pytestmark = pytest.mark.usefixtures("complaints")
+
 LONG = 30.0
-
-
-@pytest.fixture(autouse=True)
-async def complaints():
-    """Fail if asyncio has anything to complain about."""
-    said = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context["message"]))
-    yield
-    gc.collect()
-    await asyncio.sleep(0)
-    assert [] == said
 
 
 class Work:

@@ -21,11 +21,6 @@ class _Opened:
 
 
 @pytest.fixture
-def clock():
-    return FrozenClock()
-
-
-@pytest.fixture
 def book(clock):
     return TurnBook(clock=clock, idle_seconds=IDLE)
 

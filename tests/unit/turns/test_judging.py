@@ -2,7 +2,6 @@
 
 import pytest
 
-from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config.model import HostSettings
 from beaver_hooks.log import make_log
 from beaver_hooks.plugins.deadlines import HookDeadlines
@@ -23,11 +22,6 @@ from beaver_hostspecs.rendering import render_references
 from beaver_hostspecs.testing import BareFault, FrozenClock, make_turn
 
 RULE = "it is fail-closed, so the turn was dropped"
-
-
-@pytest.fixture
-def sink():
-    return MemorySink()
 
 
 @pytest.fixture

@@ -4,10 +4,7 @@ import asyncio
 
 import pytest
 
-from beaver_hooks import Host, SyncHost
-from beaver_hooks.audit.memory_sink import MemorySink
-from beaver_hooks.config import Config
-from beaver_hooks.config.model import HostSettings
+from beaver_hooks import SyncHost
 from beaver_hooks.turns.ids import is_ours
 from beaver_hostspecs import (
     Contribution,
@@ -23,20 +20,6 @@ from beaver_hostspecs import (
     UnknownTurn,
 )
 from beaver_hostspecs.testing import COROUTINE_HOOKS, RecordingPlugin
-
-
-@pytest.fixture
-def sink():
-    return MemorySink()
-
-
-@pytest.fixture
-def make_host(tmp_path, sink):
-    def make(plugins, seconds=5.0):
-        config = Config(host=HostSettings(default_deadline_seconds=seconds))
-        return Host(plugins, config=config, state_folder=tmp_path / ".beaver", sinks=[sink], environment={})
-
-    return make
 
 
 def offering(run, name="recall", **more):
@@ -158,7 +141,7 @@ async def test_one_that_hangs_is_abandoned(make_host, sink):
     async def run(*_):
         await asyncio.get_running_loop().create_future()
 
-    async with make_host({"p": offering(run)}, seconds=0.01) as host:
+    async with make_host({"p": offering(run)}, {"default_deadline_seconds": 0.01}) as host:
         with pytest.raises(PluginFailed):
             await host.use_tool("recall", {}, session="s")
 

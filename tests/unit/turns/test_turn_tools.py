@@ -4,10 +4,6 @@ import asyncio
 
 import pytest
 
-from beaver_hooks import Host
-from beaver_hooks.audit.memory_sink import MemorySink
-from beaver_hooks.config import Config
-from beaver_hooks.config.model import HostSettings
 from beaver_hostspecs import (
     Command,
     CommandContext,
@@ -23,20 +19,6 @@ from beaver_hostspecs.testing import RecordingPlugin
 
 SHORT = 0.01
 CONTEXT = CommandContext(session="s", user="u")
-
-
-@pytest.fixture
-def sink():
-    return MemorySink()
-
-
-@pytest.fixture
-def make_host(tmp_path, sink):
-    def make(plugins, seconds=5.0):
-        config = Config(host=HostSettings(default_deadline_seconds=seconds))
-        return Host(plugins, config=config, state_folder=tmp_path / ".beaver", sinks=[sink], environment={})
-
-    return make
 
 
 def tool(run, name="recall"):
@@ -149,7 +131,7 @@ async def test_one_that_hangs_is_abandoned(make_host, sink, kind):
         finally:
             ended.set()
 
-    async with make_host({"p": offering(run)}, seconds=SHORT) as host:
+    async with make_host({"p": offering(run)}, {"default_deadline_seconds": SHORT}) as host:
         with pytest.raises(PluginFailed):
             await ask(host, kind)
         await ended.wait()

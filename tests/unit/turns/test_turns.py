@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import contextvars
-import gc
 import random
 from collections import Counter
 from datetime import timedelta
@@ -11,9 +10,6 @@ from datetime import timedelta
 import pytest
 
 from beaver_hooks import Host
-from beaver_hooks.audit.memory_sink import MemorySink
-from beaver_hooks.config import Config
-from beaver_hooks.config.model import HostSettings
 from beaver_hooks.turns.context import PluginHint, ReferenceMessage
 from beaver_hostspecs import (
     Answer,
@@ -31,47 +27,18 @@ from beaver_hostspecs import (
     hookimpl,
 )
 from beaver_hostspecs.rendering import render_references
-from beaver_hostspecs.testing import Fault, FaultError, FaultPlugin, FrozenClock, RecordingPlugin
+from beaver_hostspecs.testing import Fault, FaultError, FaultPlugin, RecordingPlugin
+
+pytestmark = pytest.mark.usefixtures("complaints")
 
 BOUNDARY = "0123456789abcdef"
 TURN_HOOKS = ("before_prompt", "on_tool_result", "after_prompt", "on_turn_dropped")
 
 
-@pytest.fixture(autouse=True)
-async def complaints():
-    """Fail if asyncio has anything to complain about, also when tasks are collected."""
-    said = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context["message"]))
-    yield
-    gc.collect()
-    await asyncio.sleep(0)
-    assert [] == said
-
-
 @pytest.fixture
-def sink():
-    return MemorySink()
-
-
-@pytest.fixture
-def clock():
-    return FrozenClock()
-
-
-@pytest.fixture
-def make_host(tmp_path, sink, clock):
-    def make(settings=None, **plugins):
-        fail_closed = plugins.pop("fail_closed", ())
-        return Host(
-            plugins,
-            config=Config(host=HostSettings(**(settings or {}))),
-            fail_closed=fail_closed,
-            state_folder=tmp_path / ".beaver",
-            sinks=[sink],
-            clock=clock,
-            boundary=lambda: BOUNDARY,
-            environment={},
-        )
+def make_host(make_host, clock):
+    def make(settings=None, *, fail_closed=(), **plugins):
+        return make_host(plugins, settings, fail_closed=fail_closed, clock=clock, boundary=lambda: BOUNDARY)
 
     return make
 
