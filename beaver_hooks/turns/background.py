@@ -41,7 +41,8 @@ class BackgroundCalls:
         member = job.implementation.member
         if self.backlog.put(job):
             job.account.open_calls += 1
-            self.report_refused(member)
+            if self._refused:
+                self.report_refused(member)
             return
         job.account.lost += 1
         self._refused[member] = self._refused.get(member, 0) + 1
