@@ -39,6 +39,17 @@ def entries(service, target=USER, user=None):
     return service.page(target, user).entries
 
 
+@pytest.mark.parametrize(("name", "default"), [("memory_char_limit", 2200), ("user_char_limit", 1375)])
+def test_limits_that_can_be_set(name, default):
+    """Each file has a default limit, and may have one from a single character to a million."""
+    assert [default, 1, 1_000_000] == [
+        getattr(CuratedSettings(**given), name) for given in ({}, {name: 1}, {name: 1_000_000})
+    ]
+    for limit in (0, 1_000_001):
+        with pytest.raises(Unfit, match="must be between 1 and 1000000"):
+            CuratedSettings(**{name: limit})
+
+
 def test_limits(make_service):
     """Each target has its own limit."""
     service = make_service(memory_char_limit=5, user_char_limit=3)

@@ -39,6 +39,16 @@ def test_it_is_on_where_nothing_was_switched(tmp_path):
     assert (False, []) == (make(tmp_path).is_off("ann", "s1"), list(tmp_path.iterdir()))
 
 
+@pytest.mark.parametrize(("content", "readable"), [(None, True), ("canary", False)])
+def test_whether_it_can_be_read(tmp_path, content, readable):
+    """A file that is no record cannot be read, and memory is off for every user; a missing file is in order."""
+    if content:
+        (tmp_path / FILE).write_text(content)
+    switch = make(tmp_path)
+
+    assert (readable, not readable) == (switch.is_readable(), switch.is_off("ann", "s1"))
+
+
 def test_off_is_for_one_session_of_one_user(tmp_path):
     """Another session, another user and a turn without a user are not concerned."""
     switch = make(tmp_path)
