@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from beaver_hooks.config.model import HostSettings
 from beaver_hooks.log import make_log
 from beaver_hooks.plugins.deadlines import HookDeadlines
 from beaver_hooks.plugins.hook_calls import Call
