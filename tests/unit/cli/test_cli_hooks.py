@@ -248,7 +248,10 @@ def test_what_cannot_be_read(cli, settings):
     settings.mkdir(parents=True)
     ran = cli("hooks", "install", "claude-code")
 
-    assert (3, f"Error: {settings} cannot be used (it is not a regular file); check its permissions.\n") == (ran.code, ran.err)
+    assert (3, f"Error: {settings} cannot be used (it is not a regular file); check its permissions.\n") == (
+        ran.code,
+        ran.err,
+    )
 
 
 def test_a_link(cli, settings, tmp_path):
