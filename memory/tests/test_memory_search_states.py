@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from beaver_memory.filters import Filters
@@ -137,9 +137,17 @@ def do(found, index, step):
             index.tidy()
 
 
-@given(
-    st.lists(steps, max_size=25), st.sampled_from([1, 3, 64]), st.sampled_from([2, 7, 20_000]), st.sampled_from([2, 99])
-)
+ONE_SESSION = [
+    step
+    for hour in range(4)
+    for step in (("add", ["tea bike", "rain Ann", "moon tea"], "s", NOW - timedelta(hours=hour)), ("catch up",))
+]
+"""A session in several blocks, with more memories than are put in order at once."""
+
+
+@pytest.mark.parametrize("many", [2, 99])
+@example(done=[*ONE_SESSION, ("forget", 1)], tail=1, page=20_000)
+@given(done=st.lists(steps, max_size=25), tail=st.sampled_from([1, 3, 64]), page=st.sampled_from([2, 7, 20_000]))
 def test_following_is_beginning_anew(done, tail, page, many):
     """After any changes an index that was there all the time finds exactly what a new one finds."""
     with (

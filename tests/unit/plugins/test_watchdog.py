@@ -175,8 +175,8 @@ async def test_a_call_while_the_process_stood_still(calls, monkeypatch, *, looks
 
 async def test_a_task_of_its_own_is_known_by_the_stack(calls, blamed, make_watchdog):
     """If no hook call blocks, the innermost code of a plugin on the stack says whose it is; its calls are no success."""
-    make_watchdog(registry=Plugins(p=OfThisModule()))
     mine, other = begin(calls, asyncio.Event().wait), begin(calls, asyncio.Event().wait, "other")
+    make_watchdog(registry=Plugins(p=OfThisModule()))
 
     async def task():
         return blamed.block()
