@@ -22,6 +22,10 @@ class Notes:
 
     def __init__(self, key=KEY):
         self.identify, self.readable = partial(identify, key), []
+        self.health = self
+
+    def is_at_fault(self, plugin, source):
+        return True
 
     def succeeded(self, plugin, *, source):
         self.readable.append(True)
@@ -40,13 +44,14 @@ def test_it_is_on_where_nothing_was_switched(tmp_path):
 
 
 @pytest.mark.parametrize(("content", "readable"), [(None, True), ("canary", False)])
-def test_whether_it_can_be_read(tmp_path, content, readable):
-    """A file that is no record cannot be read, and memory is off for every user; a missing file is in order."""
+def test_a_review_corrects_the_health(tmp_path, content, readable):
+    """A review ends the fault that an earlier host reported, unless the file still cannot be read."""
     if content:
         (tmp_path / FILE).write_text(content)
-    switch = make(tmp_path)
+    notes = Notes()
+    make(tmp_path, notes).review()
 
-    assert (readable, not readable) == (switch.is_readable(), switch.is_off("ann", "s1"))
+    assert [readable] == notes.readable
 
 
 def test_off_is_for_one_session_of_one_user(tmp_path):
