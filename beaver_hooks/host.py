@@ -11,7 +11,7 @@ from beaver_hooks.arguments import as_context, as_mapping, as_name, as_path, as_
 from beaver_hooks.audit.events import AuditSink
 from beaver_hooks.audit.trail import Trail
 from beaver_hooks.config import Config, Summary, load_config
-from beaver_hooks.loop_affinity import Home, not_open
+from beaver_hooks.loop_affinity import LoopAffinity, not_open
 from beaver_hooks.receipts.health import Health
 from beaver_hooks.runtime import HostRuntime
 from beaver_hooks.turns.fields import ToolFields, TurnFields
@@ -82,7 +82,7 @@ class Host:
             boundary=boundary, environment=environment,
         )  # fmt: skip
         self._runtime: HostRuntime | None = None
-        self._home: Home | None = None
+        self._home: LoopAffinity | None = None
 
     @classmethod
     def from_config(
@@ -140,7 +140,7 @@ class Host:
         if self._home is not None:
             self._home.check_process()
             raise HostNotOpen("this host is open already; close it before you open it again")
-        self._home = Home()
+        self._home = LoopAffinity()
         try:
             runtime = HostRuntime(self._options, self._home)
             await runtime.open()

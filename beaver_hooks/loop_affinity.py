@@ -10,7 +10,7 @@ FORKED = (
 )
 
 
-class Home:
+class LoopAffinity:
     """The process and event loop that opened a host, until the host is closed."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from beaver_hooks.log import make_log
-from beaver_hooks.loop_affinity import Home
+from beaver_hooks.loop_affinity import LoopAffinity
 from beaver_hooks.options import Options
 from beaver_hooks.plugins.deadlines import HookDeadlines
 from beaver_hooks.plugins.entry_points import installed
@@ -21,9 +21,9 @@ from beaver_hooks.turns.admission import Admission
 from beaver_hooks.turns.background import QUEUE, BackgroundCalls
 from beaver_hooks.turns.echo_filter import InjectedMemory
 from beaver_hooks.turns.lifecycle import Turns
-from beaver_hooks.turns.open_turns import TurnBook
-from beaver_hooks.turns.results import RecallJudge
-from beaver_hooks.turns.standalone_tools import LoneTools
+from beaver_hooks.turns.open_turns import OpenTurns
+from beaver_hooks.turns.results import RecallCheck
+from beaver_hooks.turns.standalone_tools import StandaloneTools
 from beaver_hooks.turns.switch import FILE, MemorySwitch
 from beaver_hooks.turns.tools import Offers
 from beaver_hostspecs import DropReason
@@ -43,7 +43,7 @@ MOMENT = 0.05
 class HostRuntime:
     """The parts of an open host, on the event loop in which they were made."""
 
-    def __init__(self, options: Options, home: Home) -> None:
+    def __init__(self, options: Options, home: LoopAffinity) -> None:
         settings = options.settings
         self.home = home
         self.loop = asyncio.get_running_loop()
@@ -64,7 +64,7 @@ class HostRuntime:
             deadlines=self.deadlines,
             patience=settings.blocked_after_seconds,
         )
-        self.judge = RecallJudge(self.recorder, self.suspensions)
+        self.judge = RecallCheck(self.recorder, self.suspensions)
         self.background = BackgroundCalls(
             limit=settings.queue_limit,
             registry=self.registry,
@@ -80,7 +80,7 @@ class HostRuntime:
             admission=self.admission,
             deadlines=self.deadlines,
         )
-        self.standalone_tools = LoneTools(
+        self.standalone_tools = StandaloneTools(
             turns=self.turns, offers=self.offers, recorder=self.recorder, clock=options.clock
         )
         self.loader = Loader(registry=self.registry, recorder=self.recorder, calls=self.calls, options=options)
@@ -211,7 +211,7 @@ class HostRuntime:
         if self.calls.running:
             await asyncio.wait(self.calls.running, timeout=MOMENT)
 
-    def _make_turns(self, home: Home) -> Turns:
+    def _make_turns(self, home: LoopAffinity) -> Turns:
         clock, idle_seconds = self._options.clock, self._options.settings.idle_turn_seconds
         return Turns(
             registry=self.registry,
@@ -220,7 +220,7 @@ class HostRuntime:
             suspensions=self.suspensions,
             judge=self.judge,
             background=self.background,
-            book=TurnBook(clock=clock, idle_seconds=idle_seconds),
+            book=OpenTurns(clock=clock, idle_seconds=idle_seconds),
             injected=InjectedMemory(clock=clock, idle_seconds=idle_seconds),
             admission=self.admission,
             options=self._options,

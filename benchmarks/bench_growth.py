@@ -15,7 +15,7 @@ from collections import Counter
 
 from beaver_hooks import Host, OpenTurn
 from beaver_hooks.plugins.hook_calls import Call
-from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.turns.backlog import Job
 from beaver_hostspecs import Contribution, Reference, Turn, hookimpl
 from beaver_hostspecs.testing import FrozenClock
@@ -23,7 +23,7 @@ from beaver_hostspecs.testing import FrozenClock
 EARLY = 2_000
 TURNS = 10_000
 BETWEEN = 10.0
-KINDS = (OpenTurn, Account, Turn, Call, Job)
+KINDS = (OpenTurn, ReceiptBuilder, Turn, Call, Job)
 TOLERANCE_KIB = 64.0
 """KiB that may differ between two measurements without a leak: caches of the interpreter, and sizes of dicts."""
 

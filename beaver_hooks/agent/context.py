@@ -23,7 +23,7 @@ from beaver_hostspecs import InvalidTurn, Role
 SHOWN: tuple[Role, ...] = ("user", "assistant")
 
 
-class Said(Protocol):
+class HistoryMessage(Protocol):
     """A message of the history: the contract's `Message`, for example."""
 
     @property
@@ -52,7 +52,7 @@ class ContextBuilder:
         system_prompt: str = "",
         skills: Iterable[ActiveSkill] = (),
         references: Iterable[Recalled] = (),
-        history: Iterable[Said] = (),
+        history: Iterable[HistoryMessage] = (),
         prompt: str,
         merge: bool = False,
     ) -> tuple[ChatMessage, ...]:

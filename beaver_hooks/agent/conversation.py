@@ -9,7 +9,7 @@ from beaver_hooks.agent.commands import OFF, ON, MemoryCommands
 from beaver_hooks.agent.factory import EngineLoadResult
 from beaver_hooks.agent.loop import AgentLoop
 from beaver_hooks.agent.messages import OnDelta
-from beaver_hooks.agent.providers.missing_key import Keyless
+from beaver_hooks.agent.providers.missing_key import MissingKeyProvider
 from beaver_hooks.agent.results import AgentRunResult
 from beaver_hooks.agent.sessions.texts import new_session_id
 from beaver_hooks.config.suggestions import did_you_mean
@@ -67,7 +67,7 @@ class Conversation:
     def complaint(self) -> str:
         """The reason why no prompt can be answered, if it is known before the first one; else empty."""
         provider = self.engine.provider
-        return provider.complaint if isinstance(provider, Keyless) else ""
+        return provider.complaint if isinstance(provider, MissingKeyProvider) else ""
 
     async def say(self, prompt: str, on_delta: OnDelta | None = None, on_tool: OnTool | None = None) -> AgentRunResult:
         """Return the agent's answer; see `AgentLoop.run`."""

@@ -48,7 +48,7 @@ class Head:
 
 
 @attrs.frozen(kw_only=True)
-class Verdict:
+class ChainCheck:
     """The result of `verify`.
 
     Attributes:
@@ -99,7 +99,7 @@ def link(key: bytes, previous: str, seq: int, fields: Fields) -> str:
     return hmac.digest(key, message, "sha256").hex()
 
 
-def verify(records: Iterable[ChainedEvent], key: bytes, *, expected_head: Head | None = None) -> Verdict:
+def verify(records: Iterable[ChainedEvent], key: bytes, *, expected_head: Head | None = None) -> ChainCheck:
     """Check a whole chain and name the first bad record.
 
     Args:
@@ -118,7 +118,7 @@ def verify(records: Iterable[ChainedEvent], key: bytes, *, expected_head: Head |
         current = following
     if expected_head is not None and expected_head.seq > head.seq:
         return _bad(head, head.seq + 1, "missing")
-    return Verdict(ok=True, checked=head.seq, head=_found(head))
+    return ChainCheck(ok=True, checked=head.seq, head=_found(head))
 
 
 def _fault(head: Head, record: ChainedEvent, following: ChainedEvent | None, key: bytes) -> str:
@@ -142,8 +142,8 @@ def _same(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass"))
 
 
-def _bad(head: Head, seq: int, reason: str) -> Verdict:
-    return Verdict(ok=False, checked=head.seq, first_bad=seq, reason=reason, head=_found(head))
+def _bad(head: Head, seq: int, reason: str) -> ChainCheck:
+    return ChainCheck(ok=False, checked=head.seq, first_bad=seq, reason=reason, head=_found(head))
 
 
 def _found(head: Head) -> Head | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from beaver_hooks.audit import chain
-from beaver_hooks.audit.chain import ChainedEvent, Head, Verdict
+from beaver_hooks.audit.chain import ChainCheck, ChainedEvent, Head
 from beaver_hooks.audit.database import DATABASE, Database
 from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.key import KEY_FILE, read_key
@@ -75,7 +75,7 @@ class TrailReader:
             records = database.tail(1)
         return Head(seq=records[0].seq, mac=records[0].mac) if records else Head(seq=0, mac=chain.GENESIS)
 
-    def verify(self, *, expected_head: Head | None = None) -> Verdict:
+    def verify(self, *, expected_head: Head | None = None) -> ChainCheck:
         """Check the whole chain and name the first bad record.
 
         The chain alone cannot show that its last records were cut off, nor that all of it was replaced together with

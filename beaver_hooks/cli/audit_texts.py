@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from beaver_hooks.audit.chain import ChainedEvent, Head, Verdict
+from beaver_hooks.audit.chain import ChainCheck, ChainedEvent, Head
 from beaver_hooks.cli.text_format import counted, facts_text, filled
 
 SHORT_TURN = 13
@@ -55,7 +55,7 @@ class Filter:
         return not self.turns or (turn or "").startswith(self.turns)
 
 
-def verdict_text(verdict: Verdict) -> str:
+def verdict_text(verdict: ChainCheck) -> str:
     """Return the verdict in words: the finding, its place and its meaning."""
     good = counted(verdict.checked, "record")
     if verdict.head is None and verdict.ok:
@@ -70,7 +70,7 @@ def verdict_text(verdict: Verdict) -> str:
     return "\n".join(map(filled, text.splitlines()))
 
 
-def verdict_json(verdict: Verdict) -> dict[str, Any]:
+def verdict_json(verdict: ChainCheck) -> dict[str, Any]:
     """Return a verdict as plain data."""
     return {
         "ok": verdict.ok,

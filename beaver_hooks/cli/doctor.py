@@ -53,7 +53,7 @@ def confirmations(environment: Mapping[str, str]) -> list[Finding]:
     return [ok("confirmations", f"{counted(count, 'configuration')} in {printable(str(path))}"), *examined]
 
 
-def _kept(looked: settings.Looked) -> Iterator[Finding]:
+def _kept(looked: settings.SettingsCheck) -> Iterator[Finding]:
     folder = looked.folder
     if (fault := files.folder_fault(folder)) is not None:
         yield fault
@@ -71,7 +71,7 @@ def _kept(looked: settings.Looked) -> Iterator[Finding]:
     yield from health.kept(folder, looked.sections, Absence.under(config))
 
 
-def _elsewhere(looked: settings.Looked) -> Iterator[Finding]:
+def _elsewhere(looked: settings.SettingsCheck) -> Iterator[Finding]:
     """Yield findings about files outside of the state folder: the configuration, and folders it names."""
     path = looked.loaded.path if looked.loaded is not None else None
     if path is not None:

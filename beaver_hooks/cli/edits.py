@@ -10,8 +10,8 @@ import click
 from beaver_hooks.cli.app import CONFIG
 from beaver_hooks.cli.common import set_up_log
 from beaver_hooks.cli.terminal import show
-from beaver_hooks.config.edits import Edited, Steps, edit_config
-from beaver_hooks.config.locations import FILE, Found, find_config, find_folder
+from beaver_hooks.config.edits import ConfigEdit, Steps, edit_config
+from beaver_hooks.config.locations import FILE, ConfigLocation, find_config, find_folder
 from beaver_hooks.config.paths import printable
 from beaver_hooks.plugins.settings_classes import check_plugin_sections, settings_classes
 from beaver_hostspecs import scrub
@@ -23,16 +23,16 @@ LITERAL = 'The credential is in the file itself; an environment variable is safe
 dry_run = click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
 
 
-def target(config: Path | None) -> Found:
+def target(config: Path | None) -> ConfigLocation:
     """Return the file to edit: the one named here or before the command, else the one that is found or made."""
     set_up_log()
     named = config or click.get_current_context().meta.get(CONFIG)
     cwd = Path.cwd()
     found = find_config(None if named is None else Path(named), os.environ, cwd)
-    return found or Found(path=find_folder(os.environ, cwd) / FILE, given=False)
+    return found or ConfigLocation(path=find_folder(os.environ, cwd) / FILE, given=False)
 
 
-def edited(found: Found, steps: Steps, *, dry: bool) -> Edited:
+def edited(found: ConfigLocation, steps: Steps, *, dry: bool) -> ConfigEdit:
     """Edit the file, or only compute the result of the edit, and show the changes.
 
     Raises:

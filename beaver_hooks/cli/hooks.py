@@ -160,7 +160,7 @@ def trust(agent: str) -> None:  # noqa: ARG001 - the other commands take it, too
     show(f"The memory in {printable(str(folder))} is confirmed.")
 
 
-def _problem(found: Sequence[looking.Found], used: Collection[tuple[str, ...]]) -> str | None:
+def _problem(found: Sequence[looking.HookStatus], used: Collection[tuple[str, ...]]) -> str | None:
     """Return the problem that keeps installed hooks from working, in any of the files."""
     if used and any(each.switched_off for each in found):
         return OFF
@@ -225,7 +225,7 @@ def _memory(options: tuple[str, ...], scope: Scope, cwd: Path) -> dict[str, Any]
     return {"problem": problem, "resident": said, "log": log, "mcp": _mcp(scope, options), "others": others}
 
 
-def _shown(found: looking.Found) -> str:
+def _shown(found: looking.HookStatus) -> str:
     said = [("problem", each) for each in found.problems] + [("note", each) for each in found.notes]
     lines = [filled(f"  {kind}: {each}.", indent="    ") for kind, each in said]
     lines += [f"  options: {printable(shlex.join(found.options))}"] if found.options else []

@@ -31,7 +31,7 @@ REST = "--"
 """All words after it belong to the plugin, even those that look like options."""
 
 
-class Memory(click.Group):
+class MemoryGroup(click.Group):
     """Built-in commands, and one group per plugin. A command of only one group needs no plugin's name."""
 
     def resolve_command(
@@ -162,7 +162,7 @@ class PluginCommands(click.Group):
                 show(others)
 
 
-@click.group(name="memory", cls=Memory, invoke_without_command=True)
+@click.group(name="memory", cls=MemoryGroup, invoke_without_command=True)
 @common
 @click.pass_context
 def command(ctx: click.Context, *, config: Path | None) -> None:

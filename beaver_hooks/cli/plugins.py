@@ -30,7 +30,7 @@ from beaver_hostspecs import ConfigurationError
 
 
 @attrs.frozen(kw_only=True)
-class Listed:
+class ListedPlugin:
     """A plugin in the list.
 
     Attributes:
@@ -166,14 +166,14 @@ async def _show(loaded: LoadedConfig, *, as_json: bool) -> None:
         show(f"\n{filled(f'The host itself is {host}', indent='  ')}")
 
 
-def listed(engine: EngineLoadResult) -> tuple[Listed, ...]:
+def listed(engine: EngineLoadResult) -> tuple[ListedPlugin, ...]:
     """Return every plugin that the host knows, by name."""
     config = engine.loaded.config
     closed = preset_of(config).fail_closed
     distributions = _distributions()
     infos, tools, commands = engine.host.plugins, engine.host.tools, engine.host.commands
     return tuple(
-        Listed(
+        ListedPlugin(
             name=name,
             version=infos[name].version if name in infos else distributions.get(name, (None, None))[1],
             health=health,
@@ -207,7 +207,7 @@ def _text(distribution: tuple[str, str] | None) -> str | None:
     return None if distribution is None else " ".join(distribution)
 
 
-def _lines(plugin: Listed) -> Iterator[str]:
+def _lines(plugin: ListedPlugin) -> Iterator[str]:
     kind = "fail-closed" if plugin.fail_closed else "fail-open"
     yield filled(" ".join(filter(None, (plugin.name, plugin.version))) + f" ({kind}): {plugin.health}", indent="  ")
     if plugin.summary:

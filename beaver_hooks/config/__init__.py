@@ -7,7 +7,7 @@ JSON Schema for editors. Every error is a `ConfigurationError` that names a path
 from beaver_hooks.config.converter import structure
 from beaver_hooks.config.entries import Entry
 from beaver_hooks.config.loader import LoadedConfig, load_config
-from beaver_hooks.config.locations import Found, find_config
+from beaver_hooks.config.locations import ConfigLocation, find_config
 from beaver_hooks.config.model import Config, HostSettings, Memory, Mode, Plugins, is_section_path
 from beaver_hooks.config.parser import parse_config, read_config
 from beaver_hooks.config.schema import config_schema
@@ -19,8 +19,8 @@ __all__ = [
     "MEMORIES",
     "Change",
     "Config",
+    "ConfigLocation",
     "Entry",
-    "Found",
     "HostSettings",
     "LoadedConfig",
     "Memory",

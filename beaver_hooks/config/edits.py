@@ -16,7 +16,7 @@ from beaver_hooks.config.entries import entries_of
 from beaver_hooks.config.environment import is_reference
 from beaver_hooks.config.error_source import located_in
 from beaver_hooks.config.loader import SettingsClasses
-from beaver_hooks.config.locations import Found
+from beaver_hooks.config.locations import ConfigLocation
 from beaver_hooks.config.model import Config
 from beaver_hooks.config.parser import build_config, parse_json, read_bytes
 from beaver_hooks.config.paths import printable
@@ -50,7 +50,7 @@ class Step:
 
 
 @attrs.frozen(kw_only=True)
-class Edited:
+class ConfigEdit:
     """The result of an edit.
 
     Attributes:
@@ -82,14 +82,14 @@ Check = Callable[[Config, Mapping[str, str]], None]
 
 
 def edit_config(
-    found: Found,
+    found: ConfigLocation,
     steps: Steps,
     *,
     environment: Mapping[str, str],
     classes: SettingsClasses,
     check: Check,
     write: bool = True,
-) -> Edited:
+) -> ConfigEdit:
     """Edit a configuration file, which is made if it is missing, and confirm its new content.
 
     A file that the caller did not name must have been confirmed before. A named file keeps its state of confirmation.
@@ -119,7 +119,7 @@ def edit_config(
             _write(after, found.path)
             if after.confirmed:
                 confirm(found.path, after.raw, environment, known)
-        return Edited(config=config, changes=changes, differs=differs, path=found.path)
+        return ConfigEdit(config=config, changes=changes, differs=differs, path=found.path)
 
 
 def with_placeholders(raw: Mapping[str, Any], environment: Mapping[str, str]) -> Mapping[str, str]:
@@ -139,7 +139,7 @@ def _built(raw: Mapping[str, Any], path: Path, environment: Mapping[str, str]) -
     return build_config(raw, environment=with_placeholders(raw, environment), source=path)
 
 
-def _read(found: Found, environment: Mapping[str, str]) -> _Document:
+def _read(found: ConfigLocation, environment: Mapping[str, str]) -> _Document:
     name = printable(str(found.path))
     if found.path.is_symlink():
         raise ConfigurationError("", f"{name} is a symbolic link, which is never written through; name its target")

@@ -9,7 +9,7 @@ from typing import Any, Literal, NoReturn
 import attrs
 
 from beaver_hooks.config.entries import Classes
-from beaver_hooks.config.locations import FOLDER, Found, find_config, find_folder, person_folder
+from beaver_hooks.config.locations import FOLDER, ConfigLocation, find_config, find_folder, person_folder
 from beaver_hooks.config.model import Config
 from beaver_hooks.config.parser import build_config, read_json
 from beaver_hooks.config.paths import printable
@@ -92,7 +92,7 @@ def _defaults(environment: Mapping[str, str], cwd: Path) -> LoadedConfig:
     )
 
 
-def _loaded(found: Found, config: Config, environment: Mapping[str, str]) -> LoadedConfig:
+def _loaded(found: ConfigLocation, config: Config, environment: Mapping[str, str]) -> LoadedConfig:
     folder = _state_folder(config, found.path)
     return LoadedConfig(
         config=config,
@@ -122,7 +122,7 @@ def refuse_link(path: Path) -> None:
 
 def _ensure_trust(
     raw: Mapping[str, Any],
-    found: Found,
+    found: ConfigLocation,
     environment: Mapping[str, str],
     ask: Confirm | None,
     classes: Callable[[], Classes],

@@ -15,7 +15,7 @@ FILE = "config.json"
 
 
 @attrs.frozen(kw_only=True)
-class Found:
+class ConfigLocation:
     """A configuration file.
 
     Attributes:
@@ -28,7 +28,7 @@ class Found:
     given: bool
 
 
-def find_config(explicit: Path | None, environment: Mapping[str, str], cwd: Path) -> Found | None:
+def find_config(explicit: Path | None, environment: Mapping[str, str], cwd: Path) -> ConfigLocation | None:
     """Return the named configuration, else that of the nearest `.beaver`, else `None`.
 
     Raises:
@@ -40,7 +40,7 @@ def find_config(explicit: Path | None, environment: Mapping[str, str], cwd: Path
         named = cwd / environment[VARIABLE]
         return _given(named, f"{VARIABLE} names {{}}, which does not exist; correct the path")
     path = find_folder(environment, cwd) / FILE
-    return Found(path=path, given=False) if _is_there(path) else None
+    return ConfigLocation(path=path, given=False) if _is_there(path) else None
 
 
 def find_folder(environment: Mapping[str, str], cwd: Path) -> Path:
@@ -95,10 +95,10 @@ def _user() -> int:
     return os.geteuid() if hasattr(os, "geteuid") else 0
 
 
-def _given(path: Path, absent: str) -> Found:
+def _given(path: Path, absent: str) -> ConfigLocation:
     if not _is_there(path):
         raise ConfigurationError("", absent.format(printable(str(path))))
-    return Found(path=path, given=True)
+    return ConfigLocation(path=path, given=True)
 
 
 def _is_there(path: Path) -> bool:

@@ -14,7 +14,7 @@ from beaver_hooks.config.error_source import located_in
 from beaver_hooks.config.paths import child
 from beaver_hooks.config.provider import ProviderSettings
 from beaver_hooks.config.renames import Renamed, renamed_in
-from beaver_hooks.config.sections import Claims, check_claims, check_known
+from beaver_hooks.config.sections import SectionOwners, check_claims, check_known
 from beaver_hooks.config.type_hints import hidden, rest
 from beaver_hostspecs import ConfigurationError
 from beaver_hostspecs.settings import at_least, between, distinct, positive, setting
@@ -193,10 +193,10 @@ class Config:
         Raises:
             ConfigurationError: names the section, the probable name or the plugin to install, and the file.
         """
-        claims = Claims(claimed=claimed, ignored={*ignored, *self.plugins.disabled}, installed=installed)
+        claims = SectionOwners(claimed=claimed, ignored={*ignored, *self.plugins.disabled}, installed=installed)
         located_in(self.source, partial(self._check_sections, claims))
 
-    def _check_sections(self, claims: Claims) -> None:
+    def _check_sections(self, claims: SectionOwners) -> None:
         for path, _ in self._sections():
             problem = check_claims(path, claims)
             if problem is not None:

@@ -12,7 +12,7 @@ MEMORIES = ("curated", "gateway", "local", "server")
 
 
 @attrs.frozen(kw_only=True)
-class Claims:
+class SectionOwners:
     """The sections that plugins read, and the names of the plugins.
 
     Attributes:
@@ -26,7 +26,7 @@ class Claims:
     installed: Collection[str]
 
 
-def check_claims(path: str, claims: Claims) -> str | None:
+def check_claims(path: str, claims: SectionOwners) -> str | None:
     """Return the fault of a section at `path`, or `None` if it may stay."""
     root, _, name = path.partition(".")
     if path in claims.claimed or name in claims.ignored:
@@ -38,21 +38,21 @@ def check_claims(path: str, claims: Claims) -> str | None:
     return check_known(name, claims)
 
 
-def check_known(name: str, claims: Claims) -> str | None:
+def check_known(name: str, claims: SectionOwners) -> str | None:
     """Return the fault of a plugin's name, or `None` for a plugin that is installed or may be missing."""
     if name in {*claims.ignored, *claims.installed, *claims.claimed.values()}:
         return None
     return f"no plugin of that name is installed{meant_or_known(name, claims.installed, 'installed plugins')}"
 
 
-def _elsewhere(name: str, claims: Claims) -> str:
+def _elsewhere(name: str, claims: SectionOwners) -> str:
     theirs = [path for path, plugin in claims.claimed.items() if plugin == name]
     if theirs:
         return f"the settings of the plugin `{name}` belong in `{theirs[0]}`"
     return f"the plugin `{name}` has no settings"
 
 
-def _no_memory(name: str, claims: Claims) -> str:
+def _no_memory(name: str, claims: SectionOwners) -> str:
     if name in MEMORIES:
         return f"no plugin named `{name}` is installed; run: {install_command(f'beaver-hooks-{name}')}"
     claimed = [path.removeprefix("memory.") for path in claims.claimed if path.startswith("memory.")]

@@ -16,7 +16,7 @@ import attrs
 
 from beaver_hooks.plugins.deadlines import HookDeadlines
 from beaver_hooks.plugins.registry import Implementation
-from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.receipts.reports import HostReport
 
@@ -109,7 +109,7 @@ class Calls:
         implementation: Implementation,
         arguments: Mapping[str, Any],
         *,
-        account: Account | None = None,
+        account: ReceiptBuilder | None = None,
         context: Context | None = None,
     ) -> Call:
         """Start a hook of a plugin, within the deadline of that hook; its reports go to the turn of `account`."""

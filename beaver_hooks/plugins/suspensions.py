@@ -13,7 +13,7 @@ import attrs
 from beaver_hooks.plugins.deadlines import HookDeadlines
 from beaver_hooks.plugins.hook_calls import Call, Category
 from beaver_hooks.plugins.registry import Member
-from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.receipts import Decision
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.receipts.suspension import (
@@ -81,14 +81,14 @@ class Suspensions:
             return HookAdmission(left_out=_left_out(f"{known}: {known.why}"))
         return HookAdmission(left_out=_left_out(f"{HOOK} is suspended and tried again beside this turn"), probe=True)
 
-    def answered(self, call: Call, account: Account, *, probe: bool = False) -> None:
+    def answered(self, call: Call, account: ReceiptBuilder, *, probe: bool = False) -> None:
         """Take note that a call was answered in time."""
         member = call.implementation.member
         known = self._recorder.health.suspension(member.name)
         if call.hook == HOOK and not call.overran and (known.active if probe else known.failures):
             self._move(member, lifted if probe else after_answer, account, why="answered")
 
-    def failed(self, call: Call, category: Category, account: Account, *, probe: bool = False) -> None:
+    def failed(self, call: Call, category: Category, account: ReceiptBuilder, *, probe: bool = False) -> None:
         """Take note that a call failed. Turns that fail side by side count once: they are not in a row."""
         member = call.implementation.member
         if call.hook != HOOK or member.fail_closed or call.overran or self._is_excused(call, category):
@@ -131,7 +131,7 @@ class Suspensions:
             return False
         return call.stood_still or (call.held_up and not call.blocked)
 
-    def _move(self, member: Member, change: Change, account: Account | None, *, why: str | None = None) -> None:
+    def _move(self, member: Member, change: Change, account: ReceiptBuilder | None, *, why: str | None = None) -> None:
         known, now = self._recorder.health.suspend(member.name, change)
         tell = partial(self._recorder.event, account=account, plugin=member.name, hook=HOOK, loudly=True)
         if now.until is not None and now != known:

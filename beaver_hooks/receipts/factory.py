@@ -10,7 +10,7 @@ from beaver_hooks.audit.trail import Trail
 from beaver_hooks.log import Log
 from beaver_hooks.options import Options
 from beaver_hooks.receipts.facts import Identify
-from beaver_hooks.receipts.health_store import HealthBook, StoredHealth
+from beaver_hooks.receipts.health_store import HealthStore, StoredHealth
 from beaver_hooks.receipts.recorder import AUDIT, HOST, SWITCH, Recorder
 from beaver_hostspecs import AuditUnavailable, Clock
 from beaver_hostspecs.naming import type_name
@@ -24,7 +24,7 @@ def open_recorder(options: Options, log: Log) -> Recorder:
         clock=clock,
         trail=trail,
         sinks=options.sinks,
-        health=HealthBook(clock=clock, stored=StoredHealth(trail, log)),
+        health=HealthStore(clock=clock, stored=StoredHealth(trail, log)),
         identify=trail.identify if trail else _identify_without_trail(folder),
         log=log,
     )

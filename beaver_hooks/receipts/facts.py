@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from math import isfinite
 
-from beaver_hooks.receipts.private_texts import HORIZON, Private
+from beaver_hooks.receipts.private_texts import HORIZON, PrivateTexts
 from beaver_hostspecs import Fact, Personal, scrub
 from beaver_hostspecs.naming import type_name
 
@@ -21,7 +21,7 @@ Identify = Callable[[str], str]
 """Returns the keyed hash of a value."""
 
 
-def clean(facts: Mapping[str, object], *, private: Private, identify: Identify) -> dict[str, Fact | list[Fact]]:
+def clean(facts: Mapping[str, object], *, private: PrivateTexts, identify: Identify) -> dict[str, Fact | list[Fact]]:
     """Return `facts` in the form that may be recorded."""
     some = list(facts.items())[:MOST_ITEMS]
     return {
@@ -29,18 +29,18 @@ def clean(facts: Mapping[str, object], *, private: Private, identify: Identify) 
     }
 
 
-def clean_name(name: str, *, private: Private, identify: Identify) -> str:
+def clean_name(name: str, *, private: PrivateTexts, identify: Identify) -> str:
     """Return the name of an event or a fact in a form that fits every log format and every query."""
     return re.sub(r"\W+", "_", clean_text(name, private=private, identify=identify)) or "_"
 
 
-def _clean(value: object, private: Private, identify: Identify) -> Fact | list[Fact]:
+def _clean(value: object, private: PrivateTexts, identify: Identify) -> Fact | list[Fact]:
     if isinstance(value, list | tuple | set | frozenset):
         return [_clean_one(item, private, identify) for item in list(value)[:MOST_ITEMS]]
     return _clean_one(value, private, identify)
 
 
-def _clean_one(value: object, private: Private, identify: Identify) -> Fact:
+def _clean_one(value: object, private: PrivateTexts, identify: Identify) -> Fact:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int | float):
@@ -61,7 +61,7 @@ def _number(value: float) -> Fact:
     return number if isfinite(number) else str(number)
 
 
-def clean_text(text: str, *, private: Private, identify: Identify) -> str:
+def clean_text(text: str, *, private: PrivateTexts, identify: Identify) -> str:
     """Return `text` scrubbed, on one line and short; its keyed hash and length if it reveals anything private."""
     plain = str.__str__(text)
     # Masked before it is cut: half a secret is not recognised. The limit bounds the time for a huge text.

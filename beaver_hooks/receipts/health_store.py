@@ -77,7 +77,7 @@ class StoredHealth:
             self.log.warning("health_unreadable", **fields)
 
 
-class HealthBook:
+class HealthStore:
     """Changes and stores each plugin's health. Safe to use from several threads.
 
     The methods that change the health return whether the state changed, so that the caller can report it.

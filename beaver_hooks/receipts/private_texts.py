@@ -69,7 +69,7 @@ class _Quotable:
 
 
 @attrs.define(eq=False)
-class Private:
+class PrivateTexts:
     """The texts that no fact may reveal. Analysed only when a text is checked; safe to use from any thread.
 
     Args:

@@ -9,7 +9,7 @@ from typing import TypeVar
 import attrs
 
 from beaver_hooks.receipts.facts import Identify, clean_text
-from beaver_hooks.receipts.private_texts import Private
+from beaver_hooks.receipts.private_texts import PrivateTexts
 from beaver_hooks.receipts.receipts import Clip, Decision, Failure, Outcome, PluginReceipt, Receipt, TurnState
 from beaver_hostspecs import DropReason, Turn
 
@@ -23,7 +23,7 @@ MOST_ENTRIES = 200
 
 
 @attrs.define(kw_only=True, eq=False)
-class PluginAccount:
+class PluginReceiptBuilder:
     """One plugin's part of a running turn. Appending to its lists is safe from several threads."""
 
     candidates: list[tuple[str, float | None]] = attrs.field(factory=list)
@@ -79,7 +79,7 @@ def _only(kind: type[T], entries: tuple[object, ...]) -> tuple[T, ...]:
 
 
 @attrs.define(kw_only=True, eq=False)
-class Account:
+class ReceiptBuilder:
     """The account of one running turn.
 
     Attributes:
@@ -97,12 +97,12 @@ class Account:
     reason: DropReason | None = None
     open_calls: int = 0
     lost: int = 0
-    plugins: dict[str, PluginAccount] = attrs.field(factory=lambda: defaultdict(PluginAccount))
+    plugins: dict[str, PluginReceiptBuilder] = attrs.field(factory=lambda: defaultdict(PluginReceiptBuilder))
 
     @cached_property
-    def private(self) -> Private:
+    def private(self) -> PrivateTexts:
         """The texts of the turn that are content or could identify a person, also a turn id not made by the host."""
-        return Private.of(self.turn, *({self.turn.id} - {self.recorded}))
+        return PrivateTexts.of(self.turn, *({self.turn.id} - {self.recorded}))
 
     @property
     def state(self) -> TurnState:

@@ -10,9 +10,9 @@ from beaver_hooks.config.renames import COMMAND, Renamed
 from beaver_hooks.log import Log
 from beaver_hooks.receipts.facts import Identify, clean, clean_text
 from beaver_hooks.receipts.health import Health
-from beaver_hooks.receipts.health_store import HealthBook
-from beaver_hooks.receipts.private_texts import Private
-from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.health_store import HealthStore
+from beaver_hooks.receipts.private_texts import PrivateTexts
+from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.receipts import Failure, to_json
 from beaver_hooks.receipts.traceback_location import frames_of, place_of
 from beaver_hostspecs import AuditUnavailable, Clock, scrub
@@ -72,7 +72,7 @@ class Recorder:
         clock: Clock,
         trail: Trail | None = None,
         sinks: Iterable[AuditSink],
-        health: HealthBook,
+        health: HealthStore,
         identify: Identify,
         log: Log,
     ) -> None:
@@ -92,7 +92,7 @@ class Recorder:
         name: str,
         facts: Mapping[str, object] = NOTHING,
         *,
-        account: Account | None = None,
+        account: ReceiptBuilder | None = None,
         plugin: str | None = None,
         hook: str | None = None,
         loudly: bool = False,
@@ -120,7 +120,7 @@ class Recorder:
         *,
         hook: str,
         category: str,
-        account: Account | None = None,
+        account: ReceiptBuilder | None = None,
         error: BaseException | None = None,
     ) -> None:
         """Record a failure that a hook did not report itself, in an audit event, the receipt and the health."""
@@ -138,19 +138,19 @@ class Recorder:
             )
             self._say("debug", "plugin_error", plugin=plugin, hook=hook, error=said, frames=frames or None)
 
-    def blocked(self, plugin: str | None, *, hook: str | None, seconds: float, account: Account | None) -> None:
+    def blocked(self, plugin: str | None, *, hook: str | None, seconds: float, account: ReceiptBuilder | None) -> None:
         """Record that a plugin, or unknown code, blocks the event loop; the watchdog's thread calls it meanwhile."""
         if plugin is not None:
             self.health.failed(plugin, source=hook or EVENT_LOOP, category="blocked")
         facts = {"seconds": round(seconds, 3)}
         self.event("event_loop_blocked", facts, account=account, plugin=plugin, hook=hook, loudly=True)
 
-    def succeeded(self, plugin: str, *, source: str, account: Account | None = None) -> None:
+    def succeeded(self, plugin: str, *, source: str, account: ReceiptBuilder | None = None) -> None:
         """Record that a source of the plugin succeeded, and audit its recovery."""
         if self.health.succeeded(plugin, source=source):
             self.event("plugin_recovered", {"source": source}, account=account, plugin=plugin, loudly=True)
 
-    def degraded(self, plugin: str, *, source: str, category: str, account: Account | None = None) -> None:
+    def degraded(self, plugin: str, *, source: str, category: str, account: ReceiptBuilder | None = None) -> None:
         """Record a fault that the plugin reported itself, and audit the change of its health."""
         if self.health.failed(plugin, source=source, category=category):
             facts = {"source": source, "category": category}
@@ -167,7 +167,7 @@ class Recorder:
             raise AuditUnavailable("the audit trail could not be opened; the host's health and log show why")
         return self.trail
 
-    def keep(self, account: Account) -> None:
+    def keep(self, account: ReceiptBuilder) -> None:
         """Keep the current receipt of a turn; a later one replaces it. The trail's thread makes and writes it."""
         if self.trail is not None:
             self.trail.put_receipt(account.recorded, account.opened, lambda: to_json(account.receipt(self.identify)))
@@ -200,17 +200,17 @@ class Recorder:
             self.event("setting_renamed", facts, plugin=plugin, loudly=True)
             self.notice(plugin or HOST, str(each))
 
-    def _clean(self, facts: Mapping[str, object], account: Account | None) -> Facts:
+    def _clean(self, facts: Mapping[str, object], account: ReceiptBuilder | None) -> Facts:
         # Numbers identify no person, so they skip the slow check; the keys come from the host or are clean already.
         if all(type(fact) in NUMBERS for fact in facts.values()):
             return cast("Facts", facts)
-        return clean(facts, private=account.private if account else Private(), identify=self.identify)
+        return clean(facts, private=account.private if account else PrivateTexts(), identify=self.identify)
 
-    def text(self, text: str, account: Account | None) -> str:
+    def text(self, text: str, account: ReceiptBuilder | None) -> str:
         """Return `text` in the form that may be recorded."""
-        return clean_text(text, private=account.private if account else Private(), identify=self.identify)
+        return clean_text(text, private=account.private if account else PrivateTexts(), identify=self.identify)
 
-    def _kind(self, error: BaseException, account: Account | None) -> tuple[str, str | None]:
+    def _kind(self, error: BaseException, account: ReceiptBuilder | None) -> tuple[str, str | None]:
         """Return the type of an error and the place that raised it."""
         place = place_of(error)
         return self.text(type_name(error), account), place and self.text(place, account)

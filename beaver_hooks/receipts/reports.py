@@ -6,8 +6,8 @@ from math import inf, isfinite
 import attrs
 
 from beaver_hooks.receipts.facts import clean, clean_name
-from beaver_hooks.receipts.private_texts import Private
-from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.private_texts import PrivateTexts
+from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.receipts import Clip, Decision, Outcome
 from beaver_hooks.receipts.recorder import TRUST, Recorder
 from beaver_hostspecs import OutcomeKind
@@ -38,7 +38,7 @@ class HostReport:
     plugin: str
     hook: str
     recorder: Recorder
-    account: Account | None = None
+    account: ReceiptBuilder | None = None
     deadline: float = inf
     now: Callable[[], float] | None = None
     troubled: bool = False
@@ -124,8 +124,8 @@ class HostReport:
             self._say("late_report", {**facts, "said": what})
 
     @property
-    def _private(self) -> Private:
-        return self.account.private if self.account else Private()
+    def _private(self) -> PrivateTexts:
+        return self.account.private if self.account else PrivateTexts()
 
     def _say(self, name: str, facts: Mapping[str, object]) -> None:
         identify = self.recorder.identify

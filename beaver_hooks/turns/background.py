@@ -8,10 +8,10 @@ import asyncio
 
 from beaver_hooks.plugins.hook_calls import Calls
 from beaver_hooks.plugins.registry import Member, Registry
-from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.turns.backlog import Backlog, Job
-from beaver_hooks.turns.results import RecallJudge
+from beaver_hooks.turns.results import RecallCheck
 
 QUEUE = "queue"
 """The source of a plugin's fault while its background queue is full."""
@@ -25,7 +25,7 @@ class BackgroundCalls:
     """
 
     def __init__(
-        self, *, limit: int, registry: Registry, recorder: Recorder, calls: Calls, judge: RecallJudge
+        self, *, limit: int, registry: Registry, recorder: Recorder, calls: Calls, judge: RecallCheck
     ) -> None:  # fmt: skip
         self.backlog = Backlog(loop=asyncio.get_running_loop(), limit=limit, runner=self)
         self._limit = limit
@@ -34,7 +34,7 @@ class BackgroundCalls:
         self._calls = calls
         self._judge = judge
         self._refused: dict[Member, int] = {}
-        self._waiting: dict[Account, asyncio.Event] = {}
+        self._waiting: dict[ReceiptBuilder, asyncio.Event] = {}
 
     def put(self, job: Job) -> None:
         """Queue a call; where the plugin's queue is full, refuse it and report that once."""
@@ -53,7 +53,7 @@ class BackgroundCalls:
         """Queue a call that only tries whether a suspended hook answers; drop it where the queue is full."""
         job.account.open_calls += self.backlog.put(job)
 
-    async def wait(self, account: Account) -> None:
+    async def wait(self, account: ReceiptBuilder) -> None:
         """Wait until no background call of a turn is left."""
         if account.open_calls:
             await self._waiting.setdefault(account, asyncio.Event()).wait()

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import attrs
 
 from beaver_hooks.plugins.registry import Implementation, Member
-from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -21,7 +21,7 @@ class Job:
     """
 
     implementation: Implementation
-    account: Account
+    account: ReceiptBuilder
     arguments: Mapping[str, Any]
     context: Context
     probe: bool = False

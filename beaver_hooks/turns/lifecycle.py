@@ -7,12 +7,12 @@ from contextvars import copy_context
 from functools import lru_cache, partial
 from typing import Any, cast
 
-from beaver_hooks.loop_affinity import Home
+from beaver_hooks.loop_affinity import LoopAffinity
 from beaver_hooks.options import Options
 from beaver_hooks.plugins.hook_calls import Calls
 from beaver_hooks.plugins.registry import Implementation, Registry
 from beaver_hooks.plugins.suspensions import Suspensions
-from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.receipts import Decision, Receipt
 from beaver_hooks.receipts.recorder import TRUST, Recorder
 from beaver_hooks.turns.admission import Admission
@@ -23,8 +23,8 @@ from beaver_hooks.turns.echo_filter import InjectedMemory
 from beaver_hooks.turns.fields import TurnFields
 from beaver_hooks.turns.ids import is_ours, new_turn_id
 from beaver_hooks.turns.open_turn import OpenTurn
-from beaver_hooks.turns.open_turns import TurnBook
-from beaver_hooks.turns.results import RecallJudge
+from beaver_hooks.turns.open_turns import OpenTurns
+from beaver_hooks.turns.results import RecallCheck
 from beaver_hooks.turns.validation import checked
 from beaver_hostspecs import Answer, DropReason, HostNotOpen, Message, ToolResult, Turn, TurnClosed
 from beaver_hostspecs.rendering import check_boundary
@@ -50,13 +50,13 @@ class Turns:
         recorder: Recorder,
         calls: Calls,
         suspensions: Suspensions,
-        judge: RecallJudge,
+        judge: RecallCheck,
         background: BackgroundCalls,
-        book: TurnBook,
+        book: OpenTurns,
         injected: InjectedMemory,
         admission: Admission,
         options: Options,
-        home: Home,
+        home: LoopAffinity,
     ) -> None:
         self.book = book
         self.injected = injected
@@ -162,13 +162,13 @@ class Turns:
         for opened in self.book.overdue():
             self.drop_now(opened, DropReason.ABANDONED)
 
-    def receipt_of(self, account: Account) -> Receipt:
+    def receipt_of(self, account: ReceiptBuilder) -> Receipt:
         """Return a turn's current receipt."""
         return account.receipt(self._recorder.identify)
 
     def unentered(self, turn: Turn) -> OpenTurn:
-        """Return a handle that is not in the `TurnBook`: it cannot be found, committed or dropped."""
-        account = Account(
+        """Return a handle that is not in the `OpenTurns`: it cannot be found, committed or dropped."""
+        account = ReceiptBuilder(
             turn=turn,
             recorded=turn.id if is_ours(turn.id) else self._recorder.identify(turn.id),
             session=self._session_hash(turn.session),
@@ -213,7 +213,7 @@ class Turns:
     def _probe(self, implementation: Implementation, opened: OpenTurn) -> None:
         """Call a suspended hook in the background; its reports go to the audit trail, and to no receipt."""
         known = opened.account
-        account = Account(turn=opened.turn, recorded=known.recorded, session=known.session, opened=known.opened)
+        account = ReceiptBuilder(turn=opened.turn, recorded=known.recorded, session=known.session, opened=known.opened)
         arguments = {"turn": opened.turn}
         job = Job(
             implementation=implementation, account=account, arguments=arguments, context=copy_context(), probe=True

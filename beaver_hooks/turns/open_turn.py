@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Unpack
 
 import attrs
 
-from beaver_hooks.loop_affinity import Home
+from beaver_hooks.loop_affinity import LoopAffinity
 from beaver_hooks.plugins.registry import Member
-from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.receipts import Receipt
 from beaver_hooks.turns.context import PluginHint, Recall, ReferenceMessage
 from beaver_hooks.turns.fields import ToolFields
@@ -34,10 +34,10 @@ class OpenTurn:
 
     turn: Turn
     recall: Recall = attrs.field(factory=Recall)
-    account: Account = attrs.field(repr=False)
+    account: ReceiptBuilder = attrs.field(repr=False)
     members: tuple[Member, ...] = attrs.field(repr=False)
     _turns: "Turns" = attrs.field(repr=False)
-    _home: Home = attrs.field(repr=False)
+    _home: LoopAffinity = attrs.field(repr=False)
 
     @property
     def id(self) -> str:

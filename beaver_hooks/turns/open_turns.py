@@ -19,7 +19,7 @@ class _Page:
     since: float
 
 
-class TurnBook:
+class OpenTurns:
     """Open turns by id, and the ids of closed turns for as long as a turn may idle.
 
     Args:

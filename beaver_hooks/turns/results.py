@@ -9,7 +9,7 @@ import attrs
 
 from beaver_hooks.plugins.hook_calls import Category, Result
 from beaver_hooks.plugins.suspensions import Suspensions
-from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.receipts import Clip, Decision
 from beaver_hooks.receipts.recorder import EVENT_LOOP, Recorder
 from beaver_hooks.turns.context import MOST_ITEMS, Answers, Share, is_too_large
@@ -20,18 +20,18 @@ PLAIN = frozenset({str, int, float, bool, datetime, tuple, type(None)})
 """The exact types of the fields of references and hints, so that reading a field runs no code of the plugin."""
 
 
-class Judge:
+class ResultCheck:
     """Records the results of calls."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
 
-    def background(self, result: Result, account: Account) -> None:
+    def background(self, result: Result, account: ReceiptBuilder) -> None:
         """Judge a call of a hook that returns `None`."""
         category = result.category or (None if result.value is None else "wrong_type")
         self.judge(result, category, account)
 
-    def judge(self, result: Result, category: Category | None, account: Account) -> None:
+    def judge(self, result: Result, category: Category | None, account: ReceiptBuilder) -> None:
         """Record how a call ended, and how long it took."""
         call = result.call
         ended = call.deadline if call.ended is None else call.ended
@@ -44,14 +44,14 @@ class Judge:
                 self._recorder.succeeded(call.plugin, source=EVENT_LOOP, account=account)
 
 
-class RecallJudge(Judge):
+class RecallCheck(ResultCheck):
     """Turns results of `before_prompt` into answers and failures, and suspends plugins that fail again and again."""
 
     def __init__(self, recorder: Recorder, suspensions: Suspensions) -> None:
         super().__init__(recorder)
         self._suspensions = suspensions
 
-    def answers(self, results: Iterable[Result], account: Account) -> Answers:
+    def answers(self, results: Iterable[Result], account: ReceiptBuilder) -> Answers:
         """Return the contribution of each plugin; judge all results, then raise a fail-closed plugin's failure."""
         answers: list[tuple[str, Contribution]] = []
         fatal: BaseException | None = None
@@ -65,7 +65,7 @@ class RecallJudge(Judge):
             raise fatal
         return answers
 
-    def recall(self, result: Result, account: Account, *, probe: bool = False) -> Category | None:
+    def recall(self, result: Result, account: ReceiptBuilder, *, probe: bool = False) -> Category | None:
         """Judge one call, which may be the `probe` of a suspended plugin; return how it failed, or `None`."""
         category = result.category or _misfit(result.value)
         if category is None:
@@ -76,12 +76,12 @@ class RecallJudge(Judge):
             self._suspensions.failed(result.call, category, account, probe=probe)
         return category
 
-    def unrenderable(self, plugin: str, account: Account, error: BaseException) -> None:
+    def unrenderable(self, plugin: str, account: ReceiptBuilder, error: BaseException) -> None:
         """Record that a contribution has the right types but cannot be rendered."""
         self._recorder.failed(plugin, hook="before_prompt", category="wrong_type", account=account, error=error)
 
     @staticmethod
-    def write_down(plugin: str, share: Share, account: Account) -> None:
+    def write_down(plugin: str, share: Share, account: ReceiptBuilder) -> None:
         """Record a plugin's share of the context."""
         part = account.plugins[plugin]
         part.blocks, part.tokens, part.injected = share.blocks, share.tokens, share.injected

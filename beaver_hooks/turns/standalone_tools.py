@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from beaver_hooks.receipts.receipt_builder import Account, PluginAccount
+from beaver_hooks.receipts.receipt_builder import PluginReceiptBuilder, ReceiptBuilder
 from beaver_hooks.receipts.receipts import Clip, Decision, Outcome
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.turns.lifecycle import Turns
@@ -23,7 +23,7 @@ MOST_LEVELS = 100
 
 
 @attrs.frozen(kw_only=True)
-class LoneTools:
+class StandaloneTools:
     """The tools of the plugins that are in service."""
 
     turns: Turns
@@ -53,13 +53,13 @@ class LoneTools:
                 self._write_down(account, owner.name, name, ended)
         return value
 
-    def _write_down(self, account: Account, plugin: str, tool: str, ended: str) -> None:
+    def _write_down(self, account: ReceiptBuilder, plugin: str, tool: str, ended: str) -> None:
         hook = f"tool:{tool}"
         facts = {"tool": tool, "ended": ended, **_reported(account.plugins[plugin], hook)}
         self.recorder.event(EVENT, facts, account=account, plugin=plugin, hook=hook)
 
 
-def _reported(part: PluginAccount, hook: str) -> dict[str, object]:
+def _reported(part: PluginReceiptBuilder, hook: str) -> dict[str, object]:
     """Return a tool's reports as flat facts, without empty ones."""
     entries = tuple(part.entries)
     facts: dict[str, object] = {

@@ -12,12 +12,12 @@ import attrs
 from beaver_hooks.plugins.deadlines import HookDeadlines
 from beaver_hooks.plugins.hook_calls import Calls, Category, Result
 from beaver_hooks.plugins.registry import Implementation, Member, Registry
-from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.receipts.reports import HostReport
 from beaver_hooks.turns.admission import Admission
 from beaver_hooks.turns.open_turn import OpenTurn
-from beaver_hooks.turns.results import Judge
+from beaver_hooks.turns.results import ResultCheck
 from beaver_hostspecs import (
     BeaverError,
     Caller,
@@ -71,7 +71,7 @@ class Offers:
         self.admission.check(member, tool, opened.turn)
         given = {"arguments": freeze(arguments), "turn": opened.turn}
         result = await self._run(member, f"tool:{name}", tool.run, given, opened.account)
-        Judge(self.recorder).judge(result, result.category, opened.account)
+        ResultCheck(self.recorder).judge(result, result.category, opened.account)
         if result.category is not None:
             raise _what_to_raise(result, result.category)
         return result.value
@@ -106,7 +106,7 @@ class Offers:
         hook: str,
         run: Callable[..., Awaitable[object]],
         given: Mapping[str, object],
-        account: Account | None,
+        account: ReceiptBuilder | None,
     ) -> Result:
         async def by_position(**wanted: object) -> object:
             # The contract defines the order of these arguments, not their names.

@@ -29,7 +29,7 @@ import attrs
 
 from beaver_hooks_local.plugin import Local
 from beaver_hooks_local.settings import LocalSettings
-from beaver_hooks_local.visibility import Sight
+from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import Setup, Turn
 from beaver_hostspecs.testing import RecordingReport, make_turn
 from beaver_memory.embedding.settings import EmbeddingSettings
@@ -120,7 +120,7 @@ async def compare(plugin: Local, prompts: list[str], session: Callable[[int], st
 
 
 def _query(plugin: Local, turn: Turn) -> Query:
-    filters: Filters = Sight.of_turn(turn).filters(plugin.memory.clock.now())
+    filters: Filters = Visibility.of_turn(turn).filters(plugin.memory.clock.now())
     minimum = plugin.settings.recall.minimum_score
     return Query(text=turn.prompt, filters=filters, limit=HITS, minimum_score=minimum, explain=True)
 

@@ -18,7 +18,7 @@ from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.errors import StoreError
 from beaver_memory.filters import Filters
 from beaver_memory.layers import BATCH, Layer, Personal, Trace
-from beaver_memory.model_switch import Serving, model_of, query_vector
+from beaver_memory.model_switch import ModelSwitch, model_of, query_vector
 from beaver_memory.patterns import Pattern
 from beaver_memory.query import Answer, Query
 from beaver_memory.records import Memory, NewMemory, Owner
@@ -88,7 +88,7 @@ class MemoryEngine:
         self._embedder, before = (
             None if each is None else Breaker(each, self._clock, at_once=at_once) for each in (embedder, previous)
         )
-        self._serving = Serving(self.store, self._embedder, before, self._clock, self._take_over)
+        self._serving = ModelSwitch(self.store, self._embedder, before, self._clock, self._take_over)
 
     @classmethod
     def open(cls, folder: Path | str, **options: Any) -> Self:

@@ -9,7 +9,7 @@ from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.filters import Filters
 from beaver_memory.model_switch import passage_vectors
 from beaver_memory.records import Owner
-from beaver_memory.search.candidates import Source
+from beaver_memory.search.candidates import SearchSource
 from beaver_memory.search.index_cache import IndexShelf
 from beaver_memory.search.nearest import Nearest
 from beaver_memory.search.owner_index import Progress
@@ -65,7 +65,7 @@ class Layer:
         self._shelf = IndexShelf(store, indexes, trace)
         self._personal = personal
 
-    def sources(self, filters: Filters, model: Model | None, *, by_vectors: bool) -> list[Source]:
+    def sources(self, filters: Filters, model: Model | None, *, by_vectors: bool) -> list[SearchSource]:
         """Return the indexes to search, one for each owner."""
         view = personal_view(filters) if self._personal else filters
         if view is None:
@@ -73,7 +73,7 @@ class Layer:
         shift = PERSONAL_IDS if self._personal else 0
         finders = self._nearest if by_vectors and model is not None else None
         return [
-            Source(
+            SearchSource(
                 state=state,
                 filters=view,
                 finder=None if finders is None or model is None else finders.finder(owner, model),

@@ -30,7 +30,7 @@ def _model(identity: Identity) -> Model:
     return Model(key=identity.key, dimensions=identity.dimensions)
 
 
-class Serving:
+class ModelSwitch:
     """Chooses between two embedders. Thread-safe.
 
     Args:

@@ -28,7 +28,7 @@ from beaver_memory.embedding.factory import make_embedder
 from beaver_memory.embedding.installer import LOCK_FILE, install_model, remove_model
 from beaver_memory.embedding.models import (
     Installed,
-    Listed,
+    ListedModel,
     check_model,
     known_model,
     list_models,
@@ -204,17 +204,19 @@ def outdate(folder):
 @pytest.mark.parametrize("harm", [shorten, unlink, link, garble, outdate])
 def test_a_model_that_is_not_whole_is_seen_at_once(harm, tiny, state, installed):
     """The cheap check at every load sees sizes, links and manifests, and the list says it."""
-    assert [Listed(known=tiny["tiny"], installed=True)] == list_models(state, models=tiny)
+    assert [ListedModel(known=tiny["tiny"], installed=True)] == list_models(state, models=tiny)
     harm(installed.folder)
     with pytest.raises(EmbedderMissing) as caught:
         check_model("tiny", state, models=tiny)
     assert "missing_model" == caught.value.category
-    assert [Listed(known=tiny["tiny"], installed=True, problem=str(caught.value))] == list_models(state, models=tiny)
+    assert [ListedModel(known=tiny["tiny"], installed=True, problem=str(caught.value))] == list_models(
+        state, models=tiny
+    )
 
 
 def test_nothing_is_listed_and_removed_where_nothing_is(tiny, state):
     """Before the first install there is nothing to list and nothing to remove, and nothing is made."""
-    assert [Listed(known=tiny["tiny"], installed=False)] == list_models(state, models=tiny)
+    assert [ListedModel(known=tiny["tiny"], installed=False)] == list_models(state, models=tiny)
     assert not remove_model("tiny", state, models=tiny)
     assert not state.exists()
 
@@ -383,7 +385,7 @@ def test_one_process_installs_at_a_time(tiny, state, offline):
         for function in (install_model, remove_model):
             with pytest.raises(EmbedderUnavailable, match="Another process is installing or removing a model"):
                 function("tiny", state, models=tiny)
-        assert [Listed(known=tiny["tiny"], installed=False)] == list_models(state, models=tiny)
+        assert [ListedModel(known=tiny["tiny"], installed=False)] == list_models(state, models=tiny)
 
 
 @pytest.mark.campaign
@@ -392,7 +394,7 @@ def test_a_killed_install_leaves_nothing_half(tiny, state, offline):
     with halfway(tiny, state, offline) as process:
         process.kill()
         process.wait(PATIENCE)
-    assert [Listed(known=tiny["tiny"], installed=False)] == list_models(state, models=tiny)
+    assert [ListedModel(known=tiny["tiny"], installed=False)] == list_models(state, models=tiny)
     assert 1 == len([name for name in in_models(state) if name.endswith(".partial")])
     install_model("tiny", state, models=tiny, environment=offline)
     assert [LOCK_FILE, "tiny"] == in_models(state)

@@ -16,7 +16,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.search import masks, neighbours, owner_index, snapshot
 from beaver_memory.search.block_builder import build
-from beaver_memory.search.candidates import CARRIED, Source, gather
+from beaver_memory.search.candidates import CARRIED, SearchSource, gather
 from beaver_memory.search.owner_index import OwnerIndex
 from beaver_memory.search.snapshot import Model
 from beaver_memory.search.terms import Analyser, passages
@@ -35,7 +35,7 @@ WIDE = 5
 
 
 def source(index):
-    return Source(state=index.current(), filters=SEEN)
+    return SearchSource(state=index.current(), filters=SEEN)
 
 
 def vector(text):
@@ -91,7 +91,7 @@ def answers(state, filters=SEEN):
         ("", vector("x")),
     ):
         query = None if asked is None else asked.astype("f4")
-        each = gather([Source(state=state, filters=filters)], Analyser().query(text), query, wide=WIDE)
+        each = gather([SearchSource(state=state, filters=filters)], Analyser().query(text), query, wide=WIDE)
         cosine = None if each.cosine is None else np.round(each.cosine, 6).tolist()
         signals = (each.lexical.tolist(), cosine, each.embedded.tolist(), each.earlier.tolist(), each.later.tolist())
         found.append(({name: each.columns[name].tolist() for name in CARRIED}, signals))
@@ -176,7 +176,7 @@ def blocks(*sizes):
     rows = [IndexRow(id=number + 1, version=1, terms=terms, length=length) for number in range(sum(sizes))]
     ends = np.cumsum(sizes).tolist()
     built = (build(rows[end - size : end]) for size, end in zip(sizes, ends, strict=True))
-    return snapshot.State(parts=tuple(map(snapshot.part_of, built)))
+    return snapshot.IndexState(parts=tuple(map(snapshot.part_of, built)))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_memory.search.top_k import EACH, LEAST, Found, best, few_of_each
+from beaver_memory.search.top_k import EACH, LEAST, TopK, best, few_of_each
 
 
 @given(st.lists(st.integers(-3, 3), max_size=900), st.integers(1, 40))
@@ -40,7 +40,7 @@ def test_of_each_memory_there_are_few(passages, limit):
 
     def find(count):
         units = best(values, count)
-        return Found(units=units, scores=values[units])
+        return TopK(units=units, scores=values[units])
 
     found = few_of_each(find, ids, limit)
     assert expected[:limit] == found.units.tolist()

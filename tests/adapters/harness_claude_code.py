@@ -23,9 +23,9 @@ from beaver_hooks.coding_agents.claude_code.capabilities import CARD
 from beaver_hooks.coding_agents.claude_code.client import socket_path
 from beaver_hooks.coding_agents.claude_code.events import ClaudeCodeTurns
 from beaver_hooks.coding_agents.claude_code.installer import Installation, commands
-from beaver_hooks.coding_agents.claude_code.memory import Memory
+from beaver_hooks.coding_agents.claude_code.memory import ResidentMemory
 from beaver_hooks.coding_agents.claude_code.resident import Resident
-from beaver_hooks.coding_agents.claude_code.resident_socket import Place
+from beaver_hooks.coding_agents.claude_code.resident_socket import SocketPath
 from beaver_hostspecs import HostNotOpen, Message
 from beaver_hostspecs.conformance import BASE, BROKEN, ECHO, CallTool, Fail, Hang, ModelCall
 
@@ -132,8 +132,8 @@ class ClaudeCodeHarness:
         async def open_turns():
             return ClaudeCodeTurns(host=host)
 
-        place = Place.take(Path(socket_path([], {**self.environment, "CLAUDE_PROJECT_DIR": str(self.project)})))
-        self.resident = Resident(Renamed(Memory(open_turns, lambda: None), self.sessions), idle=600)
+        place = SocketPath.take(Path(socket_path([], {**self.environment, "CLAUDE_PROJECT_DIR": str(self.project)})))
+        self.resident = Resident(Renamed(ResidentMemory(open_turns, lambda: None), self.sessions), idle=600)
         self.serving = asyncio.create_task(self.resident.serve(place))
         self._installation().install(commands([]))
 

@@ -10,7 +10,7 @@ from beaver_hooks import Host, OpenTurn
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
 from beaver_hooks.plugins.hook_calls import Call
-from beaver_hooks.receipts.receipt_builder import Account, PluginAccount
+from beaver_hooks.receipts.receipt_builder import PluginReceiptBuilder, ReceiptBuilder
 from beaver_hooks.turns.backlog import Job
 from beaver_hostspecs import Turn, hookimpl
 from beaver_hostspecs.testing import FrozenClock
@@ -19,7 +19,7 @@ TURNS = 400
 BETWEEN = 60.0
 """Seconds between two turns: sixty of them are open before the first one has idled for an hour."""
 
-KINDS = (Account, Call, Job, OpenTurn, PluginAccount, Turn)
+KINDS = (ReceiptBuilder, Call, Job, OpenTurn, PluginReceiptBuilder, Turn)
 
 
 class Generous:

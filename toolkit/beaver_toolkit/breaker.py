@@ -16,7 +16,7 @@ _MOST_DOUBLINGS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy:
+class BreakerPolicy:
     """When a breaker opens, and for how long.
 
     Attributes:
@@ -38,7 +38,7 @@ class Policy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class BreakerState:
     """The state of a breaker.
 
     Attributes:
@@ -52,16 +52,16 @@ class State:
     reason: str | None = None
 
 
-CLOSED = State()
+CLOSED = BreakerState()
 
 
-def is_open(state: State, policy: Policy, *, now: float) -> bool:
+def is_open(state: BreakerState, policy: BreakerPolicy, *, now: float) -> bool:
     """Return whether no call is admitted."""
     furthest = max(policy.pause(policy.failures + _MOST_DOUBLINGS), _lease(policy))
     return state.until is not None and now < state.until <= now + furthest
 
 
-def admit(state: State, policy: Policy, *, now: float) -> tuple[bool, State]:
+def admit(state: BreakerState, policy: BreakerPolicy, *, now: float) -> tuple[bool, BreakerState]:
     """Return whether a call may be made, and the state after that decision."""
     if state.until is None:
         return True, state
@@ -70,7 +70,9 @@ def admit(state: State, policy: Policy, *, now: float) -> tuple[bool, State]:
     return True, replace(state, until=now + _lease(policy))
 
 
-def after_failure(state: State, policy: Policy, *, reason: str, now: float, probe: bool = False) -> State:
+def after_failure(
+    state: BreakerState, policy: BreakerPolicy, *, reason: str, now: float, probe: bool = False
+) -> BreakerState:
     """Return the state after a failure.
 
     An open breaker keeps its state: the call began before it opened, or is a probe under a lease that goes on.
@@ -86,14 +88,14 @@ def after_failure(state: State, policy: Policy, *, reason: str, now: float, prob
         return state
     failures = state.failures + 1
     if failures < policy.failures:
-        return State(failures=failures)
-    return State(failures=failures, until=now + policy.pause(failures), reason=reason)
+        return BreakerState(failures=failures)
+    return BreakerState(failures=failures, until=now + policy.pause(failures), reason=reason)
 
 
-def after_refusal(policy: Policy, *, reason: str, now: float) -> State:
+def after_refusal(policy: BreakerPolicy, *, reason: str, now: float) -> BreakerState:
     """Return the state after a failure that opens it at once."""
-    return State(failures=policy.failures, until=now + policy.seconds, reason=reason)
+    return BreakerState(failures=policy.failures, until=now + policy.seconds, reason=reason)
 
 
-def _lease(policy: Policy) -> float:
+def _lease(policy: BreakerPolicy) -> float:
     return policy.seconds if policy.lease is None else policy.lease

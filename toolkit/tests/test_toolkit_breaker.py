@@ -6,10 +6,10 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from beaver_toolkit.breaker import CLOSED, Policy, State, admit, after_failure, after_refusal, is_open
+from beaver_toolkit.breaker import CLOSED, BreakerPolicy, BreakerState, admit, after_failure, after_refusal, is_open
 
-POLICY = Policy(failures=3, seconds=30.0)
-GROWING = Policy(failures=1, seconds=4.0, longest=60.0, lease=math.inf)
+POLICY = BreakerPolicy(failures=3, seconds=30.0)
+GROWING = BreakerPolicy(failures=1, seconds=4.0, longest=60.0, lease=math.inf)
 
 
 def test_so_many_failures_open_it():
@@ -18,7 +18,12 @@ def test_so_many_failures_open_it():
     for _ in range(3):
         states.append(after_failure(states[-1], POLICY, reason="timeout", now=100.0))
 
-    assert [CLOSED, State(failures=1), State(failures=2), State(failures=3, until=130.0, reason="timeout")] == states
+    assert [
+        CLOSED,
+        BreakerState(failures=1),
+        BreakerState(failures=2),
+        BreakerState(failures=3, until=130.0, reason="timeout"),
+    ] == states
 
 
 @pytest.mark.parametrize(
@@ -33,14 +38,14 @@ def test_so_many_failures_open_it():
 )
 def test_one_call_probes(now, expected):
     """After its time one call is let through, and the time starts again; so it does if the clock was put back."""
-    admitted, state = admit(State(failures=3, until=130.0), POLICY, now=now)
+    admitted, state = admit(BreakerState(failures=3, until=130.0), POLICY, now=now)
 
     assert expected == (admitted, state.until)
 
 
 def test_a_failed_probe_leaves_it_open():
     """A failure while it is open changes nothing: its time runs already."""
-    _, probing = admit(State(failures=3, until=130.0, reason="timeout"), POLICY, now=130.0)
+    _, probing = admit(BreakerState(failures=3, until=130.0, reason="timeout"), POLICY, now=130.0)
 
     assert probing == after_failure(probing, POLICY, reason="dns", now=140.0)
     assert is_open(probing, POLICY, now=140.0)
@@ -48,14 +53,14 @@ def test_a_failed_probe_leaves_it_open():
 
 def test_a_late_failure_of_a_probe_opens_it_again():
     """A probe that fails after its time opens it anew."""
-    expected = State(failures=4, until=200.0, reason="dns")
+    expected = BreakerState(failures=4, until=200.0, reason="dns")
 
-    assert expected == after_failure(State(failures=3, until=130.0), POLICY, reason="dns", now=170.0)
+    assert expected == after_failure(BreakerState(failures=3, until=130.0), POLICY, reason="dns", now=170.0)
 
 
 def test_refused_credentials_open_it_at_once():
     """A refusal of the caller itself is not counted: it opens the breaker with the first one."""
-    assert State(failures=3, until=130.0, reason="refused") == after_refusal(POLICY, reason="refused", now=100.0)
+    assert BreakerState(failures=3, until=130.0, reason="refused") == after_refusal(POLICY, reason="refused", now=100.0)
 
 
 class Breaking(RuleBasedStateMachine):
@@ -116,6 +121,6 @@ def test_a_lease_without_end():
     assert (True, math.inf) == (admitted, probing.until)
     assert (False, probing) == admit(probing, GROWING, now=1e9)
     assert probing == after_failure(probing, GROWING, reason="dns", now=5.0)
-    assert State(failures=2, until=13.0, reason="dns") == after_failure(
+    assert BreakerState(failures=2, until=13.0, reason="dns") == after_failure(
         probing, GROWING, reason="dns", now=5.0, probe=True
     )

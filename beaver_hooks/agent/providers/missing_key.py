@@ -15,7 +15,7 @@ from beaver_hooks.config.parser import read_json
 
 
 @attrs.frozen
-class Keyless:
+class MissingKeyProvider:
     """A provider that cannot answer.
 
     Attributes:
@@ -51,4 +51,4 @@ def provider_of(loaded: LoadedConfig, environment: Mapping[str, str] | None) -> 
     key = read_json(loaded.path).get("provider", {}).get("apiKey")
     if not is_reference(key):
         return make_provider(settings)
-    return Keyless(lookup(key, os.environ if environment is None else environment)[1])
+    return MissingKeyProvider(lookup(key, os.environ if environment is None else environment)[1])

@@ -24,7 +24,7 @@ SUBJECT = "configuration"
 
 
 @attrs.frozen(kw_only=True)
-class Looked:
+class SettingsCheck:
     """The result of the examination.
 
     Attributes:
@@ -67,15 +67,15 @@ class Looked:
         return (*self.plugin_folders.values(), *([own] if own else []))
 
 
-def look(given: Path | None) -> Looked:
+def look(given: Path | None) -> SettingsCheck:
     """Return the examined configuration: the one named here or before the command, else the one that is found."""
     named = given or click.get_current_context().meta.get(CONFIG)
     try:
         loaded = load_config(None if named is None else Path(named))
     except ConfigurationError as error:
-        return Looked(loaded=None, folder=find_folder(os.environ, Path.cwd()), findings=(_wrong(error),))
+        return SettingsCheck(loaded=None, folder=find_folder(os.environ, Path.cwd()), findings=(_wrong(error),))
     findings = (_source(loaded), _mode(loaded), *_blocked(loaded))
-    return Looked(loaded=loaded, folder=loaded.state_folder, findings=findings)
+    return SettingsCheck(loaded=loaded, folder=loaded.state_folder, findings=findings)
 
 
 def provider(loaded: LoadedConfig, environment: Mapping[str, str] = os.environ) -> list[Finding]:

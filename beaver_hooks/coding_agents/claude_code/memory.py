@@ -16,7 +16,7 @@ from beaver_hostspecs import BeaverError
 from beaver_hostspecs.naming import type_name
 
 RETRY = 10.0
-"""Seconds after which a prompt makes `Memory` try again; the start of a session always does."""
+"""Seconds after which a prompt makes `ResidentMemory` try again; the start of a session always does."""
 
 OPENING = ("SessionStart", "UserPromptSubmit")
 """The events that open a host: all other events belong to a turn that one of these began."""
@@ -42,7 +42,7 @@ def _taken(plugin: object, hook: str) -> tuple[str, ...]:
 
 
 @attrs.define(eq=False)
-class Memory:
+class ResidentMemory:
     """Opens a host at the first need, and passes events on.
 
     A host that cannot be opened does not stop the user's turn: events get an empty answer, the user sees the reason at

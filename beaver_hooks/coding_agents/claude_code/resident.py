@@ -25,8 +25,8 @@ from beaver_hooks.coding_agents.claude_code.client import MAGIC, MOST_ANSWER, MO
 from beaver_hooks.coding_agents.claude_code.environment import differs
 from beaver_hooks.coding_agents.claude_code.events import ClaudeCodeTurns
 from beaver_hooks.coding_agents.claude_code.folder_trust import check_folder, keep_folder, merely_found
-from beaver_hooks.coding_agents.claude_code.memory import Memory
-from beaver_hooks.coding_agents.claude_code.resident_socket import UNSUPPORTED, Place, is_supported, same_user
+from beaver_hooks.coding_agents.claude_code.memory import ResidentMemory
+from beaver_hooks.coding_agents.claude_code.resident_socket import UNSUPPORTED, SocketPath, is_supported, same_user
 from beaver_hooks.config import load_config
 from beaver_hooks.config.locations import FILE, VARIABLE, find_folder
 from beaver_hooks.config.trust import recorded_fingerprint
@@ -75,7 +75,9 @@ class Resident:
         differs: whether the digests of a session's environment differ in a relevant variable.
     """
 
-    def __init__(self, memory: Memory, *, idle: float, differs: Callable[[bytes], bool] = lambda _: False) -> None:
+    def __init__(
+        self, memory: ResidentMemory, *, idle: float, differs: Callable[[bytes], bool] = lambda _: False
+    ) -> None:
         self._memory = memory
         self._idle = idle
         self._differs = differs
@@ -88,7 +90,7 @@ class Resident:
         """Let `serve` return."""
         self._over.set()
 
-    async def serve(self, place: Place) -> None:
+    async def serve(self, place: SocketPath) -> None:
         """Answer each client; at the end leave the place, and close the memory after the last answer."""
         self._rest(min(self._idle, UNASKED))
         server = await asyncio.start_unix_server(partial(self._connected, place), sock=place.listening)
@@ -107,7 +109,7 @@ class Resident:
         if not self._running:
             self._timer = asyncio.get_running_loop().call_later(seconds, self.end)
 
-    async def _connected(self, place: Place, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connected(self, place: SocketPath, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a coroutine runs in a task
         self._running.add(task)
@@ -122,7 +124,7 @@ class Resident:
             self._running.discard(task)
             self._rest(self._idle)
 
-    async def _reply(self, place: Place, request: bytes, writer: asyncio.StreamWriter) -> None:
+    async def _reply(self, place: SocketPath, request: bytes, writer: asyncio.StreamWriter) -> None:
         said, _, environment = request.partition(b"\0")
         try:
             event = json.loads(said)
@@ -199,7 +201,7 @@ def _state(path: Path) -> tuple[int, ...]:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-async def run(given: Options, place: Place) -> None:
+async def run(given: Options, place: SocketPath) -> None:
     """Be the resident at a place."""
 
     async def open_turns() -> ClaudeCodeTurns:
@@ -219,7 +221,7 @@ async def run(given: Options, place: Place) -> None:
         await host.open()
         return ClaudeCodeTurns(host=host, trust=given.trust, user=given.user, budget=given.budget)
 
-    memory = Memory(open_turns, partial(stamp, given.config, given.folder))
+    memory = ResidentMemory(open_turns, partial(stamp, given.config, given.folder))
     config = file_of(given.config, given.folder)
     resident = Resident(memory, idle=IDLE, differs=lambda said: differs(said, config))
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -236,7 +238,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"Error: {UNSUPPORTED}.\n")
         return 1
     os.umask(0o077)
-    place = Place.take(Path(socket_path(arguments, os.environ)))
+    place = SocketPath.take(Path(socket_path(arguments, os.environ)))
     if place is None:
         return 0
     _begin_log()

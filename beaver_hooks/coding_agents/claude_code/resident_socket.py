@@ -24,7 +24,7 @@ BACKLOG = 64
 
 
 @attrs.define(eq=False)
-class Place:
+class SocketPath:
     """A socket on which only this process listens.
 
     Attributes:

@@ -26,7 +26,7 @@ PATIENCE = 2.0
 
 
 @attrs.frozen(kw_only=True)
-class Found:
+class HookStatus:
     """The status of the hooks in one settings file.
 
     Attributes:
@@ -57,7 +57,7 @@ class Found:
         }
 
 
-def examine(scope: Scope, environment: Mapping[str, str], cwd: Path) -> Found:
+def examine(scope: Scope, environment: Mapping[str, str], cwd: Path) -> HookStatus:
     """Return the status of the hooks in the settings file of a scope."""
     path = named_file(scope, environment, cwd)
     try:
@@ -66,10 +66,10 @@ def examine(scope: Scope, environment: Mapping[str, str], cwd: Path) -> Found:
         entries = look(installation.read() or b"")
         edited = not installation.as_left()
     except ConfigurationError as error:
-        return Found(scope=scope, path=path, state="unreadable", problems=(error.problem,))
+        return HookStatus(scope=scope, path=path, state="unreadable", problems=(error.problem,))
     if not entries.commands:
-        return Found(scope=scope, path=path, state="absent", switched_off=entries.switched_off)
-    return Found(
+        return HookStatus(scope=scope, path=path, state="absent", switched_off=entries.switched_off)
+    return HookStatus(
         scope=scope,
         path=path,
         state="installed" if entries.complete else "partly",

@@ -23,7 +23,7 @@ from typing import cast
 from beaver_hostspecs import Clock
 from beaver_memory.embedding.errors import Category, EmbeddingError, failure
 from beaver_memory.embedding.protocol import Embedder, Identity, Vector
-from beaver_toolkit.breaker import CLOSED, Policy, State, admit, after_failure
+from beaver_toolkit.breaker import CLOSED, BreakerPolicy, BreakerState, admit, after_failure
 
 AT_ONCE = 8
 """Queries that are with an embedder at once."""
@@ -40,7 +40,7 @@ LEAD = 1.0
 PROBE = "Does it answer?"
 
 
-POLICY = Policy(failures=1, seconds=FIRST, longest=LONGEST, lease=math.inf)
+POLICY = BreakerPolicy(failures=1, seconds=FIRST, longest=LONGEST, lease=math.inf)
 
 
 class Breaker:
@@ -57,7 +57,7 @@ class Breaker:
         self._embedder, self._clock = embedder, clock
         self._at_once, self._patience = at_once, patience
         self._changed = threading.Condition()
-        self._state: State = CLOSED
+        self._state: BreakerState = CLOSED
         self._asking = 0
 
     @property

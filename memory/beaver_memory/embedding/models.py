@@ -57,7 +57,7 @@ class Installed:
 
 
 @attrs.frozen(kw_only=True)
-class Listed:
+class ListedModel:
     """A line of the list of models.
 
     Attributes:
@@ -87,7 +87,7 @@ def known_model(name: str, models: Mapping[str, KnownModel] = KNOWN) -> KnownMod
     )
 
 
-def list_models(*folders: Path, models: Mapping[str, KnownModel] = KNOWN) -> list[Listed]:
+def list_models(*folders: Path, models: Mapping[str, KnownModel] = KNOWN) -> list[ListedModel]:
     """Return every model that can be installed, and whether one of the folders has it."""
     return [_listed(folder_of(name, folders, models=models), name, models) for name in sorted(models)]
 
@@ -177,14 +177,14 @@ def hashed(path: Path, progress: Progress, what: str) -> str:
     return digest.hexdigest()
 
 
-def _listed(state_folder: Path, name: str, models: Mapping[str, KnownModel]) -> Listed:
+def _listed(state_folder: Path, name: str, models: Mapping[str, KnownModel]) -> ListedModel:
     if not is_there(name, state_folder):
-        return Listed(known=models[name], installed=False)
+        return ListedModel(known=models[name], installed=False)
     try:
         check_model(name, state_folder, models=models)
     except EmbedderMissing as error:
-        return Listed(known=models[name], installed=True, problem=str(error))
-    return Listed(known=models[name], installed=True)
+        return ListedModel(known=models[name], installed=True, problem=str(error))
+    return ListedModel(known=models[name], installed=True)
 
 
 def _problem(known: KnownModel, folder: Path, progress: Progress | None) -> str:

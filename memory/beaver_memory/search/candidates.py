@@ -12,8 +12,8 @@ from beaver_memory.search import vectors as vectors_of
 from beaver_memory.search.block import COLUMNS, NONE
 from beaver_memory.search.nearest import Find
 from beaver_memory.search.neighbours import Links
-from beaver_memory.search.snapshot import State
-from beaver_memory.search.top_k import Found, few_of_each
+from beaver_memory.search.snapshot import IndexState
+from beaver_memory.search.top_k import TopK, few_of_each
 
 WIDE = 120
 """Units that each channel contributes, unless more memories are wanted; see `width`."""
@@ -46,7 +46,7 @@ _EMPTY = {
 
 
 @attrs.frozen(kw_only=True, eq=False)
-class Source:
+class SearchSource:
     """An index to search.
 
     Attributes:
@@ -56,7 +56,7 @@ class Source:
         shift: the offset of the ids of its memories, which separates them from those of another database.
     """
 
-    state: State
+    state: IndexState
     filters: Filters
     finder: Find | None = None
     shift: int = 0
@@ -95,7 +95,7 @@ def width(limit: int) -> int:
 
 
 def gather(
-    sources: Sequence[Source], terms: Sequence[int], query: np.ndarray | None, *, wide: int = WIDE
+    sources: Sequence[SearchSource], terms: Sequence[int], query: np.ndarray | None, *, wide: int = WIDE
 ) -> Candidates:
     """Return the units found by terms and by vectors, and their neighbours.
 
@@ -135,7 +135,7 @@ class _Look:
         terms: lexical.Terms,
         query: np.ndarray | None,
         *,
-        source: Source,
+        source: SearchSource,
         wide: int,
     ) -> None:
         self.links = links
@@ -149,21 +149,21 @@ class _Look:
         self.words = self._best(self._by_words, wide)
         self.nearest = self._best(partial(self._by_vectors, source.finder), wide)
 
-    def _best(self, find: Callable[[int], Found], wide: int) -> Found:
+    def _best(self, find: Callable[[int], TopK], wide: int) -> TopK:
         block = self.part.block
         return few_of_each(find, block.columns["ids"], wide) if block.has_long else find(wide)
 
-    def _by_words(self, limit: int) -> Found:
+    def _by_words(self, limit: int) -> TopK:
         return lexical.search(self.part.block, self.terms, allowed=self.allowed, limit=limit)
 
-    def _by_vectors(self, finder: Find | None, limit: int) -> Found:
+    def _by_vectors(self, finder: Find | None, limit: int) -> TopK:
         if self.query is None or self.part.vectors is None:
-            return Found(units=np.empty(0, "i8"), scores=np.empty(0))
+            return TopK(units=np.empty(0, "i8"), scores=np.empty(0))
         units = None if finder is None else finder(self.part, self.query, self.allowed, limit)
         if units is not None:
             cosines = vectors_of.score(self.part.vectors, self.query, units)
             order = np.lexsort((-units, -cosines))
-            return Found(units=units[order], scores=cosines[order])
+            return TopK(units=units[order], scores=cosines[order])
         return vectors_of.search(self.part.vectors, self.query, allowed=self.allowed, limit=limit)
 
     def lexical_of(self, units: np.ndarray) -> np.ndarray:

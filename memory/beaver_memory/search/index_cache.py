@@ -19,7 +19,7 @@ from beaver_hostspecs import BeaverError
 from beaver_memory.records import Owner
 from beaver_memory.search import index_file, snapshot
 from beaver_memory.search.owner_index import OwnerIndex, Progress
-from beaver_memory.search.snapshot import Model, State
+from beaver_memory.search.snapshot import IndexState, Model
 from beaver_memory.search.vectors import STAYING
 from beaver_memory.store.protocol import SingleStore
 
@@ -50,7 +50,7 @@ class _Kept:
     saved: int = 0
     is_lost: bool = False
     is_due: bool = False
-    seen: State | None = None
+    seen: IndexState | None = None
 
 
 class IndexShelf:
@@ -72,12 +72,12 @@ class IndexShelf:
         self._worker: threading.Thread | None = None
         self._closed = False
 
-    def current(self, owners: Sequence[Owner], model: Model | None) -> list[State]:
+    def current(self, owners: Sequence[Owner], model: Model | None) -> list[IndexState]:
         """Return the index of each owner, up to date with the store."""
         versions = self._store.versions(owners, None if model is None else model.key)
         return [self._current(*each, model) for each in zip(owners, versions, strict=True)]
 
-    def _current(self, owner: Owner, versions: tuple[int, int], model: Model | None) -> State:
+    def _current(self, owner: Owner, versions: tuple[int, int], model: Model | None) -> IndexState:
         key = (owner, model.key if model is not None else "")
         kept = self._find(key, model)
         if not kept.is_open:
@@ -177,7 +177,7 @@ class IndexShelf:
             dimensions=0 if model is None else model.dimensions,
         )
 
-    def _is_worth_saving(self, kept: _Kept, state: State) -> bool:
+    def _is_worth_saving(self, kept: _Kept, state: IndexState) -> bool:
         new = state.changes - kept.saved
         return self._folder is not None and new >= max(CHANGES, SHARE * state.live)
 
@@ -216,7 +216,7 @@ class IndexShelf:
         else:
             kept.is_lost |= had and kept.index.state.version > 0
 
-    def _reopen(self, key: _Key, kept: _Kept, state: State) -> None:
+    def _reopen(self, key: _Key, kept: _Kept, state: IndexState) -> None:
         if self._folder is not None:
             saved, _ = index_file.load(self._folder, self._label(key, kept))
             if saved is not None:

@@ -26,7 +26,7 @@ import numpy as np
 from beaver_memory.search.block import COLUMNS, Block, Postings
 from beaver_memory.search.checksums import sum_of, sum_of_file
 from beaver_memory.search.rows import FileRows
-from beaver_memory.search.snapshot import Part, State, part_of
+from beaver_memory.search.snapshot import IndexState, Part, part_of
 from beaver_memory.search.terms import ANALYSER
 from beaver_memory.search.vectors import STAYING, Vectors, writable
 
@@ -70,7 +70,7 @@ class Label:
         return f"{_digest_of(self.tenant, self.user)}-"
 
 
-def save(folder: Path, label: Label, state: State) -> None:
+def save(folder: Path, label: Label, state: IndexState) -> None:
     """Replace the file of a label durably.
 
     Args:
@@ -103,7 +103,7 @@ def save(folder: Path, label: Label, state: State) -> None:
         raise
 
 
-def load(folder: Path, label: Label) -> tuple[State | None, str]:
+def load(folder: Path, label: Label) -> tuple[IndexState | None, str]:
     """Return the state in the file of a label, or `None` and the reason why no file can be used."""
     path = folder / label.name
     try:
@@ -153,8 +153,8 @@ def _foreign(header: Mapping[str, Any], label: Label) -> str | None:
     return None if header["analyser"] == ANALYSER else "another_analyser"
 
 
-def _state(header: Mapping[str, Any], arrays: Arrays) -> State:
-    return State(
+def _state(header: Mapping[str, Any], arrays: Arrays) -> IndexState:
+    return IndexState(
         parts=tuple(_part(arrays, f"{number}.", int(header["dimensions"])) for number in range(header["parts"])),
         version=int(header["version"]),
         vector_version=int(header["vector_version"]),
@@ -176,7 +176,7 @@ def _part(arrays: Arrays, prefix: str, dimensions: int) -> Part:
     return part_of(block, None, vectors)
 
 
-def _arrays(state: State) -> Arrays:
+def _arrays(state: IndexState) -> Arrays:
     found: dict[str, Any] = {"split": state.split}
     for number, part in enumerate(state.parts):
         found |= {f"{number}.{name}": array for name, array in _of_part(part).items()}

@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 
 from beaver_memory.search.block import LENGTH_BITS, LONGEST, MOST_COUNT, Block, Postings
-from beaver_memory.search.top_k import LEAST, Found, best
+from beaver_memory.search.top_k import LEAST, TopK, best
 
 K1 = 1.2
 B = 0.75
@@ -98,7 +98,7 @@ def _whole(frequencies: Sequence[int], total: int) -> float:
     return sum(sorted(_rarity(max(1, frequency), total) for frequency in frequencies)[-ENOUGH:])
 
 
-def search(block: Block, terms: Terms, *, allowed: np.ndarray | None, limit: int) -> Found:
+def search(block: Block, terms: Terms, *, allowed: np.ndarray | None, limit: int) -> TopK:
     """Return the best units of a block.
 
     Args:
@@ -110,11 +110,11 @@ def search(block: Block, terms: Terms, *, allowed: np.ndarray | None, limit: int
     if max(block.size, sum(part.stop - part.start for part in terms.lists)) <= EXHAUSTIVE:
         every = _every(block, terms)
         units = best(every if allowed is None else every * allowed, limit, LEAST)
-        return Found(units=units, scores=every[units], every=every)
+        return TopK(units=units, scores=every[units], every=every)
     units = _promising(block, terms, allowed, limit)
     scores = score(block, terms, units)
     places = best(scores, limit)
-    return Found(units=units[places], scores=scores[places])
+    return TopK(units=units[places], scores=scores[places])
 
 
 def score(block: Block, terms: Terms, units: np.ndarray) -> np.ndarray:

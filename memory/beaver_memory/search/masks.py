@@ -14,7 +14,7 @@ from beaver_memory.texts import cleaned, micros, seconds
 
 
 @attrs.frozen(kw_only=True, eq=False)
-class Seen(Searched):
+class VisibleRows(Searched):
     """The visible units of a block. All others count as stale, so no score depends on them.
 
     Attributes:
@@ -26,15 +26,17 @@ class Seen(Searched):
     hides: bool
 
 
-def seen(searched: Searched, filters: Filters) -> Seen:
+def seen(searched: Searched, filters: Filters) -> VisibleRows:
     """Return the visible units of a block."""
     block = searched.block
     mask = allowed(block, filters, searched.stale)
     live = searched.live if mask is None else int(np.count_nonzero(mask))
     if mask is None or live == searched.live:
-        return Seen(block=block, stale=searched.stale, live=live, length=searched.length, allowed=mask, hides=False)
+        return VisibleRows(
+            block=block, stale=searched.stale, live=live, length=searched.length, allowed=mask, hides=False
+        )
     length = int((block.columns["lengths"] * mask).sum(dtype="i8"))
-    return Seen(block=block, stale=~mask, live=live, length=length, allowed=mask, hides=True)
+    return VisibleRows(block=block, stale=~mask, live=live, length=length, allowed=mask, hides=True)
 
 
 def allowed(block: Block, filters: Filters, stale: np.ndarray | None) -> np.ndarray | None:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from beaver_memory.search.block import NONE, Block, sides
-from beaver_memory.search.masks import Seen
-from beaver_memory.search.snapshot import Place, Sides, State
+from beaver_memory.search.masks import VisibleRows
+from beaver_memory.search.snapshot import IndexState, Place, Sides
 
 FAR = 64
 """Units of a session that are read in one block, before and after the one whose neighbours are wanted."""
@@ -26,7 +26,7 @@ class Links:
         seen: the visible units of each part.
     """
 
-    def __init__(self, state: State, seen: Sequence[Seen]) -> None:
+    def __init__(self, state: IndexState, seen: Sequence[VisibleRows]) -> None:
         self.state = state
         self.seen = seen
         hides = any(each.hides for each in seen)

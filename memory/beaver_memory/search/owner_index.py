@@ -10,7 +10,7 @@ import numpy as np
 
 from beaver_memory.records import Owner
 from beaver_memory.search import snapshot
-from beaver_memory.search.snapshot import Model, Part, State
+from beaver_memory.search.snapshot import IndexState, Model, Part
 from beaver_memory.store.protocol import SingleStore
 
 PAGE = 20_000
@@ -45,12 +45,12 @@ class OwnerIndex:
         self._owner = owner
         self._model = model
         self._trace = trace
-        self._state = State()
+        self._state = IndexState()
         self._lock = threading.Lock()
         self._tidying = threading.Lock()
 
     @property
-    def state(self) -> State:
+    def state(self) -> IndexState:
         """The state when the index last caught up."""
         return self._state
 
@@ -59,7 +59,7 @@ class OwnerIndex:
         """The model of the vectors in the index."""
         return self._model
 
-    def current(self, versions: tuple[int, int] | None = None) -> State:
+    def current(self, versions: tuple[int, int] | None = None) -> IndexState:
         """Catch up with the store, and return the state.
 
         Args:
@@ -73,7 +73,7 @@ class OwnerIndex:
             self._catch_up()
             return self._state
 
-    def take(self, state: State) -> str:
+    def take(self, state: IndexState) -> str:
         """Begin with a saved state, if it fits the store; return why it does not, or nothing."""
         with self._lock:
             if self._state.version:
@@ -85,7 +85,7 @@ class OwnerIndex:
             self._catch_up()
             if self._is_whole():
                 return ""
-            self._state = State()
+            self._state = IndexState()
             return "another_count"
 
     def has_forgotten(self, since: int) -> bool:
@@ -96,16 +96,16 @@ class OwnerIndex:
             since = rows[-1].version
         return False
 
-    def replace(self, old: State, new: State) -> None:
+    def replace(self, old: IndexState, new: IndexState) -> None:
         """Replace an unchanged state by another one of the same memories, which takes less memory."""
         with self._lock:
             if self._state is old:
                 self._state = new
 
-    def rebuild(self, progress: Progress | None = None) -> State:
+    def rebuild(self, progress: Progress | None = None) -> IndexState:
         """Build the index anew from the store."""
         with self._lock:
-            self._state = self._caught_up(State(), self._versions()[1], progress)
+            self._state = self._caught_up(IndexState(), self._versions()[1], progress)
             return self._state
 
     def tidy(self) -> None:
@@ -123,10 +123,10 @@ class OwnerIndex:
             # The store is older than it was: a backup was restored.
             if self._trace is not None:
                 self._trace("index_rebuilt", why="older_store")
-            self._state = State()
+            self._state = IndexState()
         self._state = self._caught_up(self._state, until)
 
-    def _caught_up(self, state: State, until: int, progress: Progress | None = None) -> State:
+    def _caught_up(self, state: IndexState, until: int, progress: Progress | None = None) -> IndexState:
         """Return a state with all memories, and with the vectors that the store had before the memories were read.
 
         Vectors that other processes store meanwhile wait for the next time: the index may not have their memories yet.
@@ -141,7 +141,7 @@ class OwnerIndex:
         state = snapshot.merged(state, snapshot.mergeable(state, np.inf if read > PAGE else INLINE), self._model)
         return state if self._model is None else self._with_new_vectors(snapshot.for_model(state, self._model), until)
 
-    def _with_new_vectors(self, state: State, until: int) -> State:
+    def _with_new_vectors(self, state: IndexState, until: int) -> IndexState:
         model = self._model
         while model is not None and state.vector_version < until:
             found = self._store.vectors(self._owner, model.key, state.vector_version, limit=VECTOR_PAGE)
@@ -169,7 +169,7 @@ class OwnerIndex:
             self._state = snapshot.with_parts(now, parts)
         return True
 
-    def _caught_up_part(self, joined: Part, old: tuple[Part, ...], now: tuple[Part, ...], before: State) -> Part:
+    def _caught_up_part(self, joined: Part, old: tuple[Part, ...], now: tuple[Part, ...], before: IndexState) -> Part:
         """Return a merged part with the changes that the parts had during the merge."""
         ids = snapshot.newly_stale(old, now)
         if len(ids):
@@ -185,7 +185,7 @@ class OwnerIndex:
 
     # --- Checks of a saved state against the store --------------------------------------------------------------
 
-    def _contradicted(self, state: State) -> str:
+    def _contradicted(self, state: IndexState) -> str:
         """Return how a saved state contradicts the store's own history, or nothing."""
         if state.version > self._versions()[0]:
             return "newer_than_store"
@@ -199,7 +199,7 @@ class OwnerIndex:
                 return "another_history"
         return "unknown_history"
 
-    def _with_true_vectors(self, state: State) -> State:
+    def _with_true_vectors(self, state: IndexState) -> IndexState:
         """Return a state without its vectors, unless its newest vectors are those of the store."""
         model = self._model
         if model is None or not state.vector_version:

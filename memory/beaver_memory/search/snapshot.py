@@ -61,7 +61,7 @@ Sides = dict[Place, tuple[Place | None, Place | None]]
 
 
 @attrs.frozen(kw_only=True, eq=False)
-class State:
+class IndexState:
     """The state that a search reads: it stays as it is while the index changes.
 
     Attributes:
@@ -107,7 +107,7 @@ def part_of(block: Block, stale: np.ndarray | None = None, vectors: Vectors | No
     return Part(block=block, stale=stale, live=live, length=length, vectors=vectors)
 
 
-def with_rows(state: State, rows: Sequence[IndexRow], model: Model | None) -> State:
+def with_rows(state: IndexState, rows: Sequence[IndexRow], model: Model | None) -> IndexState:
     """Return a state with changes: old units are stale, new ones in the newest block."""
     fresh = newest(rows)
     ids = np.array(sorted(fresh), "i8")
@@ -143,7 +143,7 @@ def without(part: Part, ids: np.ndarray) -> Part:
     return attrs.evolve(part, stale=stale, live=part.live - len(newly), length=length)
 
 
-def with_vectors(state: State, rows: Sequence[VectorRow]) -> State:
+def with_vectors(state: IndexState, rows: Sequence[VectorRow]) -> IndexState:
     """Write vectors to their memories' live units, and return the state that has them."""
     fresh = {row.id: row.data for row in rows}
     ids = np.array(sorted(fresh), "i8")
@@ -180,7 +180,7 @@ def place(part: Part, ids: np.ndarray, data: dict[int, bytes]) -> Part:
     return part if vectors is part.vectors else attrs.evolve(part, vectors=vectors)
 
 
-def for_model(state: State, model: Model | None) -> State:
+def for_model(state: IndexState, model: Model | None) -> IndexState:
     """Return a state with room for a model's vectors."""
     if model is None:
         return state
@@ -188,13 +188,13 @@ def for_model(state: State, model: Model | None) -> State:
     return attrs.evolve(state, parts=parts)
 
 
-def stripped(state: State) -> State:
+def stripped(state: IndexState) -> IndexState:
     """Return a state without any vectors."""
     parts = tuple(attrs.evolve(part, vectors=None) for part in state.parts)
     return attrs.evolve(state, parts=parts, vector_version=0, vector_marks=())
 
 
-def mergeable(state: State, most: float) -> int:
+def mergeable(state: IndexState, most: float) -> int:
     """Return how many of the newest blocks to merge: each block should be several times larger than the next.
 
     Args:
@@ -214,7 +214,7 @@ def mergeable(state: State, most: float) -> int:
     return count
 
 
-def merged(state: State, count: int, model: Model | None) -> State:
+def merged(state: IndexState, count: int, model: Model | None) -> IndexState:
     """Return a state whose newest blocks are merged."""
     if not count:
         return state
@@ -222,13 +222,13 @@ def merged(state: State, count: int, model: Model | None) -> State:
     return with_parts(state, tuple(part for part in parts if part.live))
 
 
-def with_parts(state: State, parts: tuple[Part, ...]) -> State:
+def with_parts(state: IndexState, parts: tuple[Part, ...]) -> IndexState:
     """Return a state with other blocks of the same memories."""
     changed = attrs.evolve(state, parts=parts)
     return attrs.evolve(changed, split=sessions.still(changed.parts, state.split))
 
 
-def without_stale(state: State, model: Model | None) -> State:
+def without_stale(state: IndexState, model: Model | None) -> IndexState:
     """Return a state of the same memories without stale units, and so without any forgotten content."""
     marks = tuple(mark for mark in state.vector_marks if any(_is_live(part, mark[1]) for part in state.parts))
     if marks != state.vector_marks:

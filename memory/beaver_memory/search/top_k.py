@@ -16,7 +16,7 @@ AHEAD = 4
 
 
 @attrs.frozen(kw_only=True, eq=False)
-class Found:
+class TopK:
     """The units found in a block.
 
     Attributes:
@@ -56,7 +56,7 @@ def contenders(values: np.ndarray, limit: int, least: float = -np.inf) -> np.nda
     return above
 
 
-def few_of_each(find: Callable[[int], Found], ids: np.ndarray, limit: int) -> Found:
+def few_of_each(find: Callable[[int], TopK], ids: np.ndarray, limit: int) -> TopK:
     """Return the best units, at most `limit`, and at most `EACH` of one memory.
 
     Args:

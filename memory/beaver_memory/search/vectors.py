@@ -13,7 +13,7 @@ import simsimd
 
 from beaver_memory.search.block import Block
 from beaver_memory.search.rows import FileRows
-from beaver_memory.search.top_k import Found, best
+from beaver_memory.search.top_k import TopK, best
 
 LARGE = 60_000
 """Units from which on a search compares the signs of the components first."""
@@ -140,12 +140,12 @@ def signs_of(values: np.ndarray) -> np.ndarray:
     return whole.view("u8").T
 
 
-def search(vectors: Vectors, query: np.ndarray, *, allowed: np.ndarray | None, limit: int) -> Found:
+def search(vectors: Vectors, query: np.ndarray, *, allowed: np.ndarray | None, limit: int) -> TopK:
     """Return the units nearest to a query; of equal ones the newest."""
     seen = vectors.present if allowed is None else vectors.present & allowed
     count = int(np.count_nonzero(seen))
     if not count:
-        return Found(units=np.empty(0, "i8"), scores=np.empty(0))
+        return TopK(units=np.empty(0, "i8"), scores=np.empty(0))
     if len(seen) > LARGE or isinstance(vectors.data, FileRows):
         return _nearest_of(vectors, query, _nearest_by_sign(vectors, query, seen, max(RESCORED, limit)), limit)
     if count * _MOST_OF_THEM < len(seen):
@@ -153,7 +153,7 @@ def search(vectors: Vectors, query: np.ndarray, *, allowed: np.ndarray | None, l
     every = _cosines(vectors.data, query)
     # A hidden unit is farther than any vector can be.
     units = best(every if count == len(seen) else np.where(seen, every, -np.inf), min(limit, count))
-    return Found(units=units, scores=every[units], every=every)
+    return TopK(units=units, scores=every[units], every=every)
 
 
 def score(vectors: Vectors, query: np.ndarray, units: np.ndarray) -> np.ndarray:
@@ -161,10 +161,10 @@ def score(vectors: Vectors, query: np.ndarray, units: np.ndarray) -> np.ndarray:
     return np.where(vectors.present[units], _cosines(vectors.data[units], query), 0.0)
 
 
-def _nearest_of(vectors: Vectors, query: np.ndarray, units: np.ndarray, limit: int) -> Found:
+def _nearest_of(vectors: Vectors, query: np.ndarray, units: np.ndarray, limit: int) -> TopK:
     cosines = _cosines(vectors.data[units], query)
     places = best(cosines, limit)
-    return Found(units=units[places], scores=cosines[places])
+    return TopK(units=units[places], scores=cosines[places])
 
 
 def _steps(dimensions: int) -> float:

@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 
 from beaver_memory.errors import StoreError
-from beaver_memory.store.owners import OwnerBook
+from beaver_memory.store.owners import OwnerNumbers
 from beaver_memory.store.preparation import PACKAGE, make_unless_there_is_a_log, prepare
 from beaver_toolkit.sqlite.connections import NO_INODE, connect, immediate, inode_of
 from beaver_toolkit.sqlite.errors import DatabaseError, category_of, faults
@@ -59,7 +59,7 @@ class Connector:
         self._inode = NO_INODE
         self._closed = False
         self.identity = ""
-        self.owners = OwnerBook()
+        self.owners = OwnerNumbers()
 
     def open(self) -> None:
         """Open the store, and make it if it is missing.
@@ -152,7 +152,7 @@ class Connector:
         self._writer, self._inode, self.identity = connection, inode, identity
         self._cleaner = self._connection("cleaner")
         # The file may be an older copy, in which owners have other numbers.
-        self.owners = OwnerBook()
+        self.owners = OwnerNumbers()
 
     def _connection(self, kind: str) -> apsw.Connection:
         files = self._files.name if kind == "cleaner" else None

@@ -8,7 +8,7 @@ import apsw
 
 from beaver_memory.records import NewMemory, Owner
 from beaver_memory.store.labels import PERSON, folded, narrow_labels
-from beaver_memory.store.owners import OwnerBook
+from beaver_memory.store.owners import OwnerNumbers
 from beaver_memory.store.protocol import Analysed
 from beaver_memory.store.queries import sqlite_queries
 from beaver_memory.store.rows import new_row
@@ -18,7 +18,7 @@ from beaver_memory.texts import cleaned, micros
 _SQL = sqlite_queries("inserts")
 
 
-def add(connection: apsw.Connection, book: OwnerBook, items: Sequence[Analysed], now: datetime) -> list[int]:
+def add(connection: apsw.Connection, book: OwnerNumbers, items: Sequence[Analysed], now: datetime) -> list[int]:
     """Add memories; return their ids, in order. Runs within one transaction."""
     at = micros(now)
     version = next_version(connection, len(items))
@@ -51,7 +51,7 @@ def count_people(connection: apsw.Connection, owner: int, names: Iterable[str]) 
         connection.execute(_SQL["drop_unmentioned"], (owner, key, PERSON + key))
 
 
-def _numbers(connection: apsw.Connection, book: OwnerBook, items: Sequence[Analysed]) -> list[int]:
+def _numbers(connection: apsw.Connection, book: OwnerNumbers, items: Sequence[Analysed]) -> list[int]:
     """Return the number of each memory's owner. Neighbours mostly have the same owner: none is looked up twice."""
     numbers: list[int] = []
     known: dict[Owner, int] = {}

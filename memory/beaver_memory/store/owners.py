@@ -13,7 +13,7 @@ _SQL = sqlite_queries("owners")
 MOST_KNOWN = 10_000
 
 
-class OwnerBook:
+class OwnerNumbers:
     """Finds the numbers of owners and caches them, since they never change. Thread-safe."""
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ from beaver_memory.store.connections import PATIENCE, Connector
 from beaver_memory.store.owners import live, live_owners
 from beaver_memory.store.protocol import Analysed, Change, IndexRow, Kept, Person, SessionSummary, VectorRow
 from beaver_memory.store.sqlite_vec import VecTables
-from beaver_memory.store.version_cache import Standing
+from beaver_memory.store.version_cache import VersionCache
 from beaver_memory.texts import micros
 from beaver_toolkit.sqlite.files import drop_backups
 
@@ -45,7 +45,7 @@ class SqliteStore:
     def __init__(self, connector: Connector) -> None:
         self._connector = connector
         self._analyser: int | None = None
-        self._standing = Standing()
+        self._standing = VersionCache()
 
     @classmethod
     def open(cls, path: Path, *, patience: float = PATIENCE) -> "SqliteStore":

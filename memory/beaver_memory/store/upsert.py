@@ -8,7 +8,7 @@ from beaver_memory.filters import Filters
 from beaver_memory.records import NewMemory
 from beaver_memory.store import inserts, update
 from beaver_memory.store.fingerprint import hash_of
-from beaver_memory.store.owners import OwnerBook
+from beaver_memory.store.owners import OwnerNumbers
 from beaver_memory.store.protocol import Analysed, Kept
 from beaver_memory.store.queries import sqlite_queries
 from beaver_memory.texts import cleaned, cleaned_all, micros, micros_or_none, moment_or_none, packed
@@ -16,7 +16,7 @@ from beaver_memory.texts import cleaned, cleaned_all, micros, micros_or_none, mo
 _SQL = sqlite_queries("upsert")
 
 
-def remember(connection: apsw.Connection, book: OwnerBook, item: Analysed, now: datetime, *, mention: bool) -> Kept:
+def remember(connection: apsw.Connection, book: OwnerNumbers, item: Analysed, now: datetime, *, mention: bool) -> Kept:
     """Add a memory unless the store has it, within one transaction; see `MemoryStore.remember`."""
     new = item.memory
     owner = book.give(connection, new.owner)
@@ -32,7 +32,7 @@ def remember(connection: apsw.Connection, book: OwnerBook, item: Analysed, now: 
     return Kept(id=id_, outcome="duplicate", mentions=mentions)
 
 
-def is_there(connection: apsw.Connection, book: OwnerBook, item: Analysed, now: datetime) -> bool:
+def is_there(connection: apsw.Connection, book: OwnerNumbers, item: Analysed, now: datetime) -> bool:
     """Return whether `remember` would find a memory."""
     owner = book.number(connection, item.memory.owner)
     return (

@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 import apsw
 
 from beaver_memory.records import Owner
-from beaver_memory.store.owners import OwnerBook
+from beaver_memory.store.owners import OwnerNumbers
 from beaver_memory.store.versions import last_versions
 from beaver_memory.texts import cleaned
 
@@ -19,7 +19,7 @@ Versions = list[tuple[int, int]]
 _Known = dict[tuple[tuple[Owner, ...], str | None], Versions]
 
 
-class Standing:
+class VersionCache:
     """Tells the versions of owners. Thread-safe.
 
     Every search asks for them first. SQLite says in one step whether another connection has written since the last
@@ -29,7 +29,9 @@ class Standing:
     def __init__(self) -> None:
         self._known: WeakKeyDictionary[apsw.Connection, tuple[int, _Known]] = WeakKeyDictionary()
 
-    def of(self, connection: apsw.Connection, book: OwnerBook, owners: Sequence[Owner], model: str | None) -> Versions:
+    def of(
+        self, connection: apsw.Connection, book: OwnerNumbers, owners: Sequence[Owner], model: str | None
+    ) -> Versions:
         """Return the versions of owners, within a transaction of a connection that only reads."""
         moment = int(connection.execute("PRAGMA data_version").get)
         then, known = self._known.get(connection, (None, {}))
@@ -44,7 +46,7 @@ class Standing:
         return list(known[key])
 
 
-def _versions(connection: apsw.Connection, book: OwnerBook, owners: Sequence[Owner], model: str | None) -> Versions:
+def _versions(connection: apsw.Connection, book: OwnerNumbers, owners: Sequence[Owner], model: str | None) -> Versions:
     name = None if model is None else cleaned(model)
     numbers = [book.number(connection, owner) for owner in owners]
     # An owner without memories has no number either.

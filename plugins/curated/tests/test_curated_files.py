@@ -35,10 +35,10 @@ def tiny_disk():
 
 def test_read(path):
     """A file is read with the time of its last write, a missing one is not there."""
-    assert files.Found() == files.read(path, ALL)
+    assert files.FileContent() == files.read(path, ALL)
     path.write_bytes(b"\xef\xbb\xbfone")
 
-    assert files.Found(text="one", written=path.stat().st_mtime, there=True) == files.read(path, ALL)
+    assert files.FileContent(text="one", written=path.stat().st_mtime, there=True) == files.read(path, ALL)
 
 
 @pytest.mark.parametrize(
@@ -209,4 +209,4 @@ def test_settling(path):
     os.utime(path, (time.time() - 60,) * 2)
     assert "" == files.read_settled(path, ALL).text
     path.unlink()
-    assert files.Found() == files.read_settled(path, ALL)
+    assert files.FileContent() == files.read_settled(path, ALL)

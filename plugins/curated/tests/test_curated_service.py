@@ -20,7 +20,7 @@ from beaver_hooks_curated import (
 from beaver_hooks_curated.approvals import MOST
 from beaver_hooks_curated.errors import MemoryUnreadable
 from beaver_hooks_curated.folders import locked
-from beaver_hooks_curated.layout import USERS, Places, user_folder
+from beaver_hooks_curated.layout import USERS, Layout, user_folder
 from beaver_hostspecs import BelieveAll
 from beaver_hostspecs.settings import Unfit
 
@@ -147,7 +147,7 @@ def test_user_folders():
 
 def test_open_stores_are_bounded(tmp_path, clock):
     """The store of a user who has not been here for long makes room."""
-    places = Places(tmp_path, tmp_path, CuratedSettings(per_user=True), clock, BelieveAll())
+    places = Layout(tmp_path, tmp_path, CuratedSettings(per_user=True), clock, BelieveAll())
     first = places.store(USER, "0")
     for number in range(300):
         places.store(USER, str(number))

@@ -16,10 +16,10 @@ from beaver_hooks_gateway.breaker_file import FILE, LOCK_FILE, REASONS, from_jso
 from beaver_hooks_gateway.errors import GatewayTimedOut, from_status
 from beaver_hooks_gateway.shared_breaker import SharedBreaker, change, fingerprint
 from beaver_hostspecs.testing import FrozenClock
-from beaver_toolkit.breaker import CLOSED, Policy, State
+from beaver_toolkit.breaker import CLOSED, BreakerPolicy, BreakerState
 from beaver_toolkit.locks import locked
 
-POLICY = Policy(failures=3, seconds=30.0)
+POLICY = BreakerPolicy(failures=3, seconds=30.0)
 TIMEOUT = GatewayTimedOut("search", "timeout")
 
 
@@ -30,7 +30,7 @@ TIMEOUT = GatewayTimedOut("search", "timeout")
 )
 def test_kept_and_read(failures, until, reason):
     """A state is read as it was kept."""
-    state = State(failures=failures, until=until, reason=reason)
+    state = BreakerState(failures=failures, until=until, reason=reason)
 
     assert state == from_json(asdict(state))
 
@@ -164,14 +164,14 @@ def test_a_torn_file_counts_as_closed(tmp_path, content):
     """A breaker is closed where its file is damaged."""
     (tmp_path / FILE).write_bytes(content)
 
-    assert CLOSED == read(tmp_path, default=State(failures=1))
+    assert CLOSED == read(tmp_path, default=BreakerState(failures=1))
 
 
 def test_the_file_is_private(tmp_path):
     """Other users may neither read nor write it."""
-    write(tmp_path, State(failures=1))
+    write(tmp_path, BreakerState(failures=1))
 
-    assert (0o600, State(failures=1)) == ((tmp_path / FILE).stat().st_mode & 0o777, read(tmp_path))
+    assert (0o600, BreakerState(failures=1)) == ((tmp_path / FILE).stat().st_mode & 0o777, read(tmp_path))
 
 
 async def test_a_lock_that_is_held_is_not_waited_for(make_breaker, tmp_path):
@@ -180,7 +180,7 @@ async def test_a_lock_that_is_held_is_not_waited_for(make_breaker, tmp_path):
         breaker = make_breaker()
         await breaker.failed(TIMEOUT)
 
-    assert (State(failures=1), CLOSED) == (breaker.state, read(tmp_path))
+    assert (BreakerState(failures=1), CLOSED) == (breaker.state, read(tmp_path))
 
 
 async def test_without_locks(make_breaker, monkeypatch, tmp_path):
@@ -201,7 +201,7 @@ def test_many_threads_count_together(tmp_path, monkeypatch):
 
     def count():
         for _ in range(10):
-            change(tmp_path, CLOSED, [lambda state: (False, State(failures=state.failures + 1))])
+            change(tmp_path, CLOSED, [lambda state: (False, BreakerState(failures=state.failures + 1))])
 
     threads = [threading.Thread(target=count) for _ in range(8)]
     for thread in threads:
@@ -209,7 +209,7 @@ def test_many_threads_count_together(tmp_path, monkeypatch):
     for thread in threads:
         thread.join()
 
-    assert State(failures=80) == read(tmp_path)
+    assert BreakerState(failures=80) == read(tmp_path)
 
 
 async def test_failures_at_once_are_done_in_one_go(make_breaker, monkeypatch):
@@ -225,7 +225,7 @@ async def test_failures_at_once_are_done_in_one_go(make_breaker, monkeypatch):
     opened = await asyncio.gather(*[breaker.failed(TIMEOUT, seconds=60.0) for _ in range(500)])
 
     assert (1, True) == (sum(opened), len(changes) <= 3)
-    assert State(failures=3, until=breaker.state.until, reason="timeout") == breaker.state
+    assert BreakerState(failures=3, until=breaker.state.until, reason="timeout") == breaker.state
 
 
 async def test_a_disk_that_hangs(make_breaker, monkeypatch):
@@ -256,7 +256,7 @@ async def test_an_opening_that_came_too_late_to_say_is_said_next(make_breaker, m
         return real(*arguments, **keywords)
 
     monkeypatch.setattr(shared_breaker, "change", hanging)
-    breaker = make_breaker(policy=Policy(failures=1, seconds=30.0))
+    breaker = make_breaker(policy=BreakerPolicy(failures=1, seconds=30.0))
     assert not await breaker.failed(TIMEOUT, seconds=0.0)
     going.set()
 
@@ -330,7 +330,7 @@ def test_a_pipe_that_is_read(tmp_path):
     os.mkfifo(tmp_path / FILE)
     descriptor = os.open(tmp_path / FILE, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        write(tmp_path, State(failures=1))
+        write(tmp_path, BreakerState(failures=1))
         assert b"" == os.read(descriptor, 1)
     finally:
         os.close(descriptor)
@@ -339,6 +339,6 @@ def test_a_pipe_that_is_read(tmp_path):
 def test_a_lock_that_is_a_link(tmp_path):
     """A link in the place of the lock is not followed; the state is then this process's own."""
     (tmp_path / LOCK_FILE).symlink_to(tmp_path / "elsewhere")
-    end = change(tmp_path, CLOSED, [lambda _: (True, State(failures=1))])
+    end = change(tmp_path, CLOSED, [lambda _: (True, BreakerState(failures=1))])
 
-    assert (([True], State(failures=1)), [LOCK_FILE]) == (end, [each.name for each in tmp_path.iterdir()])
+    assert (([True], BreakerState(failures=1)), [LOCK_FILE]) == (end, [each.name for each in tmp_path.iterdir()])

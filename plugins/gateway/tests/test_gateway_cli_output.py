@@ -11,9 +11,9 @@ from beaver_hooks_gateway.shared_breaker import fingerprint
 from beaver_hooks_gateway.testing import Fault
 from beaver_hostspecs import ConfigurationError
 from beaver_hostspecs.testing import FrozenClock
-from beaver_toolkit.breaker import State
+from beaver_toolkit.breaker import BreakerState
 
-OPEN = State(failures=5, until=4e9, reason="timeout")
+OPEN = BreakerState(failures=5, until=4e9, reason="timeout")
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ async def test_ping(gateway, settings, tmp_path, canary):
     canary.assert_clean(line)
 
 
-@pytest.mark.parametrize(("enabled", "expected"), [(True, State()), (False, OPEN)])
+@pytest.mark.parametrize(("enabled", "expected"), [(True, BreakerState()), (False, OPEN)])
 async def test_a_ping_that_succeeds_ends_the_waiting(make_client, gateway, tmp_path, enabled, expected):
     """Who has seen the gateway answer need not wait for the breaker; one that is off is left as it is."""
     settings = make_client(gateway, breaker=BreakerSettings(enabled=enabled))._settings
@@ -100,16 +100,16 @@ NOW = FrozenClock().now().timestamp()
 @pytest.mark.parametrize(
     ("breaker", "state", "expected"),
     [
-        (BreakerSettings(enabled=False), State(), "off"),
-        (BreakerSettings(), State(failures=2), "closed (2 failures in a row)"),
+        (BreakerSettings(enabled=False), BreakerState(), "off"),
+        (BreakerSettings(), BreakerState(failures=2), "closed (2 failures in a row)"),
         (
             BreakerSettings(),
-            State(failures=5, until=NOW + 20, reason="timeout"),
+            BreakerState(failures=5, until=NOW + 20, reason="timeout"),
             "open (timeout), the next search is tried in 20 seconds",
         ),
         (
             BreakerSettings(),
-            State(failures=5, until=NOW - 1, reason="timeout"),
+            BreakerState(failures=5, until=NOW - 1, reason="timeout"),
             "open (timeout), the next search is tried at once",
         ),
     ],

@@ -19,7 +19,7 @@ from beaver_hooks_gateway import (
 )
 from beaver_hooks_gateway.client import Sending
 from beaver_hooks_gateway.errors import PATHS
-from beaver_hooks_gateway.wire import Found, Result, add_body, encode, flush_body, search_body
+from beaver_hooks_gateway.wire import RecalledMemory, Result, add_body, encode, flush_body, search_body
 from beaver_hostspecs import BeaverError, ConfigurationError
 from beaver_hostspecs.testing import make_answer, make_turn
 
@@ -61,7 +61,9 @@ async def test_paths_and_bodies(make, httpx_mock):
     httpx_mock.add_response(json={"results": [{"text": "a"}]}, is_reusable=True)
     client = make(top_k=3)
 
-    assert [Found(results=(Result(text="a"),), total=1), 2, None] == [await perform(client, each) for each in PATHS]
+    assert [RecalledMemory(results=(Result(text="a"),), total=1), 2, None] == [
+        await perform(client, each) for each in PATHS
+    ]
     assert [
         ("POST", f"{BASE}/memories/search",
          encode(search_body(client._settings, session="s1", query=TURN.prompt, top_k=3))),
@@ -198,7 +200,7 @@ async def test_a_body_at_the_limit(make, httpx_mock):
     """An answer may have exactly so many bytes."""
     httpx_mock.add_response(content=b'{"results":[]}'.ljust(2048))
 
-    assert Found(results=(), total=0) == await perform(make(max_bytes=2048), "search")
+    assert RecalledMemory(results=(), total=0) == await perform(make(max_bytes=2048), "search")
 
 
 @pytest.mark.parametrize(

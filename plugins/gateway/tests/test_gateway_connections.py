@@ -16,7 +16,7 @@ from beaver_hooks_gateway import (
 from beaver_hooks_gateway.client import Sending
 from beaver_hooks_gateway.errors import PATHS
 from beaver_hooks_gateway.testing import FakeGateway, Fault, Reply
-from beaver_hooks_gateway.wire import Found
+from beaver_hooks_gateway.wire import RecalledMemory
 from beaver_hostspecs import ConfigurationError
 from beaver_hostspecs.testing import make_answer, make_turn
 from beaver_toolkit.http import CONNECTIONS, IDLE_CONNECTIONS
@@ -206,7 +206,7 @@ async def test_refusals_leave_no_connection(gateway, make_client):
     assert 0 == gateway.open
     gateway.behave()
 
-    assert Found(results=(), total=0) == await client.search(session="s1", query="a", seconds=5.0)
+    assert RecalledMemory(results=(), total=0) == await client.search(session="s1", query="a", seconds=5.0)
 
 
 async def test_waiting_for_a_connection_is_within_the_deadline(gateway, make_client):

@@ -13,8 +13,8 @@ from beaver_hooks_gateway.testing import problem_of
 from beaver_hooks_gateway.wire import (
     LONGEST_VALUE,
     MOST_CHARACTERS,
-    Found,
     MalformedError,
+    RecalledMemory,
     Result,
     add_body,
     chat,
@@ -159,7 +159,7 @@ def found(*items, most=8):
 
 def test_six_fields_are_kept():
     """A result is reduced to six fields; `raw` and everything else is gone."""
-    expected = Found(results=(Result(**FULL),), total=1)
+    expected = RecalledMemory(results=(Result(**FULL),), total=1)
 
     assert expected == found(FULL | {"raw": {"secret": "x"}, "embedding": [1, 2]})
     assert "secret" not in repr(expected)
@@ -167,7 +167,7 @@ def test_six_fields_are_kept():
 
 def test_every_field_but_the_text_is_optional():
     """A result needs a text and nothing else."""
-    assert Found(results=(Result(text="a"),), total=1) == found({"text": "a"})
+    assert RecalledMemory(results=(Result(text="a"),), total=1) == found({"text": "a"})
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_every_field_but_the_text_is_optional():
 )
 def test_unusable_results_are_dropped_and_counted(item):
     """A result without a text is none; how many there were is known."""
-    assert Found(results=(Result(text="a"),), total=2) == found(item, {"text": "a"})
+    assert RecalledMemory(results=(Result(text="a"),), total=2) == found(item, {"text": "a"})
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_what_is_not_read_may_be_anything():
     """Keys given twice and odd texts elsewhere do not matter."""
     body = rb'{"results":[{"text":"a","raw":{"x":1,"x":2,"y":"\ud800"},"other":1,"other":2}],"n":1,"n":2}'
 
-    assert Found(results=(Result(text="a"),), total=1) == parse_found(body, most=8)
+    assert RecalledMemory(results=(Result(text="a"),), total=1) == parse_found(body, most=8)
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,11 @@ from processes import Ran, environment, run_beaver
 
 from beaver_hooks import Host
 from beaver_hooks.config import Config
-from beaver_hooks.config.model import Memory as MemorySection
+from beaver_hooks.config.model import Memory
 from beaver_hooks.state_folder import plugin_folder
 from beaver_hooks_local import make_plugin
 from beaver_hooks_local.cli import embedders, group
-from beaver_hooks_local.cli.json_lines import LONGEST_LINE, NotTaken, from_fields, read_lines
+from beaver_hooks_local.cli.json_lines import LONGEST_LINE, InvalidMemory, from_fields, read_lines
 from beaver_hooks_local.cli.pipe import lines
 from beaver_hooks_local.cli.progress import Bar, Ended
 from beaver_hostspecs import PluginError
@@ -82,7 +82,7 @@ class HostShell:
     person_folder = folder
 
     async def _call(self, function):
-        config = Config(memory=MemorySection(sections={"local": self.section}))
+        config = Config(memory=Memory(sections={"local": self.section}))
         plugin = make_plugin()
         async with Host({"local": plugin}, config=config, state_folder=self.folder_of_state):
             return await function(plugin)
@@ -267,7 +267,7 @@ def everywhere(*_):
 def test_a_wrong_line_is_named(line, said):
     """What stood before it is given, and the error says which line, what is wrong, and no value of what was sent."""
     batches = []
-    with pytest.raises(NotTaken) as caught:
+    with pytest.raises(InvalidMemory) as caught:
         batches.extend(
             read_lines([b'{"title": "good"}', b"", line.encode(), b'{"title": "behind"}'], {}, None, everywhere)
         )
@@ -304,7 +304,7 @@ def test_lines_of_a_pipe(content, longest):
 def test_a_credential_is_not_remembered():
     """A field that holds one is refused, without showing it."""
     canary = make_canary()
-    with pytest.raises(NotTaken) as caught:
+    with pytest.raises(InvalidMemory) as caught:
         from_fields({"title": "a", "facts": (f"It is {canary.reveal()}",)}, Owner(), everywhere)
 
     canary.assert_clean(str(caught.value))

@@ -6,7 +6,7 @@ import pytest
 
 from beaver_hooks_local import commands
 from beaver_hooks_local.commands import CommandRefused
-from beaver_hooks_local.visibility import Sight
+from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import CommandContext
 from beaver_hostspecs.testing import RecordingReport, make_turn
 from beaver_memory.records import NewMemory, Owner
@@ -61,7 +61,7 @@ async def test_overview(memory, run):
     ids = [add(memory, f"Billing fact {number}.") for number in range(7)]
     recall(memory, "What is known of billing?")
     lines = (await run("overview")).split("\n")
-    last = memory.recaller.last(Sight.of_command(CommandContext(session="session-1", user="ann", trust="full")))
+    last = memory.recaller.last(Visibility.of_command(CommandContext(session="session-1", user="ann", trust="full")))
 
     assert ["Active in this session:", "Recent:"] == [line for line in lines if not line.startswith("[")]
     assert [*last.given[:5], *ids[:1:-1]] == [int(line[1 : line.index("]")]) for line in lines if line.startswith("[")]

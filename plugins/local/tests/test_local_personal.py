@@ -15,7 +15,7 @@ import pytest
 from beaver_hooks import Host
 from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import Config
-from beaver_hooks.config.model import Memory as MemorySection
+from beaver_hooks.config.model import Memory
 from beaver_hooks_local import make_plugin
 from beaver_hostspecs import CommandContext, Scope
 from beaver_hostspecs.testing import FrozenClock
@@ -59,7 +59,7 @@ def host(own_home, monkeypatch):
     def make(place, sinks=(), clock=None, **section):
         monkeypatch.chdir(own_home / place)
         section = {"enabled": True, "embedding": {"provider": "none"}, **section}
-        config = Config(memory=MemorySection(sections={"local": section}))
+        config = Config(memory=Memory(sections={"local": section}))
         return Host({"local": make_plugin()}, config=config, sinks=sinks, clock=clock)
 
     return make
@@ -202,7 +202,7 @@ async def test_one_database_where_one_is_named(host, own_home, tmp_path):
     path = tmp_path / "own.db"
     async with host("one", databasePath=str(path)) as one:
         first = await tool(one, "memory_write", title=TEA, type="preference")
-    config = Config(memory=MemorySection(sections={"local": {"enabled": True, "embedding": {"provider": "none"}}}))
+    config = Config(memory=Memory(sections={"local": {"enabled": True, "embedding": {"provider": "none"}}}))
     async with Host({"local": make_plugin()}, config=config, state_folder=tmp_path / "state") as named:
         second = await tool(named, "memory_write", title=TEA, type="preference")
     assert ([1, 1], False) == ([first["id"], second["id"]], database(own_home).exists())

@@ -17,12 +17,11 @@ from selection import campaign
 from beaver_hooks import Host
 from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.config import Config, parse_config
-from beaver_hooks.config.model import HostSettings
-from beaver_hooks.config.model import Memory as MemorySection
+from beaver_hooks.config.model import HostSettings, Memory
 from beaver_hooks_local import make_plugin
 from beaver_hooks_local.plugin import OFF, RULE, Local
 from beaver_hooks_local.settings import LocalSettings
-from beaver_hooks_local.visibility import Sight
+from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import CommandContext, ConfigurationError, NotAllowed, PluginUnavailable, Setup, Trust
 from beaver_hostspecs.testing import FrozenClock, RecordingReport, make_canary, make_turn
 from beaver_memory.embedding.settings import EmbeddingSettings
@@ -49,7 +48,7 @@ def make_host(tmp_path):
 
     def make(plugin=None, sinks=(), host=None, **section):
         section = {"enabled": True, "embedding": {"provider": "none"}, **section}
-        config = Config(host=host or HostSettings(), memory=MemorySection(sections={"local": section}))
+        config = Config(host=host or HostSettings(), memory=Memory(sections={"local": section}))
         return Host({"local": plugin or make_plugin()}, config=config, state_folder=tmp_path / "state", sinks=sinks)
 
     return make
@@ -282,7 +281,7 @@ async def test_recalls_are_noted(make_host):
         await write(host)
         await run_turn(host)
     async with make_host(plugin := make_plugin()):
-        sight = Sight.of_turn(make_turn(user="ann", trust="full"))
+        sight = Visibility.of_turn(make_turn(user="ann", trust="full"))
         (found,) = plugin.memory.operations.engine.get([1], sight.filters(plugin.memory.clock.now()))
 
     assert found.last_accessed_at is not None
@@ -357,7 +356,7 @@ async def test_a_database_that_cannot_be_used(tmp_path):
     """The plugin does not start, and says why; the file is left alone."""
     path = tmp_path / "memory.db"
     path.write_bytes(b"no database at all" * 1000)
-    config = Config(memory=MemorySection(sections={"local": {"enabled": True, "databasePath": str(path)}}))
+    config = Config(memory=Memory(sections={"local": {"enabled": True, "databasePath": str(path)}}))
     host = Host({"local": make_plugin()}, config=config, state_folder=tmp_path / "state")
     with pytest.raises(PluginUnavailable, match="is damaged; move it"):
         await host.open()

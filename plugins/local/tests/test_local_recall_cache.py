@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks_local.recall.recall_cache import Answers, Lately
+from beaver_hooks_local.recall.recall_cache import Answers, RecentItems
 
 
 def test_lately():
     """The keys that were used last are kept."""
-    kept = Lately(2)
+    kept = RecentItems(2)
     kept.put("a", 1)
     kept.put("b", 2)
     kept.get("a")
@@ -20,7 +20,7 @@ def test_lately():
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers())))
 def test_lately_is_bounded(puts):
     """However much is put, at most so many are kept, and what was put last is among them."""
-    kept = Lately(3)
+    kept = RecentItems(3)
     for key, value in puts:
         kept.put(key, value)
 

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks_local.recall.gate import Decision, Policy, Window, decide, served
-from beaver_hooks_local.recall.prompt_features import Said
+from beaver_hooks_local.recall.gate import Decision, GatePolicy, Window, decide, served
+from beaver_hooks_local.recall.prompt_features import PromptFeatures
 
-SAID = Said(fingerprint="b", terms=frozenset({1, 2, 3}))
+SAID = PromptFeatures(fingerprint="b", terms=frozenset({1, 2, 3}))
 WINDOW = Window(fingerprint="a", terms=frozenset({1, 2, 3, 5}), version=(7,))
 
 
 def judge(said=SAID, window=WINDOW, *, version=(7,), fresh=("a",), policy=None):
-    decision = decide(said, window, version=version, fresh=fresh, policy=policy or Policy())
+    decision = decide(said, window, version=version, fresh=fresh, policy=policy or GatePolicy())
     return f"{decision.verdict}: {decision.reason}"
 
 
@@ -65,7 +65,7 @@ def test_window_over(turns):
     """One look serves as many turns as the policy says, and not one more."""
     window, verdicts = WINDOW, []
     for _ in range(turns):
-        verdicts.append(judge(window=window, policy=Policy(topic_turns=turns)))
+        verdicts.append(judge(window=window, policy=GatePolicy(topic_turns=turns)))
         window = served(window)
 
     assert [*["reuse: same_topic"] * (turns - 1), "recall: window_over"] == verdicts
@@ -85,7 +85,7 @@ def test_same_topic(terms):
 
 terms = st.frozensets(st.integers(0, 6), max_size=5)
 saids = st.builds(
-    Said,
+    PromptFeatures,
     fingerprint=st.sampled_from("abc"),
     terms=terms,
     wordless=st.booleans(),
@@ -106,10 +106,10 @@ windows = st.none() | st.builds(
 @given(saids, windows, st.tuples(st.integers(0, 2)), st.frozensets(st.sampled_from("abc")))
 def test_what_always_holds(said, window, version, fresh):
     """It is decided the same way each time; only what is fresh is used again; nothing needs memory that needs none."""
-    decision = decide(said, window, version=version, fresh=fresh, policy=Policy())
+    decision = decide(said, window, version=version, fresh=fresh, policy=GatePolicy())
     used = said.fingerprint if decision.reason == "same_query" else window and window.fingerprint
 
-    assert decision == decide(said, window, version=version, fresh=fresh, policy=Policy())
+    assert decision == decide(said, window, version=version, fresh=fresh, policy=GatePolicy())
     assert (decision.verdict == "skip") == (said.by_tool or said.wordless or said.acknowledges)
     assert decision.verdict != "reuse" or used in fresh
     assert decision.reason != "same_topic" or (window.version == version and window.turns < 4)
@@ -121,7 +121,7 @@ def test_any_session(session):
     window, verdicts, served_turns = None, [], 0
     for said in session:
         fresh = set() if window is None else {window.fingerprint}
-        decision = decide(said, window, version=(0,), fresh=fresh, policy=Policy())
+        decision = decide(said, window, version=(0,), fresh=fresh, policy=GatePolicy())
         verdicts += [decision] if decision.verdict != "skip" else []
         if decision.verdict == "recall":
             window, served_turns = Window(fingerprint=said.fingerprint, terms=said.terms, version=(0,)), 1

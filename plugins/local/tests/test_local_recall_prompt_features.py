@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks_local.recall.prompt_features import Said, read
+from beaver_hooks_local.recall.prompt_features import PromptFeatures, read
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_what_is_handed_on():
     """Terms and the cause of the turn are handed on as they are."""
     said = read("Deploy it.", frozenset({1, 2}), by_tool=True)
 
-    assert Said(fingerprint=said.fingerprint, terms=frozenset({1, 2}), by_tool=True) == said
+    assert PromptFeatures(fingerprint=said.fingerprint, terms=frozenset({1, 2}), by_tool=True) == said
 
 
 @given(st.text(alphabet=st.characters(), max_size=300))

@@ -9,7 +9,7 @@ import pytest
 
 from beaver_hooks_local.recall.recaller import Recaller
 from beaver_hooks_local.settings import LocalSettings, PromptIndexSettings, RecallSettings
-from beaver_hooks_local.visibility import Sight
+from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import Actors, Message, Scope
 from beaver_hostspecs.testing import RecordingReport, make_turn
 from beaver_memory.errors import StoreError
@@ -115,7 +115,7 @@ def test_writes_are_seen_at_once(place):
     place.ask()
     other = place.add("The branch stable of the billing service is protected.")
     after = place.ask("And why is it so?")
-    place.engine.forget([id_, other], Sight.of_turn(make_turn(user="ann", trust="full")).own(place.clock.now()))
+    place.engine.forget([id_, other], Visibility.of_turn(make_turn(user="ann", trust="full")).own(place.clock.now()))
 
     assert "memory_changed" == after.decision.reason
     assert () == place.ask("And why is it so?").references
@@ -389,10 +389,10 @@ def test_last(place):
     skipped = place.ask("ok").decision
 
     assert attrs.evolve(recall, skipped=skipped) == place.recaller.last(
-        Sight.of_turn(make_turn(user="ann", trust="full"))
+        Visibility.of_turn(make_turn(user="ann", trust="full"))
     )
     assert abs(sum(recall.hits[0].shares.values()) - recall.hits[0].score) < 1e-4
-    assert None is place.recaller.last(Sight.of_turn(make_turn(user="bob", trust="full")))
+    assert None is place.recaller.last(Visibility.of_turn(make_turn(user="bob", trust="full")))
 
 
 @pytest.mark.parametrize("what", ["summaries", "recent"])

@@ -131,7 +131,7 @@ def test_get(memory):
 
 
 def filters(memory):
-    return search_tools.Sight.of_turn(make_turn(user="ann", trust="full")).filters(memory.clock.now())
+    return search_tools.Visibility.of_turn(make_turn(user="ann", trust="full")).filters(memory.clock.now())
 
 
 def test_long_texts_are_cut(memory):

@@ -9,7 +9,7 @@ from beaver_hooks_local.tools.arguments import checked
 from beaver_hooks_local.tools.definitions import offered
 from beaver_hooks_local.tools.schemas import SCHEMAS
 from beaver_hooks_local.tools.write_tool import write
-from beaver_hooks_local.visibility import Sight
+from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import OutcomeKind, Scope
 from beaver_hostspecs.testing import RecordingReport, make_canary, make_turn
 from beaver_memory.records import Owner, Store
@@ -24,7 +24,7 @@ def say(memory, report=None, at=None, **arguments):
 
 
 def stored(memory, id_, at=None):
-    (found,) = memory.operations.engine.get([id_], Sight.of_turn(at or turn()).filters(memory.clock.now()))
+    (found,) = memory.operations.engine.get([id_], Visibility.of_turn(at or turn()).filters(memory.clock.now()))
     return found
 
 
@@ -104,7 +104,7 @@ def test_the_same_in_another_project_is_seen_there(memory):
             for each in memory.operations.engine.store.recent(which, limit=9)
             if each.type == "rule"
         ]
-        for which in (Sight.of_turn(at).filters(memory.clock.now()) for at in projects)
+        for which in (Visibility.of_turn(at).filters(memory.clock.now()) for at in projects)
     ]
 
     assert ["stored", "stored", "duplicate", "duplicate"] == rules

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beaver_hooks_local.visibility import Sight
+from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import CommandContext, Scope, Trust
 from beaver_hostspecs.testing import RecordingReport, make_turn
 from beaver_memory.records import Owner, Store
@@ -22,9 +22,9 @@ def test_a_turn_and_a_command_see_the_same():
     turn = make_turn(user="ann", session="s", scope=SCOPE, trust="inner")
     context = CommandContext(user="ann", session="s", scope=SCOPE, trust="inner")
 
-    assert Sight.of_turn(turn) == Sight.of_command(context)
-    assert Sight(owner=Owner(tenant="t", user="ann"), project="p", session="s", agent="a", trust=Trust.INNER) == (
-        Sight.of_turn(turn)
+    assert Visibility.of_turn(turn) == Visibility.of_command(context)
+    assert Visibility(owner=Owner(tenant="t", user="ann"), project="p", session="s", agent="a", trust=Trust.INNER) == (
+        Visibility.of_turn(turn)
     )
 
 
@@ -37,7 +37,7 @@ def test_a_turn_and_a_command_see_the_same():
 )
 def test_owners(user, expected):
     """A user sees their own and everybody's; without a user there is everybody's only; own is what may be changed."""
-    sight = Sight.of_turn(make_turn(user=user, scope=SCOPE, trust="full"))
+    sight = Visibility.of_turn(make_turn(user=user, scope=SCOPE, trust="full"))
 
     assert (expected, (expected[0],)) == (sight.filters(NOON).owners, sight.own(NOON).owners)
 
@@ -64,7 +64,7 @@ def test_a_blank_name_is_nobodys(blank):
 @given(st.sampled_from(Trust), st.lists(st.sampled_from(Store)))
 def test_stores(trust, wanted):
     """Naming stores narrows what is seen and never widens it."""
-    sight = Sight.of_turn(make_turn(trust=trust))
+    sight = Visibility.of_turn(make_turn(trust=trust))
     seen = set(sight.filters(NOON, stores=wanted).stores)
 
     assert seen == (set(wanted) & set(sight.stores) if wanted else set(sight.stores))
@@ -76,7 +76,7 @@ NAMES = st.text(alphabet=st.characters(), max_size=5).filter(str.strip)
 @given(NAMES | st.just("x" * 2000), NAMES)
 def test_names_stay_apart(one, other):
     """Users with names that the store cannot hold are still somebody, and not somebody else."""
-    owners = [Sight.of_turn(make_turn(user=user, trust="full")).owner for user in (one, other)]
+    owners = [Visibility.of_turn(make_turn(user=user, trust="full")).owner for user in (one, other)]
 
     assert (one == other) == (owners[0] == owners[1])
 
@@ -84,9 +84,11 @@ def test_names_stay_apart(one, other):
 @pytest.mark.parametrize("given", ["\0", "x" * 2000, "sha256-", "sha256-" + "0" * 64])
 def test_a_name_like_a_hashed_one(given):
     """Who is called what somebody else's name became is not taken for them."""
-    one = Sight.of_turn(make_turn(user=given, scope=Scope(tenant=given, project=given, agent=given), session=given))
+    one = Visibility.of_turn(
+        make_turn(user=given, scope=Scope(tenant=given, project=given, agent=given), session=given)
+    )
     name = one.owner.user
-    other = Sight.of_turn(make_turn(user=name, scope=Scope(tenant=name, project=name, agent=name), session=name))
+    other = Visibility.of_turn(make_turn(user=name, scope=Scope(tenant=name, project=name, agent=name), session=name))
     pairs = [(getattr(one, field), getattr(other, field)) for field in ("owner", "project", "agent", "session")]
 
     assert [] == [pair for pair in [*pairs, (one.owner.tenant, other.owner.tenant)] if pair[0] == pair[1]]
@@ -94,7 +96,7 @@ def test_a_name_like_a_hashed_one(given):
 
 def test_a_sight_that_is_narrowed():
     """Names stay what they are where a part of a sight is changed."""
-    sight = Sight.of_turn(make_turn(user="\0", scope=Scope(project="\0", agent="\0"), session="s"))
+    sight = Visibility.of_turn(make_turn(user="\0", scope=Scope(project="\0", agent="\0"), session="s"))
 
     assert (sight.project, sight.agent) == ((narrowed := attrs.evolve(sight, session="")).project, narrowed.agent)
 
@@ -127,4 +129,4 @@ def test_troubles():
 )
 def test_what_belongs_to_no_user_is_changed_by_the_owner_alone(user, trust, stores):
     """A caller without an id pins and forgets what belongs to every such caller at full trust only."""
-    assert stores == {*Sight.of_command(CommandContext(user=user, trust=trust)).own(NOON).stores}
+    assert stores == {*Visibility.of_command(CommandContext(user=user, trust=trust)).own(NOON).stores}

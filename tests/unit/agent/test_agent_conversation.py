@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from beaver_hooks.agent.conversation import HELP, Conversation, Ended
 from beaver_hooks.agent.errors import SessionError, SkillError
 from beaver_hooks.agent.factory import EngineLoader
-from beaver_hooks.agent.providers.missing_key import Keyless
+from beaver_hooks.agent.providers.missing_key import MissingKeyProvider
 from beaver_hooks.agent.providers.offline import NOTHING
 from beaver_hooks.config import Config, LoadedConfig, Memory, Plugins
 from beaver_hooks.config.agent import AgentSettings
@@ -138,7 +138,7 @@ async def test_a_missing_key_is_known_before_the_first_prompt(load):
     """A model that cannot be asked is complained of at once, with the remedy; of any other nothing is said."""
     talk = await load()
     before = talk.complaint
-    talk.engine.provider = Keyless("names an environment variable that is not set")
+    talk.engine.provider = MissingKeyProvider("names an environment variable that is not set")
 
     said = "provider.apiKey names an environment variable that is not set. Set it, or remove apiKey from the configuration if no key is needed."
     assert ("", said) == (before, talk.complaint)

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from beaver_hooks.audit.chain import (
     GENESIS,
+    ChainCheck,
     ChainedEvent,
     Head,
-    Verdict,
     canonical,
     chain_key,
     identifier_key,
@@ -39,7 +39,7 @@ def head_of(records):
 def bad(records, first_bad, reason):
     """Return the verdict that all records before `first_bad` are good."""
     good = records[: first_bad - 1]
-    return Verdict(ok=False, checked=len(good), first_bad=first_bad, reason=reason, head=head_of(good))
+    return ChainCheck(ok=False, checked=len(good), first_bad=first_bad, reason=reason, head=head_of(good))
 
 
 def plain(count):
@@ -51,7 +51,7 @@ def test_a_chain_that_nobody_touched_is_whole(log):
     """What was chained verifies, whatever it says, and ends in its own head."""
     records = chained(log)
 
-    expected = Verdict(ok=True, checked=len(records), head=head_of(records))
+    expected = ChainCheck(ok=True, checked=len(records), head=head_of(records))
 
     assert expected == verify(records, KEY)
     assert expected == verify(records, KEY, expected_head=head_of(records))
@@ -59,7 +59,7 @@ def test_a_chain_that_nobody_touched_is_whole(log):
 
 def test_an_empty_chain_is_whole():
     """Nothing is nothing bad, unless something was expected."""
-    assert Verdict(ok=True, checked=0) == verify([], KEY)
+    assert ChainCheck(ok=True, checked=0) == verify([], KEY)
     assert bad([], 1, "missing") == verify([], KEY, expected_head=Head(seq=3, mac="x"))
 
 
@@ -84,7 +84,7 @@ def test_a_missing_record_is_named(log, data):
 
     assert bad(records, index + 1, "missing") == verify(rest, KEY, expected_head=head_of(records))
     if index == len(records) - 1:
-        assert Verdict(ok=True, checked=index, head=head_of(rest)) == verify(rest, KEY)
+        assert ChainCheck(ok=True, checked=index, head=head_of(rest)) == verify(rest, KEY)
 
 
 @given(st.lists(fields, min_size=2, max_size=6), st.data())

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from beaver_hooks.audit import database
-from beaver_hooks.audit.chain import GENESIS, Head, Verdict
+from beaver_hooks.audit.chain import GENESIS, ChainCheck, Head
 from beaver_hooks.audit.events import AuditEvent
 from beaver_hooks.audit.key import KEY_FILE
 from beaver_hooks.audit.reader import TrailReader
@@ -65,14 +65,14 @@ def test_events_come_back_as_they_were(trail):
 
     assert trail.tail() == events
     assert trail.tail(1) == events[1:]
-    assert trail.verify() == Verdict(ok=True, checked=2, head=trail.head())
+    assert trail.verify() == ChainCheck(ok=True, checked=2, head=trail.head())
 
 
 def test_an_empty_trail(trail):
     """A trail without events is whole, and has nothing to say."""
     trail.flush()
 
-    assert trail.verify() == Verdict(ok=True, checked=0)
+    assert trail.verify() == ChainCheck(ok=True, checked=0)
     assert (
         trail.head(),
         trail.tail(),

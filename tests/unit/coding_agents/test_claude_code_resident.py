@@ -19,10 +19,10 @@ import pytest
 from beaver_hooks.coding_agents.claude_code import client
 from beaver_hooks.coding_agents.claude_code.environment import differs
 from beaver_hooks.coding_agents.claude_code.events import ClaudeCodeTurns
-from beaver_hooks.coding_agents.claude_code.memory import Memory, abilities
+from beaver_hooks.coding_agents.claude_code.memory import ResidentMemory, abilities
 from beaver_hooks.coding_agents.claude_code.payload import CUT
 from beaver_hooks.coding_agents.claude_code.resident import Resident, options, stamp
-from beaver_hooks.coding_agents.claude_code.resident_socket import Place, same_user
+from beaver_hooks.coding_agents.claude_code.resident_socket import SocketPath, same_user
 from beaver_hooks.config import trust_config
 from beaver_hooks.host import Host
 from beaver_hostspecs import ConfigurationError, Contribution, PluginInfo, Tool, hookimpl
@@ -215,8 +215,8 @@ def test_killed(say, environment):
 async def test_idle(environment):
     """It ends by itself when nothing has come for a while."""
     path = Path(client.socket_path([], environment))
-    resident = Resident(Memory(None, lambda: None), idle=0.1)
-    serving = asyncio.create_task(resident.serve(Place.take(path)))
+    resident = Resident(ResidentMemory(None, lambda: None), idle=0.1)
+    serving = asyncio.create_task(resident.serve(SocketPath.take(path)))
     with contextlib.suppress(OSError):  # a busy machine may let the while pass before
         await ask(path, b"{}")
     await asyncio.wait_for(serving, TIMEOUT)
@@ -228,8 +228,8 @@ def test_nobody_asks(environment, project, monkeypatch):
     """One that nobody has asked anything ends soon: whoever started it has found another one."""
     monkeypatch.setattr("beaver_hooks.coding_agents.claude_code.resident.UNASKED", 0.1)
     path = Path(client.socket_path([], environment))
-    resident = Resident(Memory(None, lambda: None), idle=TIMEOUT)
-    asyncio.run(asyncio.wait_for(resident.serve(Place.take(path)), TIMEOUT))
+    resident = Resident(ResidentMemory(None, lambda: None), idle=TIMEOUT)
+    asyncio.run(asyncio.wait_for(resident.serve(SocketPath.take(path)), TIMEOUT))
 
     assert not path.exists()
 
@@ -443,8 +443,8 @@ async def resident(tmp_path, runtime):
         return ClaudeCodeTurns(host=host)
 
     path = runtime / "own" / "x.sock"
-    resident = Resident(Memory(open_turns, lambda: None), idle=TIMEOUT)
-    task = asyncio.create_task(resident.serve(Place.take(path)))
+    resident = Resident(ResidentMemory(open_turns, lambda: None), idle=TIMEOUT)
+    task = asyncio.create_task(resident.serve(SocketPath.take(path)))
     yield path, plugin, resident
     resident.end()
     await task
@@ -562,7 +562,7 @@ async def test_memory_that_fails_to_open():
             raise ConfigurationError("a", "is wrong")
         raise RuntimeError("canary")
 
-    memory = Memory(open_turns, lambda: None)
+    memory = ResidentMemory(open_turns, lambda: None)
     outputs = [await memory.handle(each) for each in (PROMPT, PROMPT, START, "no event")]
     await memory.close()
 
@@ -576,7 +576,7 @@ class Opening:
     def __init__(self, plugin, folder):
         self.plugin, self.folder = plugin, folder
         self.stamp, self.hosts = 0, []
-        self.memory = Memory(self.open, lambda: self.stamp)
+        self.memory = ResidentMemory(self.open, lambda: self.stamp)
 
     async def open(self):
         self.hosts.append(Host({"a": self.plugin}, state_folder=self.folder))
@@ -676,11 +676,11 @@ async def test_closing_while_it_opens(tmp_path):
 def test_a_second_place(runtime):
     """A place is taken once; when it is left, nothing is in the way of the next."""
     path = runtime / "own" / "x.sock"
-    first = Place.take(path)
-    second = Place.take(path)
+    first = SocketPath.take(path)
+    second = SocketPath.take(path)
     first.leave()
     first.leave()
-    third = Place.take(path)
+    third = SocketPath.take(path)
     third.leave()
 
     assert (None, path) == (second, third.path)
@@ -693,18 +693,18 @@ def test_a_place_that_is_not_private(runtime):
     (runtime / "own").chmod(0o755)
 
     with pytest.raises(client.Unsafe):
-        Place.take(runtime / "own" / "x.sock")
+        SocketPath.take(runtime / "own" / "x.sock")
 
 
 def test_a_place_that_is_held_in_silence(runtime, monkeypatch):
     """Another process that has the lock and never listens is not waited for without end."""
     monkeypatch.setattr("beaver_hooks.coding_agents.claude_code.resident_socket.PATIENCE", 0.1)
     path = runtime / "own" / "x.sock"
-    place = Place.take(path)
+    place = SocketPath.take(path)
     path.unlink()
 
     with pytest.raises(TimeoutError):
-        Place.take(path)
+        SocketPath.take(path)
     place.leave()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from beaver_hooks.config import (
     Config,
-    Found,
+    ConfigLocation,
     LoadedConfig,
     Summary,
     find_config,
@@ -54,9 +54,11 @@ def test_order_of_places(cwd, config, tmp_path):
     for name in ("a.json", "b.json"):
         (cwd / name).write_text("{}")
 
-    assert find_config(Path("a.json"), {"BEAVER_CONFIG": "b.json"}, cwd) == Found(path=cwd / "a.json", given=True)
-    assert find_config(None, {"BEAVER_CONFIG": "b.json"}, cwd) == Found(path=cwd / "b.json", given=True)
-    assert find_config(None, {"BEAVER_CONFIG": ""}, cwd) == Found(path=config, given=False)
+    assert find_config(Path("a.json"), {"BEAVER_CONFIG": "b.json"}, cwd) == ConfigLocation(
+        path=cwd / "a.json", given=True
+    )
+    assert find_config(None, {"BEAVER_CONFIG": "b.json"}, cwd) == ConfigLocation(path=cwd / "b.json", given=True)
+    assert find_config(None, {"BEAVER_CONFIG": ""}, cwd) == ConfigLocation(path=config, given=False)
     assert find_config(None, {}, tmp_path) is None
 
 

@@ -14,8 +14,8 @@ from beaver_hooks.plugins.registry import Implementation, Member
 from beaver_hooks.plugins.suspensions import Suspensions
 from beaver_hooks.plugins.watchdog import Watchdog
 from beaver_hooks.receipts import health_store
-from beaver_hooks.receipts.health_store import HealthBook, StoredHealth
-from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.health_store import HealthStore, StoredHealth
+from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.receipts import Decision
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.receipts.reports import HostReport
@@ -523,7 +523,7 @@ async def test_a_block_of_a_fail_closed_plugin_is_named_and_no_more(make_host, s
 )
 def test_a_timeout_that_the_event_loop_was_late_for(clock, category, late, seen, expected):
     """It is not the plugin's where the process stood still, or where something else alone was seen blocking."""
-    health = HealthBook(clock=clock, stored=StoredHealth(None, make_log()))
+    health = HealthStore(clock=clock, stored=StoredHealth(None, make_log()))
     recorder = Recorder(clock=clock, sinks=[], health=health, identify=str, log=make_log())
     suspensions = Suspensions(
         recorder=recorder, clock=clock, deadlines=HookDeadlines(HostSettings(deadline_cap_seconds=5.0)), patience=0.5
@@ -535,7 +535,7 @@ def test_a_timeout_that_the_event_loop_was_late_for(clock, category, late, seen,
     call = Call(implementation=implementation, report=report, task=None, started=1.0, deadline=6.0, late=late)
     for each in seen:
         setattr(call, each, True)
-    account = Account(turn=make_turn(), recorded="turn-1", session="h:1", opened=clock.now())
+    account = ReceiptBuilder(turn=make_turn(), recorded="turn-1", session="h:1", opened=clock.now())
     suspensions.failed(call, category, account)
 
     assert expected == health["p"].suspension.failures

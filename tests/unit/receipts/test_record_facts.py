@@ -16,7 +16,7 @@ from beaver_hooks.receipts.facts import (
     clean_text,
     pseudonym,
 )
-from beaver_hooks.receipts.private_texts import HORIZON, Private
+from beaver_hooks.receipts.private_texts import HORIZON, PrivateTexts
 from beaver_hostspecs import Personal
 
 PROMPT = "my password is hunter2 and my cat is Tom"
@@ -27,7 +27,7 @@ def identify(value):
 
 
 def cleaned(value):
-    return clean({"fact": value}, private=Private(), identify=identify)["fact"]
+    return clean({"fact": value}, private=PrivateTexts(), identify=identify)["fact"]
 
 
 class Colour(StrEnum):
@@ -100,7 +100,7 @@ def test_names_of_facts():
     """A name fits any log format and any query."""
     names = ["fine", "two words", "a=b", "tab\there", "dots.and-dashes", "\ud800", "", "é", "new\nline", "1"]
 
-    assert [clean_name(name, private=Private(), identify=identify) for name in names] == [
+    assert [clean_name(name, private=PrivateTexts(), identify=identify) for name in names] == [
         "fine", "two_words", "a_b", "tab_here", "dots_and_dashes", "_", "_", "é", "new_line", "1",
     ]  # fmt: skip
 
@@ -109,12 +109,12 @@ def test_too_many_facts():
     """Of too many facts the first ones are kept."""
     facts = {f"f{number}": number for number in range(MOST_ITEMS + 5)}
 
-    assert clean(facts, private=Private(), identify=identify) == dict(list(facts.items())[:MOST_ITEMS])
+    assert clean(facts, private=PrivateTexts(), identify=identify) == dict(list(facts.items())[:MOST_ITEMS])
 
 
 def test_what_gives_something_away_is_replaced():
     """A fact with something private in it becomes its keyed hash and length, and others stay as they are."""
-    private = Private(PROMPT, ("session-77",), [PROMPT])
+    private = PrivateTexts(PROMPT, ("session-77",), [PROMPT])
     texts = [PROMPT, f"saw '{PROMPT}'!", "for session-77.", "nothing of it"]
 
     assert [clean_text(text, private=private, identify=identify) for text in texts] == [
@@ -140,7 +140,7 @@ def test_secrets_in_facts(canary):
     secret = canary.reveal()
     facts = {"plain": secret, "list": [f"a{secret}b"], f"k{secret}": 1, "cut": "x " * (LONGEST // 2 - 2) + secret}
 
-    kept = clean(facts, private=Private(), identify=identify)
+    kept = clean(facts, private=PrivateTexts(), identify=identify)
 
     canary.assert_clean(str(kept))
     assert (kept["plain"], kept["list"]) == ("[secret]", ["a[secret]b"])
@@ -156,7 +156,7 @@ ANYTHING = st.recursive(
 @given(st.dictionaries(st.text(), ANYTHING, max_size=5), st.text(min_size=6))
 def test_any_facts_come_out_flat_and_clean(facts, personal):
     """Whatever a plugin says, names fit anywhere, values are flat, and nothing personal is among them."""
-    private = Private(personal, (), [personal])
+    private = PrivateTexts(personal, (), [personal])
     kept = clean({**facts, "leak": f"<{personal}>", personal: 1}, private=private, identify=identify)
 
     flat = [item for value in kept.values() for item in (value if isinstance(value, list) else [value])]

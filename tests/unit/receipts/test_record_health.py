@@ -19,7 +19,7 @@ from beaver_hooks.receipts.health import (
     out_of_service,
     to_json,
 )
-from beaver_hooks.receipts.health_store import KEEP_EVERY, HealthBook
+from beaver_hooks.receipts.health_store import KEEP_EVERY, HealthStore
 from beaver_hostspecs import hookimpl
 from beaver_hostspecs.testing import FrozenClock
 
@@ -47,7 +47,7 @@ class Stored:
 
 def make_book(clock, earlier=MappingProxyType({})):
     stored = Stored(earlier)
-    return HealthBook(clock=clock, stored=stored), stored.kept
+    return HealthStore(clock=clock, stored=stored), stored.kept
 
 
 @given(STEPS)
@@ -178,7 +178,7 @@ def test_successes_are_kept_now_and_then():
 def test_only_news_is_kept_at_once():
     """Failures that repeat cost no write each; the count is kept now and then, and when the host closes."""
     clock, stored = FrozenClock(), Stored()
-    book = HealthBook(clock=clock, stored=stored)
+    book = HealthStore(clock=clock, stored=stored)
     for _ in range(10):
         book.failed("p", source="recall", category="timeout")
     clock.advance(KEEP_EVERY.total_seconds() + 1)
@@ -197,7 +197,7 @@ class Shared:
         self.rows, self.writes, self.clock = {}, [], FrozenClock()
 
     def book(self):
-        return HealthBook(clock=self.clock, stored=self)
+        return HealthStore(clock=self.clock, stored=self)
 
     def read(self, *, wait=None):
         return dict(self.rows)

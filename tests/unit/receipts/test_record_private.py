@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from beaver_hooks import Host
 from beaver_hooks.audit.memory_sink import MemorySink
-from beaver_hooks.receipts.private_texts import HORIZON, Private, words_of
+from beaver_hooks.receipts.private_texts import HORIZON, PrivateTexts, words_of
 from beaver_hostspecs import Actors, Contribution, Message, Reference, hookimpl
 from beaver_hostspecs.testing import make_turn
 
@@ -50,7 +50,7 @@ DISGUISES = [
 @pytest.mark.parametrize("text", DISGUISES)
 def test_disguises_of_a_prompt(text):
     """Case, quotes, escapes, other separators, a prefix or an excerpt hide no prompt."""
-    assert Private.of(TURN).is_in(text)
+    assert PrivateTexts.of(TURN).is_in(text)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_disguises_of_a_prompt(text):
 )  # fmt: skip
 def test_people_and_history(text):
     """Ids are found in either case and within longer texts, short ones as words; so is what was said before."""
-    assert Private.of(TURN, "their-own-id").is_in(text)
+    assert PrivateTexts.of(TURN, "their-own-id").is_in(text)
 
 
 HONEST = [
@@ -77,13 +77,13 @@ HONEST = [
 @pytest.mark.parametrize("text", HONEST)
 def test_honest_facts(text):
     """Labels, ids, paths, numbers and sentences of a plugin's own are not taken for what was said."""
-    assert not Private.of(TURN).is_in(text)
-    assert not Private().is_in(text)
+    assert not PrivateTexts.of(TURN).is_in(text)
+    assert not PrivateTexts().is_in(text)
 
 
 def test_short_prompts():
     """A prompt of a word or two is found as a whole, within longer texts only if that can hardly be chance."""
-    hi, password, odd = (Private.of(make_turn(prompt=each, session="s")) for each in ("hi", "hunter2 ok", "🔑🔑"))
+    hi, password, odd = (PrivateTexts.of(make_turn(prompt=each, session="s")) for each in ("hi", "hunter2 ok", "🔑🔑"))
 
     assert (hi.is_in("Hi!"), hi.is_in("this is hidden"), hi.is_in("s"), hi.is_in("it's on")) == (
         True, False, True, False,
@@ -95,21 +95,21 @@ def test_short_prompts():
 
 def test_scripts_without_spaces():
     """Three characters of Chinese are a run, and two are not; an excerpt shows in a longer text."""
-    private = Private.of(make_turn(prompt="我把绿色的雨伞忘在哪里了", session="s-123456"))
+    private = PrivateTexts.of(make_turn(prompt="我把绿色的雨伞忘在哪里了", session="s-123456"))
 
     assert [private.is_in(text) for text in ("绿色的", "error: 雨伞忘在", "雨伞")] == [True, True, False]
 
 
 def test_secrets_in_a_prompt(canary):
     """A prompt is known with its secrets masked, and one that is nothing but a secret makes no other text private."""
-    private = Private.of(make_turn(prompt=f"use {canary.reveal()} please", session="s-1", user=canary.reveal()))
+    private = PrivateTexts.of(make_turn(prompt=f"use {canary.reveal()} please", session="s-1", user=canary.reveal()))
 
     assert [private.is_in(text) for text in ("use [secret] please", "[secret]", "a secret")] == [True, False, False]
 
 
 def test_what_is_said_later():
     """The answer counts from when it is known on."""
-    private = Private.of(TURN)
+    private = PrivateTexts.of(TURN)
     before = private.is_in("he said: in the tram to Ulm")
     private.hear("In the tram to Ulm, I think.")
 
@@ -124,7 +124,7 @@ def test_the_bound():
     turn = make_turn(
         prompt=f"at the beginning {filling} {middle} {filling} at the end", session="session", history=history
     )
-    private = Private.of(turn)
+    private = PrivateTexts.of(turn)
 
     assert [private.is_in(text) for text in ("at the beginning", "at the end", middle, "too long ago")] == [
         True, True, False, False,
@@ -137,7 +137,7 @@ def test_a_short_history_counts_whole():
         prompt="p", session="s", history=[Message(role="user", text=f"message {n} ends") for n in range(9)]
     )
 
-    assert all(Private.of(turn).is_in(f"Message {n} ends") for n in range(9))
+    assert all(PrivateTexts.of(turn).is_in(f"Message {n} ends") for n in range(9))
 
 
 @given(st.text(), st.text())
@@ -145,7 +145,7 @@ def test_any_text_around_any_prompt(prompt, around):
     """Three words of it in a row are found whatever stands around them."""
     text = f"{around} | {prompt} | {around}"
 
-    private = Private(prompt, (), [prompt])
+    private = PrivateTexts(prompt, (), [prompt])
     assert private.is_in(text) or len(words_of(prompt)) < 3 or "\\" in around + prompt or "%" in around + prompt
     assert private.is_in(prompt) or not prompt.strip()
 

@@ -5,7 +5,7 @@ import json
 from datetime import timedelta
 
 from beaver_hooks import Host
-from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.receipts import Clip, Decision, Failure, Outcome, PluginReceipt, Receipt, to_json
 from beaver_hostspecs import Contribution, DropReason, Reference, hookimpl
 from beaver_hostspecs.testing import FrozenClock, RecordingPlugin, make_turn
@@ -18,7 +18,7 @@ def identify(value):
 
 
 def make_account():
-    return Account(turn=make_turn(prompt="What?"), recorded="t1", session="h:s", opened=NOON)
+    return ReceiptBuilder(turn=make_turn(prompt="What?"), recorded="t1", session="h:s", opened=NOON)
 
 
 def test_a_receipt_as_plain_data():

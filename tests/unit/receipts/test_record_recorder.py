@@ -7,8 +7,8 @@ import pytest
 from beaver_hooks import Host
 from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.log import make_log
-from beaver_hooks.receipts.health_store import HealthBook, StoredHealth
-from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.health_store import HealthStore, StoredHealth
+from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.recorder import HOST, LOG_FIELDS, Recorder
 from beaver_hostspecs import hookimpl
 from beaver_hostspecs.testing import FrozenClock, make_turn
@@ -35,19 +35,19 @@ class Moody:
 
 
 def make_recorder(*sinks):
-    health = HealthBook(clock=CLOCK, stored=StoredHealth(None, make_log(NAME)))
+    health = HealthStore(clock=CLOCK, stored=StoredHealth(None, make_log(NAME)))
     return Recorder(clock=CLOCK, sinks=sinks, health=health, identify=identify, log=make_log(NAME))
 
 
 @pytest.fixture
 def account():
-    return Account(turn=make_turn(), recorded="t1", session="h:s", opened=CLOCK.now())
+    return ReceiptBuilder(turn=make_turn(), recorded="t1", session="h:s", opened=CLOCK.now())
 
 
 @pytest.fixture
 def recorder():
     sink = MemorySink()
-    health = HealthBook(clock=CLOCK, stored=StoredHealth(None, make_log(NAME)))
+    health = HealthStore(clock=CLOCK, stored=StoredHealth(None, make_log(NAME)))
     recorder = Recorder(clock=CLOCK, sinks=[sink], health=health, identify=identify, log=make_log(NAME))
     return recorder, sink
 

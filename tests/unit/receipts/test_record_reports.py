@@ -6,8 +6,8 @@ import pytest
 
 from beaver_hooks.audit.memory_sink import MemorySink
 from beaver_hooks.log import make_log
-from beaver_hooks.receipts.health_store import HealthBook, StoredHealth
-from beaver_hooks.receipts.receipt_builder import MOST_CANDIDATES, MOST_ENTRIES, Account
+from beaver_hooks.receipts.health_store import HealthStore, StoredHealth
+from beaver_hooks.receipts.receipt_builder import MOST_CANDIDATES, MOST_ENTRIES, ReceiptBuilder
 from beaver_hooks.receipts.receipts import Clip, Decision, Outcome, PluginReceipt
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.receipts.reports import ARRIVED, MOST_EVENTS, TROUBLE, HostReport
@@ -26,11 +26,11 @@ class Desk:
 
     def __init__(self, **options):
         self.sink = MemorySink()
-        self.health = HealthBook(clock=CLOCK, stored=StoredHealth(None, make_log()))
+        self.health = HealthStore(clock=CLOCK, stored=StoredHealth(None, make_log()))
         self.recorder = Recorder(
             clock=CLOCK, sinks=[self.sink], health=self.health, identify=identify, log=make_log("beaver_hooks.desk")
         )
-        self.account = Account(turn=make_turn(), recorded="t1", session="h:s", opened=CLOCK.now())
+        self.account = ReceiptBuilder(turn=make_turn(), recorded="t1", session="h:s", opened=CLOCK.now())
         options.setdefault("account", self.account)
         self.report = HostReport(plugin="p", hook="before_prompt", recorder=self.recorder, **options)
 

@@ -11,7 +11,7 @@ from beaver_hooks.audit.trail import Trail
 from beaver_hooks.log import make_log
 from beaver_hooks.receipts import suspension
 from beaver_hooks.receipts.health import Health, after_failure, from_json, to_json, with_suspension
-from beaver_hooks.receipts.health_store import HealthBook, StoredHealth
+from beaver_hooks.receipts.health_store import HealthStore, StoredHealth
 from beaver_hooks.receipts.suspension import LONGEST, Suspension, after_block, claimed, is_due, lifted, newer
 from beaver_hostspecs.testing import FrozenClock
 
@@ -181,7 +181,7 @@ class Place:
         self.trails = [Trail.open(folder, clock=clock) for _ in range(2)]
 
     def book(self, number):
-        return HealthBook(clock=self.clock, stored=Durable(self.trails[number], make_log()))
+        return HealthStore(clock=self.clock, stored=Durable(self.trails[number], make_log()))
 
     def kept(self):
         return from_json(self.trails[0].health()["p"])

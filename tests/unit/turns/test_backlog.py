@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks.plugins.registry import Implementation, Member
-from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.turns.backlog import Backlog, Job
 from beaver_hostspecs.testing import make_turn
 from beaver_hostspecs.testing.clocks import NOON
@@ -61,7 +61,7 @@ def member(name="p"):
 def job(number, plugin, session="s"):
     return Job(
         implementation=Implementation(hook="after_prompt", member=plugin, function=print, arguments=()),
-        account=Account(turn=make_turn(session=session), recorded="r", session="h", opened=NOON),
+        account=ReceiptBuilder(turn=make_turn(session=session), recorded="r", session="h", opened=NOON),
         arguments={"number": number},
         context=copy_context(),
     )

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beaver_hooks.turns import open_turns as module
-from beaver_hooks.turns.open_turns import TurnBook
+from beaver_hooks.turns.open_turns import OpenTurns
 from beaver_hostspecs import TurnAlreadyOpen, TurnClosed, UnknownTurn
 from beaver_hostspecs.testing import FrozenClock
 
@@ -22,7 +22,7 @@ class _Opened:
 
 @pytest.fixture
 def book(clock):
-    return TurnBook(clock=clock, idle_seconds=IDLE)
+    return OpenTurns(clock=clock, idle_seconds=IDLE)
 
 
 def test_an_open_turn_is_found(book):
@@ -136,7 +136,7 @@ _STEPS = st.lists(
 def test_the_book_agrees_with_a_simple_one(steps):
     """Whatever is opened, closed and waited for: open turns, closed ids and overdue turns are those of a plain model."""
     clock = FrozenClock()
-    book = TurnBook(clock=clock, idle_seconds=IDLE)
+    book = OpenTurns(clock=clock, idle_seconds=IDLE)
     opened, closed = {}, {}
     for step, value in steps:
         if step == "enter" and value not in opened and value not in closed:

@@ -8,15 +8,15 @@ from beaver_hooks.plugins.deadlines import HookDeadlines
 from beaver_hooks.plugins.hook_calls import Call, Result
 from beaver_hooks.plugins.registry import Implementation, Member
 from beaver_hooks.plugins.suspensions import Suspensions
-from beaver_hooks.receipts.health_store import HealthBook, StoredHealth
-from beaver_hooks.receipts.receipt_builder import Account
+from beaver_hooks.receipts.health_store import HealthStore, StoredHealth
+from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.receipts import Clip, Decision, Failure
 from beaver_hooks.receipts.recorder import Recorder
 from beaver_hooks.receipts.reports import HostReport
 from beaver_hooks.turns import context
 from beaver_hooks.turns import results as judging
 from beaver_hooks.turns.context import Share
-from beaver_hooks.turns.results import EVENT_LOOP, RecallJudge
+from beaver_hooks.turns.results import EVENT_LOOP, RecallCheck
 from beaver_hostspecs import Contribution, Hint, PluginFailed, Reference
 from beaver_hostspecs.rendering import render_references
 from beaver_hostspecs.testing import BareFault, FrozenClock, make_turn
@@ -27,7 +27,7 @@ RULE = "it is fail-closed, so the turn was dropped"
 @pytest.fixture
 def recorder(sink):
     clock = FrozenClock()
-    health = HealthBook(clock=clock, stored=StoredHealth(None, make_log()))
+    health = HealthStore(clock=clock, stored=StoredHealth(None, make_log()))
     return Recorder(clock=clock, sinks=[sink], health=health, identify=lambda _: "h:0", log=make_log())
 
 
@@ -39,12 +39,12 @@ def judge(recorder):
         deadlines=HookDeadlines(HostSettings(deadline_cap_seconds=5.0)),
         patience=0.5,
     )
-    return RecallJudge(recorder, suspensions)
+    return RecallCheck(recorder, suspensions)
 
 
 @pytest.fixture
 def account():
-    return Account(turn=make_turn(), recorded="turn-1", session="h:1", opened=FrozenClock().now())
+    return ReceiptBuilder(turn=make_turn(), recorded="turn-1", session="h:1", opened=FrozenClock().now())
 
 
 def result(recorder, value=None, *, plugin="p", hook="before_prompt", fail_closed=False, ended=2.0, **fields):
@@ -253,8 +253,8 @@ def test_a_share_is_written_down(account):
     """Blocks, tokens and shown ids are kept, and a cut only if there was one."""
     references = [Reference(text="a", id="1"), Reference(text="b", id="2")]
     rendered = render_references("p", references, boundary="0123456789abcdef")
-    RecallJudge.write_down("p", Share(blocks=1, tokens=9, offered=2, rendered=rendered), account)
-    RecallJudge.write_down("q", Share(blocks=2, tokens=8, offered=3), account)
+    RecallCheck.write_down("p", Share(blocks=1, tokens=9, offered=2, rendered=rendered), account)
+    RecallCheck.write_down("q", Share(blocks=2, tokens=8, offered=3), account)
 
     one, two = account.plugins["p"], account.plugins["q"]
     assert ((1, 9, ("1", "2"), []), (2, 8, (), [Clip(what="references", shown=0, total=3)])) == (
@@ -266,7 +266,7 @@ def test_a_share_is_written_down(account):
 def test_a_reference_that_was_cut_is_written_down(account):
     """A text that did not fit is a decision of the budget, even where no reference is missing."""
     rendered = render_references("p", [Reference(text="word " * 500)], boundary="b" * 16, budget=120)
-    RecallJudge.write_down("p", Share(tokens=rendered.tokens, offered=1, rendered=rendered), account)
+    RecallCheck.write_down("p", Share(tokens=rendered.tokens, offered=1, rendered=rendered), account)
 
     assert [
         Decision(gate="budget", verdict="cut", reason="a reference is longer than what is left")

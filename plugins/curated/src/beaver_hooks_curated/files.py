@@ -31,7 +31,7 @@ _NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
 
 
 @attrs.frozen(kw_only=True)
-class Found:
+class FileContent:
     """The content of a file.
 
     Attributes:
@@ -45,7 +45,7 @@ class Found:
     there: bool = False
 
 
-def read(path: Path, trust: FileTrust, *, at: Path | None = None, largest: int = LARGEST) -> Found:
+def read(path: Path, trust: FileTrust, *, at: Path | None = None, largest: int = LARGEST) -> FileContent:
     """Return the content of `path`, without a byte order mark.
 
     Args:
@@ -60,11 +60,11 @@ def read(path: Path, trust: FileTrust, *, at: Path | None = None, largest: int =
     """
     content, status = _content(path, trust, at or path, largest)
     if status is None:
-        return Found()
-    return Found(text=_decoded(path, content), written=status.st_mtime, there=True)
+        return FileContent()
+    return FileContent(text=_decoded(path, content), written=status.st_mtime, there=True)
 
 
-def read_settled(path: Path, trust: FileTrust, *, at: Path | None = None) -> Found:
+def read_settled(path: Path, trust: FileTrust, *, at: Path | None = None) -> FileContent:
     """Return the content of `path`; wait a moment for one that is empty or missing.
 
     Editors empty a file and then fill it, or move it away and write a new one.
@@ -103,7 +103,7 @@ def mark(path: Path) -> tuple[int, int, int]:
     return (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def replace(path: Path, text: str, trust: FileTrust) -> Found | None:
+def replace(path: Path, text: str, trust: FileTrust) -> FileContent | None:
     """Put `text` in place of a memory file, durably; return the replaced content, `None` where that is unknown.
 
     Raises:

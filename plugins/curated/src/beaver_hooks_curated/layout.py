@@ -26,7 +26,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9]+")
 Reached = Mapping[MemoryStore, Targets]
 
 
-class Places:
+class Layout:
     """Finds the store of a target for a user.
 
     Args:

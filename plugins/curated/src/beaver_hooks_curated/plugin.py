@@ -9,7 +9,7 @@ from beaver_hooks_curated.profile_move import Move, Moved
 from beaver_hooks_curated.reports import UNCONFIRMED, UNREADABLE, own_profile, tell_taken, tell_written
 from beaver_hooks_curated.service import MemoryService
 from beaver_hooks_curated.settings import PATH, CuratedSettings
-from beaver_hooks_curated.store import Written
+from beaver_hooks_curated.store import WriteResult
 from beaver_hooks_curated.tool import MemoryTool
 from beaver_hostspecs import (
     Command,
@@ -77,7 +77,7 @@ class Curated:
         self._report.event("curated_profile_moved", added=len(expected.added), present=len(expected.present))
         return moved
 
-    def take_edit(self, target: Target, base: str, text: str, user: str | None) -> Written:
+    def take_edit(self, target: Target, base: str, text: str, user: str | None) -> WriteResult:
         """Take the text that the user made of `base` in an editor, and report it; see `MemoryService.edited`."""
         written = self.service.edited(target, base, text, user)
         tell_written(written, self._report, self.service, user)

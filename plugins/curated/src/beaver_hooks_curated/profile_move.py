@@ -16,7 +16,7 @@ from beaver_hooks_curated.entries import MOST_ENTRIES, Entries, Page, Target, si
 from beaver_hooks_curated.errors import EditRefused
 from beaver_hooks_curated.history import history_path
 from beaver_hooks_curated.rejected_files import MOVED
-from beaver_hooks_curated.store import BELIEVE_ALL, MemoryStore, Written
+from beaver_hooks_curated.store import BELIEVE_ALL, MemoryStore, WriteResult
 
 MOVE = "move"
 """The action of a move in the history."""
@@ -50,7 +50,7 @@ class Moved:
         kept: the new paths of the project's file and its history, as far as they existed.
     """
 
-    written: Written
+    written: WriteResult
     kept: tuple[Path, ...]
 
 

@@ -8,7 +8,7 @@ from beaver_hooks_curated.approvals import Staged
 from beaver_hooks_curated.entries import Target
 from beaver_hooks_curated.history import Change
 from beaver_hooks_curated.service import MemoryService, Taken
-from beaver_hooks_curated.store import Written
+from beaver_hooks_curated.store import WriteResult
 from beaver_hostspecs import Report
 
 PLANE = "curated"
@@ -19,7 +19,7 @@ UNCONFIRMED = "unconfirmed_file"
 UNREADABLE = "unreadable_file"
 
 
-def tell_written(written: Written, report: Report, service: MemoryService, user: str | None) -> None:
+def tell_written(written: WriteResult, report: Report, service: MemoryService, user: str | None) -> None:
     """Report the changes of a write, the edits by others that it found, and whether the user's memory is well again."""
     tell_outside(written.outside, report)
     if written.change is not None:

@@ -20,12 +20,12 @@ from beaver_hooks_curated.errors import (
     UnknownChange,
 )
 from beaver_hooks_curated.history import Change
-from beaver_hooks_curated.layout import Places
+from beaver_hooks_curated.layout import Layout
 from beaver_hooks_curated.merge import by_hand
 from beaver_hooks_curated.profile_move import Move, Moved, move, preview
 from beaver_hooks_curated.settings import CuratedSettings
 from beaver_hooks_curated.snapshot import MemorySnapshot, take
-from beaver_hooks_curated.store import MemoryStore, Written, fault
+from beaver_hooks_curated.store import MemoryStore, WriteResult, fault
 from beaver_hooks_curated.undo import NOTHING_TO_UNDO
 from beaver_hostspecs import BelieveAll, Caller, Clock, FileTrust, SystemClock, Trust
 
@@ -76,7 +76,7 @@ class MemoryService:
         self.settings = settings
         self._clock = clock or SystemClock()
         self._swept = False
-        self._places = Places(folder, person or folder, settings, self._clock, trust or BelieveAll())
+        self._places = Layout(folder, person or folder, settings, self._clock, trust or BelieveAll())
 
     @property
     def folder(self) -> Path:
@@ -160,7 +160,7 @@ class MemoryService:
 
     def change(
         self, target: Target, operations: Sequence[Operation], user: str | None = None, *, batch: bool | None = None
-    ) -> Written:
+    ) -> WriteResult:
         """Make an edit, all of it or nothing.
 
         Args:
@@ -208,7 +208,7 @@ class MemoryService:
         """Return the writes that wait for this user's approval, the oldest first."""
         return tuple(staged for _, staged in self._all_waiting(user, targets))
 
-    def approve(self, staged_id: str, user: str | None = None, targets: Targets = BOTH) -> Written:
+    def approve(self, staged_id: str, user: str | None = None, targets: Targets = BOTH) -> WriteResult:
         """Make a staged edit.
 
         Raises:
@@ -241,7 +241,7 @@ class MemoryService:
         changes = [change for target, store in self._stores(user, targets) for change in store.changes(target)]
         return tuple(sorted(changes, key=lambda change: change.when))
 
-    def undo(self, user: str | None = None, targets: Targets = BOTH) -> Written:
+    def undo(self, user: str | None = None, targets: Targets = BOTH) -> WriteResult:
         """Undo the newest change of the targets that still stands; an edit by hand counts, seen before or not.
 
         Raises:
@@ -271,7 +271,7 @@ class MemoryService:
         """Return the text of a target for an editor; hand it back to `edited` as `base`."""
         return join(self.page(target, user).entries)
 
-    def edited(self, target: Target, base: str, text: str, user: str | None = None) -> Written:
+    def edited(self, target: Target, base: str, text: str, user: str | None = None) -> WriteResult:
         """Save the text that the user made of `base` in an editor; entries written in the meantime stay.
 
         New entries are cleaned like those of the tool; one that looks like a threat is saved, and hidden from models.
@@ -359,7 +359,7 @@ class MemoryService:
             store.queue.drop(staged.id)
 
 
-def _adopted(target: Target, store: MemoryStore) -> Written | None:
+def _adopted(target: Target, store: MemoryStore) -> WriteResult | None:
     """Record an edit by others; `None` where that cannot be done now: reading needs no disk space."""
     try:
         return store.adopt(target)

@@ -33,7 +33,7 @@ Plan = Callable[[Page], Edit]
 
 
 @attrs.frozen(kw_only=True)
-class Reading:
+class TargetState:
     """The state of a target.
 
     Attributes:
@@ -46,7 +46,7 @@ class Reading:
 
 
 @attrs.frozen(kw_only=True)
-class Written:
+class WriteResult:
     """The result of a write.
 
     Attributes:
@@ -92,7 +92,7 @@ class MemoryStore:
         """Return the path of the target's file."""
         return self.folder / target.file_name
 
-    def read(self, target: Target) -> Reading:
+    def read(self, target: Target) -> TargetState:
         """Return the state of the target, without a lock and without writing.
 
         Raises:
@@ -100,14 +100,14 @@ class MemoryStore:
             MemoryUnreadable: the file exists and cannot be read.
         """
         _, entries, outside = self._found(target)
-        return Reading(page=self._page(target, entries), outside=outside)
+        return TargetState(page=self._page(target, entries), outside=outside)
 
     def faults(self, target: Target) -> tuple[MemoryUnreadable, ...]:
         """Return the errors of the target's files that cannot be read or are not confirmed."""
         reads = (partial(files.read, self.path(target), self._trust), self._histories[target].changes)
         return tuple(error for read in reads if (error := fault(read)))
 
-    def write(self, target: Target, plan: Plan, *, action: str) -> Written:
+    def write(self, target: Target, plan: Plan, *, action: str) -> WriteResult:
         """Make the edit that `plan` returns for the state found under the lock, durably.
 
         Raises:
@@ -119,7 +119,7 @@ class MemoryStore:
         with self.locked():
             return self._write(target, plan, action)
 
-    def adopt(self, target: Target) -> Written:
+    def adopt(self, target: Target) -> WriteResult:
         """Record an edit by hand, and restore the changes that its author cannot have seen."""
         with self.locked():
             return self._adopt(target)
@@ -137,7 +137,7 @@ class MemoryStore:
         """Return the change of this target that `undo` would revert, or `None`. An edit by hand is adopted first."""
         return last_standing(self.changes(target), self.read(target).page.entries)
 
-    def undo(self, target: Target) -> Written:
+    def undo(self, target: Target) -> WriteResult:
         """Undo the target's last change that still stands, also one by hand; edits made since stay.
 
         Raises:
@@ -190,10 +190,10 @@ class MemoryStore:
 
     # --- Under the lock -----------------------------------------------------------------------------------------
 
-    def _adopt(self, target: Target) -> Written:
+    def _adopt(self, target: Target) -> WriteResult:
         return self._write(target, lambda page: Edit(entries=page.entries), OUTSIDE)
 
-    def _write(self, target: Target, plan: Plan, action: str, *, undoes: str | None = None) -> Written:
+    def _write(self, target: Target, plan: Plan, action: str, *, undoes: str | None = None) -> WriteResult:
         on_disk, found, outside = self._found(target)
         edit = plan(self._page(target, found))
         change = None
@@ -201,13 +201,13 @@ class MemoryStore:
             change = self._change(target, action, found, edit.entries, undoes=undoes)
         changes = [each for each in (outside, change) if each]
         if not changes:
-            return Written(page=self._page(target, found), edit=edit, change=None)
+            return WriteResult(page=self._page(target, found), edit=edit, change=None)
         files.encoded(self.path(target), join(edit.entries), files.LARGEST)
         self._archive(target, edit.evicted)
         self._histories[target].append(changes)
         slipped = self._put(target, on_disk, edit.entries)
         page = self._page(target, slipped[-1].after if slipped else edit.entries)
-        return Written(page=page, edit=edit, change=change, outside=(outside, *slipped) if outside else slipped)
+        return WriteResult(page=page, edit=edit, change=change, outside=(outside, *slipped) if outside else slipped)
 
     def _found(self, target: Target) -> tuple[Entries, Entries, Change | None]:
         """Return the entries in the file, the same with the changes that their writer missed, and the edit by hand."""
@@ -222,7 +222,7 @@ class MemoryStore:
         change = self._change(target, OUTSIDE, last.after if last else (), merged)
         return entries, merged, change
 
-    def _restored(self, target: Target, found: files.Found) -> Entries:
+    def _restored(self, target: Target, found: files.FileContent) -> Entries:
         """Return the entries that the user wrote, with the changes of the plugin that the user cannot have seen."""
         changes, entries = self._histories[target].changes(), parse(found.text)
         recent = [each for each in changes if each.when.timestamp() > found.written - UNSEEN]
@@ -299,6 +299,6 @@ def _archived_target(line: str) -> str | None:
         return None
 
 
-def _never_came(last: Change, entries: Entries, found: files.Found) -> bool:
+def _never_came(last: Change, entries: Entries, found: files.FileContent) -> bool:
     """Whether a crash between history and file kept the last change from the file: it is older than the change."""
     return last.before == entries and found.there and found.written <= last.when.timestamp()

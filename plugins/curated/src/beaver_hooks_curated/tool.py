@@ -13,7 +13,7 @@ from beaver_hooks_curated.entries import Target
 from beaver_hooks_curated.errors import CuratedError, EditRefused, MemoryUnconfirmed
 from beaver_hooks_curated.reports import PLANE, tell_staged, tell_written
 from beaver_hooks_curated.service import MemoryService
-from beaver_hooks_curated.store import Written
+from beaver_hooks_curated.store import WriteResult
 from beaver_hooks_curated.tool_replies import Answer
 from beaver_hostspecs import Caller, OutcomeKind, Report, Tool, Turn
 
@@ -167,7 +167,7 @@ def _operation(step: object) -> Operation:
         raise EditRefused("action, content and old_text must be texts.", kind="invalid") from None
 
 
-def _kind(written: Written) -> OutcomeKind:
+def _kind(written: WriteResult) -> OutcomeKind:
     if written.change is None:
         return OutcomeKind.DUPLICATE
     return OutcomeKind.UPDATED if written.change.removed else OutcomeKind.STORED

@@ -12,7 +12,7 @@ from beaver_hooks_curated.edits import Edit, Operation
 from beaver_hooks_curated.entries import Entries, Page, Target
 from beaver_hooks_curated.errors import EditRefused, MemoryUnconfirmed
 from beaver_hooks_curated.snapshot import shown_entries, shown_entry
-from beaver_hooks_curated.store import Written
+from beaver_hooks_curated.store import WriteResult
 from beaver_hooks_curated.threat_scan import threats
 
 Answer = dict[str, Any]
@@ -26,7 +26,7 @@ _ECHOED = frozenset({"overflow", "no_match", "missing_old_text"})
 _PREVIEW = 80
 
 
-def success(written: Written, operations: Sequence[Operation], *, batch: bool) -> Answer:
+def success(written: WriteResult, operations: Sequence[Operation], *, batch: bool) -> Answer:
     """Return the answer for an edit that was made; in a list, each operation is named by its number."""
     edit, page = written.edit, written.page
     answer: Answer = {

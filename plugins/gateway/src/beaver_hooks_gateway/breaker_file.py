@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from beaver_hooks_gateway.errors import TRANSIENT
-from beaver_toolkit.breaker import CLOSED, State
+from beaver_toolkit.breaker import CLOSED, BreakerState
 from beaver_toolkit.files import open_regular, replace
 from beaver_toolkit.strict_json import InvalidJson, loads
 
@@ -22,7 +22,7 @@ REASONS = TRANSIENT | {REFUSED}
 _MOST_BYTES = 4096
 
 
-def read(folder: Path, default: State = CLOSED, *, whose: str = "") -> State:
+def read(folder: Path, default: BreakerState = CLOSED, *, whose: str = "") -> BreakerState:
     """Return the state in `folder`; `default` without a file, and `CLOSED` for a damaged one or another gateway's."""
     try:
         with open_regular(folder / FILE, follow_links=False) as file:
@@ -36,13 +36,13 @@ def read(folder: Path, default: State = CLOSED, *, whose: str = "") -> State:
     return from_json(value) if isinstance(value, dict) and value.get("gateway") == whose else CLOSED
 
 
-def write(folder: Path, state: State, *, whose: str = "") -> None:
+def write(folder: Path, state: BreakerState, *, whose: str = "") -> None:
     """Replace the state in `folder`. Where that fails, only the sharing is lost."""
     with contextlib.suppress(OSError):
         replace(folder / FILE, json.dumps({"gateway": whose, **asdict(state)}).encode("utf-8"))
 
 
-def from_json(value: Mapping[str, object]) -> State:
+def from_json(value: Mapping[str, object]) -> BreakerState:
     """Return the state that `write` wrote; `CLOSED` for anything else."""
     failures, until, reason = value.get("failures", 0), value.get("until"), value.get("reason")
     if not isinstance(failures, int) or failures < 0:
@@ -51,4 +51,4 @@ def from_json(value: Mapping[str, object]) -> State:
         return CLOSED
     if reason is not None and not (isinstance(reason, str) and reason in REASONS):
         return CLOSED
-    return State(failures=failures, until=until, reason=reason)
+    return BreakerState(failures=failures, until=until, reason=reason)

@@ -8,7 +8,7 @@ from beaver_hooks_gateway.client import GatewayClient
 from beaver_hooks_gateway.references import reference
 from beaver_hooks_gateway.settings import PATH, GatewaySettings
 from beaver_hooks_gateway.shared_breaker import SharedBreaker, make_breaker
-from beaver_hooks_gateway.wire import Found
+from beaver_hooks_gateway.wire import RecalledMemory
 from beaver_hostspecs import Clock, ConfigurationError, SystemClock, scrub
 from beaver_hostspecs.rendering import render_references
 from beaver_toolkit.breaker import is_open
@@ -66,7 +66,7 @@ async def status(settings: GatewaySettings, state_folder: Path, *, clock: Clock 
     return scrub("\n".join(lines))
 
 
-async def _search(settings: GatewaySettings, query: str, *, session: str, top_k: int) -> Found:
+async def _search(settings: GatewaySettings, query: str, *, session: str, top_k: int) -> RecalledMemory:
     if settings.missing:
         raise ConfigurationError(f"{PATH}.{settings.missing[0]}", "is missing")
     client = GatewayClient(settings)

@@ -29,7 +29,7 @@ from beaver_hooks_gateway.errors import (
     from_status,
 )
 from beaver_hooks_gateway.settings import PATH, GatewaySettings
-from beaver_hooks_gateway.wire import Body, Found, MalformedError
+from beaver_hooks_gateway.wire import Body, MalformedError, RecalledMemory
 from beaver_hostspecs import Answer, ConfigurationError, Turn
 from beaver_toolkit.dns import Resolver
 from beaver_toolkit.http import IDLE_CONNECTIONS, BoundedClient, BoundedTransport, PlainClient, Reply, tls_context
@@ -74,7 +74,7 @@ class GatewayClient:
         self._factory = factory or client_factory(settings)
         self._clients: dict[Operation, BoundedClient] = {}
 
-    async def search(self, *, session: str, query: str, seconds: float, top_k: int | None = None) -> Found:
+    async def search(self, *, session: str, query: str, seconds: float, top_k: int | None = None) -> RecalledMemory:
         """Return the gateway's results for `query`.
 
         Raises:

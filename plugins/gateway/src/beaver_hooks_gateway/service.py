@@ -11,7 +11,7 @@ from beaver_hooks_gateway.errors import GatewayError, GatewayUnknown
 from beaver_hooks_gateway.references import reference
 from beaver_hooks_gateway.settings import GatewaySettings
 from beaver_hooks_gateway.shared_breaker import PATIENCE, SharedBreaker
-from beaver_hooks_gateway.wire import Found, chat
+from beaver_hooks_gateway.wire import RecalledMemory, chat
 from beaver_hostspecs import Answer, OutcomeKind, Personal, Reference, Report, Trust, Turn
 
 MARGIN = 0.1
@@ -74,7 +74,7 @@ class MemoryGatewayService:
         await self._breaker.answered()
         return references
 
-    def _report_found(self, found: Found, report: Report) -> tuple[Reference, ...]:
+    def _report_found(self, found: RecalledMemory, report: Report) -> tuple[Reference, ...]:
         references = tuple(reference(result, str(self._settings.user_id)) for result in found.results)
         report.candidates((str(each.id), each.score) for each in references)
         if len(references) < found.total:

@@ -20,7 +20,7 @@ from beaver_hooks_gateway.breaker_file import LOCK_FILE, REFUSED, read, write
 from beaver_hooks_gateway.errors import GatewayError
 from beaver_hooks_gateway.settings import GatewaySettings
 from beaver_hostspecs import Clock
-from beaver_toolkit.breaker import CLOSED, Policy, State, admit, after_failure, after_refusal
+from beaver_toolkit.breaker import CLOSED, BreakerPolicy, BreakerState, admit, after_failure, after_refusal
 from beaver_toolkit.locks import locked
 from beaver_toolkit.workers import Workers
 
@@ -30,7 +30,7 @@ PATIENCE = 0.25
 LOCK_SECONDS = 0.05
 """Seconds that a change waits for another process."""
 
-Step = Callable[[State], tuple[bool, State]]
+Step = Callable[[BreakerState], tuple[bool, BreakerState]]
 """Makes the next state, and the answer for the caller."""
 
 
@@ -49,7 +49,7 @@ class SharedBreaker:
         whose: the gateway of the state, see `fingerprint`.
     """
 
-    def __init__(self, folder: Path, policy: Policy | None, clock: Clock, *, whose: str = "") -> None:
+    def __init__(self, folder: Path, policy: BreakerPolicy | None, clock: Clock, *, whose: str = "") -> None:
         self.state = CLOSED
         self.policy = policy
         self._folder, self._clock, self._whose = folder, clock, whose
@@ -81,7 +81,7 @@ class SharedBreaker:
             await self.answered()
             return False
 
-        def step(before: State) -> tuple[bool, State]:
+        def step(before: BreakerState) -> tuple[bool, BreakerState]:
             if error.credentials:
                 after = after_refusal(policy, reason=REFUSED, now=now)
             else:
@@ -129,7 +129,7 @@ class SharedBreaker:
         changing = self._worker.run(partial(change, self._folder, self.state, steps, whose=self._whose))
         changing.add_done_callback(partial(self._end, calls))
 
-    def _end(self, calls: Sequence[_Call], changing: asyncio.Future[tuple[list[bool], State]]) -> None:
+    def _end(self, calls: Sequence[_Call], changing: asyncio.Future[tuple[list[bool], BreakerState]]) -> None:
         self._busy = False
         answers, self.state = changing.result()
         for call, answer in zip(calls, answers, strict=True):
@@ -141,7 +141,7 @@ class SharedBreaker:
 def make_breaker(settings: GatewaySettings, folder: Path, clock: Clock) -> SharedBreaker:
     """Return the breaker of the gateway that the settings name."""
     patience = settings.breaker
-    policy = Policy(failures=patience.failures, seconds=patience.seconds) if patience.enabled else None
+    policy = BreakerPolicy(failures=patience.failures, seconds=patience.seconds) if patience.enabled else None
     return SharedBreaker(folder, policy, clock, whose=fingerprint(settings))
 
 
@@ -152,7 +152,9 @@ def fingerprint(settings: GatewaySettings) -> str:
     return hashlib.sha256(whose.encode("utf-8")).hexdigest()
 
 
-def change(folder: Path, known: State, steps: Sequence[Step], *, whose: str = "") -> tuple[list[bool], State]:
+def change(
+    folder: Path, known: BreakerState, steps: Sequence[Step], *, whose: str = ""
+) -> tuple[list[bool], BreakerState]:
     """Take steps from the state in `folder`, or from `known` without it; return the answers and the last state."""
     try:
         with locked(folder / LOCK_FILE, seconds=LOCK_SECONDS):
@@ -165,7 +167,7 @@ def change(folder: Path, known: State, steps: Sequence[Step], *, whose: str = ""
         return _take(steps, known)
 
 
-def _take(steps: Sequence[Step], state: State) -> tuple[list[bool], State]:
+def _take(steps: Sequence[Step], state: BreakerState) -> tuple[list[bool], BreakerState]:
     answers: list[bool] = []
     for step in steps:
         answer, state = step(state)

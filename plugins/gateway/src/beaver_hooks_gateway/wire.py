@@ -73,7 +73,7 @@ class Result:
 
 
 @attrs.frozen(kw_only=True)
-class Found:
+class RecalledMemory:
     """The results of a search.
 
     Attributes:
@@ -165,7 +165,7 @@ def parse_object(body: bytes) -> dict[str, Any]:
     return value
 
 
-def parse_found(body: bytes, *, most: int) -> Found:
+def parse_found(body: bytes, *, most: int) -> RecalledMemory:
     """Return the results of a search, at most `most`.
 
     Raises:
@@ -176,7 +176,7 @@ def parse_found(body: bytes, *, most: int) -> Found:
     if not isinstance(items, list) or "results" in repeated_keys(answer):
         raise MalformedError("invalid_shape")
     usable = [result for item in items if (result := _result(item)) is not None]
-    return Found(results=_fitting(usable[:most]), total=len(items))
+    return RecalledMemory(results=_fitting(usable[:most]), total=len(items))
 
 
 def _result(item: object) -> Result | None:

@@ -11,7 +11,7 @@ from beaver_hooks_local.commands import CommandRefused
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.recall.recaller import Recall
 from beaver_hooks_local.tools.definitions import PLANE
-from beaver_hooks_local.visibility import Sight
+from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import CommandContext, OutcomeKind, Report, Trust
 from beaver_hostspecs.neutralising import neutralise
 from beaver_memory.filters import Filters
@@ -43,7 +43,7 @@ Run = Callable[[LocalMemory, Words, CommandContext, Report], str]
 def status(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
     """Show how many memories the user has, and the current troubles."""
     _alone("status", words)
-    sight = Sight.of_command(context)
+    sight = Visibility.of_command(context)
     # A count of the database covers all stores, so a user who may not see all of them gets none.
     lines = []
     if sight.trust is Trust.FULL:
@@ -61,14 +61,14 @@ def list_(memory: LocalMemory, words: Words, context: CommandContext, _report: R
 def active(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
     """Show the memories that the last recall of this session gave the model."""
     _alone("active", words)
-    rows = _active(memory, Sight.of_command(context), RECENT)
+    rows = _active(memory, Visibility.of_command(context), RECENT)
     return "\n".join(map(_row, rows)) or f"This process has recalled nothing in this session. {_ELSEWHERE}"
 
 
 def recent(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
     """Show the newest memories."""
     _alone("recent", words)
-    filters = _filters(memory, Sight.of_command(context))
+    filters = _filters(memory, Visibility.of_command(context))
     return "\n".join(map(_row, _newest(memory, filters, RECENT))) or _empty(filters)
 
 
@@ -95,7 +95,7 @@ def forget(memory: LocalMemory, words: Words, context: CommandContext, report: R
     found = _own(memory, words[0], context, lapsed=True)
     if len(words) == 1:
         return f"This memory would be erased:\n{_row(found)}\nWrite `forget {found.id} {YES}` to erase it."
-    own = Sight.of_command(context).own(memory.clock.now(), lapsed=True)
+    own = Visibility.of_command(context).own(memory.clock.now(), lapsed=True)
     if not memory.operations.forget(ForgetRequest(ids=[found.id], own=own)).forgotten:
         raise CommandRefused(_no_such(words[0]))
     report.event("memory_forgotten", memory=found.id, store=found.store.value)
@@ -106,7 +106,7 @@ def forget(memory: LocalMemory, words: Words, context: CommandContext, report: R
 def why(memory: LocalMemory, words: Words, context: CommandContext, _report: Report) -> str:
     """Show what the last recall of this session found, and what each signal added."""
     _alone("why", words)
-    sight = Sight.of_command(context)
+    sight = Visibility.of_command(context)
     last = memory.recaller.last(sight)
     if last is None:
         return f"This process has recalled nothing in this session. {_ELSEWHERE}"
@@ -125,7 +125,7 @@ def search(memory: LocalMemory, words: Words, context: CommandContext, _report: 
     text = " ".join(words)[:_LONGEST_QUERY]
     if not text.strip():
         raise CommandRefused("There are no words to search for: search WORDS.")
-    sight = Sight.of_command(context)
+    sight = Visibility.of_command(context)
     request = RecallRequest(query=text, operators=True, visible=_filters(memory, sight), limit=FOUND)
     found = memory.operations.recall(request)
     rows = [f"{hit.score:.2f} {_row(hit.memory)}" for hit in found.hits]
@@ -138,7 +138,7 @@ _NOTHING = "The trust of this user is too low to see memories."
 
 def _listed(memory: LocalMemory, context: CommandContext, most: int) -> str:
     """Return the memories that the session's last recall gave the model, and the newest ones."""
-    sight = Sight.of_command(context)
+    sight = Visibility.of_command(context)
     filters = _filters(memory, sight)
     parts = {
         "Active in this session:": _active(memory, sight, most),
@@ -148,7 +148,7 @@ def _listed(memory: LocalMemory, context: CommandContext, most: int) -> str:
     return "\n".join(lines) or _empty(filters)
 
 
-def _active(memory: LocalMemory, sight: Sight, most: int) -> tuple[Memory, ...]:
+def _active(memory: LocalMemory, sight: Visibility, most: int) -> tuple[Memory, ...]:
     last = memory.recaller.last(sight)
     return _got(memory, last.given[:most], _filters(memory, sight)) if last else ()
 
@@ -171,7 +171,7 @@ def _pinned(
     if len(words) != 1:
         raise CommandRefused(f"Name one memory: {name} ID. `list` shows the ids.")
     found = _own(memory, words[0], context)
-    own = Sight.of_command(context).own(memory.clock.now())
+    own = Visibility.of_command(context).own(memory.clock.now())
     if not memory.operations.pin(PinRequest(ids=[found.id], own=own, pinned=pinned)).changed:
         raise CommandRefused(_no_such(words[0]))
     report.outcome(PLANE, OutcomeKind.UPDATED, memory=found.id, pinned=pinned)
@@ -181,7 +181,7 @@ def _pinned(
 def _own(memory: LocalMemory, word: str, context: CommandContext, *, lapsed: bool = False) -> Memory:
     """Return a memory that the user of the command may change."""
     plain = word.isascii() and word.isdigit() and len(word) <= _LONGEST_ID
-    own = Sight.of_command(context).own(memory.clock.now(), lapsed=lapsed)
+    own = Visibility.of_command(context).own(memory.clock.now(), lapsed=lapsed)
     found = _got(memory, [int(word)], own) if plain and int(word) else ()
     if not found:
         raise CommandRefused(_no_such(word))
@@ -198,7 +198,7 @@ def _alone(name: str, words: Words) -> None:
         raise CommandRefused(f"`{name}` takes no words; nothing was done. Write `{name}` alone.")
 
 
-def _filters(memory: LocalMemory, sight: Sight) -> Filters:
+def _filters(memory: LocalMemory, sight: Visibility) -> Filters:
     return sight.filters(memory.clock.now())
 
 

@@ -29,7 +29,7 @@ def _named(name: str | None) -> str:
 
 
 @attrs.frozen(kw_only=True)
-class Sight:
+class Visibility:
     """The memories that a caller may see.
 
     Attributes:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from beaver_hooks.agent.errors import ProviderError
-from beaver_hooks.agent.providers.missing_key import Keyless, provider_of
+from beaver_hooks.agent.providers.missing_key import MissingKeyProvider, provider_of
 from beaver_hooks.agent.providers.offline import OfflineProvider
 from beaver_hooks.agent.providers.openai import OpenAIProvider
 from beaver_hooks.config import load_config
@@ -29,7 +29,7 @@ def load(tmp_path):
         ({"kind": "offline", "apiKey": {"env": "KEY"}}, {}, OfflineProvider),
         (OPENAI, {}, OpenAIProvider),
         ({**OPENAI, "apiKey": {"env": "KEY"}}, {"KEY": "k"}, OpenAIProvider),
-        ({**OPENAI, "apiKey": {"env": "KEY"}}, {}, Keyless),
+        ({**OPENAI, "apiKey": {"env": "KEY"}}, {}, MissingKeyProvider),
         ({**OPENAI, "apiKey": None}, {}, OpenAIProvider),
     ],
 )
@@ -55,4 +55,4 @@ async def test_the_process_s_environment_unless_given(load, monkeypatch, tmp_pat
     monkeypatch.setenv("A_KEY_OF_NOBODY", "")
     load({**OPENAI, "apiKey": {"env": "A_KEY_OF_NOBODY"}})
 
-    assert isinstance(provider_of(load_config(tmp_path / "config.json"), None), Keyless)
+    assert isinstance(provider_of(load_config(tmp_path / "config.json"), None), MissingKeyProvider)

@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from beaver_hooks_local.cli.json_lines import LONGEST_LINE, NotTaken, from_fields, read_lines
-from beaver_hooks_local.cli.options import MOMENT, STORES, WORD, Asked, debug_option, json_option
+from beaver_hooks_local.cli.json_lines import LONGEST_LINE, InvalidMemory, from_fields, read_lines
+from beaver_hooks_local.cli.options import MOMENT, STORES, WORD, OwnerOptions, debug_option, json_option
 from beaver_hooks_local.cli.output import counted, say, say_json
 from beaver_hooks_local.cli.pipe import lines
 from beaver_hooks_local.cli.plugin_calls import NAME, ask, ask_long
@@ -74,16 +74,16 @@ def add(
 
 
 def _add_one(shell: Shell, fields: dict[str, Any], user: str | None, *, as_json: bool) -> None:
-    def work(memory: LocalMemory) -> WriteReport | NotTaken:
+    def work(memory: LocalMemory) -> WriteReport | InvalidMemory:
         # The check for credentials knows those of the configuration only once the memory is open.
         try:
-            new = from_fields(fields, Asked(user=user).sight.owner, memory.default_scope)
-        except NotTaken as error:
+            new = from_fields(fields, OwnerOptions(user=user).sight.owner, memory.default_scope)
+        except InvalidMemory as error:
             return error
         return memory.operations.write(WriteRequest(memories=[new]))
 
     written = ask(shell, work, wrote=True)
-    if isinstance(written, NotTaken):
+    if isinstance(written, InvalidMemory):
         raise click.UsageError(f"{written} Nothing was added.")
     (kept,) = stored(written)
     if kept.outcome == "duplicate":
@@ -92,15 +92,15 @@ def _add_one(shell: Shell, fields: dict[str, Any], user: str | None, *, as_json:
 
 
 def _add_many(shell: Shell, given: dict[str, Any], user: str | None, *, as_json: bool) -> None:
-    owner = None if user is None else Asked(user=user).sight.owner
+    owner = None if user is None else OwnerOptions(user=user).sight.owner
     kept: list[Kept] = []
 
-    def work(memory: LocalMemory, bar: Bar) -> NotTaken | None:
+    def work(memory: LocalMemory, bar: Bar) -> InvalidMemory | None:
         try:
             incoming = lines(sys.stdin.fileno(), LONGEST_LINE, lambda: bar(len(kept), None, "adding"))
             for batch in read_lines(incoming, given, owner, memory.default_scope):
                 kept.extend(stored(memory.operations.import_(ImportRequest(memories=batch))))
-        except NotTaken as error:
+        except InvalidMemory as error:
             return error
         return None
 

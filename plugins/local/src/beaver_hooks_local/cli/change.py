@@ -7,7 +7,7 @@ from functools import partial
 
 import click
 
-from beaver_hooks_local.cli.options import ID, WORD, Asked, debug_option, json_option
+from beaver_hooks_local.cli.options import ID, WORD, OwnerOptions, debug_option, json_option
 from beaver_hooks_local.cli.output import HEADS, counted, record, row, say, say_json, table, title
 from beaver_hooks_local.cli.plugin_calls import ask, call
 from beaver_hooks_local.cli.progress import Bar
@@ -38,7 +38,7 @@ own_option = click.option(
 @click.pass_obj
 def pin(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool) -> None:
     """Pin memories: they are kept, and rank higher."""
-    _pinned(shell, ids, Asked(user=user), pinned=True, as_json=as_json)
+    _pinned(shell, ids, OwnerOptions(user=user), pinned=True, as_json=as_json)
 
 
 @click.command()
@@ -49,7 +49,7 @@ def pin(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool) 
 @click.pass_obj
 def unpin(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool) -> None:
     """Unpin memories."""
-    _pinned(shell, ids, Asked(user=user), pinned=False, as_json=as_json)
+    _pinned(shell, ids, OwnerOptions(user=user), pinned=False, as_json=as_json)
 
 
 @click.command()
@@ -72,7 +72,7 @@ def forget(
     """
     if bool(ids) is everything:
         raise click.UsageError("Name the memories (forget ID...), or forget all of them (forget --all).")
-    which = Asked(user=user)
+    which = OwnerOptions(user=user)
     found = _all(shell, which) if everything else _forgettable(shell, ids, which)
     if not (found or as_json):
         say("There are no memories to forget.")
@@ -89,7 +89,7 @@ def forget(
         say(f"Forgot {counted(len(gone), 'memory')}: texts, vectors and the texts in the history are erased.")
 
 
-def _pinned(shell: Shell, ids: tuple[int, ...], which: Asked, *, pinned: bool, as_json: bool) -> None:
+def _pinned(shell: Shell, ids: tuple[int, ...], which: OwnerOptions, *, pinned: bool, as_json: bool) -> None:
     _own(shell, ids, which)
 
     def work(memory: LocalMemory) -> tuple[Memory, ...]:
@@ -103,7 +103,7 @@ def _pinned(shell: Shell, ids: tuple[int, ...], which: Asked, *, pinned: bool, a
         say("\n".join(f"[{each.id}] is {said}: {title(each)}" for each in changed))
 
 
-def _own(shell: Shell, ids: tuple[int, ...], which: Asked) -> None:
+def _own(shell: Shell, ids: tuple[int, ...], which: OwnerOptions) -> None:
     """Refuse ids of memories that may not be changed.
 
     Raises:
@@ -112,7 +112,7 @@ def _own(shell: Shell, ids: tuple[int, ...], which: Asked) -> None:
     ensure_all(ids, _there(shell, ids, which))
 
 
-def _forgettable(shell: Shell, ids: tuple[int, ...], which: Asked) -> tuple[Memory, ...]:
+def _forgettable(shell: Shell, ids: tuple[int, ...], which: OwnerOptions) -> tuple[Memory, ...]:
     """Return memories that may be forgotten.
 
     Raises:
@@ -123,14 +123,14 @@ def _forgettable(shell: Shell, ids: tuple[int, ...], which: Asked) -> tuple[Memo
     return found
 
 
-def _there(shell: Shell, ids: tuple[int, ...], which: Asked, *, lapsed: bool = False) -> tuple[Memory, ...]:
+def _there(shell: Shell, ids: tuple[int, ...], which: OwnerOptions, *, lapsed: bool = False) -> tuple[Memory, ...]:
     def work(memory: LocalMemory) -> tuple[Memory, ...]:
         return memory.operations.get(GetRequest(ids=ids, visible=which.own(memory, lapsed=lapsed))).memories
 
     return ask(shell, work)
 
 
-def _all(shell: Shell, which: Asked) -> tuple[Memory, ...]:
+def _all(shell: Shell, which: OwnerOptions) -> tuple[Memory, ...]:
     """Return all memories of an owner, the newest first."""
 
     def work(memory: LocalMemory) -> tuple[Memory, ...]:
@@ -159,7 +159,7 @@ def _listed(found: Sequence[Memory]) -> str:
     return lines if len(found) <= SHOWN else f"{lines}\nand {len(found) - SHOWN:,} more"
 
 
-def _forgotten(shell: Shell, found: Sequence[Memory], which: Asked) -> list[int]:
+def _forgotten(shell: Shell, found: Sequence[Memory], which: OwnerOptions) -> list[int]:
     """Forget memories, and put each into the audit trail; return their ids."""
     stores = {each.id: each.store.value for each in found}
     bar = Bar()

@@ -15,7 +15,7 @@ from beaver_hooks_local.cli.progress import Bar
 from beaver_hostspecs import AuditUnavailable, Shell
 from beaver_hostspecs.distributions import install_command
 from beaver_memory.embedding.installer import install_model, remove_model
-from beaver_memory.embedding.models import Listed, check_model, folder_of, is_there, known_model, list_models
+from beaver_memory.embedding.models import ListedModel, check_model, folder_of, is_there, known_model, list_models
 from beaver_memory.embedding.speed import QUERIES, bench_model
 
 PACKAGES = ("onnxruntime", "tokenizers")
@@ -163,13 +163,13 @@ def _ensure_meant(model: str, size: str, *, yes: bool) -> None:
     click.confirm(f"Remove {model} ({size})?", abort=True, err=True)
 
 
-def _state(listed: Listed) -> str:
+def _state(listed: ListedModel) -> str:
     if listed.problem:
         return listed.problem
     return "installed" if listed.installed else "not installed"
 
 
-def _json(listed: Listed) -> dict[str, object]:
+def _json(listed: ListedModel) -> dict[str, object]:
     known = listed.known
     return {
         "name": known.name,

@@ -7,13 +7,20 @@ from typing import Any
 import attrs
 import click
 
-from beaver_hooks_local.cli.options import Asked, debug_option, json_option, limit_option, project_option, user_option
+from beaver_hooks_local.cli.options import (
+    OwnerOptions,
+    debug_option,
+    json_option,
+    limit_option,
+    project_option,
+    user_option,
+)
 from beaver_hooks_local.cli.output import counted, record, say, say_json, table, title
 from beaver_hooks_local.cli.plugin_calls import ask
 from beaver_hooks_local.cli.search import warn
 from beaver_hooks_local.memory import LocalMemory
-from beaver_hooks_local.recall.gate import Decision, Policy, Window, decide
-from beaver_hooks_local.recall.prompt_features import Said, read
+from beaver_hooks_local.recall.gate import Decision, GatePolicy, Window, decide
+from beaver_hooks_local.recall.prompt_features import PromptFeatures, read
 from beaver_hooks_local.recall.recaller import CONFIDENT
 from beaver_hooks_local.recall.references import pick
 from beaver_hooks_local.settings import LocalSettings
@@ -87,7 +94,7 @@ def explain(
     With "exact words" or prefix* the table is that of `beaver memory search`. In a prompt quotes and stars have no
     meaning: a turn is given what the plain words find.
     """
-    which = Asked(user=user, project=project)
+    which = OwnerOptions(user=user, project=project)
     found = ask(shell, lambda memory: _explained(memory, which, " ".join(words), previous, limit))
     if as_json:
         say_json(_json(found))
@@ -97,7 +104,7 @@ def explain(
     say(_said(found))
 
 
-def _explained(memory: LocalMemory, which: Asked, text: str, previous: str | None, limit: int) -> Explained:
+def _explained(memory: LocalMemory, which: OwnerOptions, text: str, previous: str | None, limit: int) -> Explained:
     settings = memory.settings
     recalled = _looked(memory, which, text, limit)
     good = [hit for hit in recalled.hits if hit.score >= settings.recall.minimum_score]
@@ -108,14 +115,16 @@ def _explained(memory: LocalMemory, which: Asked, text: str, previous: str | Non
     return Explained(answer=answer, recalled=recalled, given=given, minimum=settings.recall.minimum_score, gate=gate)
 
 
-def _looked(memory: LocalMemory, which: Asked, text: str, limit: int, *, operators: bool = False) -> RecallReport:
+def _looked(
+    memory: LocalMemory, which: OwnerOptions, text: str, limit: int, *, operators: bool = False
+) -> RecallReport:
     visible = which.filters(memory)
     return memory.operations.recall(
         RecallRequest(query=text, operators=operators, visible=visible, limit=limit, minimum_score=0, explain=True)
     )
 
 
-def _decided(memory: LocalMemory, which: Asked, text: str, previous: str | None) -> Decision:
+def _decided(memory: LocalMemory, which: OwnerOptions, text: str, previous: str | None) -> Decision:
     """Return the decision of the gate for a prompt, at the beginning of a session or directly after another prompt."""
     settings: LocalSettings = memory.settings
     if not settings.recall.enabled:
@@ -127,11 +136,11 @@ def _decided(memory: LocalMemory, which: Asked, text: str, previous: str | None)
         confident = bool(hits) and hits[0].score >= CONFIDENT
         window = Window(fingerprint=before.fingerprint, terms=before.terms, confident=confident)
         fresh = frozenset({before.fingerprint}) if confident else fresh
-    policy = Policy(topic_turns=settings.recall.topic_turns)
+    policy = GatePolicy(topic_turns=settings.recall.topic_turns)
     return decide(_read(memory, text), window, version=(), fresh=fresh, policy=policy)
 
 
-def _read(memory: LocalMemory, text: str) -> Said:
+def _read(memory: LocalMemory, text: str) -> PromptFeatures:
     return read(text, memory.operations.terms(text))
 
 

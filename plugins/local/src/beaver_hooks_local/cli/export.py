@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from beaver_hooks_local.cli.options import Asked, asked, debug_option, filtered
+from beaver_hooks_local.cli.options import OwnerOptions, asked, debug_option, filtered
 from beaver_hooks_local.cli.output import counted, line_of, record, say, say_json
 from beaver_hooks_local.cli.plugin_calls import ask_long
 from beaver_hooks_local.cli.progress import Bar
@@ -63,7 +63,7 @@ def _print(text: str) -> None:
     click.echo(text, nl=False)
 
 
-def _lines(memory: LocalMemory, which: Asked, write: Write, bar: Bar) -> int:
+def _lines(memory: LocalMemory, which: OwnerOptions, write: Write, bar: Bar) -> int:
     """Write memories; return how many."""
     visible = which.filters(memory)
     of_all = InspectionRequest(owners=visible.owners if which.user else None, embeddings=False, figures=False)

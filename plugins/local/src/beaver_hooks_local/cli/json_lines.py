@@ -32,7 +32,7 @@ _GIVEN_BY_STORE = frozenset(attrs.fields_dict(Memory)) - _FIELDS - {"owner"}
 _TIMES = frozenset({"created_at", "expires_at", "valid_from", "valid_until"})
 
 
-class NotTaken(ValueError):
+class InvalidMemory(ValueError):
     """The input is not a memory that can be stored."""
 
 
@@ -52,15 +52,15 @@ def from_fields(fields: Mapping[str, Any], owner: Owner, default_scope: DefaultS
         NotTaken: a field does not fit, or holds a credential.
     """
     if not isinstance(fields.get("title"), str) or not fields["title"].replace("\0", "").strip():
-        raise NotTaken("`title` is missing or empty; it holds the text to remember.")
+        raise InvalidMemory("`title` is missing or empty; it holds the text to remember.")
     try:
         new = NewMemory(**fields, owner=owner)
     except (TypeError, ValueError) as error:
-        raise NotTaken(f"`{_culprit(fields)}` has a wrong type or value.") from error
+        raise InvalidMemory(f"`{_culprit(fields)}` has a wrong type or value.") from error
     if "scope" not in fields:
         new = attrs.evolve(new, scope=default_scope(new.type, new.project))
     if any(map(holds_secret, _texts(new))):
-        raise NotTaken("It holds a credential, and credentials are never remembered; remove it.")
+        raise InvalidMemory("It holds a credential, and credentials are never remembered; remove it.")
     return new
 
 
@@ -82,9 +82,9 @@ def read_lines(
     for number, content in enumerate(lines, 1):
         try:
             batch += _of_line(content, given, owner, default_scope)
-        except NotTaken as error:
+        except InvalidMemory as error:
             yield batch
-            raise NotTaken(f"Line {number} is not a memory: {error}") from error
+            raise InvalidMemory(f"Line {number} is not a memory: {error}") from error
         if len(batch) >= BATCH:
             yield batch
             batch = []
@@ -102,21 +102,21 @@ def _of_line(
     if unknown := fields.keys() - _FIELDS - _GIVEN_BY_STORE:
         named = ", ".join(f"`{scrub(neutralise(name))[:LONGEST_NAME]}`" for name in sorted(unknown)[:MOST_NAMED])
         fields_there = ", ".join(sorted({*_FIELDS, "owner"}))
-        raise NotTaken(f"unknown field{'s' * (len(unknown) > 1)} {named}. The fields are: {fields_there}.")
+        raise InvalidMemory(f"unknown field{'s' * (len(unknown) > 1)} {named}. The fields are: {fields_there}.")
     known = {name: _value(name, value) for name, value in fields.items() if name in _FIELDS and value is not None}
     return [from_fields({**given, **known}, whose, default_scope)]
 
 
 def _parsed(content: bytes) -> dict[str, Any]:
     if len(content) > LONGEST_LINE:
-        raise NotTaken("it is too long; split it into several memories.")
+        raise InvalidMemory("it is too long; split it into several memories.")
     try:
         parsed = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         comma = _TRAILING_COMMA.search(content) is not None
-        raise NotTaken(f"it is not JSON in UTF-8{'; there is a trailing comma' if comma else ''}.") from None
+        raise InvalidMemory(f"it is not JSON in UTF-8{'; there is a trailing comma' if comma else ''}.") from None
     if not isinstance(parsed, dict):
-        raise NotTaken("it is not a JSON object.")
+        raise InvalidMemory("it is not a JSON object.")
     return parsed
 
 
@@ -126,7 +126,7 @@ def _owner(value: Any) -> Owner:
     try:
         return Owner(**value)
     except (TypeError, ValueError):
-        raise NotTaken("`owner` must be an object with `tenant` and `user`.") from None
+        raise InvalidMemory("`owner` must be an object with `tenant` and `user`.") from None
 
 
 def _value(name: str, value: object) -> object:
@@ -137,7 +137,7 @@ def _value(name: str, value: object) -> object:
     except ValueError:
         found = None
     if found is None:
-        raise NotTaken(f"`{name}` must be an ISO date and time such as 2026-11-18T09:30:00+00:00.")
+        raise InvalidMemory(f"`{name}` must be an ISO date and time such as 2026-11-18T09:30:00+00:00.")
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
 

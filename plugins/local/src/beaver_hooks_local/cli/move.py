@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 import click
 
-from beaver_hooks_local.cli.options import WORD, Asked, debug_option, json_option
+from beaver_hooks_local.cli.options import WORD, OwnerOptions, debug_option, json_option
 from beaver_hooks_local.cli.output import counted, record, say, say_json, title
 from beaver_hooks_local.cli.plugin_calls import ask_long
 from beaver_hooks_local.cli.progress import Bar
@@ -21,7 +21,7 @@ BATCH = 100
 
 
 @attrs.frozen(kw_only=True)
-class Moved:
+class MovedMemory:
     """A moved memory; in a dry run it has no new id."""
 
     memory: Memory
@@ -40,7 +40,7 @@ def move_global(shell: Shell, *, user: str | None, dry: bool, as_json: bool) -> 
     New ones are kept there anyway; earlier versions kept them with the project. A moved memory has another id, and its
     history begins anew.
     """
-    owners = None if user is None else [Asked(user=user).sight.owner]
+    owners = None if user is None else [OwnerOptions(user=user).sight.owner]
     moved = ask_long(shell, lambda memory, bar: _moved(memory, owners, bar, dry=dry), wrote=True)
     if as_json:
         say_json({"dry_run": dry, "moved": [_json(each) for each in moved]})
@@ -54,25 +54,25 @@ def move_global(shell: Shell, *, user: str | None, dry: bool, as_json: bool) -> 
         say(f"Moved {counted(len(moved), 'memory')}; all of your projects find them.")
 
 
-def _moved(memory: LocalMemory, owners: list[Owner] | None, bar: Bar, *, dry: bool) -> list[Moved]:
+def _moved(memory: LocalMemory, owners: list[Owner] | None, bar: Bar, *, dry: bool) -> list[MovedMemory]:
     if owners is None:
         request = InspectionRequest(owners=(), embeddings=False, figures=False)
         owners = list(memory.operations.inspect(request).owners)
     return [each for owner in owners for each in _pages(memory, owner, bar, dry=dry)]
 
 
-def _pages(memory: LocalMemory, owner: Owner, bar: Bar, *, dry: bool) -> Iterator[Moved]:
+def _pages(memory: LocalMemory, owner: Owner, bar: Bar, *, dry: bool) -> Iterator[MovedMemory]:
     after: int | None = 0
     while after is not None:
         own = Filters(owners=(owner,), now=memory.clock.now())
         page = memory.operations.move(MoveRequest(own=own, after=after, limit=BATCH, dry_run=dry))
         for each in page.memories:
             if dry or each.id in page.moved:
-                yield Moved(memory=each, id=page.moved.get(each.id))
+                yield MovedMemory(memory=each, id=page.moved.get(each.id))
         if page.total:
             bar(page.seen, page.total, "moving")
         after = page.next_after or None
 
 
-def _json(moved: Moved) -> dict[str, Any]:
+def _json(moved: MovedMemory) -> dict[str, Any]:
     return record(moved.memory) | ({} if moved.id is None else {"moved_to": moved.id})

@@ -8,7 +8,7 @@ import attrs
 import click
 
 from beaver_hooks_local.memory import LocalMemory
-from beaver_hooks_local.visibility import Sight
+from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import CommandContext, Scope, Trust
 from beaver_memory.filters import Filters
 from beaver_memory.records import LONGEST_TITLE, Store
@@ -83,7 +83,7 @@ def limit_option(default: int, most: int = 1_000) -> Callable[[Function], Functi
 
 
 @attrs.frozen(kw_only=True)
-class Asked:
+class OwnerOptions:
     """The memories that a command is about.
 
     Attributes:
@@ -97,10 +97,10 @@ class Asked:
     narrowed: dict[str, Any] = attrs.field(factory=dict)
 
     @property
-    def sight(self) -> Sight:
+    def sight(self) -> Visibility:
         """The sight of the user at the terminal, at full trust."""
         scope = Scope(project=self.project) if self.project else Scope()
-        return Sight.of_command(CommandContext(user=self.user, scope=scope, trust=Trust.FULL))
+        return Visibility.of_command(CommandContext(user=self.user, scope=scope, trust=Trust.FULL))
 
     def filters(self, memory: LocalMemory) -> Filters:
         """Return the filters at the present moment."""
@@ -140,6 +140,8 @@ def filtered(function: Function) -> Function:
     return function
 
 
-def asked(*, user: str | None, project: str | None, **narrowing: Any) -> Asked:
+def asked(*, user: str | None, project: str | None, **narrowing: Any) -> OwnerOptions:
     """Return the memories that the options of `filtered` select."""
-    return Asked(user=user, project=project, narrowed={name: value for name, value in narrowing.items() if value})
+    return OwnerOptions(
+        user=user, project=project, narrowed={name: value for name, value in narrowing.items() if value}
+    )

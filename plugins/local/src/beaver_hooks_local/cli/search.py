@@ -9,7 +9,7 @@ import click
 
 from beaver_hooks_local.cli.options import (
     ID,
-    Asked,
+    OwnerOptions,
     asked,
     debug_option,
     filtered,
@@ -102,7 +102,7 @@ def search(shell: Shell, /, words: tuple[str, ...], *, limit: int, as_json: bool
 @click.pass_obj
 def show(shell: Shell, ids: tuple[int, ...], *, user: str | None, as_json: bool) -> None:
     """Show whole memories with their history."""
-    which = Asked(user=user)
+    which = OwnerOptions(user=user)
 
     def work(memory: LocalMemory) -> list[tuple[Memory, Sequence[Change]]]:
         # A user who names an id wants to see the memory even if it has lapsed.
@@ -143,13 +143,13 @@ def ensure_all(ids: tuple[int, ...], found: Sequence[Memory]) -> None:
         )
 
 
-def _elsewhere(memory: LocalMemory, which: Asked) -> int:
+def _elsewhere(memory: LocalMemory, which: OwnerOptions) -> int:
     """Return how many other owners have memories, which this command leaves out."""
     figures = memory.operations.inspect(InspectionRequest(owners=(), embeddings=False, figures=False))
     return len({*figures.owners} - {*which.sight.owners})
 
 
-def _nothing(text: str, which: Asked, elsewhere: int) -> str:
+def _nothing(text: str, which: OwnerOptions, elsewhere: int) -> str:
     were = "was" if elsewhere == 1 else "were"
     others = f" {counted(elsewhere, 'user')} with memories {were} left out: --user ID shows them." if elsewhere else ""
     return ("No memory matches the options." if which.narrowed else text) + others

@@ -18,13 +18,13 @@ from typing import Literal
 
 import attrs
 
-from beaver_hooks_local.recall.prompt_features import Said
+from beaver_hooks_local.recall.prompt_features import PromptFeatures
 
 Verdict = Literal["recall", "reuse", "skip"]
 
 
 @attrs.frozen(kw_only=True)
-class Policy:
+class GatePolicy:
     """How the gate decides.
 
     Attributes:
@@ -62,7 +62,7 @@ class Decision:
 
 
 def decide(
-    said: Said, window: Window | None, *, version: tuple[int, ...], fresh: Container[str], policy: Policy
+    said: PromptFeatures, window: Window | None, *, version: tuple[int, ...], fresh: Container[str], policy: GatePolicy
 ) -> Decision:
     """Return the decision of the first rule that fits.
 
@@ -89,7 +89,7 @@ def served(window: Window) -> Window:
     return attrs.evolve(window, turns=window.turns + 1)
 
 
-def _needs_none(said: Said) -> str:
+def _needs_none(said: PromptFeatures) -> str:
     if said.by_tool:
         return "tool_turn"
     if said.wordless:
@@ -97,7 +97,9 @@ def _needs_none(said: Said) -> str:
     return "acknowledgement" if said.acknowledges else ""
 
 
-def _why_again(said: Said, window: Window, version: tuple[int, ...], fresh: Container[str], policy: Policy) -> str:
+def _why_again(
+    said: PromptFeatures, window: Window, version: tuple[int, ...], fresh: Container[str], policy: GatePolicy
+) -> str:
     rules = (
         ("prior_work", said.refers_back),
         ("memory_changed", window.version != version),

@@ -13,9 +13,9 @@ from attrs import field
 
 from beaver_hooks_local.recall.already_said import Conversation
 from beaver_hooks_local.recall.prompt_index import MOST_SESSIONS, PromptIndex, Row, merged, rendered, session_line
-from beaver_hooks_local.recall.recall_cache import Answers, Lately
+from beaver_hooks_local.recall.recall_cache import Answers, RecentItems
 from beaver_hooks_local.settings import PromptIndexSettings
-from beaver_hooks_local.visibility import Sight
+from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import Reference, Report, Trust
 from beaver_memory.errors import EngineError
 from beaver_memory.query import Hit
@@ -42,7 +42,7 @@ class Listing:
 
     rows: tuple[Row, ...] = ()
     sessions: tuple[str, ...] = field(default=(), repr=False)
-    shown: Lately[PromptIndex] = field(init=False, factory=partial(Lately, SHOWN), repr=False, eq=False)
+    shown: RecentItems[PromptIndex] = field(init=False, factory=partial(RecentItems, SHOWN), repr=False, eq=False)
 
 
 @attrs.frozen(kw_only=True)
@@ -72,7 +72,7 @@ class Listings:
         self._kept: Answers[Listing] = Answers(SECONDS)
         self._anywhere: Answers[_Anywhere] = Answers(SECONDS)
 
-    def recent(self, sight: Sight, version: tuple[int, ...], report: Report) -> Listing | None:
+    def recent(self, sight: Visibility, version: tuple[int, ...], report: Report) -> Listing | None:
         """Return the part of a session's list that no prompt changes; `None` if the index is off or the memory fails.
 
         A failure goes to the trace and the report; the turn goes on.
@@ -134,7 +134,7 @@ class Listings:
         self._trace(event, **facts)
         report.event(event, **facts)
 
-    def _made(self, sight: Sight, version: tuple[int, ...], moment: datetime, now: float) -> Listing:
+    def _made(self, sight: Visibility, version: tuple[int, ...], moment: datetime, now: float) -> Listing:
         anywhere = self._in_every_session(attrs.evolve(sight, session=""), version, moment, now)
         rows = self._rows(sight, moment) if anywhere.differs else anywhere.rows
         if sight.trust is not Trust.FULL:
@@ -142,7 +142,7 @@ class Listings:
         last = self._operations.sessions(SessionsRequest(owner=sight.owner, limit=MOST_SESSIONS)).sessions
         return Listing(rows=rows, sessions=tuple(map(session_line, last)))
 
-    def _in_every_session(self, sight: Sight, version: tuple[int, ...], moment: datetime, now: float) -> _Anywhere:
+    def _in_every_session(self, sight: Visibility, version: tuple[int, ...], moment: datetime, now: float) -> _Anywhere:
         """Return the recent memories that every session sees, and whether some memories hold in one session only."""
         anywhere = self._anywhere.get(sight, version=version, now=now)
         if anywhere is None:
@@ -152,11 +152,11 @@ class Listings:
             self._anywhere.put(sight, anywhere, version=version, now=now, lasts=_lasting(rows, moment))
         return anywhere
 
-    def _rows(self, sight: Sight, moment: datetime, **more: Any) -> tuple[Row, ...]:
+    def _rows(self, sight: Visibility, moment: datetime, **more: Any) -> tuple[Row, ...]:
         recent = self._recent(sight, moment, limit=self._settings.limit, **more)
         return tuple(Row(memory=memory, recent=True) for memory in recent)
 
-    def _recent(self, sight: Sight, moment: datetime, *, limit: int, **more: Any) -> tuple[Memory, ...]:
+    def _recent(self, sight: Visibility, moment: datetime, *, limit: int, **more: Any) -> tuple[Memory, ...]:
         after = moment - timedelta(days=self._settings.recent_days)
         visible = sight.filters(moment, after=after, **more)
         return self._operations.list(ListRequest(visible=visible, limit=limit)).memories

@@ -55,7 +55,7 @@ _EARLIER = re.compile(
 
 
 @attrs.frozen(kw_only=True)
-class Said:
+class PromptFeatures:
     """The features of a prompt.
 
     Attributes:
@@ -75,7 +75,7 @@ class Said:
     by_tool: bool = False
 
 
-def read(prompt: str, terms: frozenset[int] = frozenset(), *, by_tool: bool = False) -> Said:
+def read(prompt: str, terms: frozenset[int] = frozenset(), *, by_tool: bool = False) -> PromptFeatures:
     """Return the features of a prompt.
 
     Args:
@@ -84,7 +84,7 @@ def read(prompt: str, terms: frozenset[int] = frozenset(), *, by_tool: bool = Fa
         by_tool: a tool has caused the turn.
     """
     line = " ".join(prompt[:LONGEST].casefold().split())
-    return Said(
+    return PromptFeatures(
         fingerprint=fingerprint(line),
         terms=terms,
         wordless=_WORD.search(line) is None,

@@ -13,7 +13,7 @@ MOST = 1_000
 """Sessions, and answers, that are kept; the least recently used entry goes first."""
 
 
-class Lately(Generic[T]):
+class RecentItems(Generic[T]):
     """The values of the keys that were used last.
 
     Args:
@@ -66,7 +66,7 @@ class Answers(Generic[T]):
 
     def __init__(self, seconds: float, most: int = 256) -> None:
         self._seconds = seconds
-        self._kept: Lately[_Kept[T]] = Lately(most)
+        self._kept: RecentItems[_Kept[T]] = RecentItems(most)
 
     def get(self, key: Hashable, *, version: tuple[int, ...], now: float) -> T | None:
         """Return an answer that is neither too old nor from before a write."""

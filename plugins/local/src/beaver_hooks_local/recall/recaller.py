@@ -8,14 +8,14 @@ import attrs
 from attrs import field
 
 from beaver_hooks_local.recall.already_said import Conversation
-from beaver_hooks_local.recall.gate import Decision, Policy, Window, decide, served
+from beaver_hooks_local.recall.gate import Decision, GatePolicy, Window, decide, served
 from beaver_hooks_local.recall.index_contents import SHOWN, Listing, Listings, lasts
-from beaver_hooks_local.recall.prompt_features import Said, read
-from beaver_hooks_local.recall.recall_cache import Answers, Lately
+from beaver_hooks_local.recall.prompt_features import PromptFeatures, read
+from beaver_hooks_local.recall.recall_cache import Answers, RecentItems
 from beaver_hooks_local.recall.references import FRAME, Picked, pick
 from beaver_hooks_local.settings import LocalSettings
 from beaver_hooks_local.trust import hidden_stores
-from beaver_hooks_local.visibility import Sight
+from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import Reference, Report, Turn
 from beaver_memory.query import Hit
 from beaver_memory.records import Owner
@@ -33,7 +33,7 @@ _BY_TOOL = frozenset({"tool", "tool_result"})
 
 
 @attrs.frozen(kw_only=True)
-class Found:
+class SearchResult:
     """The result of one search.
 
     Attributes:
@@ -46,7 +46,7 @@ class Found:
     hits: tuple[Hit, ...] = ()
     listing: Listing = field(factory=Listing)
     confident: bool = False
-    picked: Lately[Picked] = field(init=False, factory=partial(Lately, SHOWN), repr=False, eq=False)
+    picked: RecentItems[Picked] = field(init=False, factory=partial(RecentItems, SHOWN), repr=False, eq=False)
 
 
 @attrs.frozen(kw_only=True)
@@ -84,11 +84,11 @@ class Recaller:
         self._settings = settings
         self._clock, self._trace, self._troubles = operations.clock, operations.trace, operations.troubles
         self._most = None if most is None else max(0, most - FRAME)
-        self._policy = Policy(topic_turns=settings.recall.topic_turns)
-        self._windows: Lately[Window] = Lately()
-        self._answers: Answers[Found] = Answers(settings.recall.cache_seconds)
+        self._policy = GatePolicy(topic_turns=settings.recall.topic_turns)
+        self._windows: RecentItems[Window] = RecentItems()
+        self._answers: Answers[SearchResult] = Answers(settings.recall.cache_seconds)
         self._listings = Listings(operations, settings.prompt_index)
-        self._last: Lately[Recall] = Lately()
+        self._last: RecentItems[Recall] = RecentItems()
 
     def recall(self, turn: Turn, report: Report) -> Recall:
         """Return the recall of a turn.
@@ -96,7 +96,7 @@ class Recaller:
         Raises:
             StoreError: the store cannot be read.
         """
-        sight = Sight.of_turn(turn)
+        sight = Visibility.of_turn(turn)
         if left_out := hidden_stores(sight.trust):
             report.decision("trust", "left_out", f"stores: {', '.join(left_out)}")
         decision, found = self._decided(turn, sight, report)
@@ -110,13 +110,13 @@ class Recaller:
         self._last.put(_place(sight), recall)
         return recall
 
-    def last(self, sight: Sight) -> Recall | None:
+    def last(self, sight: Visibility) -> Recall | None:
         """Return the last recall of a session; it may hold memories that this caller may not see."""
         return self._last.get(_place(sight))
 
     # --- The gate -----------------------------------------------------------------------------------------------
 
-    def _decided(self, turn: Turn, sight: Sight, report: Report) -> tuple[Decision, Found | None]:
+    def _decided(self, turn: Turn, sight: Visibility, report: Report) -> tuple[Decision, SearchResult | None]:
         """Return the decision of the gate, and the result of the search unless the gate skips the turn."""
         if reason := self._why_never(sight):
             return self._said(Decision(verdict="skip", reason=reason), report), None
@@ -132,7 +132,7 @@ class Recaller:
         self._windows.put(sight, served(window) if same == window.fingerprint else again)
         return decision, fresh[same]
 
-    def _why_never(self, sight: Sight) -> str:
+    def _why_never(self, sight: Visibility) -> str:
         if not self._settings.recall.enabled:
             return "off"
         return "" if sight.stores else "trust"
@@ -142,21 +142,23 @@ class Recaller:
         self._trace("recall_gate", verdict=decision.verdict, reason=decision.reason)
         return decision
 
-    def _fresh(self, sight: Sight, asked: Iterable[str], version: tuple[int, ...]) -> dict[str, Found]:
+    def _fresh(self, sight: Visibility, asked: Iterable[str], version: tuple[int, ...]) -> dict[str, SearchResult]:
         now = self._clock.monotonic()
         kept = {each: self._answers.get((sight, each), version=version, now=now) for each in asked}
         return {each: found for each, found in kept.items() if found is not None}
 
-    def _read(self, turn: Turn) -> Said:
+    def _read(self, turn: Turn) -> PromptFeatures:
         by_tool = {turn.actors.speaker_kind, turn.actors.trigger} & _BY_TOOL
         return read(turn.prompt, self._operations.terms(turn.prompt), by_tool=bool(by_tool))
 
-    def _version(self, sight: Sight) -> tuple[int, ...]:
+    def _version(self, sight: Visibility) -> tuple[int, ...]:
         return self._operations.versions(sight.owners)
 
     # --- The search ---------------------------------------------------------------------------------------------
 
-    def _look(self, turn: Turn, said: Said, sight: Sight, version: tuple[int, ...], report: Report) -> Found:
+    def _look(
+        self, turn: Turn, said: PromptFeatures, sight: Visibility, version: tuple[int, ...], report: Report
+    ) -> SearchResult:
         """Search, and cache the result."""
         now, moment = self._clock.monotonic(), self._clock.now()
         recent = self._listings.recent(sight, version, report)
@@ -164,7 +166,7 @@ class Recaller:
         hits, trouble = self._search(turn.prompt, sight, moment, report, lacking=lacking)
         confident = trouble is None and bool(hits) and hits[0].score >= CONFIDENT
         listing = self._listings.filled(recent, hits)
-        found = Found(hits=hits[: self._settings.recall.top_k + SPARE], listing=listing, confident=confident)
+        found = SearchResult(hits=hits[: self._settings.recall.top_k + SPARE], listing=listing, confident=confident)
         if confident:
             ends = lasts([*(hit.memory for hit in found.hits), *(row.memory for row in listing.rows)], moment)
             self._answers.put((sight, said.fingerprint), found, version=version, now=now, lasts=ends)
@@ -173,7 +175,7 @@ class Recaller:
         return found
 
     def _search(
-        self, text: str, sight: Sight, moment: datetime, report: Report, *, lacking: int
+        self, text: str, sight: Visibility, moment: datetime, report: Report, *, lacking: int
     ) -> tuple[tuple[Hit, ...], str | None]:
         """Return the hits, and why they are by words alone, if so; `lacking` rows of the list need hits, too."""
         recall = self._settings.recall
@@ -202,7 +204,7 @@ class Recaller:
 
     # --- The references of the turn -----------------------------------------------------------------------------
 
-    def _given(self, turn: Turn, decision: Decision, found: Found, report: Report) -> Recall:
+    def _given(self, turn: Turn, decision: Decision, found: SearchResult, report: Report) -> Recall:
         conversation = Conversation.of(turn)
         said = frozenset(hit.memory.id for hit in found.hits if conversation.holds(hit.memory))
         settings = self._settings.recall
@@ -223,6 +225,6 @@ class Recaller:
         return Recall(decision=decision, references=references, hits=found.hits, given=given, said=said)
 
 
-def _place(sight: Sight) -> tuple[Owner, str]:
+def _place(sight: Visibility) -> tuple[Owner, str]:
     """Return the key of a session: its owner and its name."""
     return sight.owner, sight.session

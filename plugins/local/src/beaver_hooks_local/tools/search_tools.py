@@ -5,7 +5,7 @@ from typing import Any
 
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.tools import serialise
-from beaver_hooks_local.visibility import Sight
+from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import Report, Trust, Turn
 from beaver_memory.runtime.reports import RecallReport
 from beaver_memory.runtime.requests import (
@@ -25,7 +25,7 @@ MOST_PEOPLE = 50
 
 def search(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -> Answer:
     """Return rows of the memories that fit a query best, or of the newest ones."""
-    sight = Sight.of_turn(turn)
+    sight = Visibility.of_turn(turn)
     more = {
         name: arguments[name] for name in ("stores", "types", "people", "file", "after", "before") if name in arguments
     }
@@ -50,7 +50,7 @@ def _lack(found: RecallReport) -> Answer:
 def timeline(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
     """Return rows of the memories before and after one."""
     around = {"before": arguments.get("before", 3), "after": arguments.get("after", 3)}
-    filters = Sight.of_turn(turn).filters(memory.clock.now())
+    filters = Visibility.of_turn(turn).filters(memory.clock.now())
     found = memory.operations.timeline(TimelineRequest(anchor=arguments["anchor"], visible=filters, **around))
     rows = [
         serialise.row(each) | ({"anchor": True} if each.id == arguments["anchor"] else {}) for each in found.memories
@@ -60,7 +60,7 @@ def timeline(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -
 
 def get(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -> Answer:
     """Return memories whole."""
-    filters = Sight.of_turn(turn).filters(memory.clock.now())
+    filters = Visibility.of_turn(turn).filters(memory.clock.now())
     found = memory.operations.get(GetRequest(ids=arguments["ids"], visible=filters)).memories
     memory.operations.touch(each.id for each in found)
     observations = [serialise.whole(each) for each in found]
@@ -72,7 +72,7 @@ def get(memory: LocalMemory, arguments: Arguments, turn: Turn, report: Report) -
 
 def history(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
     """Return the history of a memory."""
-    filters = Sight.of_turn(turn).filters(memory.clock.now())
+    filters = Visibility.of_turn(turn).filters(memory.clock.now())
     found = memory.operations.history(HistoryRequest(id=arguments["observation_id"], visible=filters))
     entries = [serialise.change(each) for each in found.changes]
     return {"count": len(entries), "history": entries, **_none(entries)}
@@ -80,7 +80,7 @@ def history(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) ->
 
 def people(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
     """Return people."""
-    filters = Sight.of_turn(turn).filters(memory.clock.now())
+    filters = Visibility.of_turn(turn).filters(memory.clock.now())
     request = PeopleRequest(visible=filters, query=arguments.get("query", ""), limit=MOST_PEOPLE)
     found = memory.operations.people(request).people
     return {"count": len(found), "people": [serialise.person(each) for each in found]}
@@ -88,7 +88,7 @@ def people(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> 
 
 def sessions(memory: LocalMemory, arguments: Arguments, turn: Turn, _: Report) -> Answer:
     """Return the last sessions, to the owner alone."""
-    sight = Sight.of_turn(turn)
+    sight = Visibility.of_turn(turn)
     request = SessionsRequest(owner=sight.owner, limit=arguments.get("limit", 10))
     found = memory.operations.sessions(request).sessions if sight.trust is Trust.FULL else ()
     return {"count": len(found), "sessions": [serialise.session(each) for each in found]}

@@ -8,7 +8,7 @@ import attrs
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.tools.definitions import PLANE
 from beaver_hooks_local.trust import default_store
-from beaver_hooks_local.visibility import Sight
+from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import OutcomeKind, Report, Turn
 from beaver_memory.records import NewMemory, Store
 from beaver_memory.runtime.requests import WriteRequest
@@ -30,7 +30,7 @@ class Refusal(Exception):
 
 def write(memory: LocalMemory, arguments: Mapping[str, Any], turn: Turn, report: Report) -> dict[str, Any]:
     """Store a memory, or count one more mention of the same."""
-    sight = Sight.of_turn(turn)
+    sight = Visibility.of_turn(turn)
     try:
         new = _new(memory, arguments, sight)
         kept = _written(memory, new)
@@ -48,7 +48,7 @@ def _written(memory: LocalMemory, new: NewMemory) -> Kept:
     return written.outcomes[0]
 
 
-def _new(memory: LocalMemory, arguments: Mapping[str, Any], sight: Sight) -> NewMemory:
+def _new(memory: LocalMemory, arguments: Mapping[str, Any], sight: Visibility) -> NewMemory:
     store = _store(arguments, sight)
     type_ = arguments.get("type", "discovery")
     expires = arguments.get("expires")
@@ -73,7 +73,7 @@ def _new(memory: LocalMemory, arguments: Mapping[str, Any], sight: Sight) -> New
         raise Refusal("invalid", "The title is empty; write the fact to remember in one line.") from error
 
 
-def _store(arguments: Mapping[str, Any], sight: Sight) -> Store:
+def _store(arguments: Mapping[str, Any], sight: Visibility) -> Store:
     store = Store(arguments["store"]) if "store" in arguments else default_store(sight.trust)
     if store is None:
         raise Refusal("trust", "Nothing was remembered: the user of this turn has the trust `public`.")
