@@ -40,6 +40,7 @@ async def test_the_right_host_passes(case):
     assert Verdict(case=case.name, outcome=Outcome.PASSED) == await examine(case, ToyHarness)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("defect", "case"), MUTANTS, ids=[f"{case}-{defect}" for defect, case in MUTANTS])
 async def test_a_wrong_host_is_caught(defect, case):
     """A host with a defect fails in the case that is meant for it, by the demand or by the error that it lets out."""

@@ -47,6 +47,7 @@ async def test_the_recording_plugin_passes(case):
     assert Outcome.FAILED != verdict.outcome, verdict.reason
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("case", "plugin"), MUTANTS, ids=[f"{plugin.__name__}-{case}" for case, plugin in MUTANTS])
 async def test_a_wrong_plugin_is_caught(case, plugin):
     """A wrong plugin fails in the case that is meant for it, by the demand and not by the clock."""

@@ -164,6 +164,7 @@ def test_a_copy_imports_its_own_packages(tools, tmp_path):
     assert "mutated" not in (ROOT / plugin).read_text("utf-8")
 
 
+@pytest.mark.campaign
 def test_the_lines_of_tests(tools, tmp_path, monkeypatch):
     """One run of the tests tells which of them execute a line, in a process that they start too."""
     import mutant_tests
