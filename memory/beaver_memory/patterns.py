@@ -1,7 +1,7 @@
 """Finds quoted phrases and `prefix*` in the text of a search. Pure.
 
-Only searches have them: the prompt of a turn is plain words. A single quote mark, quotes without a word between them,
-and a star that stands alone or inside a word stay plain text.
+Only searches have them: the prompt of a turn is plain words. An unpaired quotation mark, quotes without a word between
+them, and a star that stands alone or inside a word stay plain text.
 """
 
 import re
@@ -26,7 +26,7 @@ class Pattern:
 
     Attributes:
         text: the words.
-        is_prefix: the last word may go on.
+        is_prefix: whether the last word is a prefix.
     """
 
     text: str = field(repr=False)

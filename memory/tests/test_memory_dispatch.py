@@ -128,6 +128,74 @@ def test_the_place_of_the_source_holds():
     assert RecallRequest(visible=attrs.evolve(SEEN, project="p", session="s")) == made
 
 
+LIMITED = attrs.evolve(
+    SEEN,
+    types=("fact", "rule"),
+    tags=("a",),
+    file="src",
+    scopes=("project",),
+    after=NOW,
+    before=NOW.replace(year=2027),
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({}, {}),
+        ({"types": ["rule", "todo"]}, {"types": ("rule",)}),
+        ({"types": ["todo"]}, {"types": (), "owners": ()}),
+        ({"tags": ["b"]}, {"tags": ("a", "b")}),
+        ({"file": "src/x.py"}, {"file": "src/x.py"}),
+        ({"file": "srcs"}, {"file": "srcs", "owners": ()}),
+        ({"scopes": ["global"]}, {"scopes": (), "owners": ()}),
+        ({"after": "2026-01-01"}, {}),
+        ({"after": "2026-12-01"}, {"after": datetime(2026, 12, 1, tzinfo=UTC)}),
+        ({"before": "2028-01-01"}, {}),
+        ({"before": "2026-12-01"}, {"before": datetime(2026, 12, 1, tzinfo=UTC)}),
+        ({"people": ["Bob"]}, {"people": ("Bob",)}),
+        ({"lapsed": True}, {}),
+    ],
+)
+def test_each_condition_of_a_source_holds(body, expected):
+    """A request adds conditions to those of its source: where they exclude each other, no memory is visible."""
+    made = decode(OPERATIONS["recall"], {"visible": body}, attrs.evolve(SOURCE, visible=LIMITED)).visible
+    wanted = attrs.evolve(LIMITED, **expected)
+
+    assert attrs.evolve(wanted, tags=()) == attrs.evolve(made, tags=())
+    assert {*wanted.tags} == {*made.tags}
+
+
+def test_lapsed_memories_are_shown_if_source_and_request_agree():
+    """Lapsed memories are visible to a source that may see them and asks for them."""
+    source = attrs.evolve(SOURCE, own=attrs.evolve(SEEN, lapsed=True))
+    asked = [
+        decode(OPERATIONS["forget"], {"ids": [1], **each}, source).own.lapsed
+        for each in ({}, {"own": {"lapsed": True}})
+    ]
+
+    assert [False, True] == asked
+
+
+@pytest.mark.parametrize("name", ["export", "inspect"])
+async def test_every_owner_is_for_those_who_may_name_owners(place, name):
+    """A caller that may not name other owners can neither export nor list them."""
+    await place.ask("write", {"memories": [{"title": "Of Bob."}]}, owner=BOB)
+    refused = await place.ask(name, {"every_owner": True})
+    allowed = await place.ask(name, {"every_owner": True}, every_owner=True)
+    plain = await place.ask(name)
+
+    assert ["every_owner"] == [each.field for each in refused.problems]
+    assert ("done", True, False) == (allowed.status, "bob" in str(allowed.report), "bob" in str(plain.report))
+
+
+def test_only_json_types_are_decoded():
+    """A tuple, or a finished record with another owner, is no JSON and is refused."""
+    for memories in ((NewMemory(title="x", owner=BOB),), [NewMemory(title="x", owner=BOB)]):
+        with pytest.raises(InvalidFields):
+            decode(OPERATIONS["write"], {"memories": memories}, SOURCE)
+
+
 def test_a_writer_writes_for_its_own_user():
     """A memory belongs to the owner of the source and to its store, unless the source may name others."""
     body = {"memories": [{"title": "Tea."}]}
@@ -344,6 +412,19 @@ async def test_a_key_belongs_to_one_request_of_one_owner(place):
 
     assert ("key_in_use", "The idempotency key belongs to another request; use a new one.") == problem(other)
     assert ("done", False) == (bob.status, bob.replayed)
+
+
+async def test_a_response_is_not_replayed_to_a_caller_with_other_rights(place):
+    """A key answers the same request of a source with the same rights only."""
+    await place.ask("write", {"memories": [{"title": "The whale."}]})
+    first = await place.ask("project", {"user_query": "whale"}, key="k")
+    low = await place.ask("project", {"user_query": "whale"}, key="k", visible=attrs.evolve(SEEN, stores=["social"]))
+    later = await place.ask(
+        "project", {"user_query": "whale"}, key="k", visible=attrs.evolve(SEEN, now=NOW.replace(day=20))
+    )
+
+    assert ("done", "refused", True) == (first.status, low.status, later.replayed)
+    assert "whale" not in str(low)
 
 
 async def test_a_corrected_request_may_use_its_key_again(place):

@@ -1,6 +1,7 @@
 """`MemoryRuntime`: the door to a memory, over a real store."""
 
 import asyncio
+import base64
 import threading
 from datetime import timedelta
 
@@ -217,7 +218,17 @@ async def test_an_export_goes_on_in_another_process(place, runtime):
     assert (["Three."], False) == ([memory.title for memory in rest.memories], rest.has_more)
 
 
-@pytest.mark.parametrize("cursor", ["x", "e30=", "WzEsMiwzXQ==", "\xe4", "bm90IGpzb24="])
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "x",
+        "e30=",
+        "WzEsMiwzXQ==",
+        "\xe4",
+        "bm90IGpzb24=",
+        *(base64.urlsafe_b64encode(text).decode() for text in (b'["a","b",1e999]', b"[" * 7_000)),
+    ],
+)
 async def test_an_invented_cursor_is_refused(place, runtime, cursor):
     """A cursor that no page returned is a wrong field of the request, and is not repeated in the error."""
     with pytest.raises(InvalidRequest) as caught:
@@ -241,7 +252,7 @@ async def test_an_inspection_counts_and_checks(place, runtime):
     """An inspection counts the memories of the owners that it names, and checks the store if asked."""
     await write(runtime, "One.", "Two.")
     await write(runtime, "Of Bob.", owner=BOB)
-    everything = await runtime.inspect(requests.InspectionRequest(check=True))
+    everything = await runtime.inspect(requests.InspectionRequest(every_owner=True, check=True))
     ann = await runtime.inspect(requests.InspectionRequest(owners=(ANN,), figures=False))
 
     assert (3, {ANN, BOB}, None, (), ()) == (
@@ -252,7 +263,7 @@ async def test_an_inspection_counts_and_checks(place, runtime):
         everything.problems,
     )
     assert 3 == everything.store["memories"]
-    assert (2, {}, None) == (ann.count, ann.store, ann.problems)
+    assert (2, (), {}, None) == (ann.count, ann.owners, ann.store, ann.problems)
 
 
 async def test_a_recovery_builds_the_indexes(place, runtime):
@@ -327,6 +338,45 @@ async def test_a_memory_that_cannot_be_opened_says_why(place):
 
     assert "corrupt" == caught.value.category
     assert (place.folder / "memory.db").read_text().startswith("not a database")
+
+
+async def test_a_call_that_waits_while_the_memory_closes_is_told_so(place, runtime):
+    """A call that had not begun when the memory was closed raises that it is not open."""
+    go = threading.Event()
+    running = [asyncio.ensure_future(runtime.run(lambda _: go.wait(30))) for _ in range(4)]
+    waiting = asyncio.ensure_future(runtime.list(requests.ListRequest(visible=place.sees())))
+    await asyncio.sleep(0.05)
+    closing = asyncio.ensure_future(runtime.close())
+    with pytest.raises(RuntimeNotOpen):
+        await waiting
+    go.set()
+
+    assert [True] * 4 == await asyncio.gather(*running)
+    assert "closed" == (await closing).outcome
+
+
+async def test_a_cancelled_close_still_closes(place, runtime):
+    """A close whose caller gives up closes the memory, and another process can use it."""
+    closing = asyncio.ensure_future(runtime.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    for _ in range(500):
+        if not runtime._workers._running:
+            break
+        await asyncio.sleep(0.01)
+
+    with pytest.raises(StoreError, match="is closed"):
+        runtime._operations.list(requests.ListRequest(visible=place.sees()))
+
+
+async def test_a_memory_is_closed_by_its_block(place):
+    """`async with` closes the memory."""
+    async with await place.open() as runtime:
+        await write(runtime, "Tea.")
+    with pytest.raises(RuntimeNotOpen):
+        await runtime.list(requests.ListRequest(visible=place.sees()))
 
 
 async def test_operations_do_not_block_the_event_loop(place, runtime):

@@ -1,1 +1,1 @@
-"""Operations by their names, in envelopes: what the command line, tools and transports share."""
+"""Operations by their names, in envelopes, for transports: they check an identity and pass it on as a `Source`."""

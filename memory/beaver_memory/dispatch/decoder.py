@@ -13,7 +13,7 @@ from beaver_hostspecs import scrub
 from beaver_hostspecs.neutralising import neutralise
 from beaver_memory.dispatch.envelopes import Problem, Source
 from beaver_memory.filters import Filters
-from beaver_memory.records import Scope, Store
+from beaver_memory.records import Owner, Scope, Store
 from beaver_memory.runtime.table import Operation
 
 T = TypeVar("T")
@@ -26,6 +26,9 @@ NOT_YOURS = "This caller may not name it; leave it out."
 
 LONGEST_NAME = 40
 """Characters of an unknown field's name that a problem shows."""
+
+_FILLED_IN = (Filters, Owner)
+"""Records that `decode` puts into a request itself; no transport may."""
 
 _AT = " @ "
 """What stands between a problem and its place in the texts of cattrs."""
@@ -64,11 +67,33 @@ class Narrowing:
 
     def applied(self, base: Filters) -> Filters:
         """Return filters for the memories that both `base` and this narrowing show."""
-        given = {each.name: getattr(self, each.name) for each in attrs.fields(Narrowing)}
-        given["stores"] = tuple({*base.stores} & {*self.stores})
-        for name in ("project", "session", "agent"):
-            given[name] = getattr(base, name) or given[name]
-        return attrs.evolve(base, **given)
+        given: dict[str, Any] = {
+            "stores": tuple({*base.stores} & {*self.stores}),
+            "tags": tuple({*base.tags, *self.tags}),
+            "file": self.file or base.file,
+            "after": max((each for each in (base.after, self.after) if each is not None), default=None),
+            "before": min((each for each in (base.before, self.before) if each is not None), default=None),
+            "lapsed": base.lapsed and self.lapsed,
+        }
+        given |= {name: _both(getattr(base, name), getattr(self, name)) for name in _ANY_OF}
+        given |= {name: getattr(base, name) or getattr(self, name) for name in _ONE}
+        apart = any(getattr(base, name) and not given[name] for name in _ANY_OF) or not _within(self.file, base.file)
+        return attrs.evolve(base, **given, owners=() if apart else base.owners)
+
+
+_ANY_OF = ("types", "people", "scopes", "sources")
+"""Conditions that a memory fits by one of their values; an empty tuple is no condition."""
+
+_ONE = ("project", "session", "agent", "as_of")
+"""Conditions with one value; that of the source holds."""
+
+
+def _both(base: tuple[str, ...], given: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(each for each in given if each in base) if base and given else base or given
+
+
+def _within(file: str, folder: str) -> bool:
+    return not (file and folder) or file == folder or file.startswith(f"{folder.rstrip('/')}/")
 
 
 def decode(operation: Operation[T, Any], fields: Mapping[str, Any], source: Source) -> T:
@@ -114,8 +139,10 @@ def _narrow(body: dict[str, Any], operation: Operation[Any, Any], source: Source
 def _fill(body: dict[str, Any], operation: Operation[Any, Any], source: Source) -> Iterator[Problem]:
     """Put the values of the source where the request names none; yield the fields that this source may not name."""
     known = attrs.fields_dict(operation.request)
-    given = {"owner": source.owner, "owners": source.visible.owners}
+    given = {"owner": source.owner, "owners": list(source.visible.owners)}
     places = [(body, "", {name: value for name, value in given.items() if name in known})]
+    if body.get("every_owner") and not source.every_owner:
+        yield Problem(code="not_yours", field="every_owner", sentence=NOT_YOURS)
     if isinstance(memories := body.get("memories"), list):
         body["memories"] = memories = [dict(each) if isinstance(each, dict) else each for each in memories]
         of_memory = {"owner": source.owner, "store": source.store}
@@ -123,9 +150,7 @@ def _fill(body: dict[str, Any], operation: Operation[Any, Any], source: Source) 
     for fields, path, values in places:
         for name, value in values.items():
             if name in fields and not _may_name(source, name, fields[name]):
-                yield Problem(
-                    code="not_yours", field=path + name, sentence="This caller may not name it; leave it out."
-                )
+                yield Problem(code="not_yours", field=path + name, sentence=NOT_YOURS)
             fields.setdefault(name, value)
 
 
@@ -172,7 +197,7 @@ def _tuple(kind: Any, converter: cattrs.Converter) -> Hook:
     items: Any = list.__class_getitem__(get_args(kind)[0])
 
     def hook(value: Any, _: object) -> Any:
-        if not isinstance(value, list | tuple):
+        if not isinstance(value, list):
             raise Unfit("must be a list")
         return tuple(converter.structure(value, items))
 
@@ -183,10 +208,9 @@ def _record(kind: Any, converter: cattrs.Converter) -> Hook:
     structure = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True)
 
     def hook(value: Any, _: object) -> Any:
-        # `decode` fills in records.
-        if isinstance(value, kind):
+        if kind in _FILLED_IN and isinstance(value, kind):
             return value
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict):
             raise Unfit("must be an object")
         return structure(value, kind)
 

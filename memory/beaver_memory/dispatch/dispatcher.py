@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +20,8 @@ from beaver_memory.records import Store
 from beaver_memory.runtime.memory_runtime import MemoryRuntime
 from beaver_memory.runtime.requests import CloseRequest
 from beaver_memory.runtime.table import EVERYONE, OPERATIONS, OWNER_AND_HOST, Caller, Operation
+
+_ANY_TIME = datetime.fromtimestamp(0, UTC)
 
 MOST_RESPONSES = 1_000
 """Responses that are kept for repeated idempotency keys."""
@@ -162,5 +165,9 @@ def _fault(error: PluginError, caller: Caller) -> Problem:
 
 
 def _digest(envelope: RequestEnvelope) -> str:
-    text = json.dumps([envelope.operation, envelope.request], sort_keys=True, default=str)
+    """Return what makes two requests the same: their fields, and the rights of their sources."""
+    source = envelope.source
+    rights = [attrs.evolve(each, now=_ANY_TIME) for each in (source.visible, source.own)]
+    told = [envelope.operation, envelope.request, source.caller, source.store, source.every_owner, repr(rights)]
+    text = json.dumps(told, sort_keys=True, default=repr)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

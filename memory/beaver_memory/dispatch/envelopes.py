@@ -21,7 +21,7 @@ Status = Literal["done", "refused", "invalid", "failed"]
 
 @attrs.frozen(kw_only=True)
 class Source:
-    """Where a request comes from. The transport makes it of the identity that it has checked.
+    """Where a request comes from. A transport builds it from the identity that it has verified.
 
     Attributes:
         caller: who calls.

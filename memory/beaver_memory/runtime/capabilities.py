@@ -30,7 +30,7 @@ class CapabilityCatalog:
     Attributes:
         profile: the name of its profile.
         operations: each operation by its name.
-        embedder: the embedder in use; `None` for searches by words alone.
+        embedder: the configured embedder; `None` for searches by words alone.
         vectors: what finds the nearest vectors.
         formula: the formula of ranking.
     """

@@ -1,8 +1,8 @@
 """Makes the configured embedder, and the previous one if the settings have changed.
 
 Vectors of different models cannot be compared: until all memories are embedded anew, queries use the previous model.
-A file records the model last in use. It holds no address: a provider over the network is asked for an earlier model
-only if the settings still name that provider.
+A file records the model last in use. It holds no address. An earlier model of a network provider is therefore used only
+while the settings still name that provider.
 """
 
 import contextlib

@@ -31,7 +31,7 @@ class Place:
         try:
             tenant, user, id_ = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
             return cls(Owner(tenant=tenant, user=user), int(id_))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise InvalidRequest("cursor", "is not the `next_cursor` of a page") from error
 
     @property

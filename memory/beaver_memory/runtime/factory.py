@@ -1,5 +1,6 @@
 """Opens the engine of a memory: its embedders, its databases and the search of nearest vectors. Blocking."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -49,8 +50,12 @@ def open_engine(profile: Profile, location: SqliteLocation, services: RuntimeSer
         folders=location.model_folders,
     )
     _tell(embedders, services)
-    try:
+    with contextlib.ExitStack() as opened:
+        for each in (embedders.current, embedders.previous):
+            if each is not None:
+                opened.callback(each.close)
         store = SqliteStore.open(location.database)
+        opened.callback(store.close)
         engine = MemoryEngine(
             store,
             personal=_personal(profile, location, services),
@@ -62,11 +67,8 @@ def open_engine(profile: Profile, location: SqliteLocation, services: RuntimeSer
             clock=services.clock,
             trace=services.trace,
         )
-    except BaseException:
-        for each in (embedders.current, embedders.previous):
-            if each is not None:
-                each.close()
-        raise
+        # From here on the engine closes them.
+        opened.pop_all()
     return OpenEngine(engine=engine, embedder=embedders.current)
 
 

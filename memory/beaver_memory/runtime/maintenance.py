@@ -9,7 +9,7 @@ from beaver_hostspecs import Report
 from beaver_memory.embedding.errors import EmbeddingError
 from beaver_memory.runtime.operations import Operations
 from beaver_memory.runtime.troubles import EMBEDDING, UPKEEP
-from beaver_toolkit.workers import Workers
+from beaver_toolkit.workers import Overloaded, Workers
 
 T = TypeVar("T")
 
@@ -59,7 +59,10 @@ class Upkeep:
             pause = self._pause(await self._round())
 
     def _pause(self, retry: float | None) -> float | None:
-        """Return the seconds until the next round unless woken: fewer for a probe, never zero after a failure."""
+        """Return the seconds until the next round unless woken.
+
+        It is shorter if a probe is due sooner, but at least `LEAST_SECONDS` after a failure.
+        """
         probe = self._operations.probe_in()
         if probe is None or retry is None:
             return retry if probe is None else probe
@@ -77,6 +80,8 @@ class Upkeep:
             self._report.event("memory_embedding_failed", provider=error.provider, category=error.category)
             self._operations.troubles.began(EMBEDDING, error.category, self._report)
             return RETRY_SECONDS
+        except Overloaded:
+            return LEAST_SECONDS
         except Exception as error:  # noqa: BLE001 - it is reported, and the next try may work
             self._report.event("memory_upkeep_failed", error=type(error).__name__)
             self._operations.troubles.began(UPKEEP, type(error).__name__, self._report)

@@ -1,7 +1,8 @@
 """`MemoryRuntime`: an open memory for callers on an event loop."""
 
+import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine
-from functools import partial
 from typing import Any, Self, TypeVar
 
 from beaver_memory.errors import OperationUnavailable, RuntimeNotOpen, RuntimeOverloaded
@@ -20,6 +21,8 @@ from beaver_toolkit.workers import Workers
 Q = TypeVar("Q")
 R = TypeVar("R")
 T = TypeVar("T")
+
+NOT_OPEN = "The memory is not open; call it between `open` and `close`."
 
 
 def _in_thread(operation: Operation[Q, R]) -> "Callable[[MemoryRuntime, Q], Coroutine[Any, Any, R]]":
@@ -81,6 +84,12 @@ class MemoryRuntime:
         self._upkeep = Upkeep(self.operations, self._workers, self.services.report)
         self._upkeep.begin()
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
     @property
     def operations(self) -> Operations:
         """The operations as blocking calls, for code that runs in a thread; see `run`.
@@ -89,7 +98,7 @@ class MemoryRuntime:
             RuntimeNotOpen: the memory is not open.
         """
         if self._operations is None or self._closing:
-            raise RuntimeNotOpen("The memory is not open; call it between `open` and `close`.")
+            raise RuntimeNotOpen(NOT_OPEN)
         return self._operations
 
     write = _in_thread(table.WRITE)
@@ -135,9 +144,11 @@ class MemoryRuntime:
         if self._closing:
             return CloseReport(reason=reason, outcome="already_closed")
         self._closing = True
-        if self._upkeep is not None:
-            await self._upkeep.end()
-        self._workers.shut(self._close)
+        try:
+            if self._upkeep is not None:
+                await self._upkeep.end()
+        finally:
+            self._workers.shut(self._close)
         ended = await self._workers.ended(CLOSE_SECONDS)
         return CloseReport(reason=reason, outcome="closed" if ended else "incomplete")
 
@@ -148,15 +159,23 @@ class MemoryRuntime:
             work: called with the operations.
             wrote: it may have written, so that upkeep has something to do.
         """
-        operations = self.operations
+        operations, loop = self.operations, asyncio.get_running_loop()
+
+        def carried_out() -> T:
+            try:
+                return work(operations)
+            finally:
+                # Upkeep embeds, and retries an embedder that has failed. The caller may have given up by now.
+                if wrote or operations.probe_in() is not None:
+                    with contextlib.suppress(RuntimeError):  # the loop has ended, and upkeep with it
+                        loop.call_soon_threadsafe(self.wake)
+
         try:
-            return await self._workers.run(partial(work, operations))
+            return await self._workers.run(carried_out)
         except workers.Overloaded as error:
+            if self._closing:
+                raise RuntimeNotOpen(NOT_OPEN) from error
             raise RuntimeOverloaded("The memory has too many waiting calls; try again later.") from error
-        finally:
-            # Upkeep retries an embedder that has failed, outside the turns.
-            if wrote or operations.probe_in() is not None:
-                self.wake()
 
     def wake(self) -> None:
         """Start a round of upkeep. In the event loop only."""

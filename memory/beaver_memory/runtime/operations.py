@@ -8,7 +8,7 @@ import attrs
 
 from beaver_memory.embedding.protocol import Embedder
 from beaver_memory.engine import MemoryEngine
-from beaver_memory.errors import PersonalStoreError, StoreError
+from beaver_memory.errors import InvalidRequest, StoreError
 from beaver_memory.layers import BATCH
 from beaver_memory.patterns import parsed
 from beaver_memory.query import Query
@@ -30,7 +30,6 @@ from beaver_memory.runtime.reports import (
     ProjectionReport,
     RecallReport,
     RecoverReport,
-    Refusal,
     SessionsReport,
     WriteReport,
 )
@@ -96,17 +95,14 @@ class Operations:
     # --- Writing ------------------------------------------------------------------------------------------------
 
     def write(self, request: WriteRequest) -> WriteReport:
-        """Store memories; refuse all of them if one holds a credential, or if its database cannot be written.
+        """Store memories; refuse all of them if one holds a credential.
 
         Raises:
-            StoreError: the database cannot be written.
+            StoreError: a database cannot be written; a `PersonalStoreError` if it is that of the person.
         """
         if refusal := first_refusal(request.memories):
             return WriteReport(refusal=refusal)
-        try:
-            return WriteReport(outcomes=tuple(self.engine.remember(request.memories, mention=request.mention)))
-        except PersonalStoreError as error:
-            return WriteReport(refusal=Refusal(code="personal_memory", sentence=str(error)))
+        return WriteReport(outcomes=tuple(self.engine.remember(request.memories, mention=request.mention)))
 
     def pin(self, request: PinRequest) -> PinReport:
         """Pin memories, or unpin them."""
@@ -128,6 +124,8 @@ class Operations:
         """
         if not self.engine.is_joint:
             return MoveReport()
+        if len(request.own.owners) != 1:
+            raise InvalidRequest("own.owners", "must name one owner")
         (owner,) = request.own.owners
         ids = sorted(id_ for id_ in self.engine.store.ids(owner, (EVERYWHERE,)) if id_ <= PERSONAL_IDS)
         left = [id_ for id_ in ids if id_ > request.after]
@@ -138,8 +136,7 @@ class Operations:
         return MoveReport(
             memories=tuple(found),
             moved=moved,
-            seen=len(ids) - len(left) + len(some),
-            total=len(ids),
+            left=len(left) - len(some),
             next_after=some[-1] if len(left) > len(some) else 0,
         )
 
@@ -222,11 +219,11 @@ class Operations:
     def inspect(self, request: InspectionRequest) -> InspectionReport:
         """Return figures about the memory."""
         store = self.engine.store
-        owners = tuple(store.owners())
+        owners = () if request.owners is not None and not request.every_owner else tuple(store.owners())
         identity = None if self._embedder is None else self._embedder.identity
         return InspectionReport(
             count=sum(map(store.count, owners if request.owners is None else request.owners)),
-            owners=owners,
+            owners=owners if request.every_owner else (),
             to_be_embedded=None if identity is None or not request.embeddings else store.pending(None, identity.key),
             embedder=self.embedder,
             troubles=self.troubles.now,
@@ -286,13 +283,17 @@ class Operations:
             if len(self._touched) < MOST_TOUCHED:
                 self._touched.update(ids)
 
-    def write_touches(self) -> int:
-        """Store which memories a model was given; return how many."""
+    def write_touches(self) -> None:
+        """Store which memories a model was given."""
         with self._lock:
             ids, self._touched = self._touched, set()
-        if ids:
+        if not ids:
+            return
+        try:
             self.engine.store.touch(sorted(ids), now=self.clock.now())
-        return len(ids)
+        except StoreError:
+            self.touch(ids)
+            raise
 
     def embed_some(self) -> int:
         """Embed a batch of memories that are not embedded yet; return how many.

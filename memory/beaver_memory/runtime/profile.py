@@ -16,6 +16,7 @@ CLOSE_SECONDS = 4.0
 """How long closing a memory waits for running operations."""
 
 DATABASE = "memory.db"
+"""The same as in `engine`, whose import is slow."""
 
 Vectors = Literal["bytes", "sqlite-vec"]
 Formula = Literal["context", "weighted", "seed-002", "seed-003", "rrf"]

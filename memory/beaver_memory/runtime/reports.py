@@ -126,9 +126,9 @@ class InspectionReport:
 
     Attributes:
         count: the memories of the owners in the request.
-        owners: the owners that have memories.
+        owners: all owners that have memories, if the request asks for them.
         to_be_embedded: the memories that wait for an embedding; `None` without an embedder, or if not asked for.
-        embedder: the embedder in use, or `None`.
+        embedder: the configured embedder, or `None`.
         troubles: what does not work now, one word each.
         store: figures of the store; empty if the request asked for none.
         problems: what the check found, one sentence each; `None` if the request asked for no check.
@@ -161,15 +161,13 @@ class MoveReport:
     Attributes:
         memories: the memories, as they were.
         moved: their new ids by the old ones; empty after a dry run.
-        seen: how many memories of the owner are done.
-        total: how many global memories of the owner lie with the project.
+        left: how many global memories of the owner come after this page.
         next_after: `after` of the request for the next page; 0 on the last page.
     """
 
     memories: tuple[Memory, ...] = ()
     moved: Mapping[int, int] = field(factory=dict)
-    seen: int = 0
-    total: int = 0
+    left: int = 0
     next_after: int = 0
 
 

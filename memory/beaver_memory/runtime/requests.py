@@ -84,7 +84,7 @@ class RecallRequest:
     """Searches for the memories that fit a query best.
 
     Attributes:
-        query: the text to search for; without words the newest memories are returned.
+        query: the text to search for; a blank one returns the newest memories.
         operators: whether `"quoted phrases"` and `prefix*` in the query must be in each hit; plain text otherwise.
         visible: the memories that the caller may see.
         limit: the most memories.
@@ -209,12 +209,14 @@ class InspectionRequest:
 
     Attributes:
         owners: the owners whose memories are counted; all owners if `None`.
+        every_owner: whether the report names all owners that have memories.
         embeddings: whether the memories that wait for an embedding are counted.
         figures: whether the figures of the store are wanted.
-        check: whether the store is checked as well, which reads all of it.
+        check: whether to check the store, which reads the whole store.
     """
 
     owners: tuple[Owner, ...] | None = None
+    every_owner: bool = False
     embeddings: bool = True
     figures: bool = True
     check: bool = False

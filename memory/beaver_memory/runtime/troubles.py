@@ -20,7 +20,7 @@ PERSONAL = "personal_memory"
 """While the database of the person cannot be read; only the memories of the project are found then."""
 
 UPKEEP = "upkeep"
-"""While upkeep fails to write."""
+"""While upkeep fails, but for the embedder."""
 
 
 class Troubles:
@@ -46,8 +46,9 @@ class Troubles:
         """
         with self._lock:
             self._names.pop(name, None)
-            said, self._well = self._well, not self._names
-        if self._well and not said:
+            recovered = not self._names and not self._well
+            self._well = not self._names
+        if recovered:
             report.recovered()
 
     @property

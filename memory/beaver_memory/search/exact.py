@@ -1,6 +1,6 @@
-"""Searches for phrases and prefixes, and searches without an index: ranks the memories that a store finds. Pure.
+"""Ranks the memories that a store found by text: for phrases and prefixes, and while no index can be built. Pure.
 
-Only memories that the caller may see are counted: how rare a word is says nothing of others.
+Only memories that the caller may see are counted, so the rarity of a word reveals nothing about other memories.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ def holds(memory: Memory, patterns: Iterable[Pattern]) -> bool:
     """Return whether a memory holds all patterns, each within one text."""
     lists = (memory.facts, memory.tags, memory.keywords, memory.related_people)
     text = _spaced(memory.title, memory.narrative, *(each for texts in lists for each in texts))
-    return all(_key(pattern) in text for pattern in patterns)
+    return all(_key(pattern) in text for pattern in patterns if words_in(folded(pattern.text)))
 
 
 def ranked(

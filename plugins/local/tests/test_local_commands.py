@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from beaver_hooks_local import commands
-from beaver_hooks_local.commands import CommandRefused
+from beaver_hooks_local.errors import CommandRefused
 from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import CommandContext
 from beaver_hostspecs.testing import RecordingReport, make_turn

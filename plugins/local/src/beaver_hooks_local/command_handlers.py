@@ -7,7 +7,7 @@ The user names a memory by its id. A command shows only memories that its user m
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
-from beaver_hooks_local.commands import CommandRefused
+from beaver_hooks_local.errors import CommandRefused
 from beaver_hooks_local.memory import LocalMemory
 from beaver_hooks_local.recall.recaller import Recall
 from beaver_hooks_local.tools.definitions import PLANE

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from beaver_hooks_local.errors import LocalError
 from beaver_hooks_local.tools.definitions import Serving
 from beaver_hooks_local.trust import sees_any
 from beaver_hostspecs import Command, CommandContext, Report
@@ -27,10 +26,6 @@ _SUMMARIES: Mapping[str, str] = MappingProxyType(
     }
 )
 _CHANGING = frozenset({"pin", "unpin", "forget"})
-
-
-class CommandRefused(LocalError):
-    """The words of a command are invalid."""
 
 
 def offered(serve: Serving) -> tuple[Command, ...]:

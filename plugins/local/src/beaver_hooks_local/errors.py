@@ -1,12 +1,7 @@
-r"""The errors of the local memory as a plugin; those of its engine are in `beaver_memory.errors`.
-
-EngineError
-└── LocalError                the root of this tree; never raised itself
-└── CommandRefused        the words of a command are invalid (in `commands`)
-"""
+"""The error of the plugin; those of the memory are in `beaver_memory.errors`."""
 
 from beaver_memory.errors import EngineError
 
 
-class LocalError(EngineError):
-    """The root of the errors of the plugin."""
+class CommandRefused(EngineError):
+    """The words of a command under `/memory local` are invalid."""

@@ -56,21 +56,23 @@ def move_global(shell: Shell, *, user: str | None, dry: bool, as_json: bool) -> 
 
 def _moved(memory: LocalMemory, owners: list[Owner] | None, bar: Bar, *, dry: bool) -> list[MovedMemory]:
     if owners is None:
-        request = InspectionRequest(owners=(), embeddings=False, figures=False)
+        request = InspectionRequest(owners=(), every_owner=True, embeddings=False, figures=False)
         owners = list(memory.operations.inspect(request).owners)
     return [each for owner in owners for each in _pages(memory, owner, bar, dry=dry)]
 
 
 def _pages(memory: LocalMemory, owner: Owner, bar: Bar, *, dry: bool) -> Iterator[MovedMemory]:
     after: int | None = 0
+    done = 0
     while after is not None:
         own = Filters(owners=(owner,), now=memory.clock.now())
         page = memory.operations.move(MoveRequest(own=own, after=after, limit=BATCH, dry_run=dry))
         for each in page.memories:
             if dry or each.id in page.moved:
                 yield MovedMemory(memory=each, id=page.moved.get(each.id))
-        if page.total:
-            bar(page.seen, page.total, "moving")
+        done += len(page.memories)
+        if page.memories:
+            bar(done, done + page.left, "moving")
         after = page.next_after or None
 
 

@@ -145,7 +145,8 @@ def ensure_all(ids: tuple[int, ...], found: Sequence[Memory]) -> None:
 
 def _elsewhere(memory: LocalMemory, which: OwnerOptions) -> int:
     """Return how many other owners have memories, which this command leaves out."""
-    figures = memory.operations.inspect(InspectionRequest(owners=(), embeddings=False, figures=False))
+    request = InspectionRequest(owners=(), every_owner=True, embeddings=False, figures=False)
+    figures = memory.operations.inspect(request)
     return len({*figures.owners} - {*which.sight.owners})
 
 

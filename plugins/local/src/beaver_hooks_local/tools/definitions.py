@@ -32,7 +32,8 @@ class Serving(Protocol):
             wrote: it may have written something.
 
         Raises:
-            LocalError: the memory is not open, or overloaded.
+            RuntimeNotOpen: the memory is not open.
+            RuntimeOverloaded: too many calls wait for it.
         """
 
 

@@ -10,6 +10,7 @@ from beaver_hooks_local.tools.definitions import PLANE
 from beaver_hooks_local.trust import default_store
 from beaver_hooks_local.visibility import Visibility
 from beaver_hostspecs import OutcomeKind, Report, Turn
+from beaver_memory.errors import PersonalStoreError
 from beaver_memory.records import NewMemory, Store
 from beaver_memory.runtime.requests import WriteRequest
 from beaver_memory.store.protocol import Kept
@@ -42,7 +43,10 @@ def write(memory: LocalMemory, arguments: Mapping[str, Any], turn: Turn, report:
 
 
 def _written(memory: LocalMemory, new: NewMemory) -> Kept:
-    written = memory.operations.write(WriteRequest(memories=[new]))
+    try:
+        written = memory.operations.write(WriteRequest(memories=[new]))
+    except PersonalStoreError as error:
+        raise Refusal("personal_memory", str(error)) from error
     if written.refusal is not None:
         raise Refusal(written.refusal.code, written.refusal.sentence)
     return written.outcomes[0]
