@@ -49,6 +49,7 @@ class HostRuntime:
         self.loop = asyncio.get_running_loop()
         self.registry = Registry()
         self._options = options
+        self._preset = preset_for(options)
         self._log = make_log()
         self.recorder = open_recorder(options, self._log)
         self.deadlines = HookDeadlines(settings)
@@ -113,10 +114,11 @@ class HostRuntime:
 
     async def register(self, name: str, plugin: object, *, fail_closed: bool) -> None:
         """Bring a plugin into service; turns see it once it has started."""
+        self.registry.check_name(name)
         self.turns.arriving.append(name)
         try:
-            said = [each for each, closed in self._options.config.plugins.fail_closed.items() if closed]
-            member = await self.loader.bring_in(name, plugin, fail_closed=fail_closed or name in said)
+            stops_turns = fail_closed or name in self._preset.fail_closed
+            member = await self.loader.bring_in(name, plugin, fail_closed=stops_turns)
             self._review(member)
             self.suspensions.lift(member, why="registered")
         finally:
@@ -152,14 +154,14 @@ class HostRuntime:
         points = installed() if options.entry_points is None or options.entry_points else {}
         chosen = {name: point for name, point in points.items() if name in (options.entry_points or points)}
         plan = make_plan(
-            installed=chosen, preset=preset_for(options), disabled=options.config.plugins.disabled, mode=options.mode
+            installed=chosen, preset=self._preset, disabled=options.config.plugins.disabled, mode=options.mode
         )
         self.recorder.renamed(options.config.renamed)
         for name in set(options.config.plugins.disabled) - set(points) - set(options.plugins):
             self._log.warning("disabled_plugin_unknown", plugin=name)
         await self.loader.load(plan, points)
         for name, plugin in options.plugins.items():
-            await self.loader.bring_in(name, plugin, fail_closed=name in plan.preset.fail_closed)
+            await self.loader.bring_in(name, plugin, fail_closed=name in self._preset.fail_closed)
         for name in options.fail_closed:
             self.registry.member(name)
         self._review_members()

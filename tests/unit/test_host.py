@@ -372,6 +372,23 @@ async def test_a_plugin_registered_as_fail_closed_stops_turns(make_host):
             await host.open_turn("hello", session="s")
 
 
+async def test_a_plugin_registered_again_is_as_fail_closed_as_before(make_host, monkeypatch):
+    """The memory mode and `Host(fail_closed=...)` decide at every registration, and not only when the host opens."""
+
+    class Point:
+        def load(self):
+            return RecordingPlugin
+
+    monkeypatch.setattr("beaver_hooks.runtime.installed", lambda: {"curated": Point()})
+    async with make_host({"p": RecordingPlugin()}, entry_points=None, fail_closed=["p"]) as host:
+        before = host.fail_closed
+        for name in ("curated", "p"):
+            await host.unregister(name)
+            await host.register(name, RecordingPlugin())
+
+        assert ({"curated", "p"}, {"curated", "p"}) == (before, host.fail_closed)
+
+
 async def _run(*_):
     return "done"
 
