@@ -248,8 +248,9 @@ class HostRuntime:
 
 
 async def _aside(function: Callable[[], T]) -> T:
-    """Run a blocking function off the loop, or on the loop if the interpreter ends and starts no more threads."""
+    """Run a blocking function off the loop, or on the loop while the interpreter shuts down and no thread can start."""
     try:
-        return await asyncio.to_thread(function)
+        running = asyncio.get_running_loop().run_in_executor(None, function)
     except RuntimeError:
         return function()
+    return await running

@@ -14,6 +14,7 @@ import attrs
 import pytest
 
 from beaver_hooks import Host
+from beaver_hooks.audit.trail import Trail
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
 from beaver_hooks.turns.ids import is_ours
@@ -679,6 +680,23 @@ async def test_the_trail_is_closed_without_threads_where_there_are_none(make_hos
     monkeypatch.undo()
     async with make_host() as host:
         assert ["turn_committed"] == [each.name for each in host.trail.tail()]
+
+
+async def test_the_error_of_a_closing_trail_is_not_taken_for_a_missing_thread(make_host, monkeypatch):
+    """A trail whose `close` raises a `RuntimeError` is closed once, and the error gets out."""
+    closed, close = [], Trail.close
+
+    def fail(trail):
+        closed.append(close(trail))
+        raise RuntimeError("mine")
+
+    monkeypatch.setattr(Trail, "close", fail)
+    host = make_host()
+    await host.open()
+    with pytest.raises(RuntimeError, match="mine"):
+        await host.close()
+
+    assert [0] == closed
 
 
 async def test_settings_are_the_defaults(make_host):
