@@ -105,9 +105,11 @@ class Turns:
         self.sweep()
         if supersedes is not None:
             self._supersede(supersedes)
-        opened = self._enter(turn)
+        opened = self.unentered(turn)
         account = opened.account
+        self.book.enter(opened)
         try:
+            self._leave_out(opened)
             calls = [self._calls.begin_hook(each, {"turn": turn}, account=account) for each in self._admitted(opened)]
             results = await self._calls.settle(calls)
             self._ensure_open(opened)
@@ -176,12 +178,6 @@ class Turns:
         )
         members = tuple([each for each in self._registry.members() if each.name not in self.arriving])
         return OpenTurn(turn=turn, turns=self, account=account, members=members, home=self._home)
-
-    def _enter(self, turn: Turn) -> OpenTurn:
-        opened = self.unentered(turn)
-        self._leave_out(opened)
-        self.book.enter(opened)
-        return opened
 
     def _leave_out(self, opened: OpenTurn) -> None:
         """Record the plugins and tools that are left out of a turn: all plugins while memory is off."""

@@ -21,6 +21,7 @@ from beaver_hostspecs import (
     Message,
     PluginInfo,
     Reference,
+    Tool,
     TurnAlreadyOpen,
     TurnClosed,
     UnknownTurn,
@@ -157,6 +158,42 @@ async def test_a_refused_second_turn_leaves_the_first_one_alone(make_host):
         await host.drain()
 
     assert ["before_prompt", "after_prompt"] == hooks_of(plugin)
+
+
+async def test_a_refused_second_turn_asks_no_plugin(make_host, caplog):
+    """Plugins decide on the trust of a turn after it is entered, so a refused turn asks none and logs nothing."""
+    asked = []
+    tool = Tool(name="look", description="Look.", parameters={}, run=_look, allows=asked.append)
+    async with make_host(p=RecordingPlugin(tools=(tool,))) as host:
+        await host.open_turn("hello", session="s", id="one")
+        caplog.clear()
+        with pytest.raises(TurnAlreadyOpen):
+            await host.open_turn("hello", session="s", id="one")
+
+    assert (1, []) == (len(asked), [each.getMessage() for each in caplog.records if "left_out" in each.getMessage()])
+
+
+async def _look(*_):
+    return "seen"
+
+
+async def test_an_interrupted_decision_on_trust_drops_the_turn(make_host):
+    """Ctrl-C while a plugin decides who may use its tool leaves no open turn behind."""
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    plugin = RecordingPlugin(
+        tools=(Tool(name="look", description="Look.", parameters={}, run=_look, allows=interrupt),)
+    )
+    async with make_host(p=plugin) as host:
+        with pytest.raises(KeyboardInterrupt):
+            await host.open_turn("hello", session="s", id="one")
+        with pytest.raises(TurnClosed):
+            host.find_turn("one")
+        await host.drain()
+
+    assert [DropReason.FAILED] == told(plugin, "on_turn_dropped", "reason")
 
 
 async def test_a_turn_supersedes_another(make_host):
