@@ -238,7 +238,8 @@ class Turns:
                 )
                 break
             except UnrenderableError as error:
-                self._judge.unrenderable(error.plugin, account, error.__cause__ or error)
+                member = next(each for each in members if each.name == error.plugin)
+                self._judge.unrenderable(member, account, error.__cause__ or error)
                 answers = [pair for pair in answers if pair[0] != error.plugin]
         shown = [share.rendered.texts for share in shares.values() if share.rendered]
         if shown:

@@ -8,6 +8,7 @@ from typing import cast
 import attrs
 
 from beaver_hooks.plugins.hook_calls import Category, Result
+from beaver_hooks.plugins.registry import Member
 from beaver_hooks.plugins.suspensions import Suspensions
 from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.receipts import Clip, Decision
@@ -58,7 +59,7 @@ class RecallCheck(ResultCheck):
         for result in results:
             category = self.recall(result, account)
             if category is not None and result.call.implementation.member.fail_closed:
-                fatal = fatal or _fatal(result, category)
+                fatal = fatal or _fatal(result.call.plugin, category, result.error)
             elif category is None and result.value is not None:
                 answers.append((result.call.plugin, cast("Contribution", result.value)))
         if fatal is not None:
@@ -76,9 +77,15 @@ class RecallCheck(ResultCheck):
             self._suspensions.failed(result.call, category, account, probe=probe)
         return category
 
-    def unrenderable(self, plugin: str, account: ReceiptBuilder, error: BaseException) -> None:
-        """Record that a contribution has the right types but cannot be rendered."""
-        self._recorder.failed(plugin, hook="before_prompt", category="wrong_type", account=account, error=error)
+    def unrenderable(self, member: Member, account: ReceiptBuilder, error: BaseException) -> None:
+        """Record that a contribution has the right types but cannot be rendered; raise for a fail-closed plugin.
+
+        Raises:
+            PluginFailed: the plugin is fail-closed.
+        """
+        self._recorder.failed(member.name, hook="before_prompt", category="wrong_type", account=account, error=error)
+        if member.fail_closed:
+            raise _plugin_failed(member.name, "wrong_type", error)
 
     @staticmethod
     def write_down(plugin: str, share: Share, account: ReceiptBuilder) -> None:
@@ -113,12 +120,15 @@ def _is_whole(contribution: Contribution) -> bool:
     return True
 
 
-def _fatal(result: Result, category: Category) -> BaseException:
+def _fatal(plugin: str, category: Category, error: BaseException | None) -> BaseException:
     """Return the error that `open_turn` raises: the plugin's own one unchanged, or a `PluginFailed`."""
-    if result.error is not None and issubclass(type(result.error), Exception):
-        return result.error
-    plugin = result.call.plugin
-    kind = f" ({type_name(result.error)})" if result.error else ""
+    if error is not None and issubclass(type(error), Exception):
+        return error
+    return _plugin_failed(plugin, category, error)
+
+
+def _plugin_failed(plugin: str, category: Category, error: BaseException | None) -> PluginFailed:
+    kind = "" if error is None else f" ({type_name(error)})"
     return PluginFailed(
         f"plugin `{plugin}` failed in before_prompt: {category}{kind}; it is fail-closed, so the turn was dropped",
         plugin=plugin,

@@ -244,7 +244,7 @@ def test_a_troubled_call_is_no_success(judge, recorder, account, trouble):
 
 def test_what_cannot_be_rendered_is_the_wrong_type(judge, recorder, account):
     """It is written down as a failure of `before_prompt`."""
-    judge.unrenderable("p", account, OSError("x"))
+    judge.unrenderable(Member(name="p", plugin=object()), account, OSError("x"))
 
     assert [Failure(hook="before_prompt", category="wrong_type", error="OSError")] == faults(account)
 

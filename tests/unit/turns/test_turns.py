@@ -5,7 +5,7 @@ import contextlib
 import contextvars
 import random
 from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta, tzinfo
 
 import pytest
 
@@ -19,6 +19,7 @@ from beaver_hostspecs import (
     Hint,
     InvalidTurn,
     Message,
+    PluginFailed,
     PluginInfo,
     Reference,
     Tool,
@@ -329,6 +330,41 @@ async def test_a_cancelled_opening_drops_the_turn(make_host):
             host.find_turn("one")
 
     assert ([DropReason.CANCELLED], ["before_prompt"]) == (told(plugin, "on_turn_dropped", "reason"), plugin.cancelled)
+
+
+class _BrokenZone(tzinfo):
+    def utcoffset(self, _):
+        raise ZoneError
+
+
+class ZoneError(Exception):
+    """Raised where a reference with a time of this zone is rendered."""
+
+
+UNRENDERABLE = Contribution(references=(Reference(text="old", when=datetime(2026, 1, 1, tzinfo=_BrokenZone())),))
+
+
+async def test_a_contribution_that_cannot_be_rendered_costs_only_itself(make_host):
+    """The turn goes on with the other plugins' references; the receipt has the failure."""
+    async with make_host(p=RecordingPlugin(UNRENDERABLE), q=RecordingPlugin(refs("good"))) as host:
+        turn = await host.open_turn("hello", session="s")
+
+        assert (["q"], [("before_prompt", "wrong_type", "ZoneError")]) == (
+            [each.plugin for each in turn.references],
+            [(each.hook, each.category, each.error) for each in turn.receipt.plugins["p"].failures],
+        )
+
+
+async def test_a_fail_closed_contribution_that_cannot_be_rendered_drops_the_turn(make_host):
+    """It is a wrong type, as the contract has it: the turn of a fail-closed plugin ends with `PluginFailed`."""
+    plugin = RecordingPlugin(UNRENDERABLE)
+    async with make_host(p=plugin, fail_closed=["p"]) as host:
+        with pytest.raises(PluginFailed) as caught:
+            await host.open_turn("hello", session="s")
+        await host.drain()
+
+    told_so = "plugin `p` failed in before_prompt: wrong_type (ZoneError); it is fail-closed, so the turn was dropped"
+    assert (told_so, [DropReason.FAILED]) == (str(caught.value), told(plugin, "on_turn_dropped", "reason"))
 
 
 async def test_a_fail_closed_failure_drops_the_turn(make_host):
