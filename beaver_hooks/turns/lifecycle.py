@@ -26,7 +26,7 @@ from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hooks.turns.open_turns import OpenTurns
 from beaver_hooks.turns.results import RecallCheck
 from beaver_hooks.turns.validation import checked
-from beaver_hostspecs import Answer, DropReason, HostNotOpen, Message, ToolResult, Turn, TurnClosed
+from beaver_hostspecs import Answer, DropReason, HostNotOpen, InvalidTurn, Message, ToolResult, Turn, TurnClosed
 from beaver_hostspecs.rendering import check_boundary
 
 SESSIONS = 1000
@@ -142,12 +142,21 @@ class Turns:
         self, opened: OpenTurn, answer: str | Answer, *, messages: Iterable[Message], stored: bool | None
     ) -> bool:
         """Close a turn with its answer."""
-        if not isinstance(answer, Answer):
-            said = checked(tuple, messages) or _exchange(opened.turn, answer)
-            answer = checked(Answer, text=answer, when=self._clock.now(), messages=said, stored=stored)
-        closed = self._close(opened, "after_prompt", answer=answer)
+        whole = self._answer(opened.turn, answer, checked(tuple, messages), stored=stored)
+        closed = self._close(opened, "after_prompt", answer=whole)
         await self._wait_unless_background(opened)
         return closed
+
+    def _answer(
+        self, turn: Turn, answer: str | Answer, messages: tuple[Message, ...], *, stored: bool | None
+    ) -> Answer:
+        """Return the answer of a turn, which is given whole or as a text with its messages."""
+        if not isinstance(answer, Answer):
+            said = messages or _exchange(turn, answer)
+            return cast("Answer", checked(Answer, text=answer, when=self._clock.now(), messages=said, stored=stored))
+        if messages or stored is not None:
+            raise InvalidTurn("an `Answer` has `messages` and `stored` of its own; give them only beside a text")
+        return answer
 
     async def drop(self, opened: OpenTurn, reason: DropReason | str) -> bool:
         """Close a turn without an answer."""

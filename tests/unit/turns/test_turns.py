@@ -419,6 +419,20 @@ async def test_an_answer_is_passed_on_as_it_is(make_host, clock):
     assert [answer] == told(plugin, "after_prompt", "answer")
 
 
+@pytest.mark.parametrize("fields", [{"messages": [Message(role="user", text="hello")]}, {"stored": False}])
+async def test_fields_beside_a_complete_answer_are_refused(make_host, clock, fields):
+    """An `Answer` has its own messages and `stored`; the turn stays open, so that the caller can commit it rightly."""
+    async with make_host() as host:
+        turn = await host.open_turn("hello", session="s")
+        with pytest.raises(InvalidTurn) as caught:
+            await turn.commit(Answer(text="bye", when=clock.now()), **fields)
+
+        assert (
+            "an `Answer` has `messages` and `stored` of its own; give them only beside a text",
+            True,
+        ) == (str(caught.value), await turn.commit("bye"))
+
+
 async def test_an_answer_is_stamped_at_commit(make_host, clock):
     """However late the background gets round to it."""
     plugin = Gated("on_tool_result")
