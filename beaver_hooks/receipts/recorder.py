@@ -1,4 +1,7 @@
-"""The recorder, which sends every event to the audit trail, the receipts, the health and the log."""
+"""The recorder: events go to the sinks, the audit trail among them, and to the log.
+
+A failure of a hook is also written to the turn's receipt and to the plugin's health.
+"""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -39,7 +42,7 @@ REMEDY = (
 )
 
 MOST_NOTICES, LONGEST_NOTICE = 20, 2000
-"""The number of notices kept per plugin, and the characters of each."""
+"""How many notices of a plugin are kept, and how many characters of each."""
 
 HOST = "host"
 """The name of the host's own health; no plugin may have it."""
@@ -132,10 +135,8 @@ class Recorder:
         facts = {"category": category, "error": kind, "at": at, "degraded_since": since and since.isoformat()}
         self.event("plugin_failed", facts, account=account, plugin=plugin, hook=hook, loudly=True)
         if error is not None:
-            said, frames = (
-                self.text(_said(error), account),
-                [self.text(str(each), account) for each in frames_of(error)],
-            )
+            said = self.text(_said(error), account)
+            frames = [self.text(str(each), account) for each in frames_of(error)]
             self._say("debug", "plugin_error", plugin=plugin, hook=hook, error=said, frames=frames or None)
 
     def blocked(self, plugin: str | None, *, hook: str | None, seconds: float, account: ReceiptBuilder | None) -> None:
@@ -235,13 +236,15 @@ class Recorder:
 
     def _heard(self, source: str, trouble: str | None) -> bool:
         """Change the host's health by the result of a sink or the log; return whether its trouble is new."""
-        if trouble is not None:
-            self.health.failed(HOST, source=source, category="raised")
-        elif source in self._failing:
-            self.health.succeeded(HOST, source=source)
-        news = trouble is not None and source not in self._failing
-        (self._failing.discard if trouble is None else self._failing.add)(source)
-        return news
+        if trouble is None:
+            if source in self._failing:
+                self.health.succeeded(HOST, source=source)
+                self._failing.discard(source)
+            return False
+        self.health.failed(HOST, source=source, category="raised")
+        is_new = source not in self._failing
+        self._failing.add(source)
+        return is_new
 
 
 def _said(error: BaseException) -> str:
