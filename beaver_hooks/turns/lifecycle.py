@@ -30,7 +30,7 @@ from beaver_hostspecs import Answer, DropReason, HostNotOpen, InvalidTurn, Messa
 from beaver_hostspecs.rendering import check_boundary
 
 SESSIONS = 1000
-"""The newest sessions whose keyed hashes are remembered."""
+"""How many sessions' hashes are cached."""
 
 OFF = Decision(gate="memory", verdict="off", reason="memory is off for this session")
 
@@ -277,7 +277,10 @@ class Turns:
         return True
 
     def _enqueue(self, opened: OpenTurn, hook: str, arguments: Mapping[str, Any]) -> None:
-        """Queue a hook for every plugin registered when the turn was opened and still now, unless memory is off."""
+        """Queue a hook for every plugin registered when the turn was opened and still now.
+
+        While memory is off, only `on_turn_dropped` is queued.
+        """
         if hook != "on_turn_dropped" and self._admission.is_off(opened.turn):
             return
         context = copy_context()

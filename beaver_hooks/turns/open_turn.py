@@ -71,7 +71,7 @@ class OpenTurn:
         return self.recall.system_prompt(base)
 
     async def tool_result(self, **fields: Unpack[ToolFields]) -> bool:
-        """Tell the plugins about a tool call; returns at once.
+        """Tell the plugins about a tool call; returns at once, unless `host.background` is false.
 
         The outcome defaults to `error` if an `error` is given.
 
@@ -92,18 +92,22 @@ class OpenTurn:
     async def commit(
         self, answer: str | Answer, *, messages: Iterable[Message] = (), stored: bool | None = None
     ) -> bool:
-        """Close the turn with its final answer; returns at once, the plugins learn in the background.
+        """Close the turn with its final answer; the plugins learn in the background.
 
-        Call it when the user has the answer. `messages` and `stored` belong to an answer that is given as text.
+        Call it when the user has the answer. It returns at once, unless `host.background` is false. `messages` and
+        `stored` belong to an answer that is given as text.
 
         Returns:
             Whether this call closed the turn; a turn is closed once, and closing it again changes nothing.
+
+        Raises:
+            InvalidTurn: a field does not fit, or `messages` or `stored` are given beside an `Answer`.
         """
         self._home.check()
         return await self._turns.commit(self, answer, messages=messages, stored=stored)
 
     async def drop(self, reason: DropReason | str = DropReason.FAILED) -> bool:
-        """Close the turn without an answer; returns at once.
+        """Close the turn without an answer; returns at once, unless `host.background` is false.
 
         Returns:
             Whether this call closed the turn.
