@@ -31,7 +31,7 @@ from beaver_hostspecs import DropReason
 T = TypeVar("T")
 
 GRACE = 0.05
-"""Seconds beyond the largest deadline that closing waits, so that a call that hangs is judged and not merely lost."""
+"""Seconds that closing waits beyond the largest deadline, so that a hanging call is recorded as a timeout."""
 
 SWEEP_EVERY = 60.0
 """Seconds between two sweeps for turns that were not closed."""
