@@ -25,7 +25,7 @@ class OpenTurn:
     Attributes:
         turn: the turn, as every plugin sees it.
         recall: the context that memory adds to it.
-        account: the host's own notes on it.
+        builder: the builder of its receipt.
         members: the plugins that were registered when it was opened.
 
     Use it in the process and on the event loop of its host. Elsewhere, and after the host is closed, `tool_result`,
@@ -34,10 +34,10 @@ class OpenTurn:
 
     turn: Turn
     recall: Recall = attrs.field(factory=Recall)
-    account: ReceiptBuilder = attrs.field(repr=False)
+    builder: ReceiptBuilder = attrs.field(repr=False)
     members: tuple[Member, ...] = attrs.field(repr=False)
     _turns: "Turns" = attrs.field(repr=False)
-    _home: LoopAffinity = attrs.field(repr=False)
+    _affinity: LoopAffinity = attrs.field(repr=False)
 
     @property
     def id(self) -> str:
@@ -62,7 +62,7 @@ class OpenTurn:
     @property
     def receipt(self) -> Receipt:
         """The turn's current receipt."""
-        return self._turns.receipt_of(self.account)
+        return self._turns.receipt_of(self.builder)
 
     def system_prompt(self, base: str = "") -> str:
         """Return the system prompt: `base`, the plugins' rules, the trusted blocks."""
@@ -81,7 +81,7 @@ class OpenTurn:
         Returns:
             Whether the turn was still open; a late result reaches no plugin.
         """
-        self._home.check()
+        self._affinity.check()
         said = {
             **fields,
             "arguments": fields.get("arguments") or {},
@@ -103,7 +103,7 @@ class OpenTurn:
         Raises:
             InvalidTurn: a field does not fit, or `messages` or `stored` are given beside an `Answer`.
         """
-        self._home.check()
+        self._affinity.check()
         return await self._turns.commit(self, answer, messages=messages, stored=stored)
 
     async def drop(self, reason: DropReason | str = DropReason.FAILED) -> bool:
@@ -112,10 +112,10 @@ class OpenTurn:
         Returns:
             Whether this call closed the turn.
         """
-        self._home.check()
+        self._affinity.check()
         return await self._turns.drop(self, reason)
 
     def drop_at_once(self, reason: DropReason | str) -> bool:
         """Close the turn as `drop` does, but never wait, for callers that cannot."""
-        self._home.check()
+        self._affinity.check()
         return self._turns.drop_now(self, checked(DropReason, reason))

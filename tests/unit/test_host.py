@@ -248,12 +248,12 @@ async def test_a_host_of_another_process_is_refused(make_host):
     """Every use says so, opening it too."""
     host = make_host()
     async with host:
-        mine, host._home._process = host._home._process, -1
+        mine, host._affinity._process = host._affinity._process, -1
         for use in (host.drain, host.open, host.close):
             with pytest.raises(ForkedHost) as caught:
                 await use()
             assert FORKED == str(caught.value)
-        host._home._process = mine
+        host._affinity._process = mine
 
 
 def test_a_host_made_before_a_fork_can_be_opened_in_the_child(tmp_path):

@@ -614,7 +614,7 @@ async def test_what_is_wrong_with_a_turn_is_said_without_values(make_host, field
         with pytest.raises(InvalidTurn) as caught:
             await host.open_turn(**{"prompt": "CANARY", "session": "CANARY", **fields})
 
-        assert (expected, 0) == (str(caught.value), len(host._running().turns.book))
+        assert (expected, 0) == (str(caught.value), len(host._running().turns.open_turns))
 
 
 async def test_what_is_wrong_with_the_rest_is_said_without_values(make_host):
@@ -1017,7 +1017,7 @@ async def test_every_turn_is_closed_exactly_once_for_everybody(make_host, clock,
 
     assert Counter(walk.expected) == walk.told(plugins)
     assert (0, 0, {}, set(), {}) == (
-        len(engine.turns.book),
+        len(engine.turns.open_turns),
         len(engine.background.backlog),
         engine.calls.running,
         engine.calls.abandoned,
