@@ -82,7 +82,7 @@ class Host:
             boundary=boundary, environment=environment,
         )  # fmt: skip
         self._runtime: HostRuntime | None = None
-        self._home: LoopAffinity | None = None
+        self._affinity: LoopAffinity | None = None
 
     @classmethod
     def from_config(
@@ -137,27 +137,27 @@ class Host:
 
     async def open(self) -> None:
         """Load and start the plugins; if a required plugin cannot be loaded, close everything and raise."""
-        if self._home is not None:
-            self._home.check_process()
+        if self._affinity is not None:
+            self._affinity.check_process()
             raise HostNotOpen("this host is open already; close it before you open it again")
-        self._home = LoopAffinity()
+        self._affinity = LoopAffinity()
         try:
-            runtime = HostRuntime(self._options, self._home)
+            runtime = HostRuntime(self._options, self._affinity)
             await runtime.open()
         except BaseException:
-            self._home = None
+            self._affinity = None
             raise
         self._runtime = runtime
 
     async def close(self) -> None:
         """Drop open turns, drain the background within the largest declared deadline, stop the plugins."""
         runtime = self._running()
-        runtime.home.leave()
+        runtime.affinity.leave()
         self._runtime = None
         try:
             await runtime.close()
         finally:
-            self._home = None
+            self._affinity = None
 
     async def drain(self, seconds: float | None = None) -> int:
         """Wait until the background work is done, at most `seconds`; return how many calls are left."""
@@ -332,7 +332,7 @@ class Host:
 
     def find_turn(self, turn_id: str) -> OpenTurn:
         """Return an open turn, or raise `TurnClosed` or `UnknownTurn`."""
-        return self._running().turns.book.find(checked_id(turn_id))
+        return self._running().turns.open_turns.find(checked_id(turn_id))
 
     async def tool_result(self, turn_id: str, **fields: Unpack[ToolFields]) -> bool:
         """Tell the plugins about a tool call of a turn by its id; `False` if the turn was closed before."""
@@ -400,12 +400,12 @@ class Host:
     def _running(self) -> HostRuntime:
         """Return the runtime, or raise if the host may not be used here."""
         runtime = self._opened()
-        runtime.home.check()
+        runtime.affinity.check()
         return runtime
 
     def _opened(self) -> HostRuntime:
         """Return the runtime for methods that any thread may call."""
         if self._runtime is None:
             raise not_open()
-        self._runtime.home.check_open()
+        self._runtime.affinity.check_open()
         return self._runtime

@@ -31,7 +31,7 @@ from beaver_hostspecs import DropReason
 T = TypeVar("T")
 
 GRACE = 0.05
-"""Seconds beyond the largest deadline that closing waits, so that a call that hangs is judged and not merely lost."""
+"""Seconds that closing waits beyond the largest deadline, so that a hanging call is recorded as a timeout."""
 
 SWEEP_EVERY = 60.0
 """Seconds between two sweeps for turns that were not closed."""
@@ -43,12 +43,13 @@ MOMENT = 0.05
 class HostRuntime:
     """The parts of an open host, on the event loop in which they were made."""
 
-    def __init__(self, options: Options, home: LoopAffinity) -> None:
+    def __init__(self, options: Options, affinity: LoopAffinity) -> None:
         settings = options.settings
-        self.home = home
+        self.affinity = affinity
         self.loop = asyncio.get_running_loop()
         self.registry = Registry()
         self._options = options
+        self._preset = preset_for(options)
         self._log = make_log()
         self.recorder = open_recorder(options, self._log)
         self.deadlines = HookDeadlines(settings)
@@ -56,23 +57,23 @@ class HostRuntime:
         self.admission = Admission(
             switch=MemorySwitch(options.state_folder.absolute() / FILE, self.recorder),
             recorder=self.recorder,
-            patience=settings.blocked_after_seconds,
+            blocked_after=settings.blocked_after_seconds,
         )
         self.suspensions = Suspensions(
             recorder=self.recorder,
             clock=options.clock,
             deadlines=self.deadlines,
-            patience=settings.blocked_after_seconds,
+            blocked_after=settings.blocked_after_seconds,
         )
-        self.judge = RecallCheck(self.recorder, self.suspensions)
+        self.recall_check = RecallCheck(self.recorder, self.suspensions)
         self.background = BackgroundCalls(
             limit=settings.queue_limit,
             registry=self.registry,
             recorder=self.recorder,
             calls=self.calls,
-            judge=self.judge,
+            recall_check=self.recall_check,
         )
-        self.turns = self._make_turns(home)
+        self.turns = self._make_turns(affinity)
         self.offers = Offers(
             registry=self.registry,
             recorder=self.recorder,
@@ -101,10 +102,10 @@ class HostRuntime:
     async def close(self) -> None:
         """Drop the open turns, drain the background, stop the plugins, store the health, close the trail."""
         self.turns.closing = True
-        for opened in self.turns.book:
+        for opened in self.turns.open_turns:
             self.turns.drop_now(opened, DropReason.ABANDONED)
         try:
-            await self.background.backlog.drain(self.patience() + GRACE)
+            await self.background.backlog.drain(self.drain_seconds() + GRACE)
         finally:
             self.background.report_all_refused()
             if lost := self.background.backlog.discard():
@@ -113,10 +114,11 @@ class HostRuntime:
 
     async def register(self, name: str, plugin: object, *, fail_closed: bool) -> None:
         """Bring a plugin into service; turns see it once it has started."""
+        self.registry.check_name(name)
         self.turns.arriving.append(name)
         try:
-            said = [each for each, closed in self._options.config.plugins.fail_closed.items() if closed]
-            member = await self.loader.bring_in(name, plugin, fail_closed=fail_closed or name in said)
+            stops_turns = fail_closed or name in self._preset.fail_closed
+            member = await self.loader.bring_in(name, plugin, fail_closed=stops_turns)
             self._review(member)
             self.suspensions.lift(member, why="registered")
         finally:
@@ -128,14 +130,14 @@ class HostRuntime:
         try:
             self._cancel_recall(member)
             if drain:
-                await self.background.backlog.drain_plugin(member, self.patience(member) + GRACE)
+                await self.background.backlog.drain_plugin(member, self.drain_seconds(member) + GRACE)
         finally:
             # The plugin is unregistered even if the caller is cancelled while it waits.
             lost = self.background.backlog.discard(member)
             self.recorder.event("plugin_unregistered", {"lost": lost}, plugin=name, loudly=lost > 0)
             await self.loader.stop(member)
 
-    def patience(self, *members: Member) -> float:
+    def drain_seconds(self, *members: Member) -> float:
         """Return the longest deadline of the members' background hooks; of all members if none is given."""
         return self.deadlines.longest_background(members or self.registry.members())
 
@@ -152,14 +154,14 @@ class HostRuntime:
         points = installed() if options.entry_points is None or options.entry_points else {}
         chosen = {name: point for name, point in points.items() if name in (options.entry_points or points)}
         plan = make_plan(
-            installed=chosen, preset=preset_for(options), disabled=options.config.plugins.disabled, mode=options.mode
+            installed=chosen, preset=self._preset, disabled=options.config.plugins.disabled, mode=options.mode
         )
         self.recorder.renamed(options.config.renamed)
         for name in set(options.config.plugins.disabled) - set(points) - set(options.plugins):
             self._log.warning("disabled_plugin_unknown", plugin=name)
         await self.loader.load(plan, points)
         for name, plugin in options.plugins.items():
-            await self.loader.bring_in(name, plugin, fail_closed=name in plan.preset.fail_closed)
+            await self.loader.bring_in(name, plugin, fail_closed=name in self._preset.fail_closed)
         for name in options.fail_closed:
             self.registry.member(name)
         self._review_members()
@@ -211,27 +213,27 @@ class HostRuntime:
         if self.calls.running:
             await asyncio.wait(self.calls.running, timeout=MOMENT)
 
-    def _make_turns(self, home: LoopAffinity) -> Turns:
+    def _make_turns(self, affinity: LoopAffinity) -> Turns:
         clock, idle_seconds = self._options.clock, self._options.settings.idle_turn_seconds
         return Turns(
             registry=self.registry,
             recorder=self.recorder,
             calls=self.calls,
             suspensions=self.suspensions,
-            judge=self.judge,
+            recall_check=self.recall_check,
             background=self.background,
-            book=OpenTurns(clock=clock, idle_seconds=idle_seconds),
+            open_turns=OpenTurns(clock=clock, idle_seconds=idle_seconds),
             injected=InjectedMemory(clock=clock, idle_seconds=idle_seconds),
             admission=self.admission,
             options=self._options,
-            home=home,
+            affinity=affinity,
         )
 
     def _make_watchdog(self) -> Watchdog:
         return Watchdog(
             loop=self.loop,
             calls=self.calls,
-            patience=self._options.settings.blocked_after_seconds,
+            blocked_after=self._options.settings.blocked_after_seconds,
             registry=self.registry,
             recorder=self.recorder,
             suspensions=self.suspensions,
@@ -246,8 +248,9 @@ class HostRuntime:
 
 
 async def _aside(function: Callable[[], T]) -> T:
-    """Run a blocking function off the loop, or on the loop if the interpreter ends and starts no more threads."""
+    """Run a blocking function off the loop, or on the loop while the interpreter shuts down and no thread can start."""
     try:
-        return await asyncio.to_thread(function)
+        running = asyncio.get_running_loop().run_in_executor(None, function)
     except RuntimeError:
         return function()
+    return await running

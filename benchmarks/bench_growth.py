@@ -68,7 +68,7 @@ def held(host: Host) -> dict[str, int]:
     gc.collect()
     kinds = Counter(type(each) for each in gc.get_objects())
     return {
-        "turns in the book": len(engine.turns.book),
+        "open turns": len(engine.turns.open_turns),
         "sessions with fingerprints": len(engine.turns.injected),
         "queued calls": len(engine.background.backlog),
         "running calls": len(engine.calls.running),

@@ -53,7 +53,10 @@ class Completion:
 
 
 class Provider(Protocol):
-    """A language model. Adding one is one file in `providers/` and one row in its table."""
+    """A language model.
+
+    A new one is a module in `providers/`, a row in `PROVIDERS` there, and a kind in `beaver_hooks/config/provider.py`.
+    """
 
     async def complete(
         self,

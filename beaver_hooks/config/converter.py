@@ -1,8 +1,8 @@
 """Converts plain JSON data to the settings classes of the host and of plugins.
 
 Strict: a boolean is no number, no other value becomes a string, unknown keys are refused. The first fault is
-reported: unknown keys of an object first, then its fields in the order of the class. No error, and no exception
-chained to one, holds a value.
+reported: first a field that an object gives under two names, then unknown keys, then the fields in the order of the
+class. No error, and no exception chained to one, holds a value.
 """
 
 import enum

@@ -109,12 +109,12 @@ class Calls:
         implementation: Implementation,
         arguments: Mapping[str, Any],
         *,
-        account: ReceiptBuilder | None = None,
+        builder: ReceiptBuilder | None = None,
         context: Context | None = None,
     ) -> Call:
-        """Start a hook of a plugin, within the deadline of that hook; its reports go to the turn of `account`."""
+        """Start a hook of a plugin, within the deadline of that hook; its reports go to the turn of `builder`."""
         member, hook = implementation.member, implementation.hook
-        report = HostReport(plugin=member.name, hook=hook, recorder=self._recorder, account=account)
+        report = HostReport(plugin=member.name, hook=hook, recorder=self._recorder, builder=builder)
         seconds = self._deadlines.seconds(member, hook)
         return self.begin(implementation, arguments, report, seconds=seconds, context=context)
 

@@ -56,14 +56,14 @@ class Suspensions:
         recorder: keeps the health, and records its changes.
         clock: the source of the time.
         deadlines: how long each hook may take.
-        patience: the seconds that the event loop may be late for a deadline before other code can be the cause.
+        blocked_after: the seconds that the event loop may be late for a deadline before other code can be the cause.
     """
 
-    def __init__(self, *, recorder: Recorder, clock: Clock, deadlines: HookDeadlines, patience: float) -> None:
+    def __init__(self, *, recorder: Recorder, clock: Clock, deadlines: HookDeadlines, blocked_after: float) -> None:
         self._recorder = recorder
         self._clock = clock
         self._deadlines = deadlines
-        self._patience = patience
+        self._blocked_after = blocked_after
         self._failed: dict[str, float] = {}
 
     def admit(self, member: Member) -> HookAdmission:
@@ -81,14 +81,14 @@ class Suspensions:
             return HookAdmission(left_out=_left_out(f"{known}: {known.why}"))
         return HookAdmission(left_out=_left_out(f"{HOOK} is suspended and tried again beside this turn"), probe=True)
 
-    def answered(self, call: Call, account: ReceiptBuilder, *, probe: bool = False) -> None:
+    def answered(self, call: Call, builder: ReceiptBuilder, *, probe: bool = False) -> None:
         """Take note that a call was answered in time."""
         member = call.implementation.member
         known = self._recorder.health.suspension(member.name)
         if call.hook == HOOK and not call.overran and (known.active if probe else known.failures):
-            self._move(member, lifted if probe else after_answer, account, why="answered")
+            self._move(member, lifted if probe else after_answer, builder, why="answered")
 
-    def failed(self, call: Call, category: Category, account: ReceiptBuilder, *, probe: bool = False) -> None:
+    def failed(self, call: Call, category: Category, builder: ReceiptBuilder, *, probe: bool = False) -> None:
         """Take note that a call failed. Turns that fail side by side count once: they are not in a row."""
         member = call.implementation.member
         if call.hook != HOOK or member.fail_closed or call.overran or self._is_excused(call, category):
@@ -97,14 +97,14 @@ class Suspensions:
             return
         self._failed[member.name] = call.deadline if call.ended is None else call.ended
         change = after_failed_probe if probe else after_failure
-        self._move(member, partial(change, category=category, version=member.info.version), account)
+        self._move(member, partial(change, category=category, version=member.info.version), builder)
 
     def blocked(self, calls: Iterable[Call]) -> None:
         """Suspend the hook of a plugin that blocks the event loop too long; called in the watchdog's thread."""
         for call in calls:
             member = call.implementation.member
             if call.hook == HOOK and not member.fail_closed:
-                self._move(member, partial(after_block, version=member.info.version), call.report.account)
+                self._move(member, partial(after_block, version=member.info.version), call.report.builder)
                 return  # all of these calls are of the same plugin
 
     def review(self, member: Member, *, implemented: bool) -> None:
@@ -127,13 +127,13 @@ class Suspensions:
 
     def _is_excused(self, call: Call, category: Category) -> bool:
         """Whether a timeout has another cause: the process stood still, or other code blocked the event loop."""
-        if category != "timeout" or call.late <= self._patience:
+        if category != "timeout" or call.late <= self._blocked_after:
             return False
         return call.stood_still or (call.held_up and not call.blocked)
 
-    def _move(self, member: Member, change: Change, account: ReceiptBuilder | None, *, why: str | None = None) -> None:
+    def _move(self, member: Member, change: Change, builder: ReceiptBuilder | None, *, why: str | None = None) -> None:
         known, now = self._recorder.health.suspend(member.name, change)
-        tell = partial(self._recorder.event, account=account, plugin=member.name, hook=HOOK, loudly=True)
+        tell = partial(self._recorder.event, builder=builder, plugin=member.name, hook=HOOK, loudly=True)
         if now.until is not None and now != known:
             tell("plugin_suspended", {
                 "category": now.category, "failures": now.failures, "seconds": now.seconds,

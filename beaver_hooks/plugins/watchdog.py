@@ -24,7 +24,7 @@ from beaver_hooks.receipts.recorder import Recorder
 from beaver_hostspecs.naming import module_name, type_name
 
 LOOKS = 4
-"""Looks at the loop per patience; the watchdog names a block at most half of the patience late."""
+"""Looks at the loop per `blocked_after`; the watchdog names a block at most half of that time late."""
 
 NOT_TO_BLAME = frozenset({"__main__", "beaver_hooks", "beaver_hostspecs"})
 """Packages that are on every stack, or that contain more than plugins."""
@@ -46,7 +46,7 @@ class Watchdog:
     Args:
         loop: the loop to watch.
         calls: the running calls.
-        patience: the seconds after which one step of the loop counts as a block.
+        blocked_after: the seconds after which one step of the loop counts as a block.
         registry: the plugins, whose packages are looked for on the stack.
         recorder: records each block once; if the plugin is unknown, only while calls are running.
         suspensions: suspends the hook of a plugin that blocks beyond the deadlines of its calls.
@@ -58,7 +58,7 @@ class Watchdog:
         *,
         loop: asyncio.AbstractEventLoop,
         calls: Calls,
-        patience: float,
+        blocked_after: float,
         registry: Registry,
         recorder: Recorder,
         suspensions: Suspensions,
@@ -66,7 +66,7 @@ class Watchdog:
     ) -> None:
         self._loop = loop
         self._calls = calls
-        self._patience = patience
+        self._blocked_after = blocked_after
         self._registry = registry
         self._recorder = recorder
         self._suspensions = suspensions
@@ -88,7 +88,7 @@ class Watchdog:
         self._calls.look_due = math.inf
 
     def _watch(self) -> None:
-        pause = self._patience / LOOKS
+        pause = self._blocked_after / LOOKS
         block, last = _Block(None), time.monotonic()
         while not self._stopping.wait(pause):
             now = time.monotonic()
@@ -135,7 +135,7 @@ class Watchdog:
 
     def _judge(self, block: _Block) -> None:
         try:
-            if block.seconds >= self._patience and not block.named:
+            if block.seconds >= self._blocked_after and not block.named:
                 block.named = True  # once; the next step begins anew
                 self._accuse(block)
             if over := [each for each in block.calls if not each.overran and block.seconds > each.allowed]:
@@ -161,8 +161,8 @@ class Watchdog:
             elif each.plugin != plugin:
                 each.held_up = True
         if plugin is not None or self._calls.running:
-            hook, account = (call.hook, call.report.account) if call else (None, None)
-            self._recorder.blocked(plugin, hook=hook, seconds=block.seconds, account=account)
+            hook, builder = (call.hook, call.report.builder) if call else (None, None)
+            self._recorder.blocked(plugin, hook=hook, seconds=block.seconds, builder=builder)
 
 
 def _frame_of(thread: int) -> FrameType | None:

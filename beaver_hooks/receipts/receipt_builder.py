@@ -80,7 +80,7 @@ def _only(kind: type[T], entries: tuple[object, ...]) -> tuple[T, ...]:
 
 @attrs.define(kw_only=True, eq=False)
 class ReceiptBuilder:
-    """The account of one running turn.
+    """The builder of the receipt of one running turn.
 
     Attributes:
         turn: the turn; its prompt and ids leave this record only as keyed hashes.
@@ -119,7 +119,7 @@ class ReceiptBuilder:
         def clean(text: str) -> str:
             return clean_text(text, private=self.private, identify=identify)
 
-        plugins = {name: account.receipt(clean) for name, account in list(self.plugins.items())}
+        plugins = {name: part.receipt(clean) for name, part in list(self.plugins.items())}
         return Receipt(
             turn=self.recorded,
             session=self.session,

@@ -1,4 +1,7 @@
-"""The recorder, which sends every event to the audit trail, the receipts, the health and the log."""
+"""The recorder: events go to the sinks, the audit trail among them, and to the log.
+
+A failure of a hook is also written to the turn's receipt and to the plugin's health.
+"""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -18,7 +21,7 @@ from beaver_hooks.receipts.traceback_location import frames_of, place_of
 from beaver_hostspecs import AuditUnavailable, Clock, scrub
 from beaver_hostspecs.naming import type_name
 
-NUMBERS = frozenset({int, bool, type(None)})
+HARMLESS_TYPES = frozenset({int, bool, type(None)})
 
 NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -39,7 +42,7 @@ REMEDY = (
 )
 
 MOST_NOTICES, LONGEST_NOTICE = 20, 2000
-"""The number of notices kept per plugin, and the characters of each."""
+"""How many notices of a plugin are kept, and how many characters of each."""
 
 HOST = "host"
 """The name of the host's own health; no plugin may have it."""
@@ -92,20 +95,20 @@ class Recorder:
         name: str,
         facts: Mapping[str, object] = NOTHING,
         *,
-        account: ReceiptBuilder | None = None,
+        builder: ReceiptBuilder | None = None,
         plugin: str | None = None,
         hook: str | None = None,
         loudly: bool = False,
     ) -> None:
         """Append an audit event and log it: as a warning if `loudly`, else at debug level."""
-        kept = self._clean(facts, account)
+        kept = self._clean(facts, builder)
         event = AuditEvent(
             name=name,
             at=self._clock.now(),
             plugin=plugin,
             hook=hook,
-            turn=account.recorded if account else None,
-            session=account.session if account else None,
+            turn=builder.recorded if builder else None,
+            session=builder.session if builder else None,
             facts=kept,
         )
         for source, sink in self._sinks.items():
@@ -120,41 +123,39 @@ class Recorder:
         *,
         hook: str,
         category: str,
-        account: ReceiptBuilder | None = None,
+        builder: ReceiptBuilder | None = None,
         error: BaseException | None = None,
     ) -> None:
         """Record a failure that a hook did not report itself, in an audit event, the receipt and the health."""
-        kind, at = (None, None) if error is None else self._kind(error, account)
-        if account is not None:
-            account.plugins[plugin].enter(Failure(hook=hook, category=category, error=kind, at=at))
+        kind, at = (None, None) if error is None else self._kind(error, builder)
+        if builder is not None:
+            builder.plugins[plugin].enter(Failure(hook=hook, category=category, error=kind, at=at))
         self.health.failed(plugin, source=hook, category=category)
         since = self.health[plugin].since
         facts = {"category": category, "error": kind, "at": at, "degraded_since": since and since.isoformat()}
-        self.event("plugin_failed", facts, account=account, plugin=plugin, hook=hook, loudly=True)
+        self.event("plugin_failed", facts, builder=builder, plugin=plugin, hook=hook, loudly=True)
         if error is not None:
-            said, frames = (
-                self.text(_said(error), account),
-                [self.text(str(each), account) for each in frames_of(error)],
-            )
+            said = self.text(_said(error), builder)
+            frames = [self.text(str(each), builder) for each in frames_of(error)]
             self._say("debug", "plugin_error", plugin=plugin, hook=hook, error=said, frames=frames or None)
 
-    def blocked(self, plugin: str | None, *, hook: str | None, seconds: float, account: ReceiptBuilder | None) -> None:
+    def blocked(self, plugin: str | None, *, hook: str | None, seconds: float, builder: ReceiptBuilder | None) -> None:
         """Record that a plugin, or unknown code, blocks the event loop; the watchdog's thread calls it meanwhile."""
         if plugin is not None:
             self.health.failed(plugin, source=hook or EVENT_LOOP, category="blocked")
         facts = {"seconds": round(seconds, 3)}
-        self.event("event_loop_blocked", facts, account=account, plugin=plugin, hook=hook, loudly=True)
+        self.event("event_loop_blocked", facts, builder=builder, plugin=plugin, hook=hook, loudly=True)
 
-    def succeeded(self, plugin: str, *, source: str, account: ReceiptBuilder | None = None) -> None:
+    def succeeded(self, plugin: str, *, source: str, builder: ReceiptBuilder | None = None) -> None:
         """Record that a source of the plugin succeeded, and audit its recovery."""
         if self.health.succeeded(plugin, source=source):
-            self.event("plugin_recovered", {"source": source}, account=account, plugin=plugin, loudly=True)
+            self.event("plugin_recovered", {"source": source}, builder=builder, plugin=plugin, loudly=True)
 
-    def degraded(self, plugin: str, *, source: str, category: str, account: ReceiptBuilder | None = None) -> None:
+    def degraded(self, plugin: str, *, source: str, category: str, builder: ReceiptBuilder | None = None) -> None:
         """Record a fault that the plugin reported itself, and audit the change of its health."""
         if self.health.failed(plugin, source=source, category=category):
             facts = {"source": source, "category": category}
-            self.event("plugin_degraded", facts, account=account, plugin=plugin, loudly=True)
+            self.event("plugin_degraded", facts, builder=builder, plugin=plugin, loudly=True)
 
     def healths(self) -> dict[str, Health]:
         """Return the health of every plugin that this host knows, and its own."""
@@ -167,10 +168,10 @@ class Recorder:
             raise AuditUnavailable("the audit trail could not be opened; the host's health and log show why")
         return self.trail
 
-    def keep(self, account: ReceiptBuilder) -> None:
+    def keep(self, builder: ReceiptBuilder) -> None:
         """Keep the current receipt of a turn; a later one replaces it. The trail's thread makes and writes it."""
         if self.trail is not None:
-            self.trail.put_receipt(account.recorded, account.opened, lambda: to_json(account.receipt(self.identify)))
+            self.trail.put_receipt(builder.recorded, builder.opened, lambda: to_json(builder.receipt(self.identify)))
 
     def check_trail(self) -> None:
         """Change the host's health if writing the trail has begun to fail, or works again."""
@@ -200,20 +201,20 @@ class Recorder:
             self.event("setting_renamed", facts, plugin=plugin, loudly=True)
             self.notice(plugin or HOST, str(each))
 
-    def _clean(self, facts: Mapping[str, object], account: ReceiptBuilder | None) -> Facts:
-        # Numbers identify no person, so they skip the slow check; the keys come from the host or are clean already.
-        if all(type(fact) in NUMBERS for fact in facts.values()):
+    def _clean(self, facts: Mapping[str, object], builder: ReceiptBuilder | None) -> Facts:
+        # These types identify no person and skip the slow check; the keys come from the host or are clean already.
+        if all(type(fact) in HARMLESS_TYPES for fact in facts.values()):
             return cast("Facts", facts)
-        return clean(facts, private=account.private if account else PrivateTexts(), identify=self.identify)
+        return clean(facts, private=builder.private if builder else PrivateTexts(), identify=self.identify)
 
-    def text(self, text: str, account: ReceiptBuilder | None) -> str:
+    def text(self, text: str, builder: ReceiptBuilder | None) -> str:
         """Return `text` in the form that may be recorded."""
-        return clean_text(text, private=account.private if account else PrivateTexts(), identify=self.identify)
+        return clean_text(text, private=builder.private if builder else PrivateTexts(), identify=self.identify)
 
-    def _kind(self, error: BaseException, account: ReceiptBuilder | None) -> tuple[str, str | None]:
+    def _kind(self, error: BaseException, builder: ReceiptBuilder | None) -> tuple[str, str | None]:
         """Return the type of an error and the place that raised it."""
         place = place_of(error)
-        return self.text(type_name(error), account), place and self.text(place, account)
+        return self.text(type_name(error), builder), place and self.text(place, builder)
 
     def _append(self, source: str, sink: AuditSink, event: AuditEvent) -> None:
         """Append an event to a sink; log once that a sink raises, and go on."""
@@ -235,13 +236,15 @@ class Recorder:
 
     def _heard(self, source: str, trouble: str | None) -> bool:
         """Change the host's health by the result of a sink or the log; return whether its trouble is new."""
-        if trouble is not None:
-            self.health.failed(HOST, source=source, category="raised")
-        elif source in self._failing:
-            self.health.succeeded(HOST, source=source)
-        news = trouble is not None and source not in self._failing
-        (self._failing.discard if trouble is None else self._failing.add)(source)
-        return news
+        if trouble is None:
+            if source in self._failing:
+                self.health.succeeded(HOST, source=source)
+                self._failing.discard(source)
+            return False
+        self.health.failed(HOST, source=source, category="raised")
+        is_new = source not in self._failing
+        self._failing.add(source)
+        return is_new
 
 
 def _said(error: BaseException) -> str:

@@ -29,7 +29,7 @@ class HostReport:
         plugin: the plugin that reports.
         hook: the hook that runs, or the other place that the report comes from.
         recorder: takes the reports.
-        account: the turn's account, or `None` outside turns.
+        builder: the builder of the turn's receipt, or `None` outside turns.
         deadline: the time by which the call must end, on the clock that `now` reads.
         now: a clock that never runs backwards.
         troubled: whether the call reported a fault; then its normal end is no success.
@@ -38,7 +38,7 @@ class HostReport:
     plugin: str
     hook: str
     recorder: Recorder
-    account: ReceiptBuilder | None = None
+    builder: ReceiptBuilder | None = None
     deadline: float = inf
     now: Callable[[], float] | None = None
     troubled: bool = False
@@ -58,13 +58,13 @@ class HostReport:
         pairs = [(str(identifier), _score(score)) for identifier, score in scored]
         if self._is_late():
             self._say_late("candidates", {"considered": len(pairs)})
-        elif self.account is not None:
-            self.account.plugins[self.plugin].consider(pairs)
+        elif self.builder is not None:
+            self.builder.plugins[self.plugin].consider(pairs)
 
     def decision(self, gate: str, verdict: str, reason: str, /) -> None:
         """Record a gate's decision."""
-        if gate == TRUST and self.account is not None:
-            self.recorder.trust_left_out(self.plugin, self.account.turn.trust)
+        if gate == TRUST and self.builder is not None:
+            self.recorder.trust_left_out(self.plugin, self.builder.turn.trust)
         self._enter(Decision(gate=self._text(gate), verdict=self._text(verdict), reason=self._text(reason)))
 
     def outcome(self, plane: str, kind: OutcomeKind | str, /, **facts: object) -> None:
@@ -91,8 +91,8 @@ class HostReport:
         category = self._text(category)
         if self._is_late():
             self._say_late("degraded", {"category": category})
-        elif self.account is not None:
-            self.account.plugins[self.plugin].note(category)
+        elif self.builder is not None:
+            self.builder.plugins[self.plugin].note(category)
         self._trouble(source=REPORTED, category=category)
 
     def recovered(self) -> None:
@@ -117,7 +117,7 @@ class HostReport:
 
     def _is_late(self) -> bool:
         """Whether the receipt was closed; later reports become events, so that the receipt and its copy agree."""
-        return self.account is not None and self.account.state not in ("open", "pending")
+        return self.builder is not None and self.builder.state not in ("open", "pending")
 
     def _say_late(self, what: str, facts: Mapping[str, object]) -> None:
         if self._may_speak():
@@ -125,26 +125,26 @@ class HostReport:
 
     @property
     def _private(self) -> PrivateTexts:
-        return self.account.private if self.account else PrivateTexts()
+        return self.builder.private if self.builder else PrivateTexts()
 
     def _say(self, name: str, facts: Mapping[str, object]) -> None:
         identify = self.recorder.identify
         name = clean_name(name, private=self._private, identify=identify)
         facts = clean(facts, private=self._private, identify=identify)
-        self.recorder.event(name, facts, account=self.account, plugin=self.plugin, hook=self.hook)
+        self.recorder.event(name, facts, builder=self.builder, plugin=self.plugin, hook=self.hook)
 
     def _say_loudly(self, name: str, facts: Mapping[str, object]) -> None:
-        self.recorder.event(name, facts, account=self.account, plugin=self.plugin, loudly=True)
+        self.recorder.event(name, facts, builder=self.builder, plugin=self.plugin, loudly=True)
 
     def _enter(self, entry: Decision | Outcome | Clip) -> None:
         if self._is_late():
             parts = {name: part for name, part in attrs.asdict(entry).items() if name != "facts"}
             self._say_late(type(entry).__name__.lower(), parts)
-        elif self.account is not None:
-            self.account.plugins[self.plugin].enter(entry)
+        elif self.builder is not None:
+            self.builder.plugins[self.plugin].enter(entry)
 
     def _text(self, text: str) -> str:
-        return self.recorder.text(str(text), self.account)
+        return self.recorder.text(str(text), self.builder)
 
 
 def _score(score: float | None) -> float | None:

@@ -23,12 +23,12 @@ class Admission:
     Attributes:
         switch: the users and sessions whose memory is off.
         recorder: records plugins whose `allows` fails.
-        patience: how many seconds `allows` may take; it runs on the event loop and cannot be interrupted.
+        blocked_after: how many seconds `allows` may take; it runs on the event loop and cannot be interrupted.
     """
 
     switch: MemorySwitch
     recorder: Recorder
-    patience: float
+    blocked_after: float
     _blocking: set[tuple[Member, str]] = attrs.field(factory=set, init=False)
 
     def is_off(self, caller: Caller) -> bool:
@@ -91,7 +91,7 @@ class Admission:
         except BaseException as error:  # noqa: BLE001 - a plugin's code; the error is recorded
             self.recorder.failed(member.name, hook=hook, category="raised", error=error)
             allowed = False
-        if time.monotonic() - began > self.patience:
+        if time.monotonic() - began > self.blocked_after:
             self._blocking.add((member, hook))
             self.recorder.failed(member.name, hook=hook, category="blocked")
             return False

@@ -25,14 +25,14 @@ class BackgroundCalls:
     """
 
     def __init__(
-        self, *, limit: int, registry: Registry, recorder: Recorder, calls: Calls, judge: RecallCheck
+        self, *, limit: int, registry: Registry, recorder: Recorder, calls: Calls, recall_check: RecallCheck
     ) -> None:  # fmt: skip
         self.backlog = Backlog(loop=asyncio.get_running_loop(), limit=limit, runner=self)
         self._limit = limit
         self._registry = registry
         self._recorder = recorder
         self._calls = calls
-        self._judge = judge
+        self._recall_check = recall_check
         self._refused: dict[Member, int] = {}
         self._waiting: dict[ReceiptBuilder, asyncio.Event] = {}
 
@@ -40,23 +40,23 @@ class BackgroundCalls:
         """Queue a call; where the plugin's queue is full, refuse it and report that once."""
         member = job.implementation.member
         if self.backlog.put(job):
-            job.account.open_calls += 1
+            job.builder.open_calls += 1
             if self._refused:
                 self.report_refused(member)
             return
-        job.account.lost += 1
+        job.builder.lost += 1
         self._refused[member] = self._refused.get(member, 0) + 1
         if self._refused[member] == 1:
             self._report_full(job)
 
     def probe(self, job: Job) -> None:
         """Queue a call that only tries whether a suspended hook answers; drop it where the queue is full."""
-        job.account.open_calls += self.backlog.put(job)
+        job.builder.open_calls += self.backlog.put(job)
 
-    async def wait(self, account: ReceiptBuilder) -> None:
+    async def wait(self, builder: ReceiptBuilder) -> None:
         """Wait until no background call of a turn is left."""
-        if account.open_calls:
-            await self._waiting.setdefault(account, asyncio.Event()).wait()
+        if builder.open_calls:
+            await self._waiting.setdefault(builder, asyncio.Event()).wait()
 
     def report_refused(self, *members: Member) -> None:
         """Report how many calls the full queue of a plugin has refused, now that it takes calls again."""
@@ -74,34 +74,34 @@ class BackgroundCalls:
         """Run a call whose turn it is; called by the backlog."""
         implementation = job.implementation
         try:
-            call = self._calls.begin_hook(implementation, job.arguments, account=job.account, context=job.context)
+            call = self._calls.begin_hook(implementation, job.arguments, builder=job.builder, context=job.context)
             (result,) = await self._calls.settle([call])
             if not job.probe:
-                self._judge.background(result, job.account)
+                self._recall_check.background(result, job.builder)
             elif self._registry.holds(implementation.member):
-                self._judge.recall(result, job.account, probe=True)
+                self._recall_check.recall(result, job.builder, probe=True)
         except (KeyboardInterrupt, Exception) as error:
             interrupted = isinstance(error, KeyboardInterrupt)
             category = "interrupted" if interrupted else "raised"
             name, hook = implementation.member.name, implementation.hook
-            self._recorder.failed(name, hook=hook, category=category, account=job.account, error=error)
+            self._recorder.failed(name, hook=hook, category=category, builder=job.builder, error=error)
             if interrupted:
                 raise
 
     def ended(self, job: Job, *, run: bool) -> None:
         """Count a call that has run, or was lost; called by the backlog."""
-        account = job.account
-        account.open_calls -= 1
-        account.lost += not run
-        if account.open_calls:
+        builder = job.builder
+        builder.open_calls -= 1
+        builder.lost += not run
+        if builder.open_calls:
             return
-        if account.closed is not None:
-            self._recorder.keep(account)
-        if (event := self._waiting.pop(account, None)) is not None:
+        if builder.closed is not None:
+            self._recorder.keep(builder)
+        if (event := self._waiting.pop(builder, None)) is not None:
             event.set()
 
     def _report_full(self, job: Job) -> None:
         name, hook = job.implementation.member.name, job.implementation.hook
         self._recorder.health.failed(name, source=QUEUE, category="queue_full")
         facts = {"limit": self._limit}
-        self._recorder.event("background_full", facts, account=job.account, plugin=name, hook=hook, loudly=True)
+        self._recorder.event("background_full", facts, builder=job.builder, plugin=name, hook=hook, loudly=True)

@@ -21,7 +21,7 @@ class Job:
     """
 
     implementation: Implementation
-    account: ReceiptBuilder
+    builder: ReceiptBuilder
     arguments: Mapping[str, Any]
     context: Context
     probe: bool = False
@@ -86,7 +86,7 @@ class Backlog:
         self._waiting[member] += 1
         self._count += 1
         self._empty.clear()
-        key = (None if job.probe else job.account.turn.session, member)
+        key = (None if job.probe else job.builder.turn.session, member)
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = _Lane()

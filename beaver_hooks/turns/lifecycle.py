@@ -26,11 +26,11 @@ from beaver_hooks.turns.open_turn import OpenTurn
 from beaver_hooks.turns.open_turns import OpenTurns
 from beaver_hooks.turns.results import RecallCheck
 from beaver_hooks.turns.validation import checked
-from beaver_hostspecs import Answer, DropReason, HostNotOpen, Message, ToolResult, Turn, TurnClosed
+from beaver_hostspecs import Answer, DropReason, HostNotOpen, InvalidTurn, Message, ToolResult, Turn, TurnClosed
 from beaver_hostspecs.rendering import check_boundary
 
 SESSIONS = 1000
-"""The newest sessions whose keyed hashes are remembered."""
+"""How many sessions' hashes are cached."""
 
 OFF = Decision(gate="memory", verdict="off", reason="memory is off for this session")
 
@@ -50,27 +50,27 @@ class Turns:
         recorder: Recorder,
         calls: Calls,
         suspensions: Suspensions,
-        judge: RecallCheck,
+        recall_check: RecallCheck,
         background: BackgroundCalls,
-        book: OpenTurns,
+        open_turns: OpenTurns,
         injected: InjectedMemory,
         admission: Admission,
         options: Options,
-        home: LoopAffinity,
+        affinity: LoopAffinity,
     ) -> None:
-        self.book = book
+        self.open_turns = open_turns
         self.injected = injected
         self._background = background
         self._registry = registry
         self._recorder = recorder
-        self._judge = judge
+        self._recall_check = recall_check
         self._calls = calls
         self._suspensions = suspensions
         self._admission = admission
         self._options = options
         self._clock = options.clock
-        self._home = home
-        # A hash costs more than all other work on an account, and sessions have many turns.
+        self._affinity = affinity
+        # A hash costs more than all other work on a receipt, and sessions have many turns.
         self._session_hash = lru_cache(SESSIONS)(recorder.identify)
         self.arriving: list[str] = []
         self.closing = False
@@ -88,7 +88,7 @@ class Turns:
     @asynccontextmanager
     async def hold(self, opened: OpenTurn) -> AsyncIterator[OpenTurn]:
         """Keep a turn open during a `with` block, and drop it afterwards unless the block has closed it."""
-        self.book.hold(opened)
+        self.open_turns.hold(opened)
         try:
             yield opened
         except (asyncio.CancelledError, GeneratorExit):
@@ -105,14 +105,16 @@ class Turns:
         self.sweep()
         if supersedes is not None:
             self._supersede(supersedes)
-        opened = self._enter(turn)
-        account = opened.account
+        opened = self.unentered(turn)
+        builder = opened.builder
+        self.open_turns.enter(opened)
         try:
-            calls = [self._calls.begin_hook(each, {"turn": turn}, account=account) for each in self._admitted(opened)]
+            self._leave_out(opened)
+            calls = [self._calls.begin_hook(each, {"turn": turn}, builder=builder) for each in self._admitted(opened)]
             results = await self._calls.settle(calls)
             self._ensure_open(opened)
-            answers = self._judge.answers(
-                [each for each in results if self._registry.holds(each.call.implementation.member)], account
+            answers = self._recall_check.answers(
+                [each for each in results if self._registry.holds(each.call.implementation.member)], builder
             )
             opened.recall = self._compose(answers, opened)
         except BaseException as error:
@@ -123,15 +125,15 @@ class Turns:
     def _ensure_open(self, opened: OpenTurn) -> None:
         if self.closing:
             raise HostNotOpen("the host was closed while the turn was being opened")
-        if not self.book.holds(opened):
+        if not self.open_turns.holds(opened):
             raise TurnClosed("the turn was closed while it was being opened")
 
     async def tool_result(self, opened: OpenTurn, fields: Mapping[str, Any]) -> bool:
         """Tell the plugins about a tool call."""
         result = checked(ToolResult, **fields)
-        if not self.book.holds(opened):
+        if not self.open_turns.holds(opened):
             return False
-        self.book.touch(opened)
+        self.open_turns.touch(opened)
         self._enqueue(opened, "on_tool_result", {"result": result})
         await self._wait_unless_background(opened)
         return True
@@ -140,12 +142,21 @@ class Turns:
         self, opened: OpenTurn, answer: str | Answer, *, messages: Iterable[Message], stored: bool | None
     ) -> bool:
         """Close a turn with its answer."""
-        if not isinstance(answer, Answer):
-            said = checked(tuple, messages) or _exchange(opened.turn, answer)
-            answer = checked(Answer, text=answer, when=self._clock.now(), messages=said, stored=stored)
-        closed = self._close(opened, "after_prompt", answer=answer)
+        whole = self._answer(opened.turn, answer, checked(tuple, messages), stored=stored)
+        closed = self._close(opened, "after_prompt", answer=whole)
         await self._wait_unless_background(opened)
         return closed
+
+    def _answer(
+        self, turn: Turn, answer: str | Answer, messages: tuple[Message, ...], *, stored: bool | None
+    ) -> Answer:
+        """Return the answer of a turn, which is given whole or as a text with its messages."""
+        if not isinstance(answer, Answer):
+            said = messages or _exchange(turn, answer)
+            return cast("Answer", checked(Answer, text=answer, when=self._clock.now(), messages=said, stored=stored))
+        if messages or stored is not None:
+            raise InvalidTurn("an `Answer` has `messages` and `stored` of its own; give them only beside a text")
+        return answer
 
     async def drop(self, opened: OpenTurn, reason: DropReason | str) -> bool:
         """Close a turn without an answer."""
@@ -159,33 +170,27 @@ class Turns:
 
     def sweep(self) -> None:
         """Drop the turns that were not closed in time."""
-        for opened in self.book.overdue():
+        for opened in self.open_turns.overdue():
             self.drop_now(opened, DropReason.ABANDONED)
 
-    def receipt_of(self, account: ReceiptBuilder) -> Receipt:
+    def receipt_of(self, builder: ReceiptBuilder) -> Receipt:
         """Return a turn's current receipt."""
-        return account.receipt(self._recorder.identify)
+        return builder.receipt(self._recorder.identify)
 
     def unentered(self, turn: Turn) -> OpenTurn:
         """Return a handle that is not in the `OpenTurns`: it cannot be found, committed or dropped."""
-        account = ReceiptBuilder(
+        builder = ReceiptBuilder(
             turn=turn,
             recorded=turn.id if is_ours(turn.id) else self._recorder.identify(turn.id),
             session=self._session_hash(turn.session),
             opened=self._clock.now(),
         )
         members = tuple([each for each in self._registry.members() if each.name not in self.arriving])
-        return OpenTurn(turn=turn, turns=self, account=account, members=members, home=self._home)
-
-    def _enter(self, turn: Turn) -> OpenTurn:
-        opened = self.unentered(turn)
-        self._leave_out(opened)
-        self.book.enter(opened)
-        return opened
+        return OpenTurn(turn=turn, turns=self, builder=builder, members=members, affinity=self._affinity)
 
     def _leave_out(self, opened: OpenTurn) -> None:
         """Record the plugins and tools that are left out of a turn: all plugins while memory is off."""
-        turn, parts = opened.turn, opened.account.plugins
+        turn, parts = opened.turn, opened.builder.plugins
         if self._admission.is_off(turn):
             for each in opened.members:
                 parts[each.name].enter(OFF)
@@ -205,27 +210,27 @@ class Turns:
             if admission.left_out is None:
                 admitted.append(each)
                 continue
-            opened.account.plugins[each.member.name].enter(admission.left_out)
+            opened.builder.plugins[each.member.name].enter(admission.left_out)
             if admission.probe:
                 self._probe(each, opened)
         return admitted
 
     def _probe(self, implementation: Implementation, opened: OpenTurn) -> None:
         """Call a suspended hook in the background; its reports go to the audit trail, and to no receipt."""
-        known = opened.account
-        account = ReceiptBuilder(turn=opened.turn, recorded=known.recorded, session=known.session, opened=known.opened)
+        known = opened.builder
+        builder = ReceiptBuilder(turn=opened.turn, recorded=known.recorded, session=known.session, opened=known.opened)
         arguments = {"turn": opened.turn}
         job = Job(
-            implementation=implementation, account=account, arguments=arguments, context=copy_context(), probe=True
+            implementation=implementation, builder=builder, arguments=arguments, context=copy_context(), probe=True
         )
         self._background.probe(job)
 
     def _supersede(self, turn_id: str) -> None:
-        if (opened := self.book.get(turn_id)) is not None:
+        if (opened := self.open_turns.get(turn_id)) is not None:
             self.drop_now(opened, DropReason.ABANDONED)
 
     def _compose(self, answers: Answers, opened: OpenTurn) -> Recall:
-        account = opened.account
+        builder = opened.builder
         members = [each for each in opened.members if self._registry.holds(each)]
         rules = tuple([Block(plugin=each.name, text=rule) for each in members for rule in each.info.rules])
         if not answers:
@@ -238,40 +243,44 @@ class Turns:
                     rules=rules,
                     boundary=boundary,
                     limit=self._options.settings.reference_tokens,
-                    budget=account.turn.budget,
+                    budget=builder.turn.budget,
                 )
                 break
             except UnrenderableError as error:
-                self._judge.unrenderable(error.plugin, account, error.__cause__ or error)
+                member = next(each for each in members if each.name == error.plugin)
+                self._recall_check.unrenderable(member, builder, error.__cause__ or error)
                 answers = [pair for pair in answers if pair[0] != error.plugin]
         shown = [share.rendered.texts for share in shares.values() if share.rendered]
         if shown:
-            self.injected.remember(account.turn.session, account.turn.id, [text for texts in shown for text in texts])
+            self.injected.remember(builder.turn.session, builder.turn.id, [text for texts in shown for text in texts])
         for plugin, share in shares.items():
-            self._judge.write_down(plugin, share, account)
+            self._recall_check.write_down(plugin, share, builder)
         return recall
 
     def _close(self, opened: OpenTurn, hook: str, **arguments: Any) -> bool:
-        if not self.book.close(opened):
+        if not self.open_turns.close(opened):
             return False
-        account = opened.account
+        builder = opened.builder
         # If the turn is still being opened, the recall of its plugins is no longer needed.
-        for call in [each for each in self._calls.running.values() if each.report.account is account]:
+        for call in [each for each in self._calls.running.values() if each.report.builder is builder]:
             if call.hook == "before_prompt":
                 self._calls.abandon(call)
-        account.closed = self._clock.now()
-        account.reason = arguments.get("reason")
+        builder.closed = self._clock.now()
+        builder.reason = arguments.get("reason")
         if (answer := arguments.get("answer")) is not None:
-            account.private.hear(answer.text)
+            builder.private.hear(answer.text)
         self._enqueue(opened, hook, arguments)
-        name = "turn_dropped" if account.reason else "turn_committed"
-        facts = {"reason": account.reason and account.reason.value, "plugins": len(opened.members)}
-        self._recorder.event(name, facts, account=account)
-        self._recorder.keep(account)
+        name = "turn_dropped" if builder.reason else "turn_committed"
+        facts = {"reason": builder.reason and builder.reason.value, "plugins": len(opened.members)}
+        self._recorder.event(name, facts, builder=builder)
+        self._recorder.keep(builder)
         return True
 
     def _enqueue(self, opened: OpenTurn, hook: str, arguments: Mapping[str, Any]) -> None:
-        """Queue a hook for every plugin registered when the turn was opened and still now, unless memory is off."""
+        """Queue a hook for every plugin registered when the turn was opened and still now.
+
+        While memory is off, only `on_turn_dropped` is queued.
+        """
         if hook != "on_turn_dropped" and self._admission.is_off(opened.turn):
             return
         context = copy_context()
@@ -279,7 +288,7 @@ class Turns:
             if each.member in opened.members:
                 job = Job(
                     implementation=each,
-                    account=opened.account,
+                    builder=opened.builder,
                     arguments={"turn": opened.turn, **arguments},
                     context=context.copy(),
                 )
@@ -287,7 +296,7 @@ class Turns:
 
     async def _wait_unless_background(self, opened: OpenTurn) -> None:
         if not self._options.settings.background:
-            await self._background.wait(opened.account)
+            await self._background.wait(opened.builder)
 
 
 def _exchange(turn: Turn, answer: str) -> tuple[Message, ...]:

@@ -25,7 +25,7 @@ class OpenTurn:
     Attributes:
         turn: the turn, as every plugin sees it.
         recall: the context that memory adds to it.
-        account: the host's own notes on it.
+        builder: the builder of its receipt.
         members: the plugins that were registered when it was opened.
 
     Use it in the process and on the event loop of its host. Elsewhere, and after the host is closed, `tool_result`,
@@ -34,10 +34,10 @@ class OpenTurn:
 
     turn: Turn
     recall: Recall = attrs.field(factory=Recall)
-    account: ReceiptBuilder = attrs.field(repr=False)
+    builder: ReceiptBuilder = attrs.field(repr=False)
     members: tuple[Member, ...] = attrs.field(repr=False)
     _turns: "Turns" = attrs.field(repr=False)
-    _home: LoopAffinity = attrs.field(repr=False)
+    _affinity: LoopAffinity = attrs.field(repr=False)
 
     @property
     def id(self) -> str:
@@ -62,7 +62,7 @@ class OpenTurn:
     @property
     def receipt(self) -> Receipt:
         """The turn's current receipt."""
-        return self._turns.receipt_of(self.account)
+        return self._turns.receipt_of(self.builder)
 
     def system_prompt(self, base: str = "") -> str:
         """Return the system prompt: `base`, the plugins' rules, the trusted blocks."""
@@ -71,7 +71,7 @@ class OpenTurn:
         return self.recall.system_prompt(base)
 
     async def tool_result(self, **fields: Unpack[ToolFields]) -> bool:
-        """Tell the plugins about a tool call; returns at once.
+        """Tell the plugins about a tool call; returns at once, unless `host.background` is false.
 
         The outcome defaults to `error` if an `error` is given.
 
@@ -81,7 +81,7 @@ class OpenTurn:
         Returns:
             Whether the turn was still open; a late result reaches no plugin.
         """
-        self._home.check()
+        self._affinity.check()
         said = {
             **fields,
             "arguments": fields.get("arguments") or {},
@@ -92,26 +92,30 @@ class OpenTurn:
     async def commit(
         self, answer: str | Answer, *, messages: Iterable[Message] = (), stored: bool | None = None
     ) -> bool:
-        """Close the turn with its final answer; returns at once, the plugins learn in the background.
+        """Close the turn with its final answer; the plugins learn in the background.
 
-        Call it when the user has the answer. `messages` and `stored` belong to an answer that is given as text.
+        Call it when the user has the answer. It returns at once, unless `host.background` is false. `messages` and
+        `stored` belong to an answer that is given as text.
 
         Returns:
             Whether this call closed the turn; a turn is closed once, and closing it again changes nothing.
+
+        Raises:
+            InvalidTurn: a field does not fit, or `messages` or `stored` are given beside an `Answer`.
         """
-        self._home.check()
+        self._affinity.check()
         return await self._turns.commit(self, answer, messages=messages, stored=stored)
 
     async def drop(self, reason: DropReason | str = DropReason.FAILED) -> bool:
-        """Close the turn without an answer; returns at once.
+        """Close the turn without an answer; returns at once, unless `host.background` is false.
 
         Returns:
             Whether this call closed the turn.
         """
-        self._home.check()
+        self._affinity.check()
         return await self._turns.drop(self, reason)
 
     def drop_at_once(self, reason: DropReason | str) -> bool:
         """Close the turn as `drop` does, but never wait, for callers that cannot."""
-        self._home.check()
+        self._affinity.check()
         return self._turns.drop_now(self, checked(DropReason, reason))

@@ -8,6 +8,7 @@ from typing import cast
 import attrs
 
 from beaver_hooks.plugins.hook_calls import Category, Result
+from beaver_hooks.plugins.registry import Member
 from beaver_hooks.plugins.suspensions import Suspensions
 from beaver_hooks.receipts.receipt_builder import ReceiptBuilder
 from beaver_hooks.receipts.receipts import Clip, Decision
@@ -26,22 +27,22 @@ class ResultCheck:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
 
-    def background(self, result: Result, account: ReceiptBuilder) -> None:
+    def background(self, result: Result, builder: ReceiptBuilder) -> None:
         """Judge a call of a hook that returns `None`."""
         category = result.category or (None if result.value is None else "wrong_type")
-        self.judge(result, category, account)
+        self.judge(result, category, builder)
 
-    def judge(self, result: Result, category: Category | None, account: ReceiptBuilder) -> None:
+    def judge(self, result: Result, category: Category | None, builder: ReceiptBuilder) -> None:
         """Record how a call ended, and how long it took."""
         call = result.call
         ended = call.deadline if call.ended is None else call.ended
-        account.plugins[call.plugin].spend(call.hook, ended - call.started)
+        builder.plugins[call.plugin].spend(call.hook, ended - call.started)
         if category is not None:
-            self._recorder.failed(call.plugin, hook=call.hook, category=category, account=account, error=result.error)
+            self._recorder.failed(call.plugin, hook=call.hook, category=category, builder=builder, error=result.error)
         elif not (call.report.troubled or call.blocked):
-            self._recorder.succeeded(call.plugin, source=call.hook, account=account)
+            self._recorder.succeeded(call.plugin, source=call.hook, builder=builder)
             if self._recorder.health.is_at_fault(call.plugin, EVENT_LOOP):
-                self._recorder.succeeded(call.plugin, source=EVENT_LOOP, account=account)
+                self._recorder.succeeded(call.plugin, source=EVENT_LOOP, builder=builder)
 
 
 class RecallCheck(ResultCheck):
@@ -51,39 +52,45 @@ class RecallCheck(ResultCheck):
         super().__init__(recorder)
         self._suspensions = suspensions
 
-    def answers(self, results: Iterable[Result], account: ReceiptBuilder) -> Answers:
+    def answers(self, results: Iterable[Result], builder: ReceiptBuilder) -> Answers:
         """Return the contribution of each plugin; judge all results, then raise a fail-closed plugin's failure."""
         answers: list[tuple[str, Contribution]] = []
         fatal: BaseException | None = None
         for result in results:
-            category = self.recall(result, account)
+            category = self.recall(result, builder)
             if category is not None and result.call.implementation.member.fail_closed:
-                fatal = fatal or _fatal(result, category)
+                fatal = fatal or _fatal(result.call.plugin, category, result.error)
             elif category is None and result.value is not None:
                 answers.append((result.call.plugin, cast("Contribution", result.value)))
         if fatal is not None:
             raise fatal
         return answers
 
-    def recall(self, result: Result, account: ReceiptBuilder, *, probe: bool = False) -> Category | None:
+    def recall(self, result: Result, builder: ReceiptBuilder, *, probe: bool = False) -> Category | None:
         """Judge one call, which may be the `probe` of a suspended plugin; return how it failed, or `None`."""
         category = result.category or _misfit(result.value)
         if category is None:
             # Before `judge`, as the success of a suspended hook clears no fault.
-            self._suspensions.answered(result.call, account, probe=probe)
-        self.judge(result, category, account)
+            self._suspensions.answered(result.call, builder, probe=probe)
+        self.judge(result, category, builder)
         if category is not None:
-            self._suspensions.failed(result.call, category, account, probe=probe)
+            self._suspensions.failed(result.call, category, builder, probe=probe)
         return category
 
-    def unrenderable(self, plugin: str, account: ReceiptBuilder, error: BaseException) -> None:
-        """Record that a contribution has the right types but cannot be rendered."""
-        self._recorder.failed(plugin, hook="before_prompt", category="wrong_type", account=account, error=error)
+    def unrenderable(self, member: Member, builder: ReceiptBuilder, error: BaseException) -> None:
+        """Record that a contribution has the right types but cannot be rendered; raise for a fail-closed plugin.
+
+        Raises:
+            PluginFailed: the plugin is fail-closed.
+        """
+        self._recorder.failed(member.name, hook="before_prompt", category="wrong_type", builder=builder, error=error)
+        if member.fail_closed:
+            raise _plugin_failed(member.name, "wrong_type", error)
 
     @staticmethod
-    def write_down(plugin: str, share: Share, account: ReceiptBuilder) -> None:
+    def write_down(plugin: str, share: Share, builder: ReceiptBuilder) -> None:
         """Record a plugin's share of the context."""
-        part = account.plugins[plugin]
+        part = builder.plugins[plugin]
         part.blocks, part.tokens, part.injected = share.blocks, share.tokens, share.injected
         total = share.rendered.total if share.rendered else share.offered
         if len(share.injected) < total:
@@ -113,12 +120,15 @@ def _is_whole(contribution: Contribution) -> bool:
     return True
 
 
-def _fatal(result: Result, category: Category) -> BaseException:
+def _fatal(plugin: str, category: Category, error: BaseException | None) -> BaseException:
     """Return the error that `open_turn` raises: the plugin's own one unchanged, or a `PluginFailed`."""
-    if result.error is not None and issubclass(type(result.error), Exception):
-        return result.error
-    plugin = result.call.plugin
-    kind = f" ({type_name(result.error)})" if result.error else ""
+    if error is not None and issubclass(type(error), Exception):
+        return error
+    return _plugin_failed(plugin, category, error)
+
+
+def _plugin_failed(plugin: str, category: Category, error: BaseException | None) -> PluginFailed:
+    kind = "" if error is None else f" ({type_name(error)})"
     return PluginFailed(
         f"plugin `{plugin}` failed in before_prompt: {category}{kind}; it is fail-closed, so the turn was dropped",
         plugin=plugin,

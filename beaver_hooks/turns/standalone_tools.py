@@ -34,10 +34,10 @@ class StandaloneTools:
     async def use(self, turn: Turn, name: str, arguments: Mapping[str, Any]) -> object:
         """Run a tool and return its result; raises the errors of `Offers.run_tool`."""
         opened = self.turns.unentered(turn)
-        account = opened.account
+        builder = opened.builder
         given = freeze(arguments)
         for text in _texts(given):
-            account.private.hear(text)
+            builder.private.hear(text)
         owner = next((each for each in opened.members if any(tool.name == name for tool in each.tools)), None)
         ended = "failed"
         try:
@@ -48,15 +48,15 @@ class StandaloneTools:
             raise
         finally:
             # Later reports become audit events of their own.
-            account.closed = self.clock.now()
+            builder.closed = self.clock.now()
             if owner is not None:
-                self._write_down(account, owner.name, name, ended)
+                self._write_down(builder, owner.name, name, ended)
         return value
 
-    def _write_down(self, account: ReceiptBuilder, plugin: str, tool: str, ended: str) -> None:
+    def _write_down(self, builder: ReceiptBuilder, plugin: str, tool: str, ended: str) -> None:
         hook = f"tool:{tool}"
-        facts = {"tool": tool, "ended": ended, **_reported(account.plugins[plugin], hook)}
-        self.recorder.event(EVENT, facts, account=account, plugin=plugin, hook=hook)
+        facts = {"tool": tool, "ended": ended, **_reported(builder.plugins[plugin], hook)}
+        self.recorder.event(EVENT, facts, builder=builder, plugin=plugin, hook=hook)
 
 
 def _reported(part: PluginReceiptBuilder, hook: str) -> dict[str, object]:

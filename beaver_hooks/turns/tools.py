@@ -70,8 +70,8 @@ class Offers:
         member, tool = self._tool(opened, name)
         self.admission.check(member, tool, opened.turn)
         given = {"arguments": freeze(arguments), "turn": opened.turn}
-        result = await self._run(member, f"tool:{name}", tool.run, given, opened.account)
-        ResultCheck(self.recorder).judge(result, result.category, opened.account)
+        result = await self._run(member, f"tool:{name}", tool.run, given, opened.builder)
+        ResultCheck(self.recorder).judge(result, result.category, opened.builder)
         if result.category is not None:
             raise _what_to_raise(result, result.category)
         return result.value
@@ -106,14 +106,14 @@ class Offers:
         hook: str,
         run: Callable[..., Awaitable[object]],
         given: Mapping[str, object],
-        account: ReceiptBuilder | None,
+        builder: ReceiptBuilder | None,
     ) -> Result:
         async def by_position(**wanted: object) -> object:
             # The contract defines the order of these arguments, not their names.
             return await run(*wanted.values())
 
         implementation = Implementation(hook=hook, member=member, function=by_position, arguments=(*given, "report"))
-        report = HostReport(plugin=member.name, hook=hook, recorder=self.recorder, account=account)
+        report = HostReport(plugin=member.name, hook=hook, recorder=self.recorder, builder=builder)
         (result,) = await self.calls.settle(
             [self.calls.begin(implementation, given, report, seconds=self.deadlines.offer_seconds)],
         )

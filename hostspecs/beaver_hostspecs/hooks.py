@@ -19,6 +19,8 @@ A plugin whose `before_prompt` fails three turns in a row, or blocks the event l
 suspended: turns go on without that hook, its other hooks are called as before, and health says until when. Then single
 turns probe it, rarely and in the background: the hook is called with that turn, whose other hooks do not wait for it,
 and the answer serves only to end the suspension. A fail-closed plugin is never suspended.
+
+The host calls the turn hooks in `beaver_hooks/turns/lifecycle.py`.
 """
 
 from collections.abc import Iterable

@@ -110,7 +110,7 @@ def said(request):
 
 def left(host, app):
     """How many turns are open, and how many runs are remembered."""
-    return len(host._running().turns.book), len(app.memory._runs)
+    return len(host._running().turns.open_turns), len(app.memory._runs)
 
 
 async def until_left(host, app):

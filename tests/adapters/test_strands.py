@@ -87,7 +87,7 @@ def said(request):
 
 def opened(host):
     """How many turns are open."""
-    return len(host._running().turns.book)
+    return len(host._running().turns.open_turns)
 
 
 @pytest.mark.parametrize("harness", [StrandsHarness, StrandsInLoopHarness])

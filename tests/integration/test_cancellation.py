@@ -112,7 +112,7 @@ async def look(host: Host, plugin: SteppingPlugin, sink: Sink, turn_id: str) -> 
         closings=closings_of(plugin, turn_id),
         events=tuple(events),
         receipt=kept and kept["state"],
-        open_turns=len(host._running().turns.book),
+        open_turns=len(host._running().turns.open_turns),
         queued=len(host._running().background.backlog),
         pending=plugin.pending,
         tasks=len(other_tasks()),
@@ -165,7 +165,7 @@ async def test_cancelling_before_the_answers_are_there_cancels_the_hooks(tmp_pat
 
         assert (task.cancelled(), plugin.running) == (True, 0)
         assert [call.arguments["reason"] for call in plugin.calls_of("on_turn_dropped")] == ["cancelled"]
-        assert len(host._running().turns.book) == 0
+        assert len(host._running().turns.open_turns) == 0
 
 
 async def test_cancellation_does_not_wait_for_a_hook_that_swallows_it(tmp_path):

@@ -197,7 +197,7 @@ async def test_a_fail_closed_plugin_stops_the_turn(fault, canary, tmp_path):
         told = {name: [call.arguments["reason"] for call in host.plugin(name).calls_of("on_turn_dropped")]
                 for name in ("good", "faulty", "last")}  # fmt: skip
         assert told == {"good": ["failed"], "faulty": ["failed"], "last": ["failed"]}
-        assert len(host._running().turns.book) == 0
+        assert len(host._running().turns.open_turns) == 0
         assert host.plugin("last").calls_of("after_prompt") == ()
         if wanted is PluginFailed:
             assert caught.value.plugin == "faulty"

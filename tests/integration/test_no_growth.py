@@ -49,8 +49,8 @@ def held(host: Host) -> dict[str, int]:
     """Return what the host holds."""
     engine = host._running()
     return {
-        "open turns": len(engine.turns.book),
-        "closed ids": len(engine.turns.book._closed),
+        "open turns": len(engine.turns.open_turns),
+        "closed ids": len(engine.turns.open_turns._closed),
         "sessions with fingerprints": len(engine.turns.injected),
         "queued": len(engine.background.backlog),
         "lanes": len(engine.background.backlog._lanes),
@@ -94,7 +94,7 @@ async def test_hundreds_of_abandoned_turns_leave_no_growth(tmp_path):
         await abandon_turns(host, clock, TURNS)
         await settled(host)
         # An hour's worth of turns is open, however many were abandoned before.
-        assert len(host._running().turns.book) == 60
+        assert len(host._running().turns.open_turns) == 60
 
         await let_all_idle(host, clock)
 

@@ -117,7 +117,7 @@ OPEN_TURN = {
     "drop_at_once": {"reason": "failed"},
 }
 SYNC_TURN = {name: arguments for name, arguments in OPEN_TURN.items() if name != "drop_at_once"}
-FIELDS = frozenset({"turn", "recall", "account", "members", "opened"})
+FIELDS = frozenset({"turn", "recall", "builder", "members", "opened"})
 """What an open turn holds and does not do."""
 
 MADE_WITH = ("plugins", "entry_points", "fail_closed", "config", "state_folder", "person_folder", "services", "sinks", "clock",

@@ -100,15 +100,15 @@ async def test_the_cap_holds_while_a_turn_runs(make_host, sink):
     assert [("p", "timeout")] == [(name, each["category"]) for name, each in facts(sink, "plugin_failed")]
 
 
-async def test_patience_is_the_largest_deadline_of_the_background(make_host):
+async def test_draining_waits_the_largest_deadline_of_the_background(make_host):
     """Closing waits for the most patient plugin; one that is unregistered is waited for by its own deadlines."""
     plugins = {"one": Gated(after_prompt=1.0, before_prompt=50.0), "two": Gated(on_turn_dropped=8.0)}
     async with make_host() as empty:
-        nothing = empty._running().patience()
+        nothing = empty._running().drain_seconds()
     async with make_host(**plugins) as host:
         engine = host._running()
 
-        assert (0.0, 8.0, 5.0) == (nothing, engine.patience(), engine.patience(engine.registry.member("one")))
+        assert (0.0, 8.0, 5.0) == (nothing, engine.drain_seconds(), engine.drain_seconds(engine.registry.member("one")))
 
 
 # --- Unregistering --------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import attrs
 import pytest
 
 from beaver_hooks import Host
+from beaver_hooks.audit.trail import Trail
 from beaver_hooks.config import Config
 from beaver_hooks.config.model import HostSettings
 from beaver_hooks.turns.ids import is_ours
@@ -247,12 +248,12 @@ async def test_a_host_of_another_process_is_refused(make_host):
     """Every use says so, opening it too."""
     host = make_host()
     async with host:
-        mine, host._home._process = host._home._process, -1
+        mine, host._affinity._process = host._affinity._process, -1
         for use in (host.drain, host.open, host.close):
             with pytest.raises(ForkedHost) as caught:
                 await use()
             assert FORKED == str(caught.value)
-        host._home._process = mine
+        host._affinity._process = mine
 
 
 def test_a_host_made_before_a_fork_can_be_opened_in_the_child(tmp_path):
@@ -370,6 +371,23 @@ async def test_a_plugin_registered_as_fail_closed_stops_turns(make_host):
         await host.register("p", FaultPlugin(Fault.GARBAGE, "before_prompt"), fail_closed=True)
         with pytest.raises(PluginFailed):
             await host.open_turn("hello", session="s")
+
+
+async def test_a_plugin_registered_again_is_as_fail_closed_as_before(make_host, monkeypatch):
+    """The memory mode and `Host(fail_closed=...)` decide at every registration, and not only when the host opens."""
+
+    class Point:
+        def load(self):
+            return RecordingPlugin
+
+    monkeypatch.setattr("beaver_hooks.runtime.installed", lambda: {"curated": Point()})
+    async with make_host({"p": RecordingPlugin()}, entry_points=None, fail_closed=["p"]) as host:
+        before = host.fail_closed
+        for name in ("curated", "p"):
+            await host.unregister(name)
+            await host.register(name, RecordingPlugin())
+
+        assert ({"curated", "p"}, {"curated", "p"}) == (before, host.fail_closed)
 
 
 async def _run(*_):
@@ -662,6 +680,23 @@ async def test_the_trail_is_closed_without_threads_where_there_are_none(make_hos
     monkeypatch.undo()
     async with make_host() as host:
         assert ["turn_committed"] == [each.name for each in host.trail.tail()]
+
+
+async def test_the_error_of_a_closing_trail_is_not_taken_for_a_missing_thread(make_host, monkeypatch):
+    """A trail whose `close` raises a `RuntimeError` is closed once, and the error gets out."""
+    closed, close = [], Trail.close
+
+    def fail(trail):
+        closed.append(close(trail))
+        raise RuntimeError("mine")
+
+    monkeypatch.setattr(Trail, "close", fail)
+    host = make_host()
+    await host.open()
+    with pytest.raises(RuntimeError, match="mine"):
+        await host.close()
+
+    assert [0] == closed
 
 
 async def test_settings_are_the_defaults(make_host):

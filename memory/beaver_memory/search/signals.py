@@ -1,4 +1,7 @@
-"""Signals of the formulas: values of candidates, scaled to 0 to 1. Pure."""
+"""Signals of the formulas: values of candidates, scaled to 0 to 1. Pure.
+
+A new signal is a function here, then a weight in `formulas.Weights` and a share in `formulas.in_context`.
+"""
 
 import numpy as np
 

@@ -783,7 +783,7 @@ async def test_a_run_cancelled_at_any_point(load):
     assert seen.count(outcomes[2]) >= 2
     assert ({}, 0, before) == (
         agent.loop._busy,
-        len(agent.engine.host._running().turns.book),
+        len(agent.engine.host._running().turns.open_turns),
         asyncio.all_tasks(),
     )
 

@@ -526,7 +526,10 @@ def test_a_timeout_that_the_event_loop_was_late_for(clock, category, late, seen,
     health = HealthStore(clock=clock, stored=StoredHealth(None, make_log()))
     recorder = Recorder(clock=clock, sinks=[], health=health, identify=str, log=make_log())
     suspensions = Suspensions(
-        recorder=recorder, clock=clock, deadlines=HookDeadlines(HostSettings(deadline_cap_seconds=5.0)), patience=0.5
+        recorder=recorder,
+        clock=clock,
+        deadlines=HookDeadlines(HostSettings(deadline_cap_seconds=5.0)),
+        blocked_after=0.5,
     )
     implementation = Implementation(
         hook="before_prompt", member=Member(name="p", plugin=object()), function=print, arguments=()
@@ -535,8 +538,8 @@ def test_a_timeout_that_the_event_loop_was_late_for(clock, category, late, seen,
     call = Call(implementation=implementation, report=report, task=None, started=1.0, deadline=6.0, late=late)
     for each in seen:
         setattr(call, each, True)
-    account = ReceiptBuilder(turn=make_turn(), recorded="turn-1", session="h:1", opened=clock.now())
-    suspensions.failed(call, category, account)
+    builder = ReceiptBuilder(turn=make_turn(), recorded="turn-1", session="h:1", opened=clock.now())
+    suspensions.failed(call, category, builder)
 
     assert expected == health["p"].suspension.failures
 

@@ -30,7 +30,7 @@ class Blamed:
         self.named = []
         self.event = threading.Event()
 
-    def blocked(self, plugin, *, hook, seconds, account):
+    def blocked(self, plugin, *, hook, seconds, builder):
         self.named.append((hook, plugin, seconds >= PATIENCE, self.event.is_set()))
         self.event.set()
 
@@ -64,7 +64,7 @@ class OfThisModule:
 
 
 def new_watchdog(calls, blamed=None, *, loop=None, **options):
-    fields = dict(patience=PATIENCE, registry=Plugins(), suspensions=SimpleNamespace(blocked=lambda _: None))
+    fields = dict(blocked_after=PATIENCE, registry=Plugins(), suspensions=SimpleNamespace(blocked=lambda _: None))
     loop = loop or asyncio.get_running_loop()
     return Watchdog(loop=loop, calls=calls, recorder=blamed, log=make_log(), **(fields | options))
 
@@ -148,7 +148,7 @@ async def test_a_process_that_stood_still_blocks_nothing(calls, monkeypatch, *, 
     times, named = itertools.accumulate(looks, initial=0.0), []
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(times)))
     recorder = SimpleNamespace(blocked=lambda _, **said: named.append(said["seconds"]))
-    watchdog = new_watchdog(calls, recorder, patience=4.0, registry=Plugins(p=OfThisModule()))
+    watchdog = new_watchdog(calls, recorder, blocked_after=4.0, registry=Plugins(p=OfThisModule()))
     ends = iter([*[False] * len(looks), True])
     monkeypatch.setattr(watchdog, "_stopping", SimpleNamespace(wait=lambda _: next(ends)))
     monkeypatch.setattr(watchdog, "_overdue", lambda: True)
@@ -163,7 +163,7 @@ async def test_a_call_while_the_process_stood_still(calls, monkeypatch, *, looks
     """It is marked by a look that comes more than a look late."""
     call, times = begin(calls, asyncio.Event().wait), itertools.accumulate(looks, initial=0.0)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(times)))
-    watchdog = new_watchdog(calls, patience=4.0)
+    watchdog = new_watchdog(calls, blocked_after=4.0)
     ends = iter([*[False] * len(looks), True])
     monkeypatch.setattr(watchdog, "_stopping", SimpleNamespace(wait=lambda _: next(ends)))
     monkeypatch.setattr(watchdog, "_overdue", lambda: False)

@@ -1,4 +1,4 @@
-"""The account of a turn, from open to pending to committed, and as plain data."""
+"""The builder of a receipt, from open to pending to committed, and as plain data."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ def identify(value):
     return f"h:{len(value)}"
 
 
-def make_account():
+def make_builder():
     return ReceiptBuilder(turn=make_turn(prompt="What?"), recorded="t1", session="h:s", opened=NOON)
 
 
@@ -54,31 +54,31 @@ def test_a_receipt_as_plain_data():
     assert json.loads(json.dumps(to_json(receipt), allow_nan=False)) == expected
 
 
-def test_the_states_of_an_account():
+def test_the_states_of_a_builder():
     """A turn is open, then pending while background calls are left, then what it was closed as."""
-    account, states = make_account(), []
-    states.append(account.state)
-    account.closed, account.open_calls = NOON + timedelta(seconds=1), 2
-    states.append(account.state)
-    account.open_calls = 0
-    states.append(account.state)
-    account.reason = DropReason.FAILED
-    states.append(account.state)
+    builder, states = make_builder(), []
+    states.append(builder.state)
+    builder.closed, builder.open_calls = NOON + timedelta(seconds=1), 2
+    states.append(builder.state)
+    builder.open_calls = 0
+    states.append(builder.state)
+    builder.reason = DropReason.FAILED
+    states.append(builder.state)
 
     assert states == ["open", "pending", "committed", "dropped"]
 
 
-def test_a_receipt_is_read_off_the_account():
+def test_a_receipt_is_read_off_its_builder():
     """The receipt adds up tokens and times, hashes the prompt, and shows the plugins' ids made clean."""
-    account = make_account()
-    one, two = account.plugins["one"], account.plugins["two"]
+    builder = make_builder()
+    one, two = builder.plugins["one"], builder.plugins["two"]
     one.tokens, one.blocks, one.injected = 5, 1, ("session-1", None)
     two.tokens = 7
     for seconds in (0.001, 0.0025):
         two.spend("before_prompt", seconds)
     one.enter(Failure(hook="stop", category="timeout"))
 
-    assert account.receipt(identify) == Receipt(
+    assert builder.receipt(identify) == Receipt(
         turn="t1", session="h:s", prompt="h:5", prompt_characters=5, opened=NOON, tokens=12,
         plugins={
             "one": PluginReceipt(

@@ -40,7 +40,7 @@ def make_recorder(*sinks):
 
 
 @pytest.fixture
-def account():
+def builder():
     return ReceiptBuilder(turn=make_turn(), recorded="t1", session="h:s", opened=CLOCK.now())
 
 
@@ -52,11 +52,11 @@ def recorder():
     return recorder, sink
 
 
-def test_a_failure(recorder, account, caplog):
+def test_a_failure(recorder, builder, caplog):
     """A failure is an event with the type of the error, a fault in the receipt, degraded health, and a warning."""
     recorder, sink = recorder
     caplog.set_level(logging.INFO, NAME)
-    recorder.failed("p", hook="stop", category="raised", account=account, error=ValueError("What did we decide?"))
+    recorder.failed("p", hook="stop", category="raised", builder=builder, error=ValueError("What did we decide?"))
     recorder.failed("p", hook="stop", category="timeout")
 
     since = CLOCK.now().isoformat()
@@ -70,7 +70,7 @@ def test_a_failure(recorder, account, caplog):
         ("plugin_failed", None, "stop", {"category": "timeout", "error": None, "at": None, "degraded_since": since}),
     ]
     assert recorder.health["p"].consecutive_failures == 2
-    assert [fault.category for fault in account.receipt(identify).plugins["p"].failures] == ["raised"]
+    assert [fault.category for fault in builder.receipt(identify).plugins["p"].failures] == ["raised"]
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
 
 
@@ -88,10 +88,10 @@ class Mute(Exception):
         (Mute(), '"its text cannot be read (SystemExit)"'),
     ],
 )
-def test_the_text_of_an_error(recorder, account, caplog, error, said):
+def test_the_text_of_an_error(recorder, builder, caplog, error, said):
     """Whoever debugs reads what the error says, without the prompt; an error that cannot say it harms nobody."""
     caplog.set_level(logging.DEBUG, NAME)
-    recorder[0].failed("p", hook="stop", category="raised", account=account, error=error)
+    recorder[0].failed("p", hook="stop", category="raised", builder=builder, error=error)
 
     assert caplog.messages[-1] == f"event=beaver_hooks.plugin_error plugin=p hook=stop error={said}"
 
@@ -181,12 +181,12 @@ def raised(function):
     return caught.value
 
 
-def test_where_it_was_raised(recorder, account, caplog):
+def test_where_it_was_raised(recorder, builder, caplog):
     """A failure names the plugin's own line; whoever debugs reads every frame, without source text."""
     caplog.set_level(logging.DEBUG, NAME)
     error = raised(lambda: int("x"))
-    recorder[0].failed("p", hook="stop", category="raised", account=account, error=error)
-    (failure,) = account.receipt(identify).plugins["p"].failures
+    recorder[0].failed("p", hook="stop", category="raised", builder=builder, error=error)
+    (failure,) = builder.receipt(identify).plugins["p"].failures
     line = error.__traceback__.tb_next.tb_lineno
 
     assert failure.at == recorder[1].events[0].facts["at"] == f"{__name__}:{line}"

@@ -30,12 +30,12 @@ class Desk:
         self.recorder = Recorder(
             clock=CLOCK, sinks=[self.sink], health=self.health, identify=identify, log=make_log("beaver_hooks.desk")
         )
-        self.account = ReceiptBuilder(turn=make_turn(), recorded="t1", session="h:s", opened=CLOCK.now())
-        options.setdefault("account", self.account)
+        self.builder = ReceiptBuilder(turn=make_turn(), recorded="t1", session="h:s", opened=CLOCK.now())
+        options.setdefault("builder", self.builder)
         self.report = HostReport(plugin="p", hook="before_prompt", recorder=self.recorder, **options)
 
     def receipt(self):
-        return self.account.receipt(identify).plugins.get("p", PluginReceipt())
+        return self.builder.receipt(identify).plugins.get("p", PluginReceipt())
 
     def events(self):
         return [(event.name, dict(event.facts)) for event in self.sink.events]
@@ -67,7 +67,7 @@ def test_an_event(desk):
 
 def test_an_event_outside_turns():
     """Outside turns there is no turn and no session, and nothing for a receipt."""
-    desk = Desk(account=None)
+    desk = Desk(builder=None)
     desk.report.event("indexed")
     desk.report.decision("write", "no", "because")
     desk.report.candidates([("a", 1.0)])
@@ -208,7 +208,7 @@ def test_many_writes_that_arrive_are_no_flood(desk):
 
 def test_late_reports(desk):
     """After the receipt was closed, what a plugin says is an event, so that the receipt stays what was kept."""
-    desk.account.closed = CLOCK.now()
+    desk.builder.closed = CLOCK.now()
     desk.report.decision("write", "yes", "new")
     desk.report.outcome("disk", "stored", bytes=3)
     desk.report.clipped("text", 1, 2)
@@ -229,7 +229,7 @@ def test_late_reports(desk):
 
 def test_a_flood_of_late_reports(desk):
     """They count like any other event."""
-    desk.account.closed = CLOCK.now()
+    desk.builder.closed = CLOCK.now()
     for _ in range(MOST_EVENTS * 2):
         desk.report.decision("write", "yes", "new")
 

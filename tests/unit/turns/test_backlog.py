@@ -61,7 +61,7 @@ def member(name="p"):
 def job(number, plugin, session="s"):
     return Job(
         implementation=Implementation(hook="after_prompt", member=plugin, function=print, arguments=()),
-        account=ReceiptBuilder(turn=make_turn(session=session), recorded="r", session="h", opened=NOON),
+        builder=ReceiptBuilder(turn=make_turn(session=session), recorded="r", session="h", opened=NOON),
         arguments={"number": number},
         context=copy_context(),
     )
@@ -213,7 +213,7 @@ async def _drive(steps):
     class Noting:
         async def run(self, job):
             await asyncio.sleep(0)
-            ran[job.account.turn.session, job.implementation.member.name].append(job.arguments["number"])
+            ran[job.builder.turn.session, job.implementation.member.name].append(job.arguments["number"])
 
         def ended(self, job, *, run):
             settled.append(job.arguments["number"])

@@ -32,18 +32,18 @@ def recorder(sink):
 
 
 @pytest.fixture
-def judge(recorder):
+def recall_check(recorder):
     suspensions = Suspensions(
         recorder=recorder,
         clock=FrozenClock(),
         deadlines=HookDeadlines(HostSettings(deadline_cap_seconds=5.0)),
-        patience=0.5,
+        blocked_after=0.5,
     )
     return RecallCheck(recorder, suspensions)
 
 
 @pytest.fixture
-def account():
+def builder():
     return ReceiptBuilder(turn=make_turn(), recorded="turn-1", session="h:1", opened=FrozenClock().now())
 
 
@@ -60,8 +60,8 @@ def result(recorder, value=None, *, plugin="p", hook="before_prompt", fail_close
     return Result(call=call, value=value, **fields)
 
 
-def faults(account, plugin="p"):
-    return [each for each in account.plugins[plugin].entries if isinstance(each, Failure)]
+def faults(builder, plugin="p"):
+    return [each for each in builder.plugins[plugin].entries if isinstance(each, Failure)]
 
 
 class _Sub(Contribution):
@@ -91,7 +91,7 @@ def _hint(kind=Hint, **fields):
     return kind(**{"tool": "t", "registry": "r", "fingerprint": "f", "guidance": "g", **fields})
 
 
-def test_answers_keep_their_order_and_none_is_no_answer(judge, recorder, account, sink):
+def test_answers_keep_their_order_and_none_is_no_answer(recall_check, recorder, builder, sink):
     """A contribution is an answer under its plugin's name; `None` is a success without one."""
     given = Contribution(blocks=("b",), references=(Reference(text="r"),), hints=(_hint(),))
     results = [
@@ -100,7 +100,7 @@ def test_answers_keep_their_order_and_none_is_no_answer(judge, recorder, account
         result(recorder, Contribution(), plugin="a"),
     ]
 
-    assert [("b", given), ("a", Contribution())] == judge.answers(results, account)
+    assert [("b", given), ("a", Contribution())] == recall_check.answers(results, builder)
     assert ([], ["ok", "ok", "ok"]) == (sink.events, [recorder.health[name].state for name in "bna"])
 
 
@@ -118,14 +118,14 @@ def test_answers_keep_their_order_and_none_is_no_answer(judge, recorder, account
         Contribution(hints=(_hint(guidance=_SubText("g")),)),
     ],
 )
-def test_what_is_no_plain_contribution_is_the_wrong_type(judge, recorder, account, sink, value):
+def test_what_is_no_plain_contribution_is_the_wrong_type(recall_check, recorder, builder, sink, value):
     """Subclasses of the contract's records and of `str` are refused unseen: looking at them runs a plugin's code."""
-    assert [] == judge.answers([result(recorder, value)], account)
+    assert [] == recall_check.answers([result(recorder, value)], builder)
     assert [("plugin_failed", "wrong_type")] == [(each.name, each.facts["category"]) for each in sink.events]
-    assert [Failure(hook="before_prompt", category="wrong_type")] == faults(account)
+    assert [Failure(hook="before_prompt", category="wrong_type")] == faults(builder)
 
 
-def test_too_much_is_refused(judge, recorder, account, sink, monkeypatch):
+def test_too_much_is_refused(recall_check, recorder, builder, sink, monkeypatch):
     """A contribution beyond all measure is that plugin's failure, by its size or by its number of items."""
     monkeypatch.setattr(context, "MOST_CHARACTERS", 3)
     monkeypatch.setattr(context, "MOST_ITEMS", 2)
@@ -135,7 +135,7 @@ def test_too_much_is_refused(judge, recorder, account, sink, monkeypatch):
         result(recorder, Contribution(blocks=("",) * 3), plugin="b"),
     ]
 
-    assert [] == judge.answers(results, account)
+    assert [] == recall_check.answers(results, builder)
     assert ["too_large", "too_large"] == [each.facts["category"] for each in sink.named("plugin_failed")]
 
 
@@ -143,20 +143,20 @@ def test_too_much_is_refused(judge, recorder, account, sink, monkeypatch):
     ("category", "error"),
     [("raised", ValueError("x")), ("raised", SystemExit(1)), ("timeout", None), ("cancelled", None)],
 )
-def test_a_fail_open_failure_is_written_down_and_no_more(judge, recorder, account, *, sink, category, error):
+def test_a_fail_open_failure_is_written_down_and_no_more(recall_check, recorder, builder, *, sink, category, error):
     """Receipt, health and audit have the hook, the category and the type of the error; others' answers stand."""
     results = [result(recorder, category=category, error=error), result(recorder, Contribution(), plugin="q")]
     kind = type(error).__name__ if error else None
 
-    assert [("q", Contribution())] == judge.answers(results, account)
-    assert [Failure(hook="before_prompt", category=category, error=kind)] == faults(account)
+    assert [("q", Contribution())] == recall_check.answers(results, builder)
+    assert [Failure(hook="before_prompt", category=category, error=kind)] == faults(builder)
     assert {"before_prompt": category} == recorder.health["p"].faults
     assert [("plugin_failed", "p", category, kind)] == [
         (each.name, each.plugin, each.facts["category"], each.facts["error"]) for each in sink.events
     ]
 
 
-def test_a_fail_closed_plugin_s_error_is_raised_unchanged(judge, recorder, account):
+def test_a_fail_closed_plugin_s_error_is_raised_unchanged(recall_check, recorder, builder):
     """The first one's own exception gets out, after every result was judged."""
     first = ValueError("mine")
     results = [
@@ -165,10 +165,10 @@ def test_a_fail_closed_plugin_s_error_is_raised_unchanged(judge, recorder, accou
         result(recorder, category="timeout", plugin="r"),
     ]
     with pytest.raises(ValueError, match="mine") as caught:
-        judge.answers(results, account)
+        recall_check.answers(results, builder)
 
     assert first is caught.value
-    assert [1, 1, 1] == [len(faults(account, name)) for name in "pqr"]
+    assert [1, 1, 1] == [len(faults(builder, name)) for name in "pqr"]
 
 
 @pytest.mark.parametrize(
@@ -181,10 +181,10 @@ def test_a_fail_closed_plugin_s_error_is_raised_unchanged(judge, recorder, accou
         ({"value": 7}, "wrong_type"),
     ],
 )
-def test_what_is_no_exception_becomes_plugin_failed(judge, recorder, account, fields, told):
+def test_what_is_no_exception_becomes_plugin_failed(recall_check, recorder, builder, fields, told):
     """Time, wrong answers and bare exceptions of a fail-closed plugin stop the turn with a sentence of ours."""
     with pytest.raises(PluginFailed) as caught:
-        judge.answers([result(recorder, fail_closed=True, **fields)], account)
+        recall_check.answers([result(recorder, fail_closed=True, **fields)], builder)
 
     assert (f"plugin `p` failed in before_prompt: {told}; {RULE}", "p") == (str(caught.value), caught.value.plugin)
 
@@ -192,44 +192,44 @@ def test_what_is_no_exception_becomes_plugin_failed(judge, recorder, account, fi
 @pytest.mark.parametrize(
     ("value", "category", "expected"), [(None, None, None), (0, None, "wrong_type"), (None, "timeout", "timeout")]
 )
-def test_a_background_hook_answers_nothing(judge, recorder, account, *, value, category, expected):
+def test_a_background_hook_answers_nothing(recall_check, recorder, builder, *, value, category, expected):
     """Any answer but `None` is a failure of the plugin."""
-    judge.background(result(recorder, value, hook="after_prompt", category=category), account)
+    recall_check.background(result(recorder, value, hook="after_prompt", category=category), builder)
 
-    assert ([expected] if expected else []) == [each.category for each in faults(account)]
+    assert ([expected] if expected else []) == [each.category for each in faults(builder)]
     assert ("degraded" if expected else "ok") == recorder.health["p"].state
 
 
-def test_time_is_written_down(judge, recorder, account):
+def test_time_is_written_down(recall_check, recorder, builder):
     """A call that has not ended has taken all of its deadline; times of one hook add up."""
-    judge.background(result(recorder, hook="on_tool_result", ended=2.5), account)
-    judge.background(result(recorder, hook="on_tool_result", ended=2.0), account)
-    judge.background(result(recorder, hook="after_prompt", ended=None, category="timeout"), account)
+    recall_check.background(result(recorder, hook="on_tool_result", ended=2.5), builder)
+    recall_check.background(result(recorder, hook="on_tool_result", ended=2.0), builder)
+    recall_check.background(result(recorder, hook="after_prompt", ended=None, category="timeout"), builder)
 
-    assert {"on_tool_result": 2.5, "after_prompt": 5.0} == account.plugins["p"].seconds
+    assert {"on_tool_result": 2.5, "after_prompt": 5.0} == builder.plugins["p"].seconds
 
 
-def test_success_clears_the_fault_of_its_hook(judge, recorder, account, sink):
+def test_success_clears_the_fault_of_its_hook(recall_check, recorder, builder, sink):
     """A good call of the hook that failed, and no other, is the recovery; it is audited once."""
-    judge.background(result(recorder, hook="after_prompt", category="timeout"), account)
-    judge.background(result(recorder, hook="on_tool_result"), account)
+    recall_check.background(result(recorder, hook="after_prompt", category="timeout"), builder)
+    recall_check.background(result(recorder, hook="on_tool_result"), builder)
     degraded = recorder.health["p"].state
-    judge.background(result(recorder, hook="after_prompt"), account)
-    judge.background(result(recorder, hook="after_prompt"), account)
+    recall_check.background(result(recorder, hook="after_prompt"), builder)
+    recall_check.background(result(recorder, hook="after_prompt"), builder)
 
     assert ("degraded", "ok", 1) == (degraded, recorder.health["p"].state, len(sink.named("plugin_recovered")))
 
 
-def test_a_good_call_clears_blocking_outside_of_hooks(judge, recorder, account):
+def test_a_good_call_clears_blocking_outside_of_hooks(recall_check, recorder, builder):
     """A plugin that was seen blocking the loop by itself recovers by its next good call."""
     recorder.health.failed("p", source=EVENT_LOOP, category="blocked")
-    judge.background(result(recorder, hook="after_prompt"), account)
+    recall_check.background(result(recorder, hook="after_prompt"), builder)
 
     assert "ok" == recorder.health["p"].state
 
 
 @pytest.mark.parametrize("trouble", ["reported", "blocked"])
-def test_a_troubled_call_is_no_success(judge, recorder, account, trouble):
+def test_a_troubled_call_is_no_success(recall_check, recorder, builder, trouble):
     """A call that reported trouble, or was seen blocking, recovers nothing by ending normally."""
     recorder.health.failed("p", source="after_prompt", category="blocked")
     ended = result(recorder, hook="after_prompt")
@@ -237,37 +237,37 @@ def test_a_troubled_call_is_no_success(judge, recorder, account, trouble):
         ended.call.report.degraded("store_down")
     else:
         ended.call.blocked = True
-    judge.background(ended, account)
+    recall_check.background(ended, builder)
 
     assert "degraded" == recorder.health["p"].state
 
 
-def test_what_cannot_be_rendered_is_the_wrong_type(judge, recorder, account):
+def test_what_cannot_be_rendered_is_the_wrong_type(recall_check, recorder, builder):
     """It is written down as a failure of `before_prompt`."""
-    judge.unrenderable("p", account, OSError("x"))
+    recall_check.unrenderable(Member(name="p", plugin=object()), builder, OSError("x"))
 
-    assert [Failure(hook="before_prompt", category="wrong_type", error="OSError")] == faults(account)
+    assert [Failure(hook="before_prompt", category="wrong_type", error="OSError")] == faults(builder)
 
 
-def test_a_share_is_written_down(account):
+def test_a_share_is_written_down(builder):
     """Blocks, tokens and shown ids are kept, and a cut only if there was one."""
     references = [Reference(text="a", id="1"), Reference(text="b", id="2")]
     rendered = render_references("p", references, boundary="0123456789abcdef")
-    RecallCheck.write_down("p", Share(blocks=1, tokens=9, offered=2, rendered=rendered), account)
-    RecallCheck.write_down("q", Share(blocks=2, tokens=8, offered=3), account)
+    RecallCheck.write_down("p", Share(blocks=1, tokens=9, offered=2, rendered=rendered), builder)
+    RecallCheck.write_down("q", Share(blocks=2, tokens=8, offered=3), builder)
 
-    one, two = account.plugins["p"], account.plugins["q"]
+    one, two = builder.plugins["p"], builder.plugins["q"]
     assert ((1, 9, ("1", "2"), []), (2, 8, (), [Clip(what="references", shown=0, total=3)])) == (
         (one.blocks, one.tokens, one.injected, one.entries),
         (two.blocks, two.tokens, two.injected, two.entries),
     )
 
 
-def test_a_reference_that_was_cut_is_written_down(account):
+def test_a_reference_that_was_cut_is_written_down(builder):
     """A text that did not fit is a decision of the budget, even where no reference is missing."""
     rendered = render_references("p", [Reference(text="word " * 500)], boundary="b" * 16, budget=120)
-    RecallCheck.write_down("p", Share(tokens=rendered.tokens, offered=1, rendered=rendered), account)
+    RecallCheck.write_down("p", Share(tokens=rendered.tokens, offered=1, rendered=rendered), builder)
 
     assert [
         Decision(gate="budget", verdict="cut", reason="a reference is longer than what is left")
-    ] == account.plugins["p"].entries
+    ] == builder.plugins["p"].entries

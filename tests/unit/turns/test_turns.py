@@ -5,7 +5,7 @@ import contextlib
 import contextvars
 import random
 from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta, tzinfo
 
 import pytest
 
@@ -19,8 +19,10 @@ from beaver_hostspecs import (
     Hint,
     InvalidTurn,
     Message,
+    PluginFailed,
     PluginInfo,
     Reference,
+    Tool,
     TurnAlreadyOpen,
     TurnClosed,
     UnknownTurn,
@@ -159,6 +161,42 @@ async def test_a_refused_second_turn_leaves_the_first_one_alone(make_host):
     assert ["before_prompt", "after_prompt"] == hooks_of(plugin)
 
 
+async def test_a_refused_second_turn_asks_no_plugin(make_host, caplog):
+    """Plugins decide on the trust of a turn after it is entered, so a refused turn asks none and logs nothing."""
+    asked = []
+    tool = Tool(name="look", description="Look.", parameters={}, run=_look, allows=asked.append)
+    async with make_host(p=RecordingPlugin(tools=(tool,))) as host:
+        await host.open_turn("hello", session="s", id="one")
+        caplog.clear()
+        with pytest.raises(TurnAlreadyOpen):
+            await host.open_turn("hello", session="s", id="one")
+
+    assert (1, []) == (len(asked), [each.getMessage() for each in caplog.records if "left_out" in each.getMessage()])
+
+
+async def _look(*_):
+    return "seen"
+
+
+async def test_an_interrupted_decision_on_trust_drops_the_turn(make_host):
+    """Ctrl-C while a plugin decides who may use its tool leaves no open turn behind."""
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    plugin = RecordingPlugin(
+        tools=(Tool(name="look", description="Look.", parameters={}, run=_look, allows=interrupt),)
+    )
+    async with make_host(p=plugin) as host:
+        with pytest.raises(KeyboardInterrupt):
+            await host.open_turn("hello", session="s", id="one")
+        with pytest.raises(TurnClosed):
+            host.find_turn("one")
+        await host.drain()
+
+    assert [DropReason.FAILED] == told(plugin, "on_turn_dropped", "reason")
+
+
 async def test_a_turn_supersedes_another(make_host):
     """The earlier one is abandoned; an id that is closed or unknown is nobody's fault."""
     plugin = RecordingPlugin()
@@ -294,6 +332,41 @@ async def test_a_cancelled_opening_drops_the_turn(make_host):
     assert ([DropReason.CANCELLED], ["before_prompt"]) == (told(plugin, "on_turn_dropped", "reason"), plugin.cancelled)
 
 
+class _BrokenZone(tzinfo):
+    def utcoffset(self, _):
+        raise ZoneError
+
+
+class ZoneError(Exception):
+    """Raised where a reference with a time of this zone is rendered."""
+
+
+UNRENDERABLE = Contribution(references=(Reference(text="old", when=datetime(2026, 1, 1, tzinfo=_BrokenZone())),))
+
+
+async def test_a_contribution_that_cannot_be_rendered_costs_only_itself(make_host):
+    """The turn goes on with the other plugins' references; the receipt has the failure."""
+    async with make_host(p=RecordingPlugin(UNRENDERABLE), q=RecordingPlugin(refs("good"))) as host:
+        turn = await host.open_turn("hello", session="s")
+
+        assert (["q"], [("before_prompt", "wrong_type", "ZoneError")]) == (
+            [each.plugin for each in turn.references],
+            [(each.hook, each.category, each.error) for each in turn.receipt.plugins["p"].failures],
+        )
+
+
+async def test_a_fail_closed_contribution_that_cannot_be_rendered_drops_the_turn(make_host):
+    """It is a wrong type, as the contract has it: the turn of a fail-closed plugin ends with `PluginFailed`."""
+    plugin = RecordingPlugin(UNRENDERABLE)
+    async with make_host(p=plugin, fail_closed=["p"]) as host:
+        with pytest.raises(PluginFailed) as caught:
+            await host.open_turn("hello", session="s")
+        await host.drain()
+
+    told_so = "plugin `p` failed in before_prompt: wrong_type (ZoneError); it is fail-closed, so the turn was dropped"
+    assert (told_so, [DropReason.FAILED]) == (str(caught.value), told(plugin, "on_turn_dropped", "reason"))
+
+
 async def test_a_fail_closed_failure_drops_the_turn(make_host):
     """Its error gets out unchanged, and every plugin is told that the turn failed."""
     other = RecordingPlugin()
@@ -344,6 +417,20 @@ async def test_an_answer_is_passed_on_as_it_is(make_host, clock):
         await host.drain()
 
     assert [answer] == told(plugin, "after_prompt", "answer")
+
+
+@pytest.mark.parametrize("fields", [{"messages": [Message(role="user", text="hello")]}, {"stored": False}])
+async def test_fields_beside_a_complete_answer_are_refused(make_host, clock, fields):
+    """An `Answer` has its own messages and `stored`; the turn stays open, so that the caller can commit it rightly."""
+    async with make_host() as host:
+        turn = await host.open_turn("hello", session="s")
+        with pytest.raises(InvalidTurn) as caught:
+            await turn.commit(Answer(text="bye", when=clock.now()), **fields)
+
+        assert (
+            "an `Answer` has `messages` and `stored` of its own; give them only beside a text",
+            True,
+        ) == (str(caught.value), await turn.commit("bye"))
 
 
 async def test_an_answer_is_stamped_at_commit(make_host, clock):
@@ -527,7 +614,7 @@ async def test_what_is_wrong_with_a_turn_is_said_without_values(make_host, field
         with pytest.raises(InvalidTurn) as caught:
             await host.open_turn(**{"prompt": "CANARY", "session": "CANARY", **fields})
 
-        assert (expected, 0) == (str(caught.value), len(host._running().turns.book))
+        assert (expected, 0) == (str(caught.value), len(host._running().turns.open_turns))
 
 
 async def test_what_is_wrong_with_the_rest_is_said_without_values(make_host):
@@ -930,7 +1017,7 @@ async def test_every_turn_is_closed_exactly_once_for_everybody(make_host, clock,
 
     assert Counter(walk.expected) == walk.told(plugins)
     assert (0, 0, {}, set(), {}) == (
-        len(engine.turns.book),
+        len(engine.turns.open_turns),
         len(engine.background.backlog),
         engine.calls.running,
         engine.calls.abandoned,

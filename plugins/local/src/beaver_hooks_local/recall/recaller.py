@@ -40,7 +40,7 @@ class SearchResult:
         hits: the best first.
         listing: the rows of the prompt index.
         confident: whether the best hit is good.
-        picked: the picked hits, by the ids that the conversation contains and the most tokens.
+        picked: a cache of picks; the key is the ids already said and the room in tokens.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -59,7 +59,7 @@ class Recall:
         hits: all candidates, with each signal's share.
         given: the ids of the hits that the turn was given.
         said: the ids of the hits that the conversation already contains.
-        skipped: the decision for the next prompt, if the gate skipped that one.
+        skipped: set if the gate skipped the prompt after this one: its decision.
     """
 
     decision: Decision
@@ -76,7 +76,7 @@ class Recaller:
     Args:
         operations: of the memory.
         settings: of the plugin.
-        most: the tokens that the host shows of all references of a turn, or `None`.
+        most: how many tokens of this plugin's references the host shows in a turn, or `None`.
     """
 
     def __init__(self, operations: Operations, settings: LocalSettings, *, most: int | None = None) -> None:
