@@ -250,9 +250,13 @@ class MemoryEngine:
 
     def _matching(self, query: Query, terms: Sequence[int]) -> Answer:
         """Return the memories that hold the patterns of a query, ranked by its words."""
-        ids = self.store.matching(query.patterns, query.filters, limit=exact.MOST)
-        found = [each for each in self.store.get(ids, query.filters) if exact.holds(each, query.patterns)]
-        return self._ranked(query, found, terms)
+        ids = self.store.matching(query.patterns, query.filters, limit=exact.MOST_COMPARED)
+        found: list[Memory] = []
+        for some in (ids[begin : begin + exact.MOST] for begin in range(0, len(ids), exact.MOST)):
+            found += [each for each in self.store.get(some, query.filters) if exact.holds(each, query.patterns)]
+            if len(found) >= exact.MOST:
+                break
+        return self._ranked(query, found[: exact.MOST], terms)
 
     def _without_index(self, query: Query, terms: Sequence[int], trouble: str | None) -> Answer:
         """Return the memories that hold words of a query: all of them first, then any of them."""

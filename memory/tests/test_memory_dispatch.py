@@ -224,7 +224,8 @@ def test_a_writer_names_only_stores_that_it_may_change():
 def test_the_owners_of_a_source_are_filled_in():
     """Sessions and counts are those of the source, unless it may name other owners."""
     assert SessionsRequest(owner=ANN) == decode(OPERATIONS["sessions"], {}, SOURCE)
-    assert InspectionRequest(owners=(ANN,)) == decode(OPERATIONS["inspect"], {}, SOURCE)
+    counted = InspectionRequest(owners=(ANN,), embeddings=False, figures=False)
+    assert counted == decode(OPERATIONS["inspect"], {}, SOURCE)
     with pytest.raises(InvalidFields):
         decode(OPERATIONS["sessions"], {"owner": {"user": "bob"}}, SOURCE)
     with pytest.raises(InvalidFields):

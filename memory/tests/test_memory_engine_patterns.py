@@ -175,3 +175,29 @@ def test_patterns_of_a_query():
     """A query takes patterns beside its words."""
     query = Query(text="x", patterns=(Pattern(text="a b"),), filters=Filters(now=NOW))
     assert "phrase" == query.patterns[0].kind
+
+
+@pytest.mark.parametrize(
+    ("prefix", "word"),
+    [
+        ("key", "keyboard"), ("add", "added"), ("day", "daytime"), ("any", "anybody"), ("closi", "closing"),
+        ("raisi", "raising"), ("configura", "configuration"), ("tie", "tied"), ("nationali", "nationalised"),
+    ],
+)  # fmt: skip
+def test_a_prefix_finds_words_whose_stem_differs(tmp_path, prefix, word):
+    """A prefix finds every word that begins with it, whatever the index makes of the stems of both."""
+    with MemoryEngine.open(tmp_path) as engine:
+        engine.add([NewMemory(title=f"The {word} here"), NewMemory(title="Something else")])
+        query = Query(patterns=(Pattern(text=prefix, is_prefix=True),), filters=Filters(now=datetime.now(UTC)))
+
+        assert [f"The {word} here"] == [hit.memory.title for hit in engine.search(query).hits]
+
+
+def test_a_phrase_is_found_behind_many_other_forms(tmp_path):
+    """An old memory with the phrase is found although thousands of newer ones hold other forms of its words."""
+    with MemoryEngine.open(tmp_path) as engine:
+        engine.add([NewMemory(title="the blue whale sings")])
+        engine.add([NewMemory(title=f"blue whales number {number}") for number in range(2_100)])
+        query = Query(patterns=(Pattern(text="blue whale"),), filters=Filters(now=datetime.now(UTC)))
+
+        assert ["the blue whale sings"] == [hit.memory.title for hit in engine.search(query).hits]

@@ -22,6 +22,9 @@ Hook = Callable[[Any, Any], Any]
 MOST_PROBLEMS = 20
 """Problems that one response names."""
 
+OF_ALL_OWNERS = frozenset({"every_owner", "figures", "embeddings", "check", "reindex"})
+"""Fields that ask for facts about the memories of all owners."""
+
 NOT_YOURS = "This caller may not name it; leave it out."
 
 LONGEST_NAME = 40
@@ -141,8 +144,10 @@ def _fill(body: dict[str, Any], operation: Operation[Any, Any], source: Source) 
     known = attrs.fields_dict(operation.request)
     given = {"owner": source.owner, "owners": list(source.visible.owners)}
     places = [(body, "", {name: value for name, value in given.items() if name in known})]
-    if body.get("every_owner") and not source.every_owner:
-        yield Problem(code="not_yours", field="every_owner", sentence=NOT_YOURS)
+    for name in () if source.every_owner else OF_ALL_OWNERS & known.keys():
+        if body.get(name):
+            yield Problem(code="not_yours", field=name, sentence=NOT_YOURS)
+        body[name] = False
     if isinstance(memories := body.get("memories"), list):
         body["memories"] = memories = [dict(each) if isinstance(each, dict) else each for each in memories]
         of_memory = {"owner": source.owner, "store": source.store}

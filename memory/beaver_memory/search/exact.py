@@ -13,7 +13,10 @@ from beaver_memory.search.select import Choice
 from beaver_memory.search.words import folded
 
 MOST = 2_000
-"""Memories that are compared, the newest first."""
+"""Memories that are ranked, the newest first."""
+
+MOST_COMPARED = 20_000
+"""Memories whose texts are compared with the patterns."""
 
 _GAP = "\0"
 

@@ -1,7 +1,8 @@
 """The search for phrases and prefixes in the word index of SQLite (FTS5).
 
-The index holds stems, so it finds other forms of the words too: the caller compares the texts. A long prefix is beyond
-the stem of many words (`configura` of `configuration`, stored as `configur`); it is also searched for as these stems.
+The index holds stems, so it finds other forms of the words too: the caller compares the texts. It stems a prefix as
+well, and then misses words: `key*` becomes `kei*`, and `configura*` is longer than `configur`. So words with the first
+letters of a prefix, which no stem changes, are searched for too, and come last.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,8 +25,8 @@ MOST_PATTERNS = 16
 MOST_WORDS = 32
 """Words of a pattern that the index compares."""
 
-SHORTEST_STEM = 3
-LONGEST_STEM = 32
+UNCHANGED = 2
+"""First letters of a word that stemming never changes."""
 
 
 def matching(
@@ -35,12 +36,12 @@ def matching(
     filters: Filters,
     limit: int,
 ) -> list[int]:
-    """Return ids of visible memories that hold all patterns, newest first; those with other stems come last."""
+    """Return ids of visible memories that may hold all patterns, newest first; less likely ones come last."""
     if not owners or not patterns or not all(pattern.words for pattern in patterns):
         return []
     compared, which = patterns[:MOST_PATTERNS], _conditions(patterns[:MOST_PATTERNS], filters)
     found: dict[int, None] = {}
-    for expression in dict.fromkeys((_expression(compared), _expression(compared, with_stems=True))):
+    for expression in dict.fromkeys((_expression(compared), _expression(compared, wide=True))):
         query = _SQL["matching" if expression else "matching_text"]
         sql = query.format(owners=marks(len(owners)), conditions=which.sql)
         given = (*([expression] if expression else ()), *owners, *which.params, bounded(limit))
@@ -55,12 +56,12 @@ def _conditions(patterns: Sequence[Pattern], filters: Filters) -> Conditions:
     return Conditions(sql=" AND ".join([which.sql, *(_SQL["holds_text"] for _ in parts)]), params=params)
 
 
-def _expression(patterns: Sequence[Pattern], *, with_stems: bool = False) -> str:
+def _expression(patterns: Sequence[Pattern], *, wide: bool = False) -> str:
     """Return the FTS5 expression for all patterns, without those that the index cannot find."""
-    return " AND ".join(_one(pattern, with_stems=with_stems) for pattern in patterns if not pattern.unspaced)
+    return " AND ".join(_one(pattern, wide=wide) for pattern in patterns if not pattern.unspaced)
 
 
-def _one(pattern: Pattern, *, with_stems: bool) -> str:
+def _one(pattern: Pattern, *, wide: bool) -> str:
     words = pattern.words
     # Words have letters and digits only: none of them is FTS5 syntax.
     kept = words[:MOST_WORDS]
@@ -68,7 +69,4 @@ def _one(pattern: Pattern, *, with_stems: bool) -> str:
     if not pattern.is_prefix or len(kept) < len(words):
         return phrase
     *before, last = kept
-    longest = min(len(last) - 1, LONGEST_STEM) if with_stems else 0
-    stems = [last[:end] for end in range(max(SHORTEST_STEM, len(last) // 2), longest + 1)]
-    alternatives = [f"{phrase} *", *(f'"{" ".join([*before, stem])}"' for stem in stems)]
-    return alternatives[0] if len(alternatives) == 1 else f"({' OR '.join(alternatives)})"
+    return f'"{" ".join([*before, last[:UNCHANGED]])}" *' if wide else f"{phrase} *"
