@@ -61,7 +61,7 @@ def sync_host(tmp_path):
 
 
 async def test_what_the_framework_says_wins(host, plugin):
-    """Session and user are the framework's where it has them, and the rest is what the adapter was given."""
+    """Session, user and history of the framework win; the adapter's own defaults fill in the rest."""
     adapter = Adapter(host, session="mine", user="me", trust="full", scope=Scope(project="p"), budget=7)
 
     await adapter.open("One.")
@@ -75,7 +75,7 @@ async def test_what_the_framework_says_wins(host, plugin):
 
 
 async def test_without_a_session_each_run_is_one(host, plugin):
-    """A run without a session shares nothing with another one."""
+    """Two runs without a session get two sessions, each named after its turn."""
     adapter = Adapter(host)
     first, second = await adapter.open("One."), await adapter.open("Two.")
 
@@ -83,7 +83,7 @@ async def test_without_a_session_each_run_is_one(host, plugin):
 
 
 async def test_a_prompt_that_no_provider_takes(host, plugin):
-    """NUL and lone surrogates are replaced, in the history too."""
+    """The adapter replaces NUL and lone surrogates in the prompt and in the history."""
     await Adapter(host).open("a\0b\ud800", history=[("user", "\ud800")])
 
     (turn,) = calls(plugin, "before_prompt", "turn")
@@ -91,7 +91,7 @@ async def test_a_prompt_that_no_provider_takes(host, plugin):
 
 
 async def test_tool_results_are_told_as_text(host, plugin):
-    """What a tool returned is text by then; what it raised is told by its type, and a plugin's failure by its text."""
+    """A plugin sees a tool's output as text, an exception as its type, and a plugin tool's failure as its text."""
     turn = await Adapter(host).open("Go.")
     ring = []
     ring.append(ring)
@@ -117,7 +117,7 @@ async def test_tool_results_are_told_as_text(host, plugin):
 
 
 async def test_a_plugins_tool(host):
-    """It runs within its turn, with arguments as an object or as JSON, and a failure is a text with a mark."""
+    """A tool runs within its turn with arguments as an object or as JSON, and returns a failure as marked text."""
     adapter = Adapter(host)
     turn = await adapter.open("Go.", session="s")
 
@@ -132,7 +132,7 @@ async def test_a_plugins_tool(host):
 
 @pytest.mark.parametrize("in_loop", [True, False])
 async def test_tools_are_those_of_the_caller(tmp_path, in_loop):
-    """Before a run they are those of the adapter's own user and trust, in a run those of its turn; others are refused."""
+    """Tools before a run suit the adapter's user and trust, those in a run suit its turn; others are refused."""
     tools = [
         Tool(name="look", description="", parameters={}, run=_look),
         Tool(name="write", description="", parameters={}, run=_look, allows=lambda caller: caller.trust is Trust.FULL),
@@ -165,7 +165,7 @@ async def _look(arguments, turn, report):
 
 
 async def test_an_answer_is_committed_once(host, plugin):
-    """Of several endings the first one counts."""
+    """Only the first of several endings of a turn counts."""
     turn = await Adapter(host).open("Go.")
 
     await turn.commit("Gone.\0")
@@ -178,7 +178,7 @@ async def test_an_answer_is_committed_once(host, plugin):
 
 
 async def test_nothing_is_no_answer(host, plugin):
-    """An empty answer teaches nothing: the turn is dropped."""
+    """A blank answer drops the turn, so no plugin learns from it."""
     await (await Adapter(host).open("Go.")).commit(" \n")
     await host.drain()
 
@@ -196,7 +196,7 @@ async def test_nothing_is_no_answer(host, plugin):
     ],
 )
 async def test_why_it_was_dropped(host, plugin, error, reason):
-    """What ended the turn says why it was dropped."""
+    """The error that ends a turn, or the reason that the caller gives, decides the reason of the drop."""
     await (await Adapter(host).open("Go.")).drop(error)
     await host.drain()
 
@@ -208,7 +208,7 @@ async def test_why_it_was_dropped(host, plugin, error, reason):
     [(None, DropReason.ABANDONED), (ValueError(), DropReason.FAILED), (asyncio.CancelledError(), DropReason.CANCELLED)],
 )
 async def test_a_turn_that_is_let_go_is_dropped(host, plugin, error, reason):
-    """A framework that forgets a turn has ended it, for the reason that was seen last."""
+    """A turn that the framework forgets is dropped, for the reason that the adapter saw last."""
     turn = await Adapter(host).open("Go.")
     if error is not None:
         turn.may_fail(error)
@@ -220,7 +220,7 @@ async def test_a_turn_that_is_let_go_is_dropped(host, plugin, error, reason):
 
 
 async def test_a_committed_turn_may_be_let_go(host, plugin):
-    """What is closed stays as it was closed."""
+    """A committed turn stays committed when the framework forgets it."""
     await (await Adapter(host).open("Go.")).commit("Gone.")
     gc.collect()
     await host.drain()
@@ -229,7 +229,7 @@ async def test_a_committed_turn_may_be_let_go(host, plugin):
 
 
 async def test_letting_go_after_the_host_is_closed_harms_nobody(tmp_path):
-    """The host has dropped the turn when it closed."""
+    """A turn that the framework forgets after the host closed raises nothing: the host had abandoned it."""
     plugin = RecordingPlugin()
     async with Host({"p": plugin}, state_folder=tmp_path) as host:
         turn = await Adapter(host).open("Go.")
@@ -241,7 +241,7 @@ async def test_letting_go_after_the_host_is_closed_harms_nobody(tmp_path):
 
 
 def test_letting_go_after_the_loop_is_closed_harms_nobody(tmp_path):
-    """Nor does a loop that is gone."""
+    """A turn that the framework forgets after the event loop closed raises nothing: the host had abandoned it."""
     plugin = RecordingPlugin()
 
     async def leave_open():
@@ -256,7 +256,7 @@ def test_letting_go_after_the_loop_is_closed_harms_nobody(tmp_path):
 
 
 def test_a_sync_host_is_reached_from_every_loop(sync_host):
-    """A turn may be opened in one event loop, told of in a second one, and closed without any."""
+    """One event loop opens a turn, a second one reports a tool's result, and a caller without a loop commits it."""
     host, plugin = sync_host
     adapter = Adapter(host)
 
@@ -271,7 +271,7 @@ def test_a_sync_host_is_reached_from_every_loop(sync_host):
 
 
 def test_a_turn_without_a_loop(sync_host):
-    """Everything can be done without an event loop."""
+    """A caller without an event loop opens a turn, reports a tool's result and drops the turn."""
     host, plugin = sync_host
     adapter = Adapter(host)
 
@@ -285,7 +285,7 @@ def test_a_turn_without_a_loop(sync_host):
 
 
 def test_a_turn_that_is_let_go_in_another_thread(sync_host):
-    """The last holder may let go anywhere."""
+    """A turn is dropped also where the last reference to it goes away in another thread."""
     host, plugin = sync_host
     held = [Adapter(host).open_now("Go.")]
     thread = threading.Thread(target=held.clear)
@@ -297,7 +297,7 @@ def test_a_turn_that_is_let_go_in_another_thread(sync_host):
 
 
 async def test_cancelling_a_caller_in_another_loop_drops_the_turn(tmp_path):
-    """A caller that is cancelled while plugins are asked in the host's thread leaves no open turn."""
+    """A caller that is cancelled while the host asks its plugins leaves no open turn."""
     slow = FaultPlugin(Fault.AWAIT_FOREVER, "before_prompt")
     host = SyncHost({"slow": slow}, state_folder=tmp_path)
     with host:
@@ -313,7 +313,7 @@ async def test_cancelling_a_caller_in_another_loop_drops_the_turn(tmp_path):
 
 
 async def test_what_a_fail_closed_plugin_raises_comes_out(tmp_path):
-    """Opening raises it unchanged."""
+    """`open` raises the error of a fail-closed plugin unchanged."""
     faulty = FaultPlugin(Fault.RAISE, "before_prompt")
     async with Host({"f": faulty}, fail_closed=["f"], state_folder=tmp_path) as host:
         with pytest.raises(FaultError):
@@ -321,7 +321,7 @@ async def test_what_a_fail_closed_plugin_raises_comes_out(tmp_path):
 
 
 async def test_a_host_that_is_closed_meanwhile(tmp_path, caplog):
-    """What cannot be told any more is logged without a word of content, and harms nobody."""
+    """A tool's result and an answer for a closed host are logged without content, and raise nothing."""
     canary = make_canary()
     async with Host({}, state_folder=tmp_path) as host:
         turn = await Adapter(host).open("Go.")
@@ -335,7 +335,7 @@ async def test_a_host_that_is_closed_meanwhile(tmp_path, caplog):
 
 
 def test_a_sync_host_that_is_closed_meanwhile(tmp_path, caplog):
-    """So it is without an event loop; opening says that the host is not open."""
+    """Without an event loop too a closed host logs results and endings; opening a turn raises `HostNotOpen`."""
     with SyncHost({}, state_folder=tmp_path) as host:
         adapter = Adapter(host)
         turn = adapter.open_now("Go.")
@@ -352,7 +352,7 @@ def test_a_sync_host_that_is_closed_meanwhile(tmp_path, caplog):
 
 
 async def test_a_plugins_tool_of_a_closed_host(tmp_path, caplog):
-    """The model is told that it is out of service, with an event loop and without one; why is logged."""
+    """The model reads that the tool is out of service, with an event loop and without one; the log has the cause."""
     told = "[tool error] look: it is out of service"
     async with Host({}, state_folder=tmp_path / "a") as host:
         turn = await Adapter(host).open("Go.")
@@ -368,7 +368,7 @@ async def test_a_plugins_tool_of_a_closed_host(tmp_path, caplog):
 
 @pytest.mark.parametrize("waits", [True, False], ids=["with a loop", "without one"])
 async def test_a_sync_host_that_is_closed_while_a_tool_runs(tmp_path, waits):
-    """The caller goes on: it is not the one who is cancelled."""
+    """Closing the host ends a running tool with a text for the model, and does not cancel the caller."""
     loop, runs = asyncio.get_running_loop(), asyncio.Event()
 
     async def hang(arguments, turn, report):
@@ -390,7 +390,7 @@ async def test_a_sync_host_that_is_closed_while_a_tool_runs(tmp_path, waits):
 
 @pytest.mark.parametrize("waits", [True, False], ids=["with a loop", "without one"])
 async def test_a_sync_host_that_is_closed_while_it_is_asked(tmp_path, waits):
-    """Who waits for it is told so: nobody has cancelled the caller."""
+    """Closing the host makes a waiting `open` raise `HostNotOpen` instead of a cancellation."""
     slow = FaultPlugin(Fault.AWAIT_FOREVER, "before_prompt")
     host = SyncHost({"slow": slow}, state_folder=tmp_path)
     await asyncio.to_thread(host.open)
@@ -416,13 +416,13 @@ async def test_a_sync_host_that_is_closed_while_it_is_asked(tmp_path, waits):
     ],
 )
 async def test_defaults_that_cannot_work(host, defaults, said):
-    """They are refused where the adapter is made, and not by the first turn of a user."""
+    """The adapter refuses wrong defaults when it is made, not at the first turn of a user."""
     with pytest.raises(HostMisused, match=said):
         Adapter(host, **defaults)
 
 
 async def test_defaults_that_say_nothing(host, plugin):
-    """`None` is as good as nothing."""
+    """A default of `None` means the same as no default."""
     turn = await Adapter(host, session=None, user=None, trust=None, scope=None).open("Go.")
 
     (seen,) = calls(plugin, "before_prompt", "turn")
@@ -432,7 +432,7 @@ async def test_defaults_that_say_nothing(host, plugin):
 @pytest.mark.parametrize("name", ["session", "user"])
 @pytest.mark.parametrize("blank", ["", " ", "\t\n"])
 async def test_a_blank_id_is_refused(host, plugin, name, blank):
-    """As a default where the adapter is made, and from a framework by its turn: it is not taken for none, nor dropped."""
+    """The adapter refuses a blank default when it is made, and the host refuses a framework's blank id in a turn."""
     with pytest.raises(HostMisused, match=f"{name} must be a"):
         Adapter(host, **{name: blank})
     with pytest.raises(InvalidTurn, match=f"{name} must be a"):
@@ -446,7 +446,7 @@ ID = UUID(int=7)
 
 @pytest.mark.parametrize(("given", "seen"), [("u", "u"), (7, "7"), (ID, str(ID)), (None, "mine"), (object(), "mine")])
 async def test_ids_are_not_always_text(host, plugin, given, seen):
-    """A number or a UUID is an id; what shows itself by its address is none."""
+    """A number or a UUID becomes an id as text; an object without a text of its own leaves the default."""
     await Adapter(host, session="mine", user="mine").open("Go.", session=given, user=given)
 
     (turn,) = calls(plugin, "before_prompt", "turn")
@@ -454,7 +454,7 @@ async def test_ids_are_not_always_text(host, plugin, given, seen):
 
 
 async def test_an_id_that_is_none_is_logged(host, caplog):
-    """A user who is not known silently would be somebody else's."""
+    """The adapter logs an id that it cannot use, because the turn then runs without that user."""
     with caplog.at_level(logging.WARNING, "beaver_hooks"):
         await Adapter(host).open("Go.", user=object())
 
@@ -477,12 +477,12 @@ class Person:
     ],
 )
 def test_the_user_in_places_of_a_framework(places, user):
-    """The first place that names one counts, also where the name is blank: such a turn is refused."""
+    """The first place that has a user wins, also with a blank name: the host refuses that turn later."""
     assert user == user_in(*places)
 
 
 async def test_a_cancelled_drop(tmp_path):
-    """A task that is cancelled while it drops a turn has dropped it for the reason that it gave."""
+    """A task that is cancelled while it drops a turn still drops it, for the given reason."""
     plugin = RecordingPlugin()
     host = SyncHost({"p": plugin}, state_folder=tmp_path)
     with host:
@@ -500,7 +500,7 @@ async def test_a_cancelled_drop(tmp_path):
 
 
 async def test_an_answer_that_is_no_text(host, plugin):
-    """It is told as JSON; nothing is no answer."""
+    """An answer that is an object becomes JSON; an answer of `None` drops the turn."""
     adapter = Adapter(host)
     await (await adapter.open("Go.")).commit({"day": "Thursday"})
     await (await adapter.open("Go.")).commit(None)
@@ -511,7 +511,7 @@ async def test_an_answer_that_is_no_text(host, plugin):
 
 
 async def test_what_cannot_work_is_said(tmp_path):
-    """No host, a host without a way in from here, and a host of another loop: each error names the remedy."""
+    """No host, a host that needs a loop, and a host of another loop: each error names the remedy."""
     with pytest.raises(HostMisused, match=r"takes a Host or a SyncHost"):
         Adapter("host")
     async with Host({}, state_folder=tmp_path) as host:
@@ -522,7 +522,7 @@ async def test_what_cannot_work_is_said(tmp_path):
 
 
 async def test_being_cancelled_while_telling_is_being_cancelled(tmp_path):
-    """Cancellation of the framework's task is never swallowed."""
+    """The adapter does not swallow the cancellation of a task that commits a turn."""
     config_waits = FaultPlugin(Fault.AWAIT_FOREVER, "after_prompt")
     config = Config(host=HostSettings(background=False))
     async with Host({"w": config_waits}, config=config, state_folder=tmp_path) as host:

@@ -29,7 +29,7 @@ def calls(plugin, hook, argument):
 
 
 def test_a_turn(host, plugin):
-    """What is given stands in its places, and what a framework passes beyond it is ignored."""
+    """`before` returns system text, references and messages, and ignores further arguments of a framework."""
     memory = BeforeAfter(host, trust="full")
     history = [{"role": "user", "content": [{"type": "text", "text": "Hello."}, "odd"]}, {"role": "assistant"}]
 
@@ -66,7 +66,7 @@ def test_nothing_to_say(tmp_path):
 
 
 def test_failing(host, plugin):
-    """A turn without an answer is dropped for the reason that is given; closing it again changes nothing."""
+    """`failed` drops a turn for the given reason; closing that turn again changes nothing."""
     memory = BeforeAfter(host)
     for error in (ValueError("no"), DropReason.BLOCKED):
         given = memory.before("When?")
@@ -82,7 +82,7 @@ def test_failing(host, plugin):
 
 
 def test_the_next_turn_of_a_session_ends_the_last(host, plugin):
-    """A host that never says that a turn failed leaves none behind; other sessions go on."""
+    """A new turn drops the open turn of its session as abandoned; turns of other sessions go on."""
     memory = BeforeAfter(host)
     first = memory.before("One.", session="s")
     elsewhere = memory.before("Two.", session="t")
@@ -96,7 +96,7 @@ def test_the_next_turn_of_a_session_ends_the_last(host, plugin):
 
 
 def test_the_oldest_gives_way(host, plugin, monkeypatch):
-    """Hosts that never close a turn, each in a session of its own, keep a bounded number of them."""
+    """A host that never closes its turns keeps a bounded number of them open; the oldest are dropped."""
     monkeypatch.setattr(before_after, "MOST_OPEN", 2)
     memory = BeforeAfter(host)
     given = [memory.before(f"Prompt {number}.") for number in range(4)]
@@ -109,7 +109,7 @@ def test_the_oldest_gives_way(host, plugin, monkeypatch):
 
 
 def test_from_many_threads(host, plugin):
-    """Turns of several threads are kept apart."""
+    """Turns of several threads keep their prompts and answers apart."""
     memory = BeforeAfter(host)
 
     def converse(session):
@@ -129,7 +129,7 @@ def test_from_many_threads(host, plugin):
 
 
 def test_tools(host):
-    """Plugins' tools are listed, and run between before and after only."""
+    """Plugins' tools are listed, and run only between `before` and `after`."""
     memory = BeforeAfter(host)
     given = memory.before("When?")
 
@@ -141,7 +141,7 @@ def test_tools(host):
 
 
 def test_a_closed_host_harms_only_before(tmp_path, caplog):
-    """What happens after the answer never raises."""
+    """With a closed host `tool` and `after` write a warning to the log and raise nothing."""
     with SyncHost({}, state_folder=tmp_path) as host:
         memory = BeforeAfter(host)
         given = memory.before("When?")
@@ -153,7 +153,7 @@ def test_a_closed_host_harms_only_before(tmp_path, caplog):
 
 
 def test_what_a_fail_closed_plugin_raises_comes_out(tmp_path):
-    """It comes out of `before`, unchanged."""
+    """`before` raises the error of a fail-closed plugin unchanged."""
     faulty = FaultPlugin(Fault.RAISE, "before_prompt")
     with (
         SyncHost({"f": faulty}, fail_closed=["f"], state_folder=tmp_path) as host,
@@ -163,7 +163,7 @@ def test_what_a_fail_closed_plugin_raises_comes_out(tmp_path):
 
 
 def test_a_host_with_a_loop_is_refused(tmp_path):
-    """It needs a host that can be used without an event loop."""
+    """`BeforeAfter` refuses a host that needs an event loop."""
     with pytest.raises(HostMisused, match="SyncHost"):
         BeforeAfter(Host({}, state_folder=tmp_path))
 
@@ -173,7 +173,7 @@ def test_a_host_with_a_loop_is_refused(tmp_path):
     [([{"type": "text", "text": "One."}, {"type": "image_url"}, {"type": "text", "text": None}], "One."), (None, "")],
 )
 def test_a_prompt_that_is_no_text(host, plugin, prompt, said):
-    """Its text parts are the prompt; odd messages of a history are none of it, and ids may be numbers."""
+    """The text parts of a prompt are the prompt, odd messages of a history are skipped, and ids may be numbers."""
     memory = BeforeAfter(host)
     given = memory.before(prompt, session=7, user=8, history=["odd", None, {"role": "user", "content": "Hello."}])
     memory.after(given.turn_id, [{"type": "text", "text": "Yes."}])
@@ -185,7 +185,7 @@ def test_a_prompt_that_is_no_text(host, plugin, prompt, said):
 
 
 def test_two_users_with_one_name_for_their_sessions(host, plugin):
-    """The next turn of one user is not taken for the end of the other's."""
+    """The next turn of one user does not end the open turn of another user with the same session name."""
     memory = BeforeAfter(host)
     ann = memory.before("When?", session="default", user="ann")
     memory.before("Where?", session="default", user="ben")

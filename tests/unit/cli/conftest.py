@@ -1,4 +1,4 @@
-"""What all tests of the command line share: a scratch folder, nothing from outside, and a way to run a command."""
+"""Fixtures of all tests of the command line: a scratch folder, a clean environment, and a way to run a command."""
 
 import importlib
 import io
@@ -19,7 +19,7 @@ from beaver_hooks.log import LOGGER_NAME
 
 
 class Ran(NamedTuple):
-    """What a command came to."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -32,7 +32,7 @@ class Ran(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in an empty home, whose XDG folders are beside it, without a word from the environment."""
+    """Work in an empty home, whose XDG folders are beside it, without variables from the environment."""
     for name in [name for name in os.environ if name.startswith(("BEAVER_", "XDG_"))]:
         monkeypatch.delenv(name)
     for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
@@ -40,14 +40,14 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    # What belongs to no project is kept in the home directory.
+    # The home directory keeps the state of work outside projects.
     monkeypatch.setenv("HOME", str(folder))
     return folder
 
 
 @pytest.fixture(autouse=True)
 def _own_log() -> Iterator[None]:
-    """Give the logger back as it was: a command sets it up for its process."""
+    """Restore the logger, which each command configures for its process."""
     logger = logging.getLogger(LOGGER_NAME)
     before = logger.handlers, logger.propagate, logger.level
     yield
@@ -57,9 +57,9 @@ def _own_log() -> Iterator[None]:
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Return what runs `beaver` with the given words in this process.
+    """Return a function that runs `beaver` with the given words in this process.
 
-    `stdin` is what is typed or piped; `terminal` makes all three streams look like one.
+    `stdin` holds the typed or piped text; `terminal` makes all three streams look like a terminal.
     """
 
     def run(*words: object, stdin: str | bytes | TextIO = b"", terminal: bool = False) -> Ran:
@@ -78,9 +78,9 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
-    """Return what installs a distribution of one plugin, for this process and those that it starts.
+    """Return a function that installs a distribution of one plugin, for this process and those that it starts.
 
-    `code` is its module; `plugin` and `group` name what is in it: the factory of the plugin, and its command group.
+    `code` is its module; `plugin` and `group` name the factory of the plugin and its command group in that module.
     """
     site, modules = tmp_path / "site", []
     site.mkdir()
@@ -105,10 +105,10 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
 @pytest.fixture
 def configured(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Return what writes a configuration and names it by BEAVER_CONFIG; state is kept in `.beaver` of the folder.
+    """Return a function that writes a configuration, named by BEAVER_CONFIG, with its state in `.beaver` of the folder.
 
-    Whatever else is installed on this machine is left out, but for what a test installs; or the test gives the section
-    `plugins`.
+    The configuration disables all other plugins of this machine except those that the test installs, unless the test
+    gives the section `plugins` itself.
     """
 
     def write(**sections: object) -> Path:

@@ -1,4 +1,4 @@
-"""The root of the command line: the table of commands, the plugins' groups, and what is imported when."""
+"""The root of the command line: the table of commands, the plugins' groups, and the moment of each import."""
 
 import subprocess
 import sys
@@ -55,7 +55,7 @@ GROUP = """
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_of_the_table_is_there(name):
-    """Each name of the table has a module whose command has that name, and a help that begins with its line."""
+    """Each name of the table has a module whose command has that name, and whose help begins with its line."""
     command = import_module(f"beaver_hooks.cli.{name}").command
 
     assert (name, True) == (command.name, command.help.startswith(COMMANDS[name].removesuffix(".")))
@@ -71,7 +71,7 @@ def test_the_help_of_a_command_fits_into_80_columns(cli, name):
 
 
 def test_the_version(cli):
-    """`--version` says the version and nothing else."""
+    """`--version` prints the version and nothing else."""
     assert (0, f"beaver {__version__}\n") == (cli("--version").code, cli("--version").out)
 
 
@@ -103,14 +103,14 @@ def test_the_help_imports_no_command_and_no_plugin(install):
 
 
 def test_without_commands_of_plugins_none_are_spoken_of(cli, monkeypatch):
-    """Where no plugin adds a command, the help has no section for them."""
+    """Where no plugin adds a command, the help has no section for plugins."""
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [])
 
     assert (0, False) == ((ran := cli("--help")).code, "Commands of plugins" in ran.out)
 
 
 def test_completion_imports_no_command_and_no_plugin(install, monkeypatch):
-    """The names of commands are completed with their lines, those of plugins too, without importing any of them."""
+    """Completion offers the names of commands, those of plugins too, without importing any of them."""
     install("charming", BROKEN, group="group")
     monkeypatch.setattr("beaver_hooks.cli.app.import_module", None)
     completed = beaver.shell_complete(click.Context(beaver), "ch")
@@ -125,7 +125,7 @@ def test_completion_imports_no_command_and_no_plugin(install, monkeypatch):
     [("chatt", "Did you mean 'chat'?"), ("fragil", "Did you mean 'fragile'?"), ("xyzzy", "`beaver --help` lists")],
 )
 def test_an_unknown_command_suggests(cli, install, word, meant):
-    """A mistyped command is an error of usage that names the one that was probably meant, the plugins' among them."""
+    """A mistyped command is an error of usage that suggests the nearest command, those of plugins included."""
     install("fragile", BROKEN, group="group")
     ran = cli(word)
 
@@ -134,7 +134,7 @@ def test_an_unknown_command_suggests(cli, install, word, meant):
 
 
 def test_an_unknown_option_is_an_error_of_usage(cli):
-    """A mistyped option of the root is left to click."""
+    """A mistyped option of the root is an error of usage from click."""
     ran = cli("--verson")
 
     assert (2, True) == (ran.code, "No such option '--verson'" in ran.err or "No such option: --verson" in ran.err)
@@ -149,7 +149,7 @@ def test_the_group_of_a_plugin_works_on_the_plugin_in_service(cli, install, conf
 
 
 def test_the_group_of_a_plugin_uses_the_configuration_that_is_named(cli, install, scratch):
-    """`--config` before a plugin's command is the configuration that its plugin is loaded with."""
+    """A plugin's command loads the configuration that `--config` before it names."""
     install("lent", GROUP, group="group")
     (scratch / "other.json").write_text('{"plugins": {"disabled": ["lent"]}}')
 
@@ -157,14 +157,14 @@ def test_the_group_of_a_plugin_uses_the_configuration_that_is_named(cli, install
 
 
 def test_what_a_command_of_a_plugin_returns_is_no_exit_code(cli, install):
-    """A command that returns a number is done; the code that one exits with is kept."""
+    """The number that a plugin's command returns is ignored; the code that it exits with becomes the exit code."""
     install("lent", GROUP, group="group")
 
     assert [0, 9] == [cli("lent", "count").code, cli("lent", "leave").code]
 
 
 def test_a_command_of_a_plugin_that_raises_is_unexpected(cli, install):
-    """What a plugin's command raises is named by its type only."""
+    """The error of a plugin's command is named by its type only."""
     install("lent", GROUP, group="group")
 
     expected = (
@@ -175,7 +175,7 @@ def test_a_command_of_a_plugin_that_raises_is_unexpected(cli, install):
 
 @pytest.mark.parametrize(("code", "why"), [(BROKEN, "ImportError"), ("group = 1", "they are not a click command")])
 def test_commands_that_cannot_be_loaded_are_named(cli, install, code, why):
-    """A plugin whose commands cannot be imported, or are none, is a failed plugin, named with what to do."""
+    """Commands of a plugin that fail to import, or are no click command, exit with 6 and name the remedy."""
     install("fragile", code, group="group")
 
     said = f"the commands of the plugin `fragile` cannot be loaded ({why}); update or remove its distribution."
@@ -183,7 +183,7 @@ def test_commands_that_cannot_be_loaded_are_named(cli, install, code, why):
 
 
 def test_a_plugin_cannot_take_the_name_of_a_command(install):
-    """A group of the name of one of ours is neither listed nor loaded by that name."""
+    """A plugin's group with the name of a built-in command is neither listed nor loaded."""
     install("chat", BROKEN, group="group")
     context = click.Context(beaver)
 
@@ -191,7 +191,7 @@ def test_a_plugin_cannot_take_the_name_of_a_command(install):
 
 
 def test_only_the_group_that_is_asked_for_is_imported(install):
-    """Of two plugins' groups the other one stays where it is."""
+    """Loading one plugin's group does not import that of another plugin."""
     install("fragile", BROKEN, group="group")
     install("lent", GROUP, group="group")
 

@@ -1,4 +1,4 @@
-"""`beaver audit`: whether the trail is whole, and what it says."""
+"""`beaver audit`: the check of the trail, and its events."""
 
 import contextlib
 import json
@@ -43,7 +43,7 @@ def put(trail, *names, **rest):
 
 
 def sql(folder, *statements):
-    """Do to a database what its owner never would."""
+    """Change a database behind the back of its owner."""
     connection = apsw.Connection(str(folder / "host.db"))
     for statement in statements:
         connection.execute(statement)
@@ -51,7 +51,7 @@ def sql(folder, *statements):
 
 
 def test_nothing_is_stored(cli, folder):
-    """Where nothing was ever kept, nothing is wrong and nothing is made."""
+    """Without a trail every command succeeds, names the state folder, and creates nothing."""
     sentence = f"Nothing is stored yet; `beaver run` will store sessions in {folder}.\n"
 
     assert (0, sentence) == (cli("audit", "verify").code, cli("audit", "verify").out)
@@ -64,14 +64,14 @@ def test_nothing_is_stored(cli, folder):
 
 
 def test_a_trail_that_is_expected_and_gone(cli):
-    """A head that was kept elsewhere shows that all of the trail was removed."""
+    """A head that the user kept elsewhere shows that the whole trail was removed."""
     ran = cli("audit", "verify", "--expect", f"3:{'a' * 64}")
 
     assert (1, True) == (ran.code, ran.out.startswith("The audit trail is broken at record 1: it is missing"))
 
 
 def test_a_key_without_a_database(cli, trail, folder):
-    """Half a trail is no empty one."""
+    """A key without its database is an error, not an empty trail."""
     trail.close()
     for each in folder.glob("host.db*"):
         each.unlink()
@@ -85,7 +85,7 @@ def test_a_key_without_a_database(cli, trail, folder):
 
 
 def test_a_whole_trail(cli, trail):
-    """A whole trail is said to be whole, and its head is printed to be kept; then it can be expected."""
+    """`verify` reports a whole trail and prints its head, which `--expect` accepts later."""
     assert "The audit trail is intact, and has no records yet.\n" == cli("audit", "verify").out
     put(trail, "one", "two")
     head = f"2:{trail.head().mac}"
@@ -106,7 +106,7 @@ def test_a_whole_trail(cli, trail):
 
 @pytest.mark.parametrize("head", ["", "x", "1:abc", "1", f"-1:{'a' * 64}"])
 def test_no_head(cli, head):
-    """What is no head is a mistake of the command line."""
+    """A malformed head is an error of usage."""
     assert 2 == cli("audit", "verify", "--expect", head).code
 
 
@@ -130,7 +130,7 @@ OPEN = ("DROP TRIGGER audit_keeps_what_it_has", "DROP TRIGGER audit_loses_nothin
     ],
 )
 def test_a_broken_trail(cli, trail, *, statement, said, reason):
-    """A broken trail is an exit code, and says where it is broken and what that means."""
+    """A broken trail exits with 1, and the report names the first bad record and the cause."""
     put(trail, "one", "two", "three", "four")
     sql(trail._folder, *OPEN, statement)
 
@@ -144,7 +144,7 @@ def test_a_broken_trail(cli, trail, *, statement, said, reason):
 
 
 def test_tail(cli, trail):
-    """The last events are shown with number, time and facts, within 80 columns."""
+    """The last events appear with number, time and facts, within 80 columns."""
     put(trail, "one", "two")
     put(
         trail,
@@ -178,7 +178,7 @@ def names(cli, *words):
 
 
 def test_tail_of_some(cli, trail):
-    """Only what is about a plugin, or about a turn by the beginning of its id, or by any id of another host's."""
+    """The options select the events of a plugin, of a turn by the beginning of its id, or of another host's turn id."""
     put(trail, "one", plugin="curated", turn=TURN)
     put(trail, "two", plugin="gateway", turn=TURN)
     put(trail, "three", plugin="gateway", turn=trail.identify("ticket 7"))
@@ -193,7 +193,7 @@ def test_tail_of_some(cli, trail):
 
 
 def test_a_turn_without_a_key(cli, trail, folder):
-    """Without the key a turn is found by what it is recorded as."""
+    """Without a key, or with a damaged one, `--turn` still finds a turn by its recorded id."""
     put(trail, "one", turn=TURN)
     (folder / "audit.key").unlink()
     assert ["one"] == names(cli, "--turn", "turn-")
@@ -202,7 +202,7 @@ def test_a_turn_without_a_key(cli, trail, folder):
 
 
 class Watched:
-    """A stdout that has something done when a word comes by."""
+    """A stdout that runs a function when a given word is written."""
 
     encoding = "utf-8"
 
@@ -233,7 +233,7 @@ def quickly(monkeypatch):
 
 @pytest.mark.usefixtures("quickly")
 def test_follow(cli, trail, monkeypatch):
-    """What is appended later is shown once, until Ctrl-C; what does not fit is passed over."""
+    """Following shows each later event once until Ctrl-C, and passes over events that do not match the options."""
     put(trail, "zero", plugin="p")
     stdout = Watched(
         zero=lambda: [put(trail, "other"), put(trail, "one", plugin="p")],
@@ -248,7 +248,7 @@ def test_follow(cli, trail, monkeypatch):
 
 @pytest.mark.usefixtures("quickly")
 def test_follow_begins_before_there_is_a_trail(cli, folder, monkeypatch):
-    """Following waits for a trail that is not there yet."""
+    """Following waits for a trail that does not exist yet."""
     opened = []
     real = audit.has_trail
 
@@ -267,7 +267,7 @@ def test_follow_begins_before_there_is_a_trail(cli, folder, monkeypatch):
 
 
 def test_following_misses_nothing(trail, folder):
-    """However much was appended between two looks, all of it is read; after a new beginning, from there."""
+    """Following reads all events between two looks, however many; a trail that begins anew is read from its start."""
     put(trail, *["x"] * (STEP + 5))
 
     assert [*range(3, STEP + 6)] == [each.seq for each in after(folder, 2)]
@@ -277,7 +277,7 @@ def test_following_misses_nothing(trail, folder):
 
 
 def test_a_trail_that_vanishes_while_it_is_followed(cli, folder, trail, monkeypatch):
-    """It is an error that names the file."""
+    """A trail that vanishes while it is followed is an error of the store."""
     put(trail, "zero")
     trail.close()
     monkeypatch.setattr(sys, "stdout", Watched(zero=lambda: [each.unlink() for each in folder.glob("host.db*")]))
@@ -288,7 +288,7 @@ def test_a_trail_that_vanishes_while_it_is_followed(cli, folder, trail, monkeypa
 
 @pytest.mark.parametrize("facts", ["", "[]", "7", "{", "[" * 100_000])
 def test_what_others_wrote(facts):
-    """What somebody wrote past us is shown as far as it can be."""
+    """A record that another program wrote is shown with its facts marked as unreadable."""
     record = ChainedEvent(seq=1, fields=("yesterday", "x", None, None, None, None, facts), mac="")
 
     assert "     1  yesterday  x unreadable=true" == record_text(record)
@@ -305,7 +305,7 @@ def test_what_others_wrote(facts):
     )
 )
 def test_any_record_can_be_shown(fields):
-    """Whatever a record says, there is a text and a JSON of it."""
+    """Every record has a text and a JSON, whatever its fields hold."""
     record = ChainedEvent(seq=1, fields=fields, mac="")
 
     assert record_text(record).startswith("     1")
@@ -313,7 +313,7 @@ def test_any_record_can_be_shown(fields):
 
 
 def test_ctrl_c_ends_following(trail, scratch):
-    """A real Ctrl-C ends it with the exit code for that and without a traceback."""
+    """A real Ctrl-C ends following with exit code 130 and without a traceback."""
     put(trail, "zero")
     with subprocess.Popen(
         [sys.executable, "-m", "beaver_hooks.cli", "audit", "tail", "-f"],

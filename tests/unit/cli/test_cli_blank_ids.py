@@ -1,4 +1,4 @@
-"""A blank id of a user or a session, of an unset variable for example, is refused: it would be taken for everybody's."""
+"""A blank id of a user or a session, from an unset variable for example, is refused, so it never means all users."""
 
 import click
 import pytest
@@ -37,7 +37,7 @@ PLACES = [*places(), *OFFERED]
 
 
 def test_the_commands_are_found():
-    """What is tried below are the commands that there are: of the host and of its plugins."""
+    """The tests below cover the commands of the host and of its plugins."""
     some = {
         (("run",), "--user"),
         (("memory", "off"), "--user"),
@@ -51,7 +51,7 @@ def test_the_commands_are_found():
 
 @pytest.mark.parametrize(("path", "option"), PLACES, ids=[f"{' '.join(path)} {option}" for path, option in PLACES])
 def test_a_blank_id_is_refused(cli, configured, scratch, path, option):
-    """It is an error of usage that names the option, and nothing is opened or made."""
+    """A blank id is an error of usage that names the option, and no state folder is made."""
     configured()
     said = []
     for blank in ("", " ", "\t\n"):
@@ -64,7 +64,7 @@ def test_a_blank_id_is_refused(cli, configured, scratch, path, option):
 @pytest.mark.parametrize("word", ["off", "on"])
 @pytest.mark.parametrize("more", [[], ["--exact"]])
 def test_a_blank_session_is_not_switched(cli, configured, scratch, word, more):
-    """`beaver memory off ""` is not for all sessions: nothing is switched."""
+    """`beaver memory off ""` is an error of usage and switches no session."""
     configured()
     ran = [cli("memory", word, blank, *more) for blank in ("", " ")]
 

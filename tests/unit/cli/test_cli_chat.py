@@ -1,4 +1,4 @@
-"""`beaver chat`: a conversation, typed or piped, that Ctrl-C and failures do not end."""
+"""`beaver chat`: a typed or piped conversation that survives Ctrl-C and failures."""
 
 import asyncio
 import builtins
@@ -49,7 +49,7 @@ FLAKY = """
 OFF = "Memory is off for this session: nothing is recalled, kept or shown, and no memory tool runs. `/memory on` switches it on again.\n"
 BROKEN_OFF = events(event(chunk({"content": "Hel"})), end="cut")
 GREETING = "beaver {}, model offline, session {}\n/help lists the commands, Ctrl-D ends the chat.\n"
-# A process of its own takes the pseudo-terminal as the one that Ctrl-C is typed at.
+# A process of its own takes the pseudo-terminal as its controlling terminal, so that Ctrl-C reaches it.
 ON_TERMINAL = (
     "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from beaver_hooks.cli import main; main()"
 )
@@ -57,7 +57,7 @@ ON_TERMINAL = (
 
 @pytest.fixture(autouse=True)
 def _own_history():
-    """Leave no line behind that the arrow keys would bring back."""
+    """Clear the lines that the arrow keys would bring back."""
     yield
     readline.clear_history()
 
@@ -72,7 +72,7 @@ async def said(path, session="s"):
 
 
 def test_a_piped_conversation(cli, configured):
-    """Without a terminal each line is a prompt, blank ones are passed over, and the end of the input ends it."""
+    """Without a terminal each line is a prompt, blank lines are skipped, and the end of the input ends the chat."""
     configured()
     ran = cli("chat", "--session", "s", stdin="remember that I like tea\n\n  \nwhat do I like?\n")
     answers = ran.out.removeprefix(greeting()).splitlines()
@@ -83,7 +83,7 @@ def test_a_piped_conversation(cli, configured):
 
 
 def test_a_new_session_is_named(cli, configured):
-    """Without `--session` a new one is begun, and its id is shown."""
+    """Without `--session` the chat begins a new session and shows its id."""
     configured()
     ran = cli("chat", stdin="/exit\nnever read\n")
 
@@ -92,7 +92,7 @@ def test_a_new_session_is_named(cli, configured):
 
 
 async def test_lines_that_go_on(cli, configured):
-    """A backslash at the end of a line goes on in the next one; two slashes at the beginning are one for the agent."""
+    """A backslash at the end of a line joins the next one to it; `//` at the beginning sends `/` to the agent."""
     path = configured()
     ran = await asyncio.to_thread(cli, "chat", "--session", "s", stdin="one\\\ntwo\n//help\n")
 
@@ -100,7 +100,7 @@ async def test_lines_that_go_on(cli, configured):
 
 
 async def test_bytes_that_are_no_text(cli, configured):
-    """What is no UTF-8 is replaced, and the conversation goes on."""
+    """Bytes that are not UTF-8 are replaced, and the conversation goes on."""
     path = configured()
     ran = await asyncio.to_thread(cli, "chat", "--session", "s", stdin=b"caf\xe9\nxyzzy\n")
 
@@ -108,14 +108,14 @@ async def test_bytes_that_are_no_text(cli, configured):
 
 
 def test_a_stdin_in_memory(cli, configured):
-    """A stream of text in place of stdin is read as it is."""
+    """The chat reads a text stream in place of stdin."""
     configured()
 
     assert (0, greeting()) == cli("chat", "--session", "s", stdin=io.StringIO("/exit\nnever read\n"))[:2]
 
 
 def test_slash_commands(cli, configured):
-    """They are run and shown; one that there is not is said on stderr, is an error, and the conversation goes on."""
+    """Slash commands run and show their output; an unknown one is an error on stderr, and the conversation goes on."""
     configured()
     ran = cli("chat", "--session", "s", stdin="/help\n/memory off\n/nope\n/\n/session\n/new\n/quit\n")
 
@@ -128,7 +128,7 @@ def test_slash_commands(cli, configured):
 
 
 def test_trust(cli, configured):
-    """`--trust` is that of every turn and command, never more than `agent.trust`; what is left out is said once."""
+    """`--trust` limits every turn and command, never above `agent.trust`; each run logs the memory left out once."""
     configured()
     cli("run", "remember that I like tea", "--session", "owner's")
     lines = "what do I like?\nremember that I like mate\n/memory curated show\n/exit\n"
@@ -148,13 +148,13 @@ def test_trust(cli, configured):
 
 
 def test_without_memory(cli, configured):
-    """`--no-memory` says at once that memory is off; it is, in each new session too, until it is switched on again."""
+    """`--no-memory` announces that memory is off and switches it off, in new sessions too, until `/memory on`."""
     configured()
     cli("run", "remember that I like tea", "--session", "other")
     lines = "what do I like?\n/new\nand now?\n/memory on\nwhat do I like?\n"
     ran = cli("chat", "--no-memory", "--session", "s", stdin=lines)
     first, *rest = ran.out.removeprefix(greeting() + OFF).splitlines()
-    # Another process finds it off, without being told.
+    # Another process finds memory off without the option.
     again = cli("chat", "--session", "s", stdin="what do I like?\n/memory\n")
 
     assert (0, NOTHING, OFF.strip(), NOTHING) == (ran.code, first, rest[1], rest[2])
@@ -164,7 +164,7 @@ def test_without_memory(cli, configured):
 
 
 def test_continue_goes_on_with_the_session_used_last(cli, configured):
-    """`--continue` takes the newest session, of the user who speaks; with none there is a new one."""
+    """`--continue` takes the newest session of the given user, and begins a new one where the user has none."""
     configured()
     first = cli("chat", "--continue", stdin="")
     cli("run", "hello", "--session", "older", "--user", "ada")
@@ -176,7 +176,7 @@ def test_continue_goes_on_with_the_session_used_last(cli, configured):
 
 
 def test_continue_passes_over_sessions_in_which_nothing_was_said(cli, configured):
-    """A session that has no messages, because its turn was dropped, is not gone on with."""
+    """`--continue` skips a session without messages, whose only turn was dropped."""
     configured()
     cli("run", "hello", "--session", "said")
     configured(provider={"kind": "openai", "baseUrl": "http://127.0.0.1:1/v1", "model": "m", "maxRetries": 0})
@@ -187,7 +187,7 @@ def test_continue_passes_over_sessions_in_which_nothing_was_said(cli, configured
 
 
 def test_skills(cli, scratch, configured):
-    """`--skill` activates one from the start; one that there is not is said before the first prompt."""
+    """`--skill` activates a skill from the start; an unknown one is an error before the first prompt."""
     (scratch / ".beaver" / "skills" / "one").mkdir(parents=True)
     (scratch / ".beaver" / "skills" / "one" / "SKILL.md").write_text("---\nname: one\ndescription: d\n---\nBe one.\n")
     configured()
@@ -197,7 +197,7 @@ def test_skills(cli, scratch, configured):
 
 
 def test_a_memory_that_is_not_well_is_said(cli, install, configured, scratch):
-    """A memory that an earlier process left degraded is said at once, and once more when it works again."""
+    """The chat reports a memory that an earlier process left degraded, and reports once when it works again."""
     install("flaky", FLAKY)
     configured()
     (scratch / "broken").touch()
@@ -213,7 +213,7 @@ def test_a_memory_that_is_not_well_is_said(cli, install, configured, scratch):
 
 
 def test_failures_do_not_end_the_conversation(cli, install, configured):
-    """A plugin's command that raises, and an answer that cannot be stored, are said; the next prompt is answered."""
+    """A plugin's command that raises and an answer that cannot be stored are reported; the next prompt is answered."""
     install("flaky", FLAKY)
     configured()
     ran = cli("chat", "--session", "s", stdin="hello\n/memory flaky fail\nlose it\nagain\n")
@@ -227,7 +227,7 @@ def test_failures_do_not_end_the_conversation(cli, install, configured):
 
 
 def test_a_provider_that_fails_is_said(cli, configured):
-    """A model that cannot be reached is said, and the conversation goes on until the input ends."""
+    """The chat reports a model that it cannot reach, and goes on until the input ends."""
     configured(provider={"kind": "openai", "baseUrl": "http://127.0.0.1:1/v1", "model": "m", "maxRetries": 0})
     ran = cli("chat", stdin="one\ntwo\n")
 
@@ -235,7 +235,7 @@ def test_a_provider_that_fails_is_said(cli, configured):
 
 
 def test_the_code_of_a_piped_conversation_is_that_of_its_first_failure(cli, install, configured):
-    """A program learns what went wrong first, whatever went well afterwards; a person has seen it."""
+    """The exit code of a piped conversation is that of its first failure, also when later prompts succeed."""
     install("flaky", FLAKY)
     configured()
     lines = "hello\nlose it\n/memory flaky fail\nagain\n"
@@ -245,7 +245,7 @@ def test_the_code_of_a_piped_conversation_is_that_of_its_first_failure(cli, inst
 
 
 def test_at_a_terminal_failures_are_no_exit_code(cli, configured, monkeypatch):
-    """Where a person has read what failed, the end of the conversation is no error."""
+    """At a terminal the conversation exits with 0, because the user has read its failures."""
     configured()
     lines = iter(["/nope", EOFError])
 
@@ -261,7 +261,7 @@ def test_at_a_terminal_failures_are_no_exit_code(cli, configured, monkeypatch):
 
 
 def test_the_end_of_the_process_is_no_prompt_taken_back(cli, configured, monkeypatch):
-    """A signal that ends the process at the prompt ends the conversation, with the code of the signal."""
+    """A signal at the prompt ends the conversation with the exit code of that signal."""
     configured()
     monkeypatch.setattr(builtins, "input", lambda _prompt: os.kill(os.getpid(), signal.SIGTERM))
 
@@ -269,7 +269,7 @@ def test_the_end_of_the_process_is_no_prompt_taken_back(cli, configured, monkeyp
 
 
 async def test_an_error_does_not_stand_behind_an_answer(cli, configured):
-    """Where an answer breaks off its line is ended, so that the error has one of its own."""
+    """An answer that breaks off ends its line, so that the next answer begins on one of its own."""
     async with serve(BROKEN_OFF, streamed("Good ", "morning")) as server:
         configured(provider={"kind": "openai", "baseUrl": server.base_url, "model": "m", "maxRetries": 0})
         ran = await asyncio.to_thread(cli, "chat", "--session", "s", stdin="one\ntwo\n")
@@ -278,7 +278,7 @@ async def test_an_error_does_not_stand_behind_an_answer(cli, configured):
 
 
 def test_an_answer_that_was_cut_off_is_said(cli, configured, monkeypatch):
-    """A line after the answer says that the provider cut it."""
+    """A line after the answer reports that the provider cut it off."""
     configured()
     complete = OfflineProvider.complete
 
@@ -292,7 +292,7 @@ def test_an_answer_that_was_cut_off_is_said(cli, configured, monkeypatch):
 
 
 def test_a_reader_that_has_enough_ends_it(configured):
-    """Where nobody reads what is said any more, the conversation ends without a word, though there is more to read."""
+    """The conversation ends without output on stderr when the reader of stdout is gone, though more input follows."""
     configured()
     command = [sys.executable, "-m", "beaver_hooks.cli", "chat"]
     pipe = subprocess.PIPE
@@ -307,7 +307,7 @@ def test_a_reader_that_has_enough_ends_it(configured):
 
 
 def test_what_cannot_be_loaded_is_said(cli, configured):
-    """Where the agent cannot be loaded there is no conversation, and nothing is left running."""
+    """Where a missing plugin keeps the agent from loading, the chat exits with 6 and prints nothing on stdout."""
     configured(plugins={"disabled": ["curated"]})
     ran = cli("chat", stdin="hello\n")
 
@@ -316,7 +316,7 @@ def test_what_cannot_be_loaded_is_said(cli, configured):
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_ctrl_c_at_the_prompt_keeps_the_conversation(cli, configured, monkeypatch, terminal):
-    """Ctrl-C while a line is being read takes nothing but the line; a person is told how to end."""
+    """Ctrl-C at the prompt discards only that line; at a terminal the chat names the key that ends it."""
     configured()
     lines = iter([KeyboardInterrupt, "hello", EOFError])
 
@@ -334,7 +334,7 @@ def test_ctrl_c_at_the_prompt_keeps_the_conversation(cli, configured, monkeypatc
 
 
 def test_what_was_said_before_is_offered(cli, configured, monkeypatch):
-    """The arrow keys bring back the prompts of the session, but for those of several lines; the prompts say where."""
+    """The arrow keys bring back the session's prompts of one line; the prompt of the terminal marks continued lines."""
     configured()
     cli("chat", "--session", "s", stdin="first\none\\\ntwo\nlast\n")
     prompts = []
@@ -357,7 +357,7 @@ def test_what_was_said_before_is_offered(cli, configured, monkeypatch):
 
 
 def test_a_python_without_readline_is_enough(cli, configured, monkeypatch):
-    """Where the module is missing there are no arrow keys, and everything else."""
+    """A Python without readline runs the chat, only without arrow keys."""
     configured()
     monkeypatch.setitem(sys.modules, "readline", None)
 
@@ -374,7 +374,7 @@ class Typist:
         asyncio.get_running_loop().add_reader(end, self._read)
 
     def _read(self):
-        # Where nobody has the terminal open any more, Linux reports an error.
+        # Linux reports an error once no process has the terminal open.
         with contextlib.suppress(OSError):
             if piece := os.read(self._end, 4096):
                 self.seen += piece.decode("utf-8", "replace")
@@ -386,7 +386,7 @@ class Typist:
         os.write(self._end, text.encode())
 
     async def until(self, text):
-        """Wait until `text` is on the screen; forget what is up to its end."""
+        """Wait until `text` is on the screen; return the text before it, and forget both."""
         while text not in self.seen:
             self._more.clear()
             await asyncio.wait_for(self._more.wait(), 30)
@@ -396,7 +396,7 @@ class Typist:
 
 @contextlib.asynccontextmanager
 async def at_terminal(*words):
-    """Start `beaver` at a terminal of its own; give the process and who types there."""
+    """Start `beaver` at a terminal of its own; give the process and its typist."""
     outer, inner = pty.openpty()
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", ON_TERMINAL, *words, stdin=inner, stdout=inner, stderr=inner, start_new_session=True,
@@ -415,7 +415,7 @@ async def at_terminal(*words):
 
 
 async def test_ctrl_c_takes_back_the_turn_and_keeps_the_session(configured):
-    """At a real terminal: while the model is silent Ctrl-C takes the prompt back; the next one is answered without it."""
+    """At a real terminal Ctrl-C takes back a prompt during the answer; the model gets the next one without it."""
     async with serve(streamed("Hel", end="hang"), streamed("Good ", "morning")) as server:
         path = configured(provider={"kind": "openai", "baseUrl": server.base_url, "model": "m", "maxRetries": 0})
         async with at_terminal("chat", "--session", "s") as (process, typist):
@@ -437,7 +437,7 @@ async def test_ctrl_c_takes_back_the_turn_and_keeps_the_session(configured):
 
 
 def typing(monkeypatch, *lines):
-    """Let these lines be typed, then Ctrl-D."""
+    """Let the user type these lines, then Ctrl-D."""
     left = iter(lines)
 
     def typed(_prompt):
@@ -451,7 +451,7 @@ def typing(monkeypatch, *lines):
 
 
 def test_an_answer_is_rendered_on_a_terminal(cli, configured, monkeypatch):
-    """There Markdown is shown as what it means; in a pipe it is as the model wrote it."""
+    """A terminal shows rendered Markdown; a pipe gets the text of the model unchanged."""
     configured()
 
     async def marked(self, messages, *, tools=(), on_delta=None):
@@ -471,7 +471,7 @@ def test_an_answer_is_rendered_on_a_terminal(cli, configured, monkeypatch):
 
 
 def test_a_tool_stands_before_the_answer(cli, configured, monkeypatch):
-    """On a terminal too the line of a tool, with what it saved, comes before what the model makes of it."""
+    """On a terminal too the line of a tool, with the text that it saved, comes before the answer."""
     configured()
     monkeypatch.setenv("NO_COLOR", "1")
     typing(monkeypatch, "remember that I like tea")
@@ -483,7 +483,7 @@ def test_a_tool_stands_before_the_answer(cli, configured, monkeypatch):
 
 
 def test_why_explains_the_last_answer(cli, configured):
-    """`/why` shows the receipt of the newest turn as `beaver why` does, once its plugins are done with it."""
+    """`/why` shows the same receipt of the newest turn as `beaver why`, once the plugins have processed that turn."""
     configured()
     ran = cli("chat", "--session", "s", stdin="hello\n/why\n/help\n")
     receipt = cli("why").out.partition("\n\nPlugins that are out")[0]
@@ -499,14 +499,14 @@ def test_why_explains_the_last_answer(cli, configured):
     ],
 )
 def test_why_without_an_answer(cli, configured, line, said):
-    """Where there is nothing to explain it says where to look."""
+    """Without an answer in this session, or with a word after it, `/why` names the command to use instead."""
     configured()
 
     assert (2, said) == ((ran := cli("chat", stdin=line)).code, ran.err)
 
 
 def test_why_without_a_receipt(cli, configured, monkeypatch):
-    """Where the receipt was not kept it is said."""
+    """Where no receipt is kept, `/why` reports that and names `beaver doctor`."""
     configured()
 
     async def none(_host, _turn):
@@ -521,7 +521,7 @@ def test_why_without_a_receipt(cli, configured, monkeypatch):
 
 
 def test_going_on_shows_the_end_of_the_session(cli, configured, monkeypatch):
-    """On a terminal `-c` shows the last messages, of a long one its last lines; a program is shown none."""
+    """On a terminal `-c` shows the last messages, of a long one its last lines; a pipe gets none."""
     configured()
     monkeypatch.setenv("NO_COLOR", "1")
     said = ["first", "second", "\\\n".join(map(str, range(1, 11)))]
@@ -535,7 +535,7 @@ def test_going_on_shows_the_end_of_the_session(cli, configured, monkeypatch):
 
 
 def test_a_missing_key_is_complained_of_at_the_start(cli, configured):
-    """Before anything is asked the conversation says that its key is not set, and how to go on."""
+    """The conversation reports a missing API key before the first prompt, by its setting and its variable."""
     path = configured()
     key = {"kind": "openai", "baseUrl": "http://127.0.0.1:1/v1", "model": "m", "apiKey": {"env": "NOT_SET_ANYWHERE"}}
     path.write_text(json.dumps(json.loads(path.read_text()) | {"provider": key}))
@@ -546,7 +546,7 @@ def test_a_missing_key_is_complained_of_at_the_start(cli, configured):
 
 
 async def test_tab_completes(configured):
-    """At a real terminal Tab completes a command, and a second one the command of a plugin."""
+    """At a real terminal Tab completes a slash command, a plugin's name, and that plugin's command."""
     configured()
     async with at_terminal("chat", "--session", "s") as (process, typist):
         await typist.until("you> ")

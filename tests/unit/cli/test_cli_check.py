@@ -1,4 +1,4 @@
-"""`beaver check`, and what it looks at."""
+"""`beaver check` and its findings."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def findings(ran) -> dict[str, tuple[str, str]]:
 
 @pytest.fixture
 def openai(configured, scratch):
-    """Return what configures a provider with the given key."""
+    """Return a function that configures a provider with the given key."""
 
     def configure(**key: object) -> None:
         provider = {"kind": "openai", "baseUrl": "http://localhost:9/v1", "model": "canary-model", **key}
@@ -29,7 +29,7 @@ def openai(configured, scratch):
 
 
 def test_all_is_well(cli, configured, monkeypatch):
-    """A sound configuration is described without a value, nothing is sent, and the exit code is 0."""
+    """A sound configuration gets only findings that are ok, no request is sent, and the exit code is 0."""
     path = configured()
     monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("something was sent"))
     ran = cli("check", "--json")
@@ -45,7 +45,7 @@ def test_all_is_well(cli, configured, monkeypatch):
 
 
 def test_lines(cli, configured):
-    """People get one paragraph for each finding, at most 80 columns wide, and the sum of them."""
+    """Without `--json` each finding is a paragraph of at most 80 columns, and the counts come last."""
     configured(memory={"mode": "hybrid"}, agent={"skills": ["nothing"]})
     ran = cli("check")
 
@@ -67,7 +67,7 @@ def test_lines(cli, configured):
     ],
 )
 def test_an_enabled_memory_that_the_mode_blocks(cli, configured, command, memory, said):
-    """A memory that is enabled and not loaded, because the mode blocks it, is a warning that says what to change."""
+    """A memory that is enabled but blocked by the mode is a warning that names the setting to change."""
     configured(memory=memory)
     found = {each["subject"]: each for each in cli(command, "--json").json["findings"]}
     expected = {
@@ -82,7 +82,7 @@ def test_an_enabled_memory_that_the_mode_blocks(cli, configured, command, memory
 
 @pytest.mark.parametrize("name", ["MEMORY.md", "USER.md"])
 def test_a_memory_file_that_cannot_be_read(cli, configured, scratch, name):
-    """Bytes that are no text make every run fail: check says so before the first one, and a mended file is well."""
+    """A memory file that is not UTF-8 fails check and every run; check names the remedy, and a mended file passes."""
     configured()
     folder = scratch / ".beaver" / "plugins" / "curated"
     folder.mkdir(parents=True)
@@ -101,7 +101,7 @@ def test_a_memory_file_that_cannot_be_read(cli, configured, scratch, name):
 
 
 def test_defaults(cli, install):
-    """Without a configuration the defaults are checked, and where to write one is said."""
+    """Without a configuration check examines the defaults and names the command that writes one."""
     install("gateway", "", plugin=None)
     ran = cli("check")
 
@@ -132,7 +132,7 @@ def test_defaults(cli, install):
     ],
 )
 def test_the_providers_key(cli, openai, monkeypatch, *, key, variable, code, expected):
-    """Whether the credential is there is said, and never what it is; nor is any other value but the host."""
+    """Check reports whether the credential is present, and shows neither its value nor any other but the host."""
     monkeypatch.setenv("A_KEY", variable)
     openai(**key)
     ran = cli("check", "--json")
@@ -144,7 +144,7 @@ def test_the_providers_key(cli, openai, monkeypatch, *, key, variable, code, exp
 
 
 def test_wrong_configuration(cli, configured):
-    """A configuration that is wrong is a problem that names the place, and the exit code says so."""
+    """A wrong configuration is a problem that names the setting, and exits with 3."""
     configured(memory={"mode": "canary"})
     ran = cli("check", "--json")
 
@@ -154,7 +154,7 @@ def test_wrong_configuration(cli, configured):
 
 
 def test_wrong_settings_of_a_plugin(cli, configured):
-    """Settings that only their plugin can judge are judged too."""
+    """Check also finds a wrong setting that only the plugin itself can judge."""
     configured(memory={"mode": "curated", "curated": {"memoryCharLimit": "canary"}})
     ran = cli("check", "--json")
 
@@ -164,7 +164,7 @@ def test_wrong_settings_of_a_plugin(cli, configured):
 
 
 def test_unconfirmed(cli, scratch):
-    """A configuration that nobody has confirmed is not used, and `beaver trust` is named."""
+    """Check refuses a configuration that the user has not confirmed, and names `beaver trust`."""
     (scratch / ".beaver").mkdir()
     (scratch / ".beaver" / "config.json").write_text("{}")
     ran = cli("check", "--json")
@@ -175,7 +175,7 @@ def test_unconfirmed(cli, scratch):
 
 
 def test_named_before_the_command(cli, scratch):
-    """The configuration may be named before the command as well."""
+    """Check uses the configuration that `--config` names before the command."""
     (scratch / "a.json").write_text("{}")
 
     assert ("ok", f"{scratch}/a.json; named by you") == findings(
@@ -184,7 +184,7 @@ def test_named_before_the_command(cli, scratch):
 
 
 def test_skills(cli, configured, scratch):
-    """Skills that cannot be read are warnings, whatever else there is."""
+    """A skill or a skill folder that cannot be read is a warning, also beside good skills."""
     (scratch / "skills" / "good").mkdir(parents=True)
     (scratch / "skills" / "good" / "SKILL.md").write_text("---\nname: good\ndescription: x\n---\nDo it.")
     configured(agent={"skillFolders": ["skills"], "skills": ["good"]})
@@ -200,7 +200,7 @@ def test_skills(cli, configured, scratch):
 
 
 def test_state_folder_that_cannot_be_used(cli, configured, scratch):
-    """An agent that cannot be opened is one problem among the findings, not the end of them."""
+    """A state folder that cannot be used is one problem among the other findings."""
     (scratch / "taken").write_text("")
     configured(host={"stateFolder": "taken"})
     ran = cli("check", "--json")
@@ -211,7 +211,7 @@ def test_state_folder_that_cannot_be_used(cli, configured, scratch):
 
 
 def test_state_folder_that_cannot_be_written(cli, configured, scratch, monkeypatch):
-    """A state folder that would have to be made where nobody may write is named."""
+    """Check names the existing folder that lacks write permission for a state folder inside it."""
     configured(host={"stateFolder": "not/yet"})
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     ran = cli("check", "--json")
@@ -221,7 +221,7 @@ def test_state_folder_that_cannot_be_written(cli, configured, scratch, monkeypat
 
 @pytest.mark.parametrize(("section", "level", "code"), [({}, "warning", 0), ({"broken": {"a": 1}}, "problem", 1)])
 def test_unavailable_plugin(cli, configured, tmp_path, monkeypatch, *, section, level, code):
-    """A plugin that cannot be loaded is a warning; a problem, where the configuration has settings for it."""
+    """A plugin that fails to load is a warning, or a problem where the configuration has settings for it."""
     folder = tmp_path / "site" / "broken_dist-1.0.dist-info"
     folder.mkdir(parents=True)
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-dist\nVersion: 1.0\n")
@@ -235,7 +235,7 @@ def test_unavailable_plugin(cli, configured, tmp_path, monkeypatch, *, section, 
 
 
 def test_damaged_key_of_the_trail(cli, configured, scratch):
-    """A host that cannot write its trail goes on, and is not well."""
+    """A damaged audit key leaves the host running, with a warning."""
     (scratch / ".beaver").mkdir()
     (scratch / ".beaver" / "audit.key").write_text("no key")
     configured()
@@ -244,7 +244,7 @@ def test_damaged_key_of_the_trail(cli, configured, scratch):
 
 
 def test_versions_of_sqlite():
-    """A version that can spoil a database is a warning with a remedy."""
+    """An SQLite version that can damage a database is a warning with a remedy."""
     assert ok("SQLite", "3.51.3") == versions.sqlite_version("3.51.3")
     assert (
         warning("SQLite", "3.50.0 has a bug that can damage a database; 3.51.3 fixes it", "run: pip install --upgrade apsw")
@@ -253,7 +253,7 @@ def test_versions_of_sqlite():
 
 
 def test_rival_plugins(monkeypatch):
-    """Two distributions that announce one plugin are a warning; one that nobody knows is said to be so."""
+    """Two distributions with one plugin name are a warning; a missing distribution is called unknown."""
     rivals = Rivals(name="a", targets=("x:A", "y:A"))
     monkeypatch.setattr(versions, "installed", lambda: {"a": rivals})
     (_, found) = versions.distributions()
@@ -270,7 +270,7 @@ def test_rival_plugins(monkeypatch):
 
 
 def test_findings_hold_no_secret(canary):
-    """Whatever a finding says has passed the scrubber, and an error without a remedy gets one."""
+    """The scrubber cleans every finding, and a remedy in the error's own text wins over the given one."""
     found = from_error("x", AuditUnavailable(f"It is gone: {canary.reveal()}"), f"find {canary.reveal()}")
 
     canary.assert_clean(json.dumps(found.to_json()))

@@ -10,7 +10,7 @@ import pytest
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_scripts(cli, monkeypatch, shell):
-    """Each shell gets a script for `beaver`, by name or because it is the user's own."""
+    """Each supported shell gets a script for `beaver`, by its name or from the variable SHELL."""
     named = cli("completion", shell)
     monkeypatch.setenv("SHELL", f"/usr/local/bin/{shell}")
     own = cli("completion")
@@ -20,7 +20,7 @@ def test_scripts(cli, monkeypatch, shell):
 
 
 def test_unknown_shell(cli, monkeypatch):
-    """Whose shell is another one is told which there are."""
+    """An unsupported shell in SHELL is an error that lists the supported ones."""
     monkeypatch.setenv("SHELL", "/bin/tcsh")
     ran = cli("completion")
 

@@ -1,4 +1,4 @@
-"""`beaver config`: what is in effect, and edits that keep the formatting and count as confirmed."""
+"""`beaver config`: the settings in effect, and edits that keep the formatting and count as confirmed."""
 
 import errno
 import json
@@ -42,7 +42,7 @@ SECRETIVE = """
 
 @pytest.fixture
 def found(scratch) -> Path:
-    """A configuration that lies in the working directory, written by hand and confirmed."""
+    """A confirmed configuration in the working directory, formatted by hand."""
     path = scratch / ".beaver" / "config.json"
     path.parent.mkdir(mode=0o700)
     path.write_text(FORMATTED)
@@ -95,7 +95,7 @@ def test_get_everything(cli, configured, install):
 
 
 def test_get_shows_no_secret(cli, configured, install):
-    """A secret is shown by its variable; one in the file itself, and what a plugin that is not known keeps, is masked."""
+    """A secret appears by its variable; a literal secret and the values of an unknown plugin are masked."""
     install("mottos", SECRETIVE)
     plugins = json.loads(configured().read_text())["plugins"]
     hidden = {"phrase": "canary", "pin": 4711, "on": True, "none": None, "of": ["canary"], "key": {"env": "KEY"}}
@@ -127,14 +127,14 @@ def test_get_shows_no_secret(cli, configured, install):
     ],
 )
 def test_get_what_is_not_there(cli, found, path, said):
-    """A path that is none is refused, and what was probably meant is named."""
+    """An unknown setting is refused, and the error suggests the nearest one."""
     ran = cli("config", "get", path)
 
     assert (2, f"Error: {said}") == (ran.code, ran.err.splitlines()[-1])
 
 
 def test_defaults_without_a_file(cli):
-    """Without a configuration the defaults are what is in effect."""
+    """Without a configuration the defaults are in effect."""
     assert 8 == cli("config", "get", "agent.maxToolRounds").json
 
 
@@ -169,7 +169,7 @@ def test_defaults_without_a_file(cli):
     ],
 )  # fmt: skip
 def test_edit(cli, found, words, change, text):
-    """One line says what changed; the file keeps its formatting, and counts as confirmed."""
+    """One line describes the change; the file keeps its formatting and counts as confirmed."""
     ran = cli("config", *words)
 
     assert (0, text) == (ran.code, found.read_text())
@@ -195,7 +195,7 @@ def test_edit(cli, found, words, change, text):
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_not_written(cli, found, words, said):
-    """The whole configuration is made first, the sections of installed plugins too; a wrong value is named and refused."""
+    """Each edit validates the whole configuration, plugins' sections too, and refuses a wrong value by its name."""
     ran = cli("config", "set", *words)
 
     assert (3, f"Error: {said.format(found)}\n", "") == (ran.code, ran.err, ran.out)
@@ -203,14 +203,14 @@ def test_what_does_not_fit_is_not_written(cli, found, words, said):
 
 
 def test_a_section_of_a_plugin_that_is_left_out_may_be_anything(cli, found):
-    """What is disabled or blocked is not imported to check its settings, as a host would not."""
+    """A disabled plugin is not imported to check its settings, so its section may hold anything."""
     cli("plugins", "disable", "local")
 
     assert 0 == cli("config", "set", "memory.local.nonsense", "1").code
 
 
 def test_dry_run(cli, found):
-    """The line names what would change; the file and its confirmation stay as they are."""
+    """A dry run prints the change, and leaves the file and its confirmation as they are."""
     before = found.stat().st_mtime_ns
     ran = cli("config", "set", "agent.maxToolRounds", "5", "--dry-run")
 
@@ -219,7 +219,7 @@ def test_dry_run(cli, found):
 
 
 def test_what_is_so_already(cli, found):
-    """A value that is there already changes nothing."""
+    """A value that the file has already is not written again."""
     before = found.stat().st_mtime_ns
     ran = cli("config", "set", "agent.maxToolRounds", "4")
 
@@ -229,14 +229,14 @@ def test_what_is_so_already(cli, found):
 
 @pytest.mark.parametrize("path", ["agent.systemPrompt", "host.background", "agent.maxToolRounds.x"])
 def test_unset_what_is_not_there(cli, found, path):
-    """What the file does not have cannot be taken out of it."""
+    """`unset` refuses a setting that the file does not have."""
     ran = cli("config", "unset", path)
 
     assert (2, f"Error: There is no {path} in {found}; nothing was changed.") == (ran.code, ran.err.splitlines()[-1])
 
 
 def test_a_file_is_made(cli, scratch):
-    """Without a configuration one is made as `beaver init` makes it: private, in a state folder, confirmed."""
+    """Without a configuration `set` creates a private, confirmed one in a state folder, as `beaver init` does."""
     path = scratch / ".beaver" / "config.json"
     dry = cli("config", "set", "agent.maxToolRounds", "5", "--dry-run")
     there = path.parent.exists()
@@ -250,12 +250,12 @@ def test_a_file_is_made(cli, scratch):
 
 
 def test_unset_without_a_file(cli, scratch):
-    """There is nothing to take out of a file that is not there, and none is made."""
+    """`unset` without a file is an error of usage and creates no file."""
     assert (2, False) == (cli("config", "unset", "agent.skills").code, (scratch / ".beaver").exists())
 
 
 def test_a_credential_in_the_file(cli, found):
-    """A literal secret is set, shown nowhere, and a better place for it is named."""
+    """`set` accepts a literal secret, never shows it, and recommends an environment variable."""
     ran = cli("config", "set", "provider.apiKey", "canary-key")
 
     assert (0, line("provider.apiKey: added secret", found)) == (ran.code, ran.out)
@@ -267,7 +267,7 @@ def test_a_credential_in_the_file(cli, found):
 
 
 def test_an_unconfirmed_file_is_not_edited(cli, found):
-    """Editing one setting of a stranger's file would confirm all of it, so it is refused with what to do."""
+    """`set` refuses to edit an unconfirmed file, because the edit would confirm all of it, and names the remedy."""
     text = FORMATTED.replace("offline", "openai").replace("}\n}", ', "baseUrl": "http://evil", "model": "m"}\n}')
     found.write_text(text)
     ran = cli("config", "set", "agent.maxToolRounds", "5")
@@ -281,7 +281,7 @@ def test_an_unconfirmed_file_is_not_edited(cli, found):
 
 
 def test_a_file_that_is_named_is_edited_and_not_confirmed(cli, scratch):
-    """Who names a file may edit it; whether it is confirmed when it is found stays as it was."""
+    """`set` edits a file that `--config` names, and does not confirm it."""
     path = scratch / "mine.json"
     path.write_text(FORMATTED)
     ran = cli("config", "set", "agent.maxToolRounds", "5", "--config", path)
@@ -291,7 +291,7 @@ def test_a_file_that_is_named_is_edited_and_not_confirmed(cli, scratch):
 
 
 def test_the_mode_of_a_file_is_kept(cli, found):
-    """A file that others may read stays so."""
+    """An edit keeps the permissions of the file."""
     found.chmod(0o640)
     cli("config", "set", "agent.maxToolRounds", "5")
 
@@ -300,7 +300,7 @@ def test_the_mode_of_a_file_is_kept(cli, found):
 
 @pytest.mark.parametrize("named", [False, True])
 def test_nothing_is_written_through_a_link(cli, found, scratch, named):
-    """A link in the place of the file is refused, found or named."""
+    """An edit refuses a symbolic link in place of the file, found or named."""
     real = scratch / "real.json"
     found.rename(real)
     found.symlink_to(real)
@@ -311,7 +311,7 @@ def test_nothing_is_written_through_a_link(cli, found, scratch, named):
 
 
 def test_bytes_are_kept(cli, found):
-    """A byte order mark and the line ends of another system stay."""
+    """An edit keeps a byte order mark and CRLF line ends."""
     found.write_bytes(b"\xef\xbb\xbf" + FORMATTED.replace("\n", "\r\n").encode())
     trust_config(found)
     cli("config", "set", "agent.maxToolRounds", "5")
@@ -320,7 +320,7 @@ def test_bytes_are_kept(cli, found):
 
 
 def test_an_edit_leaves_the_file_where_it_cannot_be_written(cli, found, monkeypatch):
-    """A write that fails is one sentence, and the file is as it was."""
+    """A write that fails leaves the file as it was, and the error is one sentence."""
 
     def full(*_args, **_options):
         raise OSError(28, "No space left on device")
@@ -337,7 +337,7 @@ def no_locks(*_):
 
 
 def test_where_nothing_can_be_locked(cli, found, monkeypatch, tmp_path):
-    """Without locks, or a place for them, nothing is edited."""
+    """Without file locks, or without a folder for them, an edit is refused."""
     with monkeypatch.context() as patch:
         patch.setattr("fcntl.flock", no_locks)
         unlocked = cli("config", "set", "agent.maxToolRounds", "5")
@@ -367,7 +367,7 @@ def test_edits_of_many_processes(found):
 
 
 def test_a_text_that_cannot_be_edited(cli, found, monkeypatch):
-    """An edit that would not give the wanted object is not written."""
+    """An edit that does not give the wanted object is not written."""
     monkeypatch.setattr("beaver_hooks.config.edits.set_value", lambda text, _path, _value: text)
     ran = cli("config", "set", "agent.maxToolRounds", "5")
 
@@ -417,7 +417,7 @@ RICH = """
 
 
 def test_get_a_plugins_settings(cli, configured, install):
-    """All kinds of settings are printed as they would stand in the file, and secrets by their variables wherever they are."""
+    """Settings of all kinds are printed as they would stand in the file, and nested secrets by their variables."""
     install("rich", RICH)
     plugins = json.loads(configured().read_text())["plugins"]
     stores = {"stores": [{"login": {"env": "ONE"}}, {"login": "canary"}, {}], "named": {"a": {"login": {"env": "TWO"}}}}
@@ -456,7 +456,7 @@ NO_SETTINGS = "Error: plugins.mottos: the plugin `mottos` has no settings (in {}
     ids=["no description", "no settings", "broken"],
 )
 def test_set_what_a_plugin_does_not_know(cli, found, install, code, said):
-    """A section of a plugin that has no settings is refused; that of one that cannot be loaded may be anything."""
+    """A section of a plugin without settings is refused; that of a plugin that fails to load may hold anything."""
     install("mottos", code)
     ran = cli("config", "set", "plugins.mottos.most", "3")
 
@@ -464,7 +464,7 @@ def test_set_what_a_plugin_does_not_know(cli, found, install, code, said):
 
 
 def test_a_name_that_two_distributions_announce(cli, found, install, tmp_path):
-    """Which of the two is meant is not known, so the section may be anything and its texts are not shown."""
+    """With two distributions of one plugin name the section may hold anything, and its texts are not shown."""
     install("mottos", "class Plugin: pass")
     folder = tmp_path / "site" / "rival_mottos-1.0.dist-info"
     folder.mkdir()
@@ -476,7 +476,7 @@ def test_a_name_that_two_distributions_announce(cli, found, install, tmp_path):
 
 
 def test_what_the_mode_needs_is_not_disabled(cli, found):
-    """A plugin that no host would load without is refused, as `plugins disable` does; nothing is written."""
+    """Disabling a plugin that the memory mode needs is refused, as `plugins disable` does, and nothing is written."""
     before = found.read_bytes()
     ran = cli("config", "set", "plugins.disabled", '["curated"]')
 
@@ -484,7 +484,7 @@ def test_what_the_mode_needs_is_not_disabled(cli, found):
 
 
 def test_what_is_empty_without_a_value_goes_with_it(cli, found):
-    """Objects that held only what is unset are unset too: an empty section is one that a plugin may refuse."""
+    """`unset` also removes objects that it leaves empty, because a plugin may refuse an empty section."""
     cli("config", "set", "plugins.curated.failClosed", "false")
     before = json.loads(found.read_text())["plugins"]
     cli("config", "unset", "plugins.curated.failClosed")
@@ -518,7 +518,7 @@ RENAMED = """
 
 
 def test_a_renamed_setting_is_told_and_migrated(cli, install, configured):
-    """A run says it once, check as a warning; migrate keeps the values, and repeats until no old name is left."""
+    """A run reports an old name once, check warns of it, and migrate renames it and keeps its values."""
     install("lines", RENAMED)
     path = configured(plugins={"lines": {"limit": 3, "inside": {"text": "a"}}})
     told, again = cli("run", "hello"), cli("run", "hello")
@@ -541,7 +541,7 @@ def test_a_renamed_setting_is_told_and_migrated(cli, install, configured):
 
 
 def test_migrate_without_a_configuration(cli, scratch):
-    """There is nothing to rename, and no file is made."""
+    """Without a configuration `migrate` succeeds and creates no file."""
     ran = cli("config", "migrate")
 
     assert (0, False) == (ran.code, (scratch / ".beaver" / "config.json").exists())

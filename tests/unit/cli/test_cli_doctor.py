@@ -1,4 +1,4 @@
-"""`beaver doctor`, and what it examines."""
+"""`beaver doctor` and its findings."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ CONFIG = '{"memory": {"mode": "curated"}, "plugins": {"disabled": ["tally", "gat
 
 
 class Usage(NamedTuple):
-    """How much room there is on a disk."""
+    """The free space of a disk."""
 
     free: int
 
@@ -43,7 +43,7 @@ def used(tmp_path_factory):
 
 @pytest.fixture
 def state(used, scratch):
-    """A copy of that folder where one is looked for."""
+    """A copy of that folder in the place where the commands look for it."""
     return shutil.copytree(used, scratch / ".beaver")
 
 
@@ -67,7 +67,7 @@ def contents(folder) -> dict[str, object]:
 
 
 def test_all_is_well(cli, state, tmp_path):
-    """What an agent leaves behind is sound, and examining it changes nothing at all."""
+    """A used state folder is sound, and the examination changes no file."""
     before = contents(tmp_path)
     ran = cli("doctor", "--json")
 
@@ -82,7 +82,7 @@ def test_all_is_well(cli, state, tmp_path):
 
 
 def test_nothing_is_kept(cli, scratch, tmp_path):
-    """Where nothing is kept that is said, and nothing is made."""
+    """Without a state folder the doctor reports that nothing is stored, and creates nothing."""
     ran = cli("doctor")
 
     assert 0 == ran.code
@@ -91,7 +91,7 @@ def test_nothing_is_kept(cli, scratch, tmp_path):
 
 
 def test_empty_state_folder(cli, scratch):
-    """A folder without databases is as it should be: nothing was said yet."""
+    """A state folder without databases is sound."""
     (scratch / ".beaver").mkdir(mode=0o700)
     found = findings(cli("doctor", "--json"))
 
@@ -103,7 +103,7 @@ def test_empty_state_folder(cli, scratch):
 @pytest.mark.parametrize("name", ["sessions.db", "host.db"])
 @pytest.mark.parametrize("damage", ["overwritten", "cut", "emptied", "a folder", "a pipe"])
 def test_damaged_databases(cli, state, name, damage):
-    """A damaged database is a problem with a remedy, and the rest is examined all the same."""
+    """A damaged database is a problem, and the other database is still examined."""
     path, content = state / name, (state / name).read_bytes()
     path.unlink()
     {
@@ -122,7 +122,7 @@ def test_damaged_databases(cli, state, name, damage):
 
 
 def test_damage_inside(cli, state):
-    """What SQLite finds inside a file is said."""
+    """The doctor shows the damage that SQLite finds inside a database."""
     connection = apsw.Connection(str(state / "sessions.db"))
     connection.execute(
         "PRAGMA writable_schema = 1; UPDATE sqlite_schema"
@@ -141,7 +141,7 @@ def test_damage_inside(cli, state):
     [("PRAGMA user_version = 99", "newer version"), ("DROP TABLE sessions", "is not a database of sessions")],
 )
 def test_sessions_that_are_not_ours(cli, state, statement, expected):
-    """A database of a newer version or of somebody else is a problem, and is not called damaged."""
+    """A database of a newer version or of another program is a problem, and is not called damaged."""
     connection = apsw.Connection(str(state / "sessions.db"))
     connection.execute(statement)
     connection.close()
@@ -150,7 +150,7 @@ def test_sessions_that_are_not_ours(cli, state, statement, expected):
 
 
 def test_forged_chain(cli, state):
-    """A record that was changed is named."""
+    """The doctor names a changed record of the audit chain."""
     connection = apsw.Connection(str(state / "host.db"))
     connection.execute("DROP TRIGGER audit_keeps_what_it_has; UPDATE audit SET name = 'nothing' WHERE seq = 1")
     connection.close()
@@ -160,7 +160,7 @@ def test_forged_chain(cli, state):
 
 
 def test_a_file_in_a_folder_that_only_its_owner_can_enter(cli, state):
-    """Its own mode lets nobody read it, so there is no alarm; that of the folder does, for what is in it too."""
+    """Readable files in a folder that only its owner can enter are no problem; an open folder and its files are."""
     folder = state / "plugins" / "curated"
     for path in (folder / "USER.md", state / "sessions.db"):
         path.chmod(0o644)
@@ -187,7 +187,7 @@ def test_lost_key(cli, state):
 
 
 def test_loose_permissions(cli, state):
-    """What others can read or change is named with the command that mends it, and left as it is."""
+    """The doctor names files that others can read or change, and the command that fixes them; it changes no file."""
     memory = state / "plugins" / "curated" / "USER.md"
     for path, mode in ((state, 0o755), (state / "audit.key", 0o644), (memory, 0o666), (state / ".gitignore", 0o644)):
         path.chmod(mode)
@@ -203,7 +203,7 @@ def test_loose_permissions(cli, state):
 
 
 def test_links_and_owners(cli, state, scratch, monkeypatch):
-    """A symbolic link in place of a file, files of somebody else and files that cannot be read are problems."""
+    """A symbolic link in place of a file, files of another user and unreadable files are problems."""
     (scratch / "elsewhere").write_bytes((state / "audit.key").read_bytes())
     (state / "audit.key").unlink()
     (state / "audit.key").symlink_to(scratch / "elsewhere")
@@ -217,7 +217,7 @@ def test_links_and_owners(cli, state, scratch, monkeypatch):
 
 
 def test_systems_without_owners(cli, state, monkeypatch):
-    """Where files have no owners that could be compared nothing is said of them."""
+    """On a system without file owners the doctor compares none and finds no problem."""
     monkeypatch.delattr(os, "geteuid")
 
     assert [] == problems(cli("doctor", "--json"))
@@ -225,7 +225,7 @@ def test_systems_without_owners(cli, state, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["link", "file"])
 def test_state_folder_that_is_none(cli, scratch, tmp_path, kind):
-    """A state folder that is a link or a file is a problem, and nothing behind it is examined."""
+    """A state folder that is a link or a file is a problem, and the doctor examines nothing behind it."""
     (tmp_path / "target").mkdir()
     if kind == "link":
         (scratch / ".beaver").symlink_to(tmp_path / "target")
@@ -239,7 +239,7 @@ def test_state_folder_that_is_none(cli, scratch, tmp_path, kind):
 
 
 def test_temporary_files(cli, state):
-    """What a killed process left is a warning once it is old enough to be nobody's."""
+    """A temporary file of a killed process is a warning once it is too old to be in use."""
     (state / ".host.db.0123.tmp").touch(0o600)
     assert 0 == cli("doctor", "--json").json["findings"].count("warning")
     os.utime(state / ".host.db.0123.tmp", (0, 0))
@@ -250,7 +250,7 @@ def test_temporary_files(cli, state):
 
 
 def test_plugin_health(cli, state, configured):
-    """What was kept of each plugin's health is told without loading it: since when it is degraded, and why."""
+    """The doctor shows the stored health of each plugin without loading it: since when it is degraded, and why."""
     configured(memory={"mode": "curated", "gateway": {}})
     trail = Trail.open(state)
     bodies = {
@@ -295,7 +295,7 @@ SUSPENDED = {"failures": 3, "category": "timeout", "until": "2026-01-02T03:04:35
     ],
 )
 def test_health_of_a_plugin_that_is_not_in_service(cli, state, configured, *, name, disabled, why):
-    """What was uninstalled or disabled after it failed is no problem, and no success of it is expected."""
+    """A plugin that failed and then was uninstalled or disabled is no problem."""
     configured(plugins={"disabled": disabled})
     trail = Trail.open(state)
     trail.put_health(name, DEGRADED | {"suspension": SUSPENDED})
@@ -315,7 +315,7 @@ def test_health_of_a_plugin_that_is_not_in_service(cli, state, configured, *, na
     ],
 )
 def test_health_of_a_plugin_that_a_program_registers(cli, state, configured, *, body, hours, level, seen):
-    """A plugin without a distribution that was active in the last day is told as it was last seen."""
+    """A plugin without a distribution that was active in the last day is shown with its last health."""
     configured()
     at = datetime.now(UTC) - timedelta(hours=hours)
     trail = Trail.open(state)
@@ -333,7 +333,7 @@ def test_health_of_a_plugin_that_a_program_registers(cli, state, configured, *, 
 
 
 def test_health_of_a_suspended_plugin_that_a_program_registers(cli, state, configured):
-    """Its suspension counts as activity, and is a warning with a remedy."""
+    """The suspension of a plugin without a distribution counts as activity, and is a warning."""
     configured()
     now = datetime.now(UTC)
     trail = Trail.open(state)
@@ -346,7 +346,7 @@ def test_health_of_a_suspended_plugin_that_a_program_registers(cli, state, confi
 
 
 def test_health_of_a_plugin_while_the_configuration_is_wrong(cli, state, scratch):
-    """Nobody knows then what it disables: the plugin is told as it was."""
+    """While the configuration is wrong, the doctor shows a plugin by its stored health, as if it was enabled."""
     (state / "config.json").write_text("{")
     trail = Trail.open(state)
     trail.put_health("tally", DEGRADED)
@@ -363,7 +363,7 @@ def test_health_of_a_plugin_while_the_configuration_is_wrong(cli, state, scratch
     ],
 )
 def test_suspended_plugins(cli, state, category, fix):
-    """Until when a plugin is suspended, and that it comes back by itself, is told with what to do about it."""
+    """A suspended plugin is a problem that names the end of the suspension and the remedy."""
     trail = Trail.open(state)
     trail.put_health("tally", DEGRADED | {"suspension": SUSPENDED | {"category": category}})
     trail.close()
@@ -379,7 +379,7 @@ def test_suspended_plugins(cli, state, category, fix):
 
 
 def test_configuration_that_is_wrong(cli, state, scratch):
-    """A configuration that nobody has confirmed or that is wrong is a problem; what is kept is examined all the same."""
+    """An unconfirmed configuration is a problem, and the stored data is examined all the same."""
     (state / "config.json").write_text("{}")
     ran = cli("doctor", "--json")
 
@@ -396,7 +396,7 @@ def test_configuration_that_is_wrong(cli, state, scratch):
     ],
 )
 def test_confirmed_configuration(cli, state, mode, subjects):
-    """A confirmed configuration is as it should be; one that any user can change is not, wherever it is."""
+    """A confirmed configuration is sound; one that any user can change is a problem, wherever it is."""
     (state / "config.json").write_text("{}")
     trust_config(state / "config.json")
     (state / "config.json").chmod(mode)
@@ -409,7 +409,7 @@ def test_confirmed_configuration(cli, state, mode, subjects):
 
 
 def test_record_of_confirmations(cli, state, tmp_path):
-    """A record that cannot be read is a problem; so is one that others can change."""
+    """A record of confirmations that others can change is a problem; so is one that cannot be read."""
     (state / "config.json").write_text("{}")
     trust_config(state / "config.json")
     record = tmp_path / "xdg_state_home" / "beaver-hooks" / "trusted.json"
@@ -423,7 +423,7 @@ def test_record_of_confirmations(cli, state, tmp_path):
 
 
 def test_folder_of_a_plugin(cli, state, configured, tmp_path):
-    """A folder of its own that a plugin was given is private like the rest."""
+    """A configured folder of a plugin must be private like the state folder."""
     (tmp_path / "notes" / "users").mkdir(parents=True)
     (tmp_path / "notes").chmod(0o700)
     (tmp_path / "notes" / "users").chmod(0o750)
@@ -435,7 +435,7 @@ def test_folder_of_a_plugin(cli, state, configured, tmp_path):
 
 
 def test_free_space(monkeypatch, tmp_path):
-    """Little room is a warning, hardly any a problem; a folder need not exist to be asked about."""
+    """Little free space is a warning, hardly any a problem; the folder need not exist yet."""
     remedy = "make room on the disk of the state folder"
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: Usage(free=2**30) if folder == tmp_path else None)
 
@@ -445,7 +445,7 @@ def test_free_space(monkeypatch, tmp_path):
 
 
 def test_files_that_cannot_be_looked_at(cli, configured, tmp_path):
-    """What vanishes while it is examined is passed over; what cannot be looked at is a problem and no crash."""
+    """A file that vanishes during the examination is skipped; a path that cannot be examined is a problem."""
     long = tmp_path / ("x" * 300)
     configured(host={"stateFolder": str(long)})
 
@@ -457,7 +457,7 @@ def test_files_that_cannot_be_looked_at(cli, configured, tmp_path):
 
 
 def test_text(cli, state):
-    """People get lines, the remedy under what is wrong, and the sum of it at the end."""
+    """The report shows the remedy below each problem, and the counts at the end."""
     (state / "audit.key").chmod(0o644)
     ran = cli("doctor")
 
@@ -467,7 +467,7 @@ def test_text(cli, state):
 
 
 def test_json_is_one_object(cli, state):
-    """Nothing but the object is on stdout, with one finding for each subject and what to do."""
+    """With `--json` stdout holds one object, whose findings all have the same four keys."""
     ran = cli("doctor", "--json")
 
     assert {"ok", "findings"} == set(json.loads(ran.out))

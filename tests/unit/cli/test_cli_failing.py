@@ -1,4 +1,4 @@
-"""What goes wrong becomes one sentence with a remedy, and an exit code that says of what kind it is."""
+"""Every failure becomes one sentence with a remedy, and an exit code for its kind."""
 
 import runpy
 import socket
@@ -67,7 +67,7 @@ def unreachable():
     ],
 )
 def test_the_exit_code_of_each_kind_of_error(cli, configured, *, code, sections, words, said):
-    """Every kind of error has its code, and is said in one sentence on stderr; stdout stays empty."""
+    """Every kind of error has its exit code and one sentence on stderr; stdout stays empty."""
     configured(**sections)
     ran = cli(*words)
 
@@ -77,7 +77,7 @@ def test_the_exit_code_of_each_kind_of_error(cli, configured, *, code, sections,
 
 
 def test_a_configuration_that_nobody_has_confirmed(cli, scratch):
-    """One that merely lies there is refused with the command that reviews it, and nothing is written."""
+    """A configuration that the user has not confirmed is refused with its remedy, and nothing is written."""
     (scratch / ".beaver").mkdir()
     (scratch / ".beaver" / "config.json").write_text("{}")
     ran = cli("run", "hello")
@@ -108,7 +108,7 @@ def test_a_configuration_that_nobody_has_confirmed(cli, scratch):
     ],
 )
 def test_the_code_of_an_error_of_the_tree(error, code, capsys):
-    """The nearest kind in the tree decides; what is no error of ours is unexpected."""
+    """The nearest base class with a code decides; an error of another library is unexpected."""
     assert (code, "") == (errors._say(error, debug=False), capsys.readouterr().out)
 
 
@@ -123,12 +123,12 @@ def test_the_code_of_an_error_of_the_tree(error, code, capsys):
     ],
 )
 def test_a_sentence_ends_and_does_no_harm(text, expected):
-    """What an error says ends with a full stop, and holds nothing that a terminal obeys."""
+    """The sentence of an error ends with a full stop, and holds no control character for the terminal."""
     assert expected == sentence(ValueError(text))
 
 
 def test_debug_shows_a_scrubbed_traceback(cli, install, canary, monkeypatch):
-    """`--debug` shows where it happened, without the credential that the error holds; without it only the type."""
+    """`--debug` shows a traceback without the credential in the error; without `--debug` only the type is shown."""
     monkeypatch.setenv("CREDENTIAL", canary.reveal())
     install("lent", RAISING, group="group")
     plain, debug = cli("lent"), cli("--debug", "lent")
@@ -151,7 +151,7 @@ def test_debug_of_an_error_of_ours(cli, configured):
 
 
 def test_the_end_of_input_at_a_question_interrupts(cli, scratch):
-    """Who ends the input in place of an answer has interrupted the command."""
+    """The end of the input in place of an answer interrupts the command."""
     (scratch / ".beaver").mkdir()
     (scratch / ".beaver" / "config.json").write_text("{}")
     ran = cli("run", "hello", terminal=True)
@@ -160,7 +160,7 @@ def test_the_end_of_input_at_a_question_interrupts(cli, scratch):
 
 
 def test_the_arguments_are_those_of_the_process_unless_given(monkeypatch, capsys):
-    """Without arguments the command line of the process is run."""
+    """Without arguments `run` takes those of the process."""
     monkeypatch.setattr(sys, "argv", ["beaver", "--version"])
 
     assert (0, True) == (errors.run(), capsys.readouterr().out.startswith("beaver "))
@@ -188,7 +188,7 @@ def test_the_module_is_the_command(monkeypatch, capsys):
 
 
 def test_a_reader_that_has_enough_is_no_error_to_speak_of(configured):
-    """Where the reader of stdout is gone, `beaver` ends without a traceback, and the exchange is stored all the same."""
+    """`beaver` ends without a traceback when the reader of stdout is gone, and still stores the exchange."""
     configured()
     command = [sys.executable, "-m", "beaver_hooks.cli", "run", "hello", "--session", "s"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

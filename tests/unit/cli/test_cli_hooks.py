@@ -1,4 +1,4 @@
-"""`beaver hooks`: installing, uninstalling and looking, on real settings files."""
+"""`beaver hooks`: installation, removal and status, on real settings files."""
 
 import json
 import os
@@ -22,7 +22,7 @@ FOREIGN = b'{"model": "opus",\n "hooks": {"Stop": [{"hooks": [{"type": "command"
 
 @pytest.fixture(autouse=True)
 def settings(tmp_path, monkeypatch):
-    """The user's settings file, which is not there yet; nothing else of this machine is looked at."""
+    """The path of the user's settings file, which does not exist yet; other settings of this machine are hidden."""
     runtime = tmp_path / "run"
     runtime.mkdir(mode=0o700)
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
@@ -33,7 +33,7 @@ def settings(tmp_path, monkeypatch):
 
 @pytest.fixture
 def foreign(settings):
-    """The settings file with entries of somebody else's, in a form that nobody would write again like that."""
+    """The settings file with entries of another program, in a form that no JSON writer reproduces."""
     settings.parent.mkdir()
     settings.write_bytes(FOREIGN)
     settings.chmod(0o640)
@@ -41,7 +41,7 @@ def foreign(settings):
 
 
 def kept(tmp_path):
-    """Return what is kept of installations."""
+    """Return the suffixes of the files that the installations keep."""
     folder = tmp_path / "xdg_state_home" / "beaver-hooks" / "claude-code"
     return sorted(each.suffix for each in folder.iterdir() if each.name != "lock") if folder.is_dir() else []
 
@@ -60,7 +60,7 @@ def edit(path, change):
 
 
 def test_install_and_uninstall(cli, foreign, tmp_path):
-    """Installing adds ours and keeps theirs and the mode; uninstalling restores every byte and forgets."""
+    """Installing adds our hooks and keeps other entries and the mode; uninstalling restores every byte."""
     installed = cli("hooks", "install", "claude-code")
     added, mode, beside = events(foreign), stat.S_IMODE(foreign.stat().st_mode), kept(tmp_path)
     taken = cli("hooks", "uninstall", "claude-code")
@@ -78,7 +78,7 @@ def test_install_and_uninstall(cli, foreign, tmp_path):
 
 
 def test_what_is_kept_is_private(cli, foreign, tmp_path):
-    """Settings may hold secrets, so what was before is kept where nobody else looks."""
+    """The backup of the settings is private, because settings may hold secrets."""
     cli("hooks", "install", "claude-code")
     folder = tmp_path / "xdg_state_home" / "beaver-hooks" / "claude-code"
 
@@ -87,7 +87,7 @@ def test_what_is_kept_is_private(cli, foreign, tmp_path):
 
 
 def test_a_file_of_ours_alone(cli, settings):
-    """A file that installing has made goes with the hooks, unless somebody has written something into it."""
+    """Uninstalling removes a file that installing created, unless the user has added a setting to it."""
     cli("hooks", "install", "claude-code")
     mode = stat.S_IMODE(settings.stat().st_mode)
     cli("hooks", "uninstall", "claude-code")
@@ -100,7 +100,7 @@ def test_a_file_of_ours_alone(cli, settings):
 
 
 def test_a_file_of_ours_alone_written_anew(cli, settings):
-    """It goes too where somebody has only written it in another form."""
+    """Uninstalling removes a file that installing created, also when its formatting has changed."""
     cli("hooks", "install", "claude-code")
     edit(settings, lambda _: None)
     cli("hooks", "uninstall", "claude-code")
@@ -109,7 +109,7 @@ def test_a_file_of_ours_alone_written_anew(cli, settings):
 
 
 def test_twice(cli, foreign):
-    """Installing twice is installing once; uninstalling twice, too."""
+    """A second installation and a second removal change nothing."""
     cli("hooks", "install", "claude-code")
     once = foreign.read_bytes()
     again = cli("hooks", "install", "claude-code")
@@ -121,13 +121,13 @@ def test_twice(cli, foreign):
 
 
 def test_never_installed(cli, settings):
-    """Uninstalling what was never installed makes no file."""
+    """Uninstalling without an installation creates no file."""
     assert (0, f"No hooks are installed in {settings}.\n") == cli("hooks", "uninstall", "claude-code")[:2]
     assert not settings.exists()
 
 
 def test_other_options(cli, foreign, scratch):
-    """Installing with other options replaces ours, and uninstalling still restores every byte."""
+    """Installing with other options replaces our hooks, and uninstalling still restores every byte."""
     (scratch / "c.json").write_text("{}")
     cli("hooks", "install", "claude-code")
     cli("hooks", "install", "claude-code", "--config", "c.json", "--trust", "inner")
@@ -139,7 +139,7 @@ def test_other_options(cli, foreign, scratch):
 
 
 def test_whose_memory_and_how_much(cli, foreign):
-    """A user and a budget are options of the entries, which the status shows; what is no budget is refused."""
+    """The entries hold the user and the budget, and the status shows them; a negative budget is an error of usage."""
     cli("hooks", "install", "claude-code", "--user", "anna b", "--budget", "500")
     ran, refused = cli("hooks", "status"), cli("hooks", "install", "claude-code", "--budget", "-1")
 
@@ -149,7 +149,7 @@ def test_whose_memory_and_how_much(cli, foreign):
 
 
 def test_the_tools(cli, scratch):
-    """Installing and the status say that tools come by MCP, with the line that adds the same memory's."""
+    """Installing and the status show the `claude mcp add` command for the tools of the same memory."""
     (scratch / "c.json").write_text("{}")
     options = ["--config", "c.json", "--user", "anna b", "--budget", "500", "--trust", "inner", "--scope", "local"]
     installed, looked = cli("hooks", "install", "claude-code", *options), cli("hooks", "status")
@@ -161,7 +161,7 @@ def test_the_tools(cli, scratch):
 
 
 def test_the_option_of_the_root(cli, foreign, scratch):
-    """`beaver --config` names the configuration as well."""
+    """`beaver --config` names the configuration too."""
     (scratch / "c.json").write_text("{}")
     cli("--config", "c.json", "hooks", "install", "claude-code")
 
@@ -169,7 +169,7 @@ def test_the_option_of_the_root(cli, foreign, scratch):
 
 
 def test_a_configuration_that_is_a_link(cli, foreign, scratch):
-    """It stays a link: what is relative in it starts where the link lies, as for every other command."""
+    """A configuration that is a link stays a link in the entries, so its relative paths start at the link."""
     (scratch / "real.json").write_text("{}")
     (scratch / ".beaver").mkdir()
     (scratch / ".beaver" / "config.json").symlink_to(scratch / "real.json")
@@ -179,7 +179,7 @@ def test_a_configuration_that_is_a_link(cli, foreign, scratch):
 
 
 def test_a_configuration_that_is_missing(cli, foreign):
-    """A configuration that does not exist is not installed."""
+    """A configuration that does not exist is refused."""
     ran = cli("hooks", "install", "claude-code", "--config", "missing.json")
 
     assert 3 == ran.code
@@ -188,7 +188,7 @@ def test_a_configuration_that_is_missing(cli, foreign):
 
 
 def test_edited_since(cli, foreign):
-    """A file that was edited since loses ours and keeps every edit."""
+    """Uninstalling from an edited file removes our hooks and keeps every edit."""
     cli("hooks", "install", "claude-code")
     edit(foreign, lambda found: found["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "echo"}]}))
     edit(foreign, lambda found: found.update(model="haiku"))
@@ -200,7 +200,7 @@ def test_edited_since(cli, foreign):
 
 
 def test_edited_and_installed_again(cli, foreign):
-    """After an edit, installing with other options takes the edited file for what is to be restored."""
+    """After an edit, installing with other options makes the edited file the one to restore."""
     cli("hooks", "install", "claude-code")
     edit(foreign, lambda found: found.update(model="haiku"))
     cli("hooks", "install", "claude-code", "--trust", "public")
@@ -211,7 +211,7 @@ def test_edited_and_installed_again(cli, foreign):
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[]", b'{"version": 1, "before": "x", "after": 7}'])
 def test_a_record_that_is_damaged(cli, foreign, tmp_path, damage):
-    """Without what was kept, only ours goes."""
+    """Without a valid record of the installation, uninstalling removes only our hooks."""
     cli("hooks", "install", "claude-code")
     (record,) = (tmp_path / "xdg_state_home" / "beaver-hooks" / "claude-code").glob("*.json")
     record.write_bytes(damage)
@@ -221,7 +221,7 @@ def test_a_record_that_is_damaged(cli, foreign, tmp_path, damage):
 
 
 def test_a_backup_that_is_damaged(cli, foreign, tmp_path):
-    """A backup that is not what was written down is not put back."""
+    """A backup that differs from its record is not restored."""
     cli("hooks", "install", "claude-code")
     (backup,) = (tmp_path / "xdg_state_home" / "beaver-hooks" / "claude-code").glob("*.before")
     backup.write_bytes(b"{}")
@@ -233,7 +233,7 @@ def test_a_backup_that_is_damaged(cli, foreign, tmp_path):
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"hooks": []}', b'// mine\n{"a": 1}'])
 @pytest.mark.parametrize("verb", ["install", "uninstall"])
 def test_a_file_that_is_refused(cli, settings, tmp_path, verb, content):
-    """A file that is not what Claude Code reads is refused with the remedy, and no byte of it changes."""
+    """A file that Claude Code could not read is refused with the remedy, and no byte of it changes."""
     settings.parent.mkdir()
     settings.write_bytes(content)
     ran = cli("hooks", verb, "claude-code")
@@ -244,7 +244,7 @@ def test_a_file_that_is_refused(cli, settings, tmp_path, verb, content):
 
 
 def test_what_cannot_be_read(cli, settings):
-    """What the system refuses is said with the path."""
+    """A settings file that cannot be read is an error that names its path."""
     settings.mkdir(parents=True)
     ran = cli("hooks", "install", "claude-code")
 
@@ -255,7 +255,7 @@ def test_what_cannot_be_read(cli, settings):
 
 
 def test_a_link(cli, settings, tmp_path):
-    """A settings file that is a link stays one: what it leads to is changed."""
+    """Installing into a link changes its target, and the link stays."""
     settings.parent.mkdir()
     real = tmp_path / "dotfiles.json"
     real.write_bytes(FOREIGN)
@@ -282,7 +282,7 @@ def test_scopes(cli, settings, scratch, scope, name):
 @pytest.mark.parametrize("there", [True, False], ids=["there", "dangling"])
 @pytest.mark.parametrize("words", [("install",), ("install", "--dry-run"), ("uninstall",)], ids=" ".join)
 def test_a_link_out_of_the_project(cli, scratch, tmp_path, words, link, *, there):
-    """A link out of the project, which a repository can bring, is refused; nothing is made or changed behind it."""
+    """A link that leads out of the project, which a repository can bring, is refused; its target stays unchanged."""
     scope, target = "project" if link.endswith("s.json") else "local", tmp_path / "elsewhere"
     (scratch / link).parent.mkdir(exist_ok=True)
     (scratch / link).symlink_to(target, target_is_directory=link == ".claude")
@@ -301,7 +301,7 @@ def test_a_link_out_of_the_project(cli, scratch, tmp_path, words, link, *, there
 
 
 def test_a_link_within_the_project(cli, scratch):
-    """A link that stays in the project is followed, and stays."""
+    """A link that stays in the project is followed and stays a link."""
     (scratch / ".claude").mkdir()
     (scratch / ".claude" / "settings.json").symlink_to(scratch / "shared.json")
     ran = cli("hooks", "install", "claude-code", "--scope", "project")
@@ -319,7 +319,7 @@ def test_the_home_folder(cli, scratch, monkeypatch):
 
 
 def test_dry_run(cli, foreign, tmp_path):
-    """A dry run shows the difference and changes nothing, nor does it make a folder."""
+    """A dry run shows the difference, changes nothing and creates no folder."""
     ran = cli("hooks", "install", "claude-code", "--dry-run")
 
     assert (0, FOREIGN, False) == (ran.code, foreign.read_bytes(), (tmp_path / "xdg_state_home").exists())
@@ -328,7 +328,7 @@ def test_dry_run(cli, foreign, tmp_path):
 
 
 def test_dry_run_of_uninstalling(cli, foreign):
-    """So does one of uninstalling."""
+    """A dry run of uninstalling shows the difference and changes nothing."""
     cli("hooks", "install", "claude-code")
     before = foreign.read_bytes()
     ran = cli("hooks", "uninstall", "claude-code", "--dry-run")
@@ -340,7 +340,7 @@ def test_dry_run_of_uninstalling(cli, foreign):
 
 
 def test_json(cli, foreign):
-    """What was done is told to a program, too."""
+    """`--json` reports the agent, the path and the change."""
     dry = cli("hooks", "install", "claude-code", "--dry-run", "--json").json
     done = cli("hooks", "install", "claude-code", "--json").json
 
@@ -350,7 +350,7 @@ def test_json(cli, foreign):
 
 @pytest.mark.parametrize("lacks", ["sockets", "locks"])
 def test_a_system_without_unix_sockets_or_file_locks(cli, foreign, monkeypatch, lacks):
-    """Where Python has no Unix sockets or no POSIX file locks nothing is installed, and the error names `beaver mcp`."""
+    """Without Unix sockets or POSIX file locks nothing is installed, and the error names `beaver mcp`."""
     if lacks == "sockets":
         monkeypatch.delattr(socket, "AF_UNIX")
     else:
@@ -362,7 +362,7 @@ def test_a_system_without_unix_sockets_or_file_locks(cli, foreign, monkeypatch, 
 
 
 def test_an_agent_that_is_unknown(cli):
-    """Only agents that there is something for can be named."""
+    """An unknown coding agent is an error of usage."""
     assert 2 == cli("hooks", "install", "other").code
 
 
@@ -370,7 +370,7 @@ def test_an_agent_that_is_unknown(cli):
 
 
 def test_other_programs(cli, monkeypatch):
-    """The status names the programs that ran these hooks and got no memory; that is no problem."""
+    """The status names other programs that run these hooks and get no memory; that is no problem."""
     cli("hooks", "install", "claude-code")
     with tempfile.TemporaryDirectory(prefix="bt-") as runtime:  # short enough for a socket
         monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
@@ -386,7 +386,7 @@ def test_other_programs(cli, monkeypatch):
 
 
 def test_status_without_any(cli, settings, scratch):
-    """Without hooks there is nothing to say but where they would be."""
+    """Without hooks the status shows only the three files that could hold them."""
     ran = cli("hooks", "status")
 
     lines = [
@@ -400,7 +400,7 @@ def test_status_without_any(cli, settings, scratch):
 
 
 def test_status_installed(cli, foreign):
-    """Where they are installed, it says so, and how memory is in this folder."""
+    """With hooks the status shows their file and the state of the resident process of this folder."""
     cli("hooks", "install", "claude-code")
     ran = cli("hooks", "status", "claude-code")
 
@@ -410,7 +410,7 @@ def test_status_installed(cli, foreign):
 
 
 def test_status_as_json(cli, foreign):
-    """A program is told all of it."""
+    """`--json` reports the agent, the files and the memory."""
     cli("hooks", "install", "claude-code")
     found = cli("hooks", "status", "--json").json
 
@@ -429,7 +429,7 @@ AGAIN = "`beaver hooks install claude-code` fixes it"
 
 
 def test_status_half_installed(cli, foreign):
-    """What is missing, doubled or switched off is named; installing again puts right what is ours."""
+    """The status names missing, doubled and unused hooks; installing again fixes them."""
     cli("hooks", "install", "claude-code")
 
     def damage(found):
@@ -453,7 +453,7 @@ def test_status_half_installed(cli, foreign):
 
 
 def test_status_of_what_moved(cli, foreign):
-    """An interpreter or a client that is not there any more is named."""
+    """The status names an interpreter that does not exist any more."""
     cli("hooks", "install", "claude-code")
     foreign.write_bytes(foreign.read_bytes().replace(sys.executable.encode(), b"/gone/python"))
     ran = cli("hooks", "status")
@@ -465,7 +465,7 @@ def test_status_of_what_moved(cli, foreign):
 
 @pytest.mark.parametrize("scope", ["user", "local"])
 def test_status_switched_off(cli, foreign, scratch, scope):
-    """Hooks that Claude Code is told not to run are a problem, in whatever file that stands."""
+    """`disableAllHooks` in any settings file is a problem."""
     before = cli("hooks", "status").code
     cli("hooks", "install", "claude-code")
     path = foreign if scope == "user" else scratch / ".claude" / "settings.local.json"
@@ -480,7 +480,7 @@ def test_status_switched_off(cli, foreign, scratch, scope):
 
 
 def test_status_of_garbled_options(cli, foreign):
-    """What somebody has made of a command is no reason to fail."""
+    """Options of a hook that the user has garbled do not make the status fail."""
     cli("hooks", "install", "claude-code")
     foreign.write_bytes(foreign.read_bytes().replace(b"--seconds=6", b"--seconds=abc"))
     ran = cli("hooks", "status", "--json")
@@ -489,7 +489,7 @@ def test_status_of_garbled_options(cli, foreign):
 
 
 def test_a_pipe_in_place_of_the_settings(cli, scratch):
-    """A repository may bring anything under the name; nobody waits for a writer."""
+    """A pipe in place of the settings file is reported as unreadable, and no command waits for its writer."""
     path = scratch / ".claude" / "settings.json"
     path.parent.mkdir()
     os.mkfifo(path)
@@ -500,7 +500,7 @@ def test_a_pipe_in_place_of_the_settings(cli, scratch):
 
 
 def test_status_of_a_place_that_is_not_private(cli, foreign, monkeypatch):
-    """Where no resident is asked because others could be listening, that is a problem."""
+    """A socket folder that other users can use is a problem, so no resident process is asked."""
     cli("hooks", "install", "claude-code")
     with tempfile.TemporaryDirectory(prefix="bt-") as runtime:  # short enough for a socket
         monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
@@ -512,7 +512,7 @@ def test_status_of_a_place_that_is_not_private(cli, foreign, monkeypatch):
 
 
 def test_a_folder_that_nobody_confirmed(cli, foreign, scratch, monkeypatch, tmp_path):
-    """Memory that was there before is off, and it is said, until the folder is confirmed."""
+    """Memory in a folder that the user has not confirmed is off, and the status names the command that confirms it."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     cli("hooks", "install", "claude-code")
     none = cli("hooks", "trust", "claude-code")
@@ -531,7 +531,7 @@ def test_a_folder_that_nobody_confirmed(cli, foreign, scratch, monkeypatch, tmp_
 
 @pytest.mark.parametrize(("name", "code"), [("{folder}/other/.beaver/c.json", 0), ("other/.beaver/c.json", 1)])
 def test_a_folder_that_a_variable_leads_to(cli, scratch, monkeypatch, name, code):
-    """Memory that BEAVER_CONFIG leads to was named, unless the path is relative and leads into any project."""
+    """An absolute path in BEAVER_CONFIG confirms its memory; a relative one, which leads into any project, does not."""
     cli("hooks", "install", "claude-code")
     (scratch / "other" / ".beaver" / "plugins").mkdir(parents=True)
     (scratch / "other" / ".beaver" / "c.json").write_text("{}")
@@ -541,7 +541,7 @@ def test_a_folder_that_a_variable_leads_to(cli, scratch, monkeypatch, name, code
 
 
 def test_status_of_what_cannot_be_read(cli, settings):
-    """A file that cannot be read is a problem; the others are looked at all the same."""
+    """A settings file that cannot be read is a problem, and the other files are examined all the same."""
     settings.parent.mkdir()
     settings.write_text("{")
     ran = cli("hooks", "status", "--json")
@@ -550,7 +550,7 @@ def test_status_of_what_cannot_be_read(cli, settings):
 
 
 def test_status_installed_twice(cli, foreign, scratch):
-    """Hooks in two files with different options are a problem: two memories are asked; with the same ones they are not."""
+    """Hooks in two files are a problem if their options differ, because two memories process each prompt."""
     cli("hooks", "install", "claude-code")
     cli("hooks", "install", "claude-code", "--scope", "local")
     same = cli("hooks", "status")
@@ -564,7 +564,7 @@ def test_status_installed_twice(cli, foreign, scratch):
 
 
 def test_status_of_a_resident(cli, foreign, monkeypatch):
-    """A resident that runs says how it is."""
+    """The status shows the process, the open turns, the log and the plugins of a resident."""
     cli("hooks", "install", "claude-code")
     with tempfile.TemporaryDirectory(prefix="bt-") as runtime:  # short enough for a socket
         monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
@@ -596,7 +596,7 @@ def test_status_of_a_resident(cli, foreign, monkeypatch):
     ],
 )
 def test_status_of_a_resident_that_hangs(cli, monkeypatch, held, said):
-    """A resident that is there and says nothing is a problem, and no absence."""
+    """A resident that does not answer is a problem, not an absent one."""
     monkeypatch.setattr("beaver_hooks.coding_agents.claude_code.status.PATIENCE", 0.1)
     cli("hooks", "install", "claude-code")
     with tempfile.TemporaryDirectory(prefix="bt-") as runtime, socket.socket(socket.AF_UNIX) as listening:
@@ -613,7 +613,7 @@ def test_status_of_a_resident_that_hangs(cli, monkeypatch, held, said):
 
 
 def test_status_of_a_configuration_that_nobody_confirmed(cli, foreign, scratch):
-    """Memory is off where a configuration was merely found, and it says why, until it is confirmed."""
+    """Memory is off with an unconfirmed configuration, and the status gives that reason, until the user confirms it."""
     cli("hooks", "install", "claude-code")
     path = scratch / ".beaver" / "config.json"
     path.parent.mkdir()

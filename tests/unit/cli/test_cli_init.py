@@ -1,4 +1,4 @@
-"""`beaver init`: writes a configuration that is trusted and works at once, and never a key."""
+"""`beaver init` writes a configuration that is confirmed and works at once, and never a key."""
 
 import json
 import stat
@@ -40,7 +40,7 @@ def openai(**more):
 
 @pytest.fixture
 def path(scratch):
-    """Where the configuration is written."""
+    """The path of the configuration."""
     return scratch / ".beaver" / "config.json"
 
 
@@ -50,18 +50,18 @@ def written(path):
 
 @pytest.fixture
 def without_local(install):
-    """Hide the local memory, where it is installed."""
+    """Hide the local memory if it is installed."""
     install("local", "", plugin=None)
 
 
 @pytest.fixture
 def with_local(install):
-    """Install a plugin of the name of the local memory."""
+    """Install a plugin with the name of the local memory."""
     install("local", LOCAL)
 
 
 def test_what_is_written_works_at_once(cli, path):
-    """Without a word it is the offline provider; the file is trusted and `beaver run` takes it without a question."""
+    """Without options `init` chooses the offline provider, and `beaver run` uses the file without a question."""
     ran = cli("init")
 
     assert (0, f"Wrote {path}.\nNow try: beaver chat\n", "") == ran
@@ -70,7 +70,7 @@ def test_what_is_written_works_at_once(cli, path):
 
 
 def test_the_folder_is_private(cli, path):
-    """The state folder is the owner's alone, and hidden from git."""
+    """The state folder is private, and hidden from git."""
     cli("init")
 
     assert (0o700, "*\n") == (stat.S_IMODE(path.parent.stat().st_mode), (path.parent / ".gitignore").read_text())
@@ -86,7 +86,7 @@ def test_the_folder_is_private(cli, path):
     ],
 )  # fmt: skip
 def test_options_say_what_is_written(cli, path, words, expected):
-    """Without a terminal the options alone decide; an address or a model stands for the provider that takes it."""
+    """Without a terminal the options alone decide; an address and a model imply the provider `openai`."""
     assert 0 == cli("init", *words).code
     assert expected == written(path)
 
@@ -103,7 +103,7 @@ def test_options_say_what_is_written(cli, path, words, expected):
     ],
 )
 def test_what_cannot_work_is_not_written(cli, path, *, words, code, said):
-    """A configuration that could not be loaded is refused with the field, and nothing is there afterwards."""
+    """A configuration that could not be loaded is refused with the field, and no folder is created."""
     ran = cli("init", *words)
 
     assert (code, "", True, False) == (ran.code, ran.out, said in ran.err, path.parent.exists())
@@ -111,7 +111,7 @@ def test_what_cannot_work_is_not_written(cli, path, *, words, code, said):
 
 @pytest.mark.parametrize("key", ["sk-proj-0123456789", "sk_live_0123456789abcdef", "AKIAIOSFODNN70123456"])
 def test_a_key_in_the_place_of_a_name_is_refused(cli, path, key):
-    """What looks like a credential is neither written nor shown."""
+    """A name that looks like a credential is neither written nor shown."""
     ran = cli("init", "--base-url", URL, "--model", "m", "--api-key-env", key)
 
     assert (2, "", False, False) == (ran.code, ran.out, key in ran.err, path.exists())
@@ -119,7 +119,7 @@ def test_a_key_in_the_place_of_a_name_is_refused(cli, path, key):
 
 
 def test_an_unusual_name_that_is_set_is_a_name(cli, path, monkeypatch):
-    """A variable in small letters is taken where there is one of that name."""
+    """A name in small letters is accepted where an environment variable has it."""
     monkeypatch.setenv("my_key_2024_05", "set")
 
     assert 0 == cli("init", "--base-url", URL, "--model", "m", "--api-key-env", "my_key_2024_05").code
@@ -150,7 +150,7 @@ def test_what_exists_is_not_overwritten(cli, path):
 
 
 def test_a_link_is_not_followed(cli, scratch, path):
-    """A state folder that leads elsewhere is refused, and nothing is written there."""
+    """A state folder that is a link is refused, and nothing is written behind it."""
     (scratch / "elsewhere").mkdir()
     path.parent.symlink_to(scratch / "elsewhere")
     ran = cli("init")
@@ -173,7 +173,7 @@ def test_a_link_is_not_followed(cli, scratch, path):
 )  # fmt: skip
 @pytest.mark.usefixtures("without_local")
 def test_on_a_terminal_it_asks_what_it_is_not_told(cli, path, typed, words, expected):
-    """What the options leave open is asked, on stderr; an empty answer takes the default."""
+    """On a terminal `init` asks on stderr for each missing option; an empty answer takes the default."""
     ran = cli("init", *words, stdin=typed, terminal=True)
 
     assert (0, expected) == (ran.code, written(path))
@@ -183,7 +183,7 @@ def test_on_a_terminal_it_asks_what_it_is_not_told(cli, path, typed, words, expe
 @pytest.mark.usefixtures("without_local")
 @pytest.mark.parametrize(("typed", "code", "kept"), [("n\n", 1, True), ("", 130, True), ("y\n\n", 0, False)])
 def test_on_a_terminal_it_asks_before_it_overwrites(cli, path, *, typed, code, kept):
-    """Only a yes overwrites what is there."""
+    """Only a yes overwrites an existing configuration."""
     cli("init")
     path.write_text("precious")
     ran = cli("init", stdin=typed, terminal=True)
@@ -210,7 +210,7 @@ def test_on_a_terminal_it_asks_before_it_overwrites(cli, path, *, typed, code, k
     ],
 )
 def test_the_local_memory_is_chosen(cli, path, *, words, typed, terminal, expected):
-    """It is on where it was asked for, by the option or on a terminal; without a terminal nobody is asked."""
+    """The local memory is on after `--local` or a yes at the terminal; without a terminal `init` asks no question."""
     ran = cli("init", *words, stdin=typed, terminal=terminal)
     asked = "Use the local memory" in ran.err
 
@@ -220,7 +220,7 @@ def test_the_local_memory_is_chosen(cli, path, *, words, typed, terminal, expect
 
 @pytest.mark.usefixtures("with_local")
 def test_the_local_memory_is_on_at_once(cli, scratch):
-    """The plugin is given what was chosen."""
+    """The plugin of the local memory gets the chosen setting."""
     cli("init", "--local")
     cli("run", "hello")
 
@@ -229,7 +229,7 @@ def test_the_local_memory_is_on_at_once(cli, scratch):
 
 @pytest.mark.usefixtures("without_local")
 def test_the_local_memory_is_not_installed(cli, path):
-    """Whoever wants it is told how to install it, and nothing is written; on a terminal it is said to the others."""
+    """`--local` without the plugin is refused with the command that installs it; at a terminal `init` mentions it."""
     wanted = cli("init", "--local")
     was_written = path.exists()
     told = cli("init", "--provider", "offline", terminal=True)

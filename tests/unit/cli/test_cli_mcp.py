@@ -1,4 +1,4 @@
-"""`beaver mcp`, as far as it needs no package of others: help, misuse, what is missing, how others log."""
+"""`beaver mcp` without packages of others: its help, misuse, missing packages, and the logs of libraries."""
 
 import logging
 import sys
@@ -14,7 +14,7 @@ MISSING = f"Error: `beaver mcp` needs the package `mcp`, version 2; run: {instal
 
 @pytest.fixture
 def without(monkeypatch):
-    """Return what makes a package look as if it were not installed."""
+    """Return a function that makes a package look as if it were not installed."""
 
     def hide(name):
         for module in [each for each in sys.modules if each.startswith("beaver_hooks.adapters.mcp_server")]:
@@ -26,7 +26,7 @@ def without(monkeypatch):
 
 @pytest.fixture
 def _other_logs():
-    """Give the loggers of others back as they were."""
+    """Restore the loggers of libraries."""
     loggers = [logging.getLogger(name) for name in mcp.ELSEWHERE]
     before = [(each.handlers, each.propagate, each.level) for each in loggers]
     yield
@@ -36,7 +36,7 @@ def _other_logs():
 
 
 def test_help_needs_nothing(cli, without):
-    """It says what the command is for, whether or not its extra is installed."""
+    """The help describes the command without the extra, too."""
     without("mcp_types")
     ran = cli("mcp", "--help")
 
@@ -46,7 +46,7 @@ def test_help_needs_nothing(cli, without):
 @pytest.mark.parametrize("name", ["mcp_types", "uvicorn", "mcp"])
 @pytest.mark.parametrize("words", [(), ("--http", "--port", "0")])
 def test_without_its_extra(cli, without, monkeypatch, name, words):
-    """One sentence with the remedy, before anything is loaded; nothing on stdout."""
+    """Without its extra the command prints one sentence with the remedy on stderr, and nothing on stdout."""
     if name != "mcp_types":
         pytest.importorskip("mcp_types", reason="the extra `mcp` is not installed")
     without(name)
@@ -57,7 +57,7 @@ def test_without_its_extra(cli, without, monkeypatch, name, words):
 
 @pytest.mark.parametrize("words", [("--port", "0"), ("--host", "127.0.0.1"), ("--name", "here.example")])
 def test_where_to_listen_is_for_http(cli, words):
-    """Without it nothing listens, so nobody need say where."""
+    """An address to listen at without `--http` is an error of usage."""
     ran = cli("mcp", *words)
 
     assert (2, "") == (ran.code, ran.out)
@@ -66,14 +66,14 @@ def test_where_to_listen_is_for_http(cli, words):
 
 @pytest.mark.parametrize("words", [("--trust", "total"), ("--port", "65536"), ("--port", "x"), ("more",)])
 def test_a_wrong_command_line(cli, words):
-    """It is refused before anything is loaded."""
+    """A wrong command line is an error of usage."""
     ran = cli("mcp", "--http", *words)
 
     assert (2, "") == (ran.code, ran.out)
 
 
 def test_another_module_that_is_missing_is_no_extra(cli, without, monkeypatch):
-    """Whatever else cannot be imported is unexpected: pip would not help."""
+    """A missing module outside the extra is an unexpected error, because pip would not help."""
     monkeypatch.setattr(mcp, "NEEDED", ())
     without("beaver_hooks.adapters.mcp_server")
     ran = cli("mcp")
@@ -91,7 +91,7 @@ def test_another_module_that_is_missing_is_no_extra(cli, without, monkeypatch):
     ],
 )
 def test_what_others_log(capsys, canary, level, said):
-    """One line each on stderr, from warnings on: no content, no secret, no traceback, no control character."""
+    """Libraries log warnings as one line each on stderr, without secret, traceback or control character."""
     logging.getLogger("beaver_hooks").setLevel(level)
     mcp._set_up_other_logs()
     logging.getLogger("mcp.x").debug("what was said")
@@ -107,12 +107,12 @@ def test_what_others_log(capsys, canary, level, said):
 
 
 def test_trust_is_one_of_four(cli):
-    """The help lists them."""
+    """The help lists the four trusts."""
     assert "[full|inner|familiar|public]" in cli("mcp", "--help").out
 
 
 def test_a_secret_in_a_name_of_a_logger():
-    """Even that is masked, as the whole line passes the scrubber."""
+    """The scrubber masks a secret in the name of a logger, too."""
     secret = Secret("a-name-that-is-secret")
     record = logging.LogRecord(f"mcp.{secret.reveal()}", logging.ERROR, "", 0, "said", (), None)
 

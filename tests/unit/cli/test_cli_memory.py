@@ -1,4 +1,4 @@
-"""`beaver memory`: how each memory is, off and on, and the commands of the plugins."""
+"""`beaver memory`: the health of each memory, its switch, and the commands of the plugins."""
 
 import json
 import os
@@ -63,7 +63,7 @@ BOTH = """
 
 
 def test_the_overview(cli, install, configured):
-    """Each plugin is shown with its health, those that are out of service too, and what can be asked for."""
+    """The overview shows each plugin with its health, those out of service too, and lists the commands."""
     install("both", BOTH)
     install("absent", BOTH, plugin="Absent")
     configured()
@@ -77,7 +77,7 @@ def test_the_overview(cli, install, configured):
 
 
 def test_the_configuration_may_stand_in_three_places(cli, scratch):
-    """`--config` is taken before `memory`, behind it, and behind its commands."""
+    """`--config` works before `memory`, behind it, and behind its commands."""
     (scratch / "a.json").write_text('{"host": {"stateFolder": "elsewhere"}}')
     cli("run", "hello", "--session", "s", "--config", "a.json")
     for words in (
@@ -103,7 +103,7 @@ def beaver(*words):
 
 
 def test_off_and_on_hold_for_a_session_across_processes(cli, install, configured, scratch):
-    """What one process switches off is off in the next ones, for that session alone, until one switches it on again."""
+    """A session that one process switches off stays off in other processes, until a process switches it on again."""
     install("both", BOTH)
     configured()
     cli("run", "zero", "--session", "quiet")
@@ -119,7 +119,7 @@ def test_off_and_on_hold_for_a_session_across_processes(cli, install, configured
 
 
 def test_off_without_a_session_is_for_all_sessions_of_a_user(cli, install, configured, scratch):
-    """Off without SESSION is for those without a user, with --user for those of the user: new ones and old ones."""
+    """Off without SESSION holds for all sessions of the given user, or for those without a user, new and old ones."""
     install("both", BOTH)
     configured()
     said = []
@@ -136,7 +136,7 @@ def test_off_without_a_session_is_for_all_sessions_of_a_user(cli, install, confi
 
 
 def test_off_before_anything_is_stored(cli, install, configured, scratch):
-    """With --exact any id can be switched off: a session that another agent has, or that will be begun."""
+    """With `--exact` any id can be switched off: a session of another agent, or a future one."""
     install("both", BOTH)
     configured()
     off = beaver("memory", "off", "mine", "--exact", "--user", "ada")
@@ -146,13 +146,13 @@ def test_off_before_anything_is_stored(cli, install, configured, scratch):
 
     assert OFF_HERE == off
     assert "mine-2 ada\n" == (scratch / "recalled").read_text()
-    # The session was begun by ada, so bob was refused.
+    # Ada began the session, so bob was refused.
     assert {"mine", "mine-2"} == {each["id"] for each in listed}
     assert (0, "Memory is on for this session.\n", "") == cli("memory", "on", "mine", "--exact", "--user", "ada")
 
 
 def test_an_exact_id_is_no_beginning(cli, configured):
-    """With --exact an id is the whole id, also where a stored session begins with it."""
+    """With `--exact` an id is the whole id, also where a stored session begins with it."""
     configured()
     cli("run", "hello", "--session", "quiet")
     cli("memory", "off", "qui", "--exact")
@@ -163,7 +163,7 @@ def test_an_exact_id_is_no_beginning(cli, configured):
 
 
 def test_while_it_is_off_the_commands_of_the_plugins_are(cli, install, configured):
-    """A command about a session or a user whose memory is off is refused with the remedy; about others it runs."""
+    """A command for a session or user whose memory is off is refused with the remedy; for other users it runs."""
     install("both", BOTH)
     configured()
     cli("memory", "off", "--user", "ada")
@@ -176,7 +176,7 @@ def test_while_it_is_off_the_commands_of_the_plugins_are(cli, install, configure
 
 
 def test_the_commands_of_a_plugin(cli, configured):
-    """`beaver memory PLUGIN` lists them with their lines, and `beaver memory PLUGIN COMMAND` runs one."""
+    """`beaver memory PLUGIN` lists its commands with their lines, and `beaver memory PLUGIN COMMAND` runs one."""
     configured()
     cli("run", "remember that the map hangs in the hall")
     listed, shown = cli("memory", "curated"), cli("memory", "curated", "show")
@@ -186,7 +186,7 @@ def test_the_commands_of_a_plugin(cli, configured):
 
 
 def test_words_and_context_reach_the_command(cli, install, configured):
-    """Session and user are ours; the words are the plugin's, whatever they look like; the terminal is trusted."""
+    """`beaver` takes session and user; all other words reach the plugin's command, which runs with full trust."""
     install("both", BOTH)
     configured()
 
@@ -200,7 +200,7 @@ def test_words_and_context_reach_the_command(cli, install, configured):
     "words", [["--help"], ["-h"], ["a", "--help"], ["--session", "s", "-h"], ["--nonsense", "--help"]]
 )
 def test_help_runs_nothing(cli, install, configured, scratch, words):
-    """Wherever it stands before `--`, it says where the commands are explained, and opens nothing."""
+    """Help before `--` names the command that lists the plugin's commands, and opens nothing."""
     install("both", BOTH)
     configured()
     ran = cli("memory", "both", "ask", *words)
@@ -213,7 +213,7 @@ def test_help_runs_nothing(cli, install, configured, scratch, words):
     "words", [["--config", "b.json"], ["a", "--config=b.json"], ["--debug", "a", "--config", "b.json"]]
 )
 def test_the_configuration_may_stand_behind_a_plugins_command(cli, install, scratch, words):
-    """The memory that it names is the one that is acted on, wherever it stands before `--`."""
+    """`--config` anywhere before `--` selects the memory that the plugin's command uses."""
     install("both", BOTH)
     (scratch / "b.json").write_text('{"host": {"stateFolder": "elsewhere"}}')
     ran = cli("memory", "both", "say", *words)
@@ -232,7 +232,7 @@ def test_the_configuration_may_stand_behind_a_plugins_command(cli, install, scra
     ],
 )
 def test_what_is_behind_two_dashes_is_the_plugins(cli, install, configured, words, said):
-    """Words behind `--` are the plugin's as they are, and so is what looks like an option behind the first word."""
+    """Words behind `--` reach the plugin unchanged, and so do words like options behind the first word."""
     install("both", BOTH)
     configured()
 
@@ -241,7 +241,7 @@ def test_what_is_behind_two_dashes_is_the_plugins(cli, install, configured, word
 
 @pytest.mark.parametrize("words", [["--x"], ["--x", "a"], ["-5"], ["--x", "--", "a"]])
 def test_an_unknown_option_before_the_words_is_refused(cli, install, configured, scratch, words):
-    """A mistyped option is no word; nothing is run."""
+    """A mistyped option is refused, and no command runs."""
     install("both", BOTH)
     configured()
     ran = cli("memory", "both", "say", *words)
@@ -251,7 +251,7 @@ def test_an_unknown_option_before_the_words_is_refused(cli, install, configured,
 
 
 def test_off_takes_the_beginning_of_an_id_and_makes_no_session(cli, configured):
-    """A session is named by the beginning of its id; one that is not stored is refused, and is not made."""
+    """`off` takes the beginning of a stored session's id; an unknown session is refused and is not created."""
     configured()
     cli("run", "hello", "--session", "quiet")
     off, unknown = cli("memory", "off", "qui"), cli("memory", "off", "quite")
@@ -263,7 +263,7 @@ def test_off_takes_the_beginning_of_an_id_and_makes_no_session(cli, configured):
 
 
 def test_a_group_of_its_own_is_merged_with_the_commands(cli, install, configured):
-    """Both are listed and run, each once: of two of one name it is the group's, with its shell and its options."""
+    """A plugin's group and its commands are merged; of two with one name the group's command runs, with its options."""
     install("both", BOTH, group="group")
     configured()
     listed = cli("memory", "both")
@@ -274,7 +274,7 @@ def test_a_group_of_its_own_is_merged_with_the_commands(cli, install, configured
 
 
 def test_a_single_command_is_no_group(cli, install, configured):
-    """A plugin whose entry point is one command has under `memory` what it offers in conversations."""
+    """A plugin whose entry point is a single command has under `memory` the commands of its conversations."""
     install("both", BOTH, group="single")
     configured()
 
@@ -291,7 +291,7 @@ def test_the_help_of_a_plugins_commands(cli, install):
 
 
 def test_a_plugin_without_commands_says_so(cli, install, configured):
-    """There is nothing to list, and it is said how the plugin is."""
+    """A plugin without commands has an empty list, so the command prints its health instead."""
     install("silent", BOTH, plugin="Silent")
     configured()
 
@@ -308,7 +308,7 @@ def test_a_plugin_without_commands_says_so(cli, install, configured):
     ],
 )
 def test_unknown_names_are_refused(cli, configured, *, words, code, said):
-    """An unknown plugin, an unknown command and a missing session are errors of usage that say what there is."""
+    """An unknown plugin, an unknown command and a missing session are errors of usage that name the known ones."""
     configured()
     ran = cli("memory", *words)
 
@@ -316,7 +316,7 @@ def test_unknown_names_are_refused(cli, configured, *, words, code, said):
 
 
 def test_a_plugin_that_is_out_of_service_is_no_unknown_one(cli, install, configured):
-    """The error says since when it is unavailable, not that there is none."""
+    """The error for a plugin out of service says since when it is unavailable, not that it is unknown."""
     install("absent", BOTH, plugin="Absent")
     configured()
     ran = cli("memory", "absent", "say")
@@ -329,7 +329,7 @@ def test_a_plugin_that_is_out_of_service_is_no_unknown_one(cli, install, configu
 
 
 def test_a_command_that_raises_is_unexpected(cli, install, configured):
-    """What a plugin's command raises is named by its type with the plugin and the command; its text is not shown."""
+    """The error of a plugin's command is named by its type with the plugin and the command, without its text."""
     install("both", BOTH)
     configured()
     ran = cli("memory", "both", "ask")
@@ -375,7 +375,7 @@ def shared(name, command):
 
 
 def test_the_plugins_name_may_be_left_out(cli, install, configured):
-    """A command that only one plugin's group has is run as if the plugin was named, options and help too."""
+    """A command of only one plugin's group runs without the plugin's name, with its options and its help."""
     install("one", shared("one", "fetch"), group="group")
     install("two", shared("two", "carry"), group="group")
     configured()
@@ -386,7 +386,7 @@ def test_the_plugins_name_may_be_left_out(cli, install, configured):
 
 
 def test_a_command_of_several_plugins_is_not_guessed(cli, install, configured):
-    """The error says how to name each of them."""
+    """A command of several plugins is refused, and the error names each full command."""
     install("one", shared("one", "fetch"), group="group")
     install("two", shared("two", "fetch"), group="group")
     configured()
@@ -399,7 +399,7 @@ def test_a_command_of_several_plugins_is_not_guessed(cli, install, configured):
 
 
 def test_a_plugin_that_is_disabled_is_not_looked_at(cli, install, configured, scratch):
-    """It is not imported, so that the other one's command is meant."""
+    """A disabled plugin is not imported, so the command of the other plugin runs."""
     install("one", shared("one", "fetch"), group="group")
     install("two", shared("two", "fetch"), group="group")
     path = configured()
@@ -412,7 +412,7 @@ def test_a_plugin_that_is_disabled_is_not_looked_at(cli, install, configured, sc
 
 
 def test_ours_and_the_names_of_plugins_come_first(cli, install, configured):
-    """A command of a plugin hides neither `off` nor a plugin of its name."""
+    """A plugin's command hides neither `off` nor a plugin with the same name."""
     install("one", shared("one", "off"), group="group")
     install("two", shared("two", "silent"), group="group")
     install("silent", BOTH, plugin="Silent")
@@ -423,7 +423,7 @@ def test_ours_and_the_names_of_plugins_come_first(cli, install, configured):
 
 
 def test_a_group_that_cannot_be_loaded_is_passed_over(cli, install, configured):
-    """It is said, and the command of the other plugin runs."""
+    """A group that fails to load is reported on stderr, and the command of the other plugin runs."""
     install("one", shared("one", "fetch"), group="group")
     install("two", "raise ValueError('a value that nobody should see')", plugin=None, group="group")
     install("three", shared("three", "fetch").replace("def fetch", "def carry"), plugin="Plugin", group="nothing")
@@ -436,7 +436,7 @@ def test_a_group_that_cannot_be_loaded_is_passed_over(cli, install, configured):
 
 
 def test_help_lists_the_commands_of_plugins(cli, install, configured, scratch):
-    """`beaver memory --help` has those of each plugin's group, but for plugins that are disabled: none is imported."""
+    """`beaver memory --help` lists the commands of each plugin's group, and leaves out disabled plugins."""
     install("one", shared("one", "fetch"), group="group")
     install("two", shared("two", "carry"), group="group")
     install("three", "raise ValueError", plugin=None, group="group")
@@ -456,7 +456,7 @@ def test_help_lists_the_commands_of_plugins(cli, install, configured, scratch):
 
 
 def test_completion_loads_no_plugin(cli, install, configured, monkeypatch, capsys):
-    """A shell that completes is given our commands and the names of plugins, and imports none."""
+    """Completion offers our commands and the names of plugins, and imports no plugin."""
     install("one", shared("one", "fetch"), group="group")
     folder = configured().parent
     monkeypatch.setenv("_BEAVER_COMPLETE", "bash_complete")

@@ -1,4 +1,4 @@
-"""Opening: which configuration, who is asked about it, how much is logged, and that everything is closed."""
+"""Opening: the choice of the configuration, the question about it, the level of the log, and the end of the agent."""
 
 import json
 import logging
@@ -22,7 +22,7 @@ NOISY = """
 
 @pytest.fixture
 def found(scratch):
-    """A configuration that lies in the working directory, and that nobody has confirmed."""
+    """A configuration in the working directory that the user has not confirmed."""
     (scratch / ".beaver").mkdir()
     path = scratch / ".beaver" / "config.json"
     path.write_text(json.dumps({"provider": {"kind": "offline", "model": "evil\u202e"}}))
@@ -30,7 +30,7 @@ def found(scratch):
 
 
 def named(path=None, *, before=None):
-    """Return which file takes effect, for a path behind the command and one before it."""
+    """Return the file that takes effect, for a path behind the command and one before it."""
     with click.Context(beaver) as context:
         context.meta[CONFIG] = before
         return configured(path).path
@@ -55,7 +55,7 @@ def test_config_stands_before_or_behind_the_command(cli, scratch, words):
 
 
 def test_a_person_is_asked_about_a_configuration_that_was_found(cli, found):
-    """On a terminal a summary is shown, harmless, on stderr; yes is remembered, and nobody is asked again."""
+    """On a terminal the user sees a harmless summary on stderr and is asked; after a yes no run asks again."""
     first = cli("run", "hello", "--json", stdin="y\n", terminal=True)
 
     assert (0, "completed") == (first.code, first.json["status"])
@@ -69,14 +69,14 @@ def test_a_person_is_asked_about_a_configuration_that_was_found(cli, found):
 
 
 def test_a_person_who_says_no_is_obeyed(cli, found):
-    """No leaves the configuration unconfirmed, with the exit code of configuration."""
+    """A no leaves the configuration unconfirmed, and the command exits with 3."""
     ran = cli("run", "hello", stdin="n\n", terminal=True)
 
     assert (3, "") == (ran.code, ran.out.strip())
 
 
 def test_a_change_is_said(cli, found):
-    """A confirmed configuration that was changed is asked about again, and the question says so."""
+    """The question about a changed configuration says that it was changed after its confirmation."""
     cli("run", "hello", stdin="y\n", terminal=True)
     found.write_text(json.dumps({"provider": {"kind": "offline", "model": "other"}}))
     ran = cli("run", "hello", stdin="y\n", terminal=True)
@@ -86,7 +86,7 @@ def test_a_change_is_said(cli, found):
 
 @pytest.mark.parametrize("level", [*LEVELS, " INFO "])
 def test_the_level_of_the_log_is_that_of_the_environment(monkeypatch, level):
-    """BEAVER_LOG_LEVEL says from which level on lines are written to stderr."""
+    """BEAVER_LOG_LEVEL sets the lowest level that is written to stderr."""
     monkeypatch.setenv("BEAVER_LOG_LEVEL", level)
     set_up_log()
     logger = logging.getLogger(LOGGER_NAME)
@@ -99,7 +99,7 @@ def test_the_level_of_the_log_is_that_of_the_environment(monkeypatch, level):
 
 
 def test_an_unknown_level_is_an_error_of_usage(cli, monkeypatch):
-    """A level that there is not is refused with those that there are."""
+    """An unknown level is refused with the list of levels."""
     monkeypatch.setenv("BEAVER_LOG_LEVEL", "loud")
     ran = cli("run", "hello")
 
@@ -124,7 +124,7 @@ def test_warnings_go_to_stderr(cli, install, configured, monkeypatch, *, level, 
 
 
 def test_the_agent_is_closed_whatever_happens(configured):
-    """What is raised meanwhile comes out, and the agent is closed before."""
+    """An error inside the block closes the agent and reaches the caller."""
     configured()
     seen = []
 

@@ -30,7 +30,7 @@ def announce(tmp_path, monkeypatch, name, target):
 
 
 def test_json(cli, configured, tmp_path, monkeypatch):
-    """Every plugin is in one object: those in service, disabled ones and those that could not be loaded."""
+    """One object lists every plugin: those in service, disabled ones and those that failed to load."""
     raw = json.loads(configured().read_text())
     configured(plugins={"disabled": [*raw["plugins"]["disabled"], "nowhere"]})
     announce(tmp_path, monkeypatch, "broken", "no_such_module:Plugin")
@@ -59,7 +59,7 @@ def test_json(cli, configured, tmp_path, monkeypatch):
 
 
 def test_fail_closed(cli, configured):
-    """What the configuration says of failing is what is listed, of a plugin that is disabled too."""
+    """The list shows the configured `failClosed`, of a disabled plugin too."""
     disabled = json.loads(configured().read_text())["plugins"]["disabled"]
     closed = {"curated": {"failClosed": False}, "local": {"failClosed": True}}
     configured(plugins={"disabled": disabled, **closed})
@@ -69,7 +69,7 @@ def test_fail_closed(cli, configured):
 
 
 def test_text(cli, configured, scratch):
-    """People get a paragraph for each plugin, and are told where the host itself is not well."""
+    """The text has a paragraph for each plugin, and one for the host where it is degraded."""
     (scratch / ".beaver").mkdir()
     (scratch / ".beaver" / "audit.key").write_text("no key")
     configured(plugins={"disabled": ["nowhere", "tally", "gateway", "local", "server"]})
@@ -86,14 +86,14 @@ def test_text(cli, configured, scratch):
 
 
 def test_a_host_that_is_well_is_not_mentioned(cli, configured):
-    """The host is spoken of only where something is wrong with it."""
+    """A host in good health is not mentioned."""
     configured()
 
     assert "The host itself" not in cli("plugins").out
 
 
 def test_help_names_no_plugin(cli):
-    """The help is the command's own, and the root says the same of it."""
+    """The help of the command begins with its line in the root's table."""
     assert COMMANDS["plugins"] in cli("plugins", "--help").out
 
 
@@ -123,7 +123,7 @@ PLAIN = """
 
 
 def switched(path):
-    """Return what the file says of a plugin with a switch of its own, and the line of an edit's end."""
+    """Return the plugin's section in the file, and whether `plugins.disabled` names the plugin."""
     raw = json.loads(path.read_text())
     return raw["memory"].get("switched"), "switched" in raw["plugins"]["disabled"]
 
@@ -150,7 +150,7 @@ def test_enable_and_disable(cli, configured, install):
 
 
 def test_enabling_takes_back_both(cli, configured, install):
-    """A plugin that is disabled twice is enabled by one command."""
+    """One command enables a plugin that `plugins.disabled` and its own setting both disable."""
     install("switched", SWITCHED)
     disabled = [*json.loads(configured().read_text())["plugins"]["disabled"], "switched"]
     path = configured(plugins={"disabled": disabled}, memory={"mode": "curated", "switched": {"enabled": False}})
@@ -160,7 +160,7 @@ def test_enabling_takes_back_both(cli, configured, install):
 
 @pytest.mark.parametrize("code", [PLAIN, "raise RuntimeError"], ids=["no settings", "broken"])
 def test_enabling_a_plugin_without_a_switch(cli, configured, install, code):
-    """A plugin that has no such setting, or cannot say so, is taken out of `plugins.disabled` and no more."""
+    """A plugin without a setting `enabled`, or one that fails to load, is only removed from `plugins.disabled`."""
     install("plain", code)
     before = json.loads(configured().read_text())
     disabled = [*before["plugins"]["disabled"], "plain"]
@@ -170,7 +170,7 @@ def test_enabling_a_plugin_without_a_switch(cli, configured, install, code):
 
 
 def test_enabling_what_the_mode_blocks(cli, configured):
-    """The file enables it, and a line on stderr names the mode that blocks it all the same."""
+    """The file enables the plugin, and a line on stderr names the mode that still blocks it."""
     path = configured()
     ran = cli("plugins", "enable", "gateway")
 
@@ -182,7 +182,7 @@ def test_enabling_what_the_mode_blocks(cli, configured):
 
 
 def test_a_plugin_that_the_mode_needs_is_not_disabled(cli, configured):
-    """Nothing would load any more, so it is refused with what to change first."""
+    """Disabling a plugin that the memory mode needs is refused, and the error names the setting to change first."""
     path = configured()
     before = path.read_text()
     ran = cli("plugins", "disable", "curated")
@@ -204,7 +204,7 @@ def test_a_plugin_that_the_mode_needs_is_not_disabled(cli, configured):
     ],
 )
 def test_a_name_that_is_not_installed(cli, configured, word, name, said):
-    """A name that no installed plugin has is refused, with the one that was meant or how to install it."""
+    """An unknown name is refused, with the nearest plugin, the list, or the command that installs it."""
     before = configured().read_text()
     ran = cli("plugins", word, name)
 

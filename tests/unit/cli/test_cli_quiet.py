@@ -1,4 +1,4 @@
-"""What the command line keeps out of the way: log lines in a conversation, and what was said before."""
+"""The command line keeps log lines out of a conversation, and shows a notice only once."""
 
 import logging
 import stat
@@ -28,7 +28,7 @@ SAID = "leaving is left out: it lacks a key; set it. This line is shown once; `b
 
 
 def test_a_failing_plugin_in_chat_is_one_friendly_line(cli, install, configured, scratch):
-    """The conversation has one line that says how to go on; the log line is in a private file in the state folder."""
+    """A failing plugin is one line with a remedy in the conversation; its log line is in a private file."""
     install("failing", FAILING)
     configured()
     ran = cli("chat", "--session", "s", stdin="hello\nand again\n")
@@ -43,7 +43,7 @@ def test_a_failing_plugin_in_chat_is_one_friendly_line(cli, install, configured,
 
 
 def test_a_log_that_is_asked_for_goes_to_stderr(cli, install, configured, scratch, monkeypatch):
-    """With BEAVER_LOG_LEVEL the log is where the user wants it."""
+    """With BEAVER_LOG_LEVEL the log goes to stderr and not to the file."""
     install("failing", FAILING)
     configured()
     monkeypatch.setenv("BEAVER_LOG_LEVEL", "warning")
@@ -54,7 +54,7 @@ def test_a_log_that_is_asked_for_goes_to_stderr(cli, install, configured, scratc
 
 @pytest.mark.parametrize("command", [("run", "hello"), ("chat",)])
 def test_what_is_left_out_is_said_once_per_state_folder(cli, install, configured, monkeypatch, command):
-    """A plugin that asks to be left out is one friendly line the first time, and no log line; check repeats it."""
+    """A plugin that leaves itself out is one line at its first start, without a log line; `check` repeats the line."""
     install("leaving", LEAVING)
     configured()
     first, again = cli(*command), cli(*command)
@@ -72,7 +72,7 @@ def test_what_is_left_out_is_said_once_per_state_folder(cli, install, configured
 
 
 def test_what_cannot_be_written_down_is_said_again(cli, install, configured, scratch):
-    """Where the note of what was said cannot be kept, it is said each time."""
+    """Where the record of shown lines cannot be written, the line is shown at each start."""
     install("leaving", LEAVING)
     configured()
     cli("run", "hello")
@@ -85,7 +85,7 @@ def test_what_cannot_be_written_down_is_said_again(cli, install, configured, scr
 
 
 def test_a_log_file_follows_no_link(tmp_path, capsys):
-    """A link in the place of the log is not written through; the line goes to stderr."""
+    """A link in place of the log file is not written through; the line goes to stderr."""
     (tmp_path / "precious").write_text("kept")
     (tmp_path / "beaver.log").symlink_to(tmp_path / "precious")
     file = LogFile(tmp_path)
@@ -112,7 +112,7 @@ NOTICING = """
 
 @pytest.mark.parametrize("command", [("run", "hello"), ("chat",)])
 def test_a_notice_is_said_once_per_state_folder(cli, install, configured, command):
-    """What a plugin tells the person is one line the first time; `check` and `memory` repeat it, and it is no fault."""
+    """A plugin's notice is one line at its first start; `check` and `memory` repeat it, and it is no fault."""
     install("noticing", NOTICING)
     configured()
     first, again = cli(*command), cli(*command)

@@ -73,14 +73,14 @@ async def started(*words):
 
 
 async def stored(path, session="s"):
-    """Return what was said in a session, and the names of its hidden events."""
+    """Return the messages of a session, and the names of its hidden events."""
     async with await EngineLoader(path).load() as engine:
         shown = await engine.sessions.show(session, hidden=True)
     return [each.text for each in shown.messages], {each.name for each in shown.events}
 
 
 def test_the_answer_alone_is_on_stdout(cli, configured):
-    """Without a terminal the answer is printed with a line end, and nothing is said on stderr."""
+    """Without a terminal stdout has the answer with a line end, and stderr is empty."""
     configured()
 
     assert (0, f"{NOTHING}\n", "") == cli("run", "hello")
@@ -106,7 +106,7 @@ def test_json_is_one_object_with_the_documented_keys(cli, configured):
 
 
 def test_the_help_names_the_keys(cli):
-    """The keys that are printed are the keys that the help documents."""
+    """The help documents every key that `--json` prints."""
     assert [] == [key for key in KEYS if key not in cli("run", "--help").out]
 
 
@@ -114,7 +114,7 @@ def test_the_help_names_the_keys(cli):
     ("typed", "kept"), [(b"two\nlines\n", "two\nlines\n"), (b"caf\xe9\0", "caf\ufffd\ufffd"), ("日本".encode(), "日本")]
 )
 async def test_a_dash_reads_the_prompt_from_stdin(cli, configured, typed, kept):
-    """`-` takes all of stdin as the prompt, bytes that are no UTF-8 among them."""
+    """`-` takes all of stdin as the prompt, and replaces bytes that are not UTF-8."""
     path = configured()
     ran = await asyncio.to_thread(cli, "run", "-", "--session", "s", stdin=typed)
 
@@ -123,7 +123,7 @@ async def test_a_dash_reads_the_prompt_from_stdin(cli, configured, typed, kept):
 
 @pytest.mark.parametrize("session", ["s", "Ünï/../cörn", " a 'b' ", "--session"])
 def test_the_session_is_used_as_it_is(cli, configured, session):
-    """The id given is the id of the session, and the next run goes on with it."""
+    """The given id is the id of the session, and the next run continues that session."""
     configured()
     first = cli("run", "the map hangs in the hall", f"--session={session}", "--json")
     second = cli("run", "where hangs the map?", f"--session={session}", "--json")
@@ -133,7 +133,7 @@ def test_the_session_is_used_as_it_is(cli, configured, session):
 
 
 def test_a_session_stays_its_users(cli, configured):
-    """`--user` is who speaks: another one cannot go on with the session."""
+    """A session belongs to its `--user`: a run of another user is refused."""
     configured()
 
     assert 0 == cli("run", "hello", "--session", "s", "--user", "ada").code
@@ -151,7 +151,7 @@ def test_a_session_stays_its_users(cli, configured):
     ],
 )
 def test_trust(cli, install, configured, *, configuration, given, seen):
-    """`--trust` says less than `agent.trust` and never more; without a word it is what is configured, or full."""
+    """`--trust` lowers `agent.trust` and never raises it; without the option the configured trust applies, or full."""
     install("watching", WATCHING)
     configured(**({} if configuration is None else {"agent": {"trust": configuration}}))
     ran = cli("run", "hello", *([] if given is None else ["--trust", given]))
@@ -160,20 +160,20 @@ def test_trust(cli, install, configured, *, configuration, given, seen):
 
 
 def test_what_the_owner_said_is_not_shown_at_less_trust(cli, configured):
-    """Neither the owner's files nor a session that was started with more trust."""
+    """A run with less trust sees neither the owner's files nor a session of more trust."""
     configured()
     cli("run", "remember that I like tea", "--session", "s")
     stranger = cli("run", "what do I like?", "--trust", "public")
     again = cli("run", "what do I like?", "--trust", "public", "--session", "s")
 
-    # That something was left out is said once, with the remedy.
+    # One line on stderr with the remedy reports the memory left out.
     assert (0, f"{NOTHING}\n", 1, True) == (*stranger[:2], stranger.err.count("\n"), "use trust `full`" in stranger.err)
     assert (2, "") == again[:2]
     assert "Error: The session was started with more trust; leave the id out to start a new session.\n" == again.err
 
 
 def test_an_unknown_trust_is_refused(cli, configured, scratch):
-    """On the command line and in the file: an error that names those that there are, and nothing is made."""
+    """An unknown trust, as option or setting, is an error that lists the known ones, and no state folder is made."""
     configured()
     word = cli("run", "hello", "--trust", "boss")
     configured(agent={"trust": "boss"})
@@ -186,12 +186,12 @@ def test_an_unknown_trust_is_refused(cli, configured, scratch):
 
 
 def test_without_memory(cli, install, configured, scratch):
-    """`--no-memory` asks no plugin and keeps nothing; in that session memory stays off until it is switched on."""
+    """`--no-memory` asks no plugin and keeps nothing; memory stays off in that session until it is switched on."""
     install("watching", WATCHING)
     configured()
     quiet = cli("run", "one", "--no-memory", "--session", "s", "--user", "ada")
     cli("run", "two", "--session", "s", "--user", "ada")
-    # Without a session there is a new one, which is off as well.
+    # Without an id the session is a new one, where memory is off too.
     new = cli("run", "three", "--no-memory", "--json").json["sessionId"]
     cli("run", "four", "--session", new)
     cli("run", "five", "--session", "other", "--user", "ada")
@@ -204,7 +204,7 @@ def test_without_memory(cli, install, configured, scratch):
 
 @pytest.mark.parametrize(("first", "then"), [([], ["--user", "ada"]), (["--user", "ada"], [])])
 def test_without_memory_in_a_session_of_a_user(cli, install, configured, *, first, then):
-    """It is off for the session, whether its user is named or the owner at the terminal goes on with it."""
+    """`--no-memory` holds for the whole session, for its named user and for the owner who continues it."""
     install("watching", WATCHING)
     configured()
     cli("run", "one", "--session", "s", "--user", "ada")
@@ -215,7 +215,7 @@ def test_without_memory_in_a_session_of_a_user(cli, install, configured, *, firs
 
 
 async def test_skills_reach_the_model(cli, scratch, configured):
-    """`--skill` puts the instructions of each named skill into what the model is given."""
+    """`--skill` sends the instructions of each named skill to the model."""
     for name in ("one", "two", "three"):
         folder = scratch / ".beaver" / "skills" / name
         folder.mkdir(parents=True)
@@ -240,7 +240,7 @@ async def test_skills_reach_the_model(cli, scratch, configured):
     ],
 )
 def test_the_answer_is_streamed_on_a_terminal_or_when_asked(cli, configured, monkeypatch, *, words, terminal, streamed):
-    """The provider is asked to stream where the answer is shown while it arrives; what is printed is the same."""
+    """The provider streams where the answer is shown while it arrives; the printed text is the same."""
     configured()
     asked, complete = [], OfflineProvider.complete
 
@@ -257,7 +257,7 @@ def test_the_answer_is_streamed_on_a_terminal_or_when_asked(cli, configured, mon
 
 @pytest.mark.parametrize("words", [[], ["--stream"]], ids=["plain", "stream"])
 def test_an_answer_that_cannot_be_stored_is_not_lost(cli, install, configured, words):
-    """It is printed, or was while it arrived, on a line of its own; the error says what happened."""
+    """An answer that the store loses is on stdout in a line of its own, and the error names the cause."""
     install("deleting", DELETING)
     configured()
     cli("run", "hello", "--session", "s")
@@ -268,7 +268,7 @@ def test_an_answer_that_cannot_be_stored_is_not_lost(cli, install, configured, w
 
 
 def test_with_json_an_answer_that_cannot_be_stored_is_on_stderr(cli, install, configured):
-    """Stdout stays empty; the answer follows the error, and it is said that it is the answer."""
+    """With `--json` stdout stays empty; stderr has the error, a line that announces the answer, and the answer."""
     install("deleting", DELETING)
     configured()
     cli("run", "hello", "--session", "s")
@@ -281,7 +281,7 @@ def test_with_json_an_answer_that_cannot_be_stored_is_on_stderr(cli, install, co
 
 
 async def test_an_error_does_not_stand_behind_a_streamed_answer(configured):
-    """Where the answer breaks off, its line is ended before the error is said."""
+    """An answer that breaks off ends its line on stdout before the error on stderr."""
     async with serve(BROKEN_OFF) as server:
         configured(provider=openai(server))
         process = await started("run", "hello", "--stream")
@@ -292,7 +292,7 @@ async def test_an_error_does_not_stand_behind_a_streamed_answer(configured):
 
 @pytest.mark.parametrize("words", [[], ["--stream"], ["--json"]])
 def test_an_answer_that_was_cut_off_is_said(cli, configured, monkeypatch, words):
-    """It is an answer like any other, and stderr says that its end is missing."""
+    """An answer that the provider cut off is printed, and stderr reports that its end is missing."""
     configured()
     complete = OfflineProvider.complete
 
@@ -310,7 +310,7 @@ def test_an_answer_that_was_cut_off_is_said(cli, configured, monkeypatch, words)
 
 @pytest.mark.parametrize(("more", "code"), [(0, 0), (1, 2)])
 def test_how_long_a_prompt_from_stdin_may_be(cli, configured, monkeypatch, more, code):
-    """What is longer than the limit is refused before anything happens."""
+    """A prompt from stdin above the limit is refused."""
     configured()
     monkeypatch.setattr(run, "MOST_BYTES", 64)
     ran = cli("run", "-", stdin=b"x" * (64 + more))
@@ -327,7 +327,7 @@ async def test_the_answer_is_printed_before_the_plugins_learn(install, configure
     answer = await asyncio.wait_for(process.stdout.readline(), 30)
     before = (scratch / "learned").exists()
     assert f"{NOTHING}\n" == answer.decode()
-    # Opening it waits for the plugin, which has the answer by now or soon.
+    # Opening the pipe waits for the plugin, which has the answer by then or soon.
     await asyncio.to_thread((scratch / "gate").write_text, "opened by the reader")
     rest = await process.communicate()
 
@@ -336,7 +336,7 @@ async def test_the_answer_is_printed_before_the_plugins_learn(install, configure
 
 
 async def test_ctrl_c_drops_the_turn(configured):
-    """Ctrl-C while the model is silent: exit code 130, the turn is dropped, and the session is without the prompt."""
+    """Ctrl-C while the model is silent exits with 130, drops the turn, and leaves the session without the prompt."""
     async with serve(Reply(parts=(b"{",), end="hang")) as server:
         path = configured(provider=openai(server))
         process = await started("run", "lost", "--session", "s")

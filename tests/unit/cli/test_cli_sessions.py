@@ -1,4 +1,4 @@
-"""`beaver sessions`: what is stored is found, shown, moved and deleted."""
+"""`beaver sessions` finds, shows, exports, imports and deletes stored sessions."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ def folder(scratch):
 
 @pytest.fixture
 def stored(folder, monkeypatch):
-    """Return what stores a session."""
+    """Return a function that stores a session."""
     monkeypatch.setenv("COLUMNS", "80")
 
     def store(session, *texts, user=None, event=None, title=None):
@@ -71,7 +71,7 @@ NAMED = [
 
 @pytest.mark.parametrize("words", NAMED)
 def test_naming_a_session_where_nothing_is_stored(cli, folder, words):
-    """Whoever names a session where there is none is told so, and nothing is made."""
+    """A command that names a session where nothing is stored is an error of usage, and creates nothing."""
     ran = cli("sessions", *words)
 
     assert (2, "", f"Error: Nothing is stored yet; `beaver run` will store sessions in {folder}.\n") == (
@@ -86,7 +86,7 @@ def test_naming_a_session_where_nothing_is_stored(cli, folder, words):
     ("words", "json_out"), [(("list",), {"sessions": [], "more": False}), (("search", "tea"), {"hits": []})]
 )
 def test_looking_where_nothing_is_stored(cli, folder, words, json_out):
-    """Nothing to show is said in a sentence, or as empty JSON, and nothing is made."""
+    """`list` and `search` where nothing is stored print a sentence or empty JSON, and create nothing."""
     said = cli("sessions", *words)
 
     assert (0, f"Nothing is stored yet; `beaver run` will store sessions in {folder}.\n") == (said.code, said.out)
@@ -95,7 +95,7 @@ def test_looking_where_nothing_is_stored(cli, folder, words, json_out):
 
 
 def test_list(cli, stored):
-    """Sessions are listed with the last used first, in columns; users only where there are some."""
+    """The list shows the last used session first, in columns, and users only where sessions have some."""
     stored("s1", "green tea")
     stored("s2", "A long prompt about nothing in particular that goes on and on for a while")
 
@@ -109,7 +109,7 @@ def test_list(cli, stored):
 
 
 def test_list_of_a_user(cli, stored):
-    """A user's sessions are told apart, and that there are none is said."""
+    """`--user` lists only that user's sessions; for a user without sessions a sentence names the user."""
     stored("s1", "green tea", user="ann")
     stored("s2", "black tea")
 
@@ -120,7 +120,7 @@ def test_list_of_a_user(cli, stored):
 
 
 def test_list_is_limited(cli, stored):
-    """That there is more than what is shown is said."""
+    """A list that is cut by `--limit` ends with a sentence about it, or with `more` in JSON."""
     stored("s1", "a")
     stored("s2", "b")
 
@@ -142,7 +142,7 @@ def test_list_is_limited(cli, stored):
 
 
 def test_list_after_the_last_was_deleted(cli, stored):
-    """An empty store says so."""
+    """The list of an empty store is a sentence."""
     stored("s1")
     cli("sessions", "delete", "s1", "--yes")
 
@@ -150,7 +150,7 @@ def test_list_after_the_last_was_deleted(cli, stored):
 
 
 def test_show(cli, stored):
-    """A session is shown with what was said; its texts are indented."""
+    """`show` prints the session's title and its messages, with indented texts."""
     stored("s1", "green\ntea", user="ann", event="gateway_recall_failed")
 
     assert (
@@ -168,7 +168,7 @@ def test_show(cli, stored):
 
 
 def test_show_hidden_events(cli, stored):
-    """Hidden events stand where they happened, and only if asked for."""
+    """`--hidden` shows hidden events in their places among the messages."""
     stored("s1", "tea", event="gateway_recall_failed")
 
     assert [
@@ -183,7 +183,7 @@ def test_show_hidden_events(cli, stored):
 
 
 def test_show_json(cli, stored):
-    """As JSON a session is one object; the hidden events are in it only if asked for."""
+    """As JSON a session is one object, with its hidden events only with `--hidden`."""
     stored("s1", "tea", event="gateway_recall_failed", title="Tea")
     expected = {
         "id": "s1",
@@ -208,7 +208,7 @@ def test_show_json(cli, stored):
 
 
 def test_show_an_empty_session(cli, stored):
-    """A session in which nothing was said says so."""
+    """A session without messages is shown as such."""
     stored("s1")
 
     assert (
@@ -218,7 +218,7 @@ def test_show_an_empty_session(cli, stored):
 
 
 def test_beginnings_of_ids(cli, stored):
-    """The beginning of an id is enough, an exact id wins, and an ambiguous one names the candidates."""
+    """The beginning of an id is enough, an exact id wins, and an ambiguous beginning names the candidates."""
     stored("se", "tea")
     stored("session-1", "tea")
     stored("session-22", "tea")
@@ -236,7 +236,7 @@ def test_beginnings_of_ids(cli, stored):
 
 
 def test_many_candidates(cli, stored):
-    """Of many candidates some are named, and the others counted."""
+    """Of many candidates the error names some and counts the others."""
     for number in range(10):
         stored(f"s-{number}", "tea")
 
@@ -244,7 +244,7 @@ def test_many_candidates(cli, stored):
 
 
 def test_an_empty_id_is_no_beginning(cli, stored):
-    """An empty word, an unset variable for example, names nothing; least of all for deleting."""
+    """A blank id, from an unset variable for example, is refused and deletes nothing."""
     stored("s1", "tea")
 
     ran = cli("sessions", "delete", "", "--yes")
@@ -253,7 +253,7 @@ def test_an_empty_id_is_no_beginning(cli, stored):
 
 
 def test_search(cli, stored):
-    """What was said is found in all sessions, or in those of a user or in one."""
+    """`search` finds messages in all sessions, in those of a user, or in one."""
     stored("session-1", "green tea", user="ann")
     stored("session-2", "green leaves")
 
@@ -273,7 +273,7 @@ def test_search(cli, stored):
 
 
 def test_rename(cli, stored):
-    """A session gets a title, and its first words again."""
+    """`rename` gives a session a title; an empty title restores its first words."""
     stored("s1", "green tea")
     stored("s2")
 
@@ -283,7 +283,7 @@ def test_rename(cli, stored):
 
 
 def test_delete_needs_a_word(cli, stored):
-    """Where nobody can be asked, nothing is deleted without --yes."""
+    """Without a terminal `delete` needs `--yes` and deletes nothing without it."""
     stored("s1", "tea")
 
     ran = cli("sessions", "delete", "s1")
@@ -293,7 +293,7 @@ def test_delete_needs_a_word(cli, stored):
 
 
 def test_delete(cli, stored):
-    """With --yes the sessions are gone, each named once; one that is unknown keeps all of them."""
+    """`delete --yes` deletes each named session once; one unknown session keeps all of them."""
     for each in ("s1", "s2", "t"):
         stored(each, "tea")
 
@@ -304,7 +304,7 @@ def test_delete(cli, stored):
 
 @pytest.mark.parametrize(("answer", "code", "left"), [("y\n", 0, []), ("n\n", 1, ["s1"])])
 def test_delete_asks_on_a_terminal(cli, stored, answer, code, left):
-    """On a terminal it shows what would be gone, and heeds the answer."""
+    """On a terminal `delete` shows the sessions and obeys the answer."""
     stored("s1", "tea")
 
     ran = cli("sessions", "delete", "s1", stdin=answer, terminal=True)
@@ -314,7 +314,7 @@ def test_delete_asks_on_a_terminal(cli, stored, answer, code, left):
 
 
 def test_export_and_import(cli, stored, scratch, folder):
-    """What was exported comes back as it was, in another folder too."""
+    """An import restores exported sessions exactly, in another state folder too."""
     stored("s1", "green tea", user="ann", event="turn_committed", title="Tea")
     stored("s2", "black tea")
     before = [cli("sessions", "show", each, "--json", "--hidden").json for each in ("s1", "s2")]
@@ -328,7 +328,7 @@ def test_export_and_import(cli, stored, scratch, folder):
 
 
 def test_export_to_stdout(cli, stored):
-    """Lines go to stdout, of one session or of all, and come in again from stdin."""
+    """`export` without a file writes the lines of one session or of all to stdout, and `import -` reads them."""
     stored("session-1", "tea \u2028 caf\u00e9")
     stored("session-2", "tea")
 
@@ -342,7 +342,7 @@ def test_export_to_stdout(cli, stored):
 
 
 def test_export_keeps_a_file(cli, stored, scratch):
-    """A file that is there is kept without --force; its folder has nothing else in it afterwards."""
+    """`export` overwrites an existing file only with `--force`, and leaves no other file in its folder."""
     stored("s1", "tea")
     (scratch / "out").mkdir()
     path = scratch / "out" / "sessions.jsonl"
@@ -360,7 +360,7 @@ def test_export_keeps_a_file(cli, stored, scratch):
 
 
 def test_export_to_a_folder_that_is_not_there(cli, stored):
-    """What cannot be written is one sentence."""
+    """An output file in a missing folder is an error of one sentence."""
     stored("s1", "tea")
 
     ran = cli("sessions", "export", "-o", "no/such/file")
@@ -372,7 +372,7 @@ def test_export_to_a_folder_that_is_not_there(cli, stored):
 
 
 def test_export_where_nothing_is_stored(cli, scratch):
-    """Nothing is written, and that is said beside the output."""
+    """Where nothing is stored `export` writes no file, and stderr reports it."""
     ran = cli("sessions", "export", "-o", "out.jsonl")
 
     assert (0, "", True) == (ran.code, ran.out, ran.err.startswith("Nothing is stored yet"))
@@ -380,7 +380,7 @@ def test_export_where_nothing_is_stored(cli, scratch):
 
 
 def test_import_of_what_is_there(cli, stored, scratch):
-    """Sessions that are stored are skipped, or replaced if asked; a dry run foresees both."""
+    """`import` skips stored sessions, or replaces them with `--replace`; a dry run predicts both."""
     stored("s1", "tea")
     cli("sessions", "export", "-o", "one.jsonl")
     stored("s1", "more tea")
@@ -416,7 +416,7 @@ def test_import_of_what_is_there(cli, stored, scratch):
 )
 @pytest.mark.parametrize("options", [[], ["--dry-run"]])
 def test_import_of_something_else(cli, scratch, content, said, options):
-    """What is no export is refused with a sentence."""
+    """A file that is no export is refused with a sentence, and nothing is imported."""
     (scratch / "file").write_bytes(content)
 
     ran = cli("sessions", "import", "file", *options)
@@ -425,7 +425,7 @@ def test_import_of_something_else(cli, scratch, content, said, options):
 
 
 def test_import_of_a_file_that_is_not_there(cli):
-    """That there is no file is one sentence."""
+    """A missing file is an error of one sentence."""
     ran = cli("sessions", "import", "missing")
 
     assert (5, "Error: The file missing cannot be read (No such file or directory); nothing was imported.\n") == (
@@ -435,7 +435,7 @@ def test_import_of_a_file_that_is_not_there(cli):
 
 
 def test_import_into_an_export_that_was_made_meanwhile(cli, stored, scratch, monkeypatch):
-    """A file that somebody makes while we read is kept as well."""
+    """`export` keeps a file that another process creates while the export is read."""
     stored("s1", "tea")
     path = scratch / "out.jsonl"
     monkeypatch.setattr(os.path, "lexists", lambda each, seen=os.path.lexists: each != path and seen(each))
@@ -445,7 +445,7 @@ def test_import_into_an_export_that_was_made_meanwhile(cli, stored, scratch, mon
 
 
 def test_a_folder_that_cannot_be_looked_at(cli, scratch, monkeypatch):
-    """Where a folder cannot be, the error says so, and not that it is empty."""
+    """A state folder that cannot be examined is an error, not an empty store."""
     (scratch / "config.json").write_text(json.dumps({"host": {"stateFolder": "x" * 300}}))
     monkeypatch.setenv("BEAVER_CONFIG", str(scratch / "config.json"))
 
@@ -455,7 +455,7 @@ def test_a_folder_that_cannot_be_looked_at(cli, scratch, monkeypatch):
 
 
 def test_a_database_that_is_damaged(cli, stored, folder):
-    """A damaged database is named, with what to do."""
+    """A damaged database is an error that names the file and the remedy."""
     stored("s1", "tea")
     for each in folder.glob("sessions.db*"):
         each.write_bytes(b"x" * 8192)
@@ -469,7 +469,7 @@ def test_a_database_that_is_damaged(cli, stored, folder):
 
 
 def test_on_a_real_terminal(stored, scratch):
-    """A real terminal is asked, gets no escapes from stored text, and a no keeps the session."""
+    """At a real terminal `delete` asks, shows no escapes from stored text, and keeps the session after a no."""
     stored("s1", "tea \x1b[31mred\x1b[0m")
     ours, theirs = pty.openpty()
     with subprocess.Popen(

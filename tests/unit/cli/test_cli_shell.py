@@ -1,4 +1,4 @@
-"""The shell: a plugin's commands reach their plugin in service, or are told why not."""
+"""The shell: a plugin's command reaches its plugin in service, or gets an error with the reason."""
 
 import asyncio
 import stat
@@ -39,7 +39,7 @@ def call(name, function):
 
 
 def test_the_plugin_is_in_service_for_as_long_as_the_call_takes(install, configured):
-    """The function gets the plugin, started; it is stopped when the function has returned."""
+    """The function gets the started plugin, which stops when the function has returned."""
     install("lent", PLUGIN)
     configured()
     seen = []
@@ -54,7 +54,7 @@ def test_the_plugin_is_in_service_for_as_long_as_the_call_takes(install, configu
 
 
 def test_what_the_function_raises_comes_out(install, configured):
-    """An error of the function is the caller's, and the plugin is stopped all the same."""
+    """The error of the function reaches the caller, and the plugin is stopped all the same."""
     install("lent", PLUGIN)
     configured()
     seen = []
@@ -69,7 +69,7 @@ def test_what_the_function_raises_comes_out(install, configured):
 
 
 def test_the_folder_of_a_plugin_that_is_not_in_service(install, configured, scratch):
-    """The plugin's own folder is there, and private, in service or not; the plugin is not started for it."""
+    """The plugin's own folder exists and is private, in service or not; the plugin is not started for it."""
     install("lent", PLUGIN, plugin="Absent")
     configured()
     with click.Context(beaver):
@@ -79,7 +79,7 @@ def test_the_folder_of_a_plugin_that_is_not_in_service(install, configured, scra
 
 
 def test_the_folder_that_all_projects_share(install, configured, monkeypatch, tmp_path):
-    """The plugin's folder for what belongs to the person is in the home directory, and private."""
+    """The plugin's folder for all projects of a person is in the home directory, and private."""
     install("lent", PLUGIN, plugin="Absent")
     configured(host={})
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -90,7 +90,7 @@ def test_the_folder_that_all_projects_share(install, configured, monkeypatch, tm
 
 
 async def never(_plugin):
-    """Fail the test: this plugin is in service."""
+    """Fail the test, because the plugin is in service."""
     raise AssertionError
 
 
@@ -101,7 +101,7 @@ def message(name):
 
 
 def test_a_plugin_that_is_not_installed_is_named(configured):
-    """The error says that it is not installed, and which command lists the plugins."""
+    """The error for a plugin that is not installed names the command that lists the plugins."""
     configured()
 
     said = "the plugin `absent` is not installed; `beaver plugins` shows the state of every plugin"
@@ -109,7 +109,7 @@ def test_a_plugin_that_is_not_installed_is_named(configured):
 
 
 def test_a_plugin_that_is_out_of_service_is_named_with_the_reason(install, configured):
-    """The error says since when a plugin is unavailable or disabled, and why."""
+    """The error for an unavailable plugin names the time since when it is, and the reason."""
     install("lent", PLUGIN, plugin="Absent")
     configured()
     name, said = message("lent")

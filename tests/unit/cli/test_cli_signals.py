@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP end a command as Ctrl-C does, with a code of their own."""
+"""SIGTERM and SIGHUP end a command as Ctrl-C does, each with its own exit code."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ IGNORING = "import signal, sys; signal.signal(signal.{}, signal.SIG_IGN); from b
 
 @pytest.fixture(autouse=True)
 def nothing_ignored():
-    """Under `nohup` the tests are begun with a signal ignored that they are about."""
+    """Restore the default handlers: under `nohup` pytest starts with SIGHUP ignored."""
     before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in before.items():
@@ -27,7 +27,7 @@ def nothing_ignored():
 
 
 async def started(*words, ignoring=None):
-    """Start `beaver` as a process of its own, perhaps one that ignores a signal from the beginning."""
+    """Start `beaver` as a process of its own, optionally with a signal ignored from the beginning."""
     pipe = asyncio.subprocess.PIPE
     how = ("-m", "beaver_hooks.cli") if ignoring is None else ("-c", IGNORING.format(ignoring.name))
     return await asyncio.create_subprocess_exec(sys.executable, *how, *words, stdin=pipe, stdout=pipe, stderr=pipe)
@@ -38,7 +38,7 @@ def configuration(server):
 
 
 async def left(path):
-    """Return what was said in the session, and how its turns ended."""
+    """Return the messages of the session, and the last event of its turns."""
     async with await EngineLoader(path).load() as engine:
         shown = await engine.sessions.show("s", hidden=True)
     return [each.text for each in shown.messages], [each.name for each in shown.events if "turn_" in each.name][-1]
@@ -47,7 +47,7 @@ async def left(path):
 @BOTH
 @pytest.mark.parametrize("ignoring", [None, *campaign(signal.SIGINT)])
 async def test_a_run_is_dropped(configured, number, code, ignoring):
-    """In the middle of a turn: the turn is dropped and audited, also where Ctrl-C is ignored (a job in background)."""
+    """A signal in the middle of a turn drops the turn, also in a background job, where Ctrl-C is ignored."""
     async with serve(Reply(parts=(b"{",), end="hang")) as server:
         path = configured(provider=configuration(server))
         process = await started("run", "lost", "--session", "s", ignoring=ignoring)
@@ -61,7 +61,7 @@ async def test_a_run_is_dropped(configured, number, code, ignoring):
 
 @BOTH
 async def test_a_chat_is_ended(configured, number, code):
-    """In the middle of an answer: the turn is dropped and audited, and the conversation does not go on."""
+    """A signal in the middle of an answer drops the turn and ends the conversation."""
     async with serve(streamed("Hel", end="hang"), streamed("never")) as server:
         path = configured(provider=configuration(server))
         process = await started("chat", "--session", "s")
@@ -77,7 +77,7 @@ async def test_a_chat_is_ended(configured, number, code):
 
 @BOTH
 async def test_a_chat_that_waits_for_a_line_is_ended(configured, number, code):
-    """Between two prompts nothing is lost, and the process ends."""
+    """A signal between two prompts ends the conversation with the exit code of the signal."""
     configured()
     process = await started("chat", "--session", "s")
     await asyncio.wait_for(process.stdout.readuntil(b"Ctrl-D ends the chat.\n"), 30)
@@ -87,7 +87,7 @@ async def test_a_chat_that_waits_for_a_line_is_ended(configured, number, code):
 
 
 async def test_what_is_ignored_stays_ignored(configured):
-    """Under `nohup` the end of the terminal does not end the command."""
+    """Under `nohup` SIGHUP does not end the command, and SIGTERM still does."""
     async with serve(Reply(parts=(b"{",), end="hang")) as server:
         configured(provider=configuration(server))
         process = await started("run", "lost", "--session", "s", ignoring=signal.SIGHUP)
@@ -100,7 +100,7 @@ async def test_what_is_ignored_stays_ignored(configured):
 
 
 def test_the_second_signal_does_nothing_more():
-    """The first one interrupts; what is being put in order then is not cut short by another, and all is given back."""
+    """The second signal does not interrupt the cleanup after the first one; then the old handlers are restored."""
     with Signals() as signals:
         with pytest.raises(Terminated):
             os.kill(os.getpid(), signal.SIGHUP)
@@ -115,7 +115,7 @@ def test_the_second_signal_does_nothing_more():
 
 
 def test_the_event_loop_is_interrupted_in_its_own_way():
-    """Where the loop handles Ctrl-C itself, the signal goes the same way."""
+    """Where the event loop has its own handler of Ctrl-C, the signal calls that handler."""
     seen = []
     with pytest.MonkeyPatch.context() as patch, Signals() as signals:
         patch.setattr(signal, "getsignal", lambda _: lambda number, _frame: seen.append(number))
@@ -125,7 +125,7 @@ def test_the_event_loop_is_interrupted_in_its_own_way():
 
 
 def test_an_event_loop_that_ignores_ctrl_c_is_interrupted_between_two_steps():
-    """Where the loop does not handle Ctrl-C, no step is torn: it is finished, and everything is put in order."""
+    """Where the event loop ignores Ctrl-C, the signal lets the current step finish and then runs the cleanup."""
     seen = []
 
     async def work():
@@ -147,7 +147,7 @@ def test_an_event_loop_that_ignores_ctrl_c_is_interrupted_between_two_steps():
 
 
 def test_another_thread_leaves_the_signals_alone():
-    """Only the main thread can handle signals; a command in another one does without."""
+    """A command in another thread than the main one leaves the signal handlers alone."""
     seen = []
 
     def enter():

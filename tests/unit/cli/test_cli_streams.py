@@ -1,4 +1,4 @@
-"""Standard streams that are closed or full: a sentence where there is somewhere to say it, and a sensible exit code."""
+"""Standard streams that are closed or full: a sentence on an open stream, and an exit code."""
 
 import io
 import os
@@ -57,7 +57,7 @@ def beaver(redirection, *words, stdin=""):
 )
 @pytest.mark.parametrize("unbuffered", ["", *campaign("1")])
 def test_closed_and_full_streams(configured, monkeypatch, *, redirection, words, expected, unbuffered):
-    """Whichever stream is closed or full, what happened is said in a sentence, and nothing is unexpected."""
+    """A closed or full stream is reported in one sentence where stderr is open, and never as an unexpected error."""
     configured()
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
 
@@ -65,7 +65,7 @@ def test_closed_and_full_streams(configured, monkeypatch, *, redirection, words,
 
 
 def test_a_closed_stdin_is_empty(configured):
-    """A conversation ends at once, and an empty prompt is refused."""
+    """With stdin closed a conversation ends at once, and `run -` refuses the empty prompt."""
     configured()
     code, out, err = beaver("<&-", "chat")
     run = beaver("<&-", "run", "-")
@@ -76,7 +76,7 @@ def test_a_closed_stdin_is_empty(configured):
 
 @pytest.mark.parametrize("words", [["run", "-"], ["chat"]])
 def test_a_stdin_that_cannot_be_read(cli, configured, words):
-    """It is said, and is an error of usage."""
+    """A stdin that cannot be read is an error of usage that names the cause."""
     configured()
     with os.fdopen(os.open(os.devnull, os.O_WRONLY), "r") as stream:
         ran = cli(*words, stdin=stream)
@@ -87,7 +87,7 @@ def test_a_stdin_that_cannot_be_read(cli, configured, words):
 
 
 def test_the_exchange_is_stored_all_the_same(configured):
-    """An answer that cannot be written is in its session."""
+    """An answer that cannot be written is stored in its session."""
     configured()
     beaver(">/dev/full", "run", "hi", "--session", "s")
 
@@ -95,7 +95,7 @@ def test_the_exchange_is_stored_all_the_same(configured):
 
 
 def test_what_a_plugin_left_unsaid_is_noticed(install, configured, monkeypatch):
-    """Text that a plugin's command printed, and that cannot be written at the end, is an error too."""
+    """Text that a plugin's command printed and that cannot be written at the end is an error too."""
     install("hasty", UNFLUSHED, group="group")
     configured()
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
@@ -105,7 +105,7 @@ def test_what_a_plugin_left_unsaid_is_noticed(install, configured, monkeypatch):
 
 @pytest.fixture
 def numbers(monkeypatch):
-    """Close what stands in for a stream when the test is over."""
+    """Close the replacement of a stream after the test."""
     opened = []
     real = os.open
 
@@ -120,7 +120,7 @@ def numbers(monkeypatch):
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_stream_that_is_closed_is_replaced(monkeypatch, numbers, name):
-    """Reading finds the end, writing to stdout fails, writing to stderr goes nowhere; what is open stays."""
+    """A closed stdin is read as empty, a closed stdout fails, a closed stderr discards; open streams stay."""
     open_ones = {each: getattr(sys, each) for each in STREAMS if each != name}
     monkeypatch.setattr(sys, name, None)
     mend()
@@ -139,14 +139,14 @@ def test_a_stream_that_is_closed_is_replaced(monkeypatch, numbers, name):
 
 
 def full(*, buffered):
-    """Return a text stream that leads where there is no room."""
+    """Return a text stream on a full device."""
     raw = Path("/dev/full").open("wb", buffering=0)  # noqa: SIM115 - the test closes it
     return io.TextIOWrapper(io.BufferedWriter(raw) if buffered else raw, write_through=not buffered)
 
 
 @pytest.mark.parametrize("buffered", [True, False])
 def test_a_full_stdout_in_this_process(monkeypatch, capsys, buffered):
-    """The sentence is said once, the code is 1, and nothing is left that would be written later."""
+    """A full stdout is reported once, the exit code is 1, and no output is left for the end of Python."""
     with full(buffered=buffered) as stream:
         monkeypatch.setattr(sys, "stdout", stream)
         code = errors.run(["--version"])
@@ -155,7 +155,7 @@ def test_a_full_stdout_in_this_process(monkeypatch, capsys, buffered):
 
 
 def test_what_was_not_flushed_cannot_be_written(monkeypatch, capsys):
-    """A command that is done and has left something that cannot be written has not done well."""
+    """A command whose buffered output cannot be written at its end exits with 1 and reports the full stdout."""
     with full(buffered=True) as stream:
         monkeypatch.setattr(sys, "stdout", stream)
         monkeypatch.setattr(errors.beaver, "main", lambda *_, **__: stream.write("left") * 0)
@@ -165,12 +165,12 @@ def test_what_was_not_flushed_cannot_be_written(monkeypatch, capsys):
 
 
 def test_an_error_that_was_never_raised_is_not_of_stdout():
-    """Nobody has seen it happen."""
+    """An error without a traceback is not taken for an error of stdout."""
     assert None is fault(OSError(28, "No space left on device"))
 
 
 def test_an_error_of_the_system_elsewhere_stays_unexpected(monkeypatch, capsys):
-    """Where stdout is well, an error of the system is not blamed on it; that stderr is not well changes no code."""
+    """An error of the system is unexpected while stdout works; a full stderr does not change the exit code."""
 
     class Full(io.StringIO):
         def write(self, _text):

@@ -1,4 +1,4 @@
-"""What a terminal is sent: harmless text, and a sign of life that leaves the answer alone."""
+"""Output for a terminal: harmless text, and a waiting line that leaves the answer alone."""
 
 import contextlib
 import io
@@ -40,13 +40,13 @@ class Screen(io.StringIO):
     ],
 )
 def test_harmless_text(text, expected):
-    """Escape sequences, bidirectional controls and lone surrogates are disarmed, what people write stays."""
+    """Escape sequences, bidirectional controls and lone surrogates are removed or replaced, and other text stays."""
     assert expected == harmless(text)
 
 
 @given(st.text() | st.text(alphabet="\x1b[]m;\r\n\t\x07\u202e\u2066\u200b\ud800\x9ba"))
 def test_harmless_text_holds_nothing_that_a_terminal_obeys(text):
-    """Whatever the text, no control character but line ends and tabs, no surrogate and no override is left."""
+    """Harmless text has no control character but line ends and tabs, no surrogate and no bidirectional override."""
     shown = harmless(text)
 
     assert set() == {each for each in shown if each not in "\n\t" and category(each) in {"Cc", "Cs"}}
@@ -55,7 +55,7 @@ def test_harmless_text_holds_nothing_that_a_terminal_obeys(text):
 
 
 def test_a_terminal_gets_harmless_text_and_a_program_gets_all(monkeypatch):
-    """What is shown on a terminal is disarmed; in a pipe it is as it is; each goes to its own stream."""
+    """A terminal gets harmless text, a pipe the text unchanged, and each text goes to its own stream."""
     screen, pipe = Screen(), io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     monkeypatch.setattr(sys, "stdout", pipe)
     monkeypatch.setattr(sys, "stderr", screen)
@@ -71,7 +71,7 @@ def test_a_terminal_gets_harmless_text_and_a_program_gets_all(monkeypatch):
     [("ascii", "é \ud800", b"? ?\n"), ("utf-8", "é \ud800", "é ?\n".encode()), ("latin-1", "é €", b"\xe9 ?\n")],
 )
 def test_what_a_stream_cannot_encode_is_replaced(monkeypatch, encoding, text, expected):
-    """Text that the stream's encoding lacks is shown with question marks, and raises nothing."""
+    """Characters that the stream's encoding lacks become question marks."""
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
     monkeypatch.setattr(sys, "stdout", stream)
     show(text)
@@ -80,7 +80,7 @@ def test_what_a_stream_cannot_encode_is_replaced(monkeypatch, encoding, text, ex
 
 
 def test_a_stream_without_an_encoding_takes_anything(monkeypatch):
-    """A stream in memory names no encoding; what UTF-8 cannot say is replaced there too."""
+    """In a stream without an encoding, characters that UTF-8 lacks become question marks."""
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stdout", stream)
     show("é \ud800")
@@ -89,7 +89,7 @@ def test_a_stream_without_an_encoding_takes_anything(monkeypatch):
 
 
 def test_without_a_terminal_waiting_says_nothing(monkeypatch, capsys):
-    """In a pipe nothing is said, however long it takes, and ending it does nothing."""
+    """In a pipe `waiting` prints nothing, however long it takes, and its end prints nothing either."""
     monkeypatch.setattr(terminal, "PATIENCE", 0.0)
     with waiting("Thinking") as over:
         over()
@@ -98,7 +98,7 @@ def test_without_a_terminal_waiting_says_nothing(monkeypatch, capsys):
 
 
 def test_what_is_quick_says_nothing(monkeypatch):
-    """On a terminal nothing is said about what is over before the patience is."""
+    """On a terminal a step that ends within the patience prints no waiting line."""
     monkeypatch.setattr(terminal, "PATIENCE", 3600.0)
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
@@ -109,7 +109,7 @@ def test_what_is_quick_says_nothing(monkeypatch):
 
 
 def test_what_is_over_is_not_started_any_more(monkeypatch):
-    """A sign of life that comes too late, while the waiting ends, is not shown."""
+    """A waiting line that starts after its end is not shown."""
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
     status = terminal._Status("Thinking")
@@ -128,7 +128,7 @@ def screen():
             patch.delenv(name, raising=False)
         patch.setenv("TERM", "xterm")
         patch.setattr(terminal, "PATIENCE", 0.0)
-        # Not by a fixture: pytest sets the streams between a fixture and its test.
+        # A fixture is too early: pytest sets the streams between a fixture and its test.
         patch.setattr(sys, "stdout", stream)
         patch.setattr(sys, "stderr", stream)
         yield outer
@@ -136,7 +136,7 @@ def screen():
 
 
 def read_until(outer, text):
-    """Return everything up to where `text` is seen on the terminal."""
+    """Return all text of the terminal up to and including `text`."""
     seen = b""
     while text.encode() not in seen:
         seen += os.read(outer, 1024)
@@ -144,19 +144,19 @@ def read_until(outer, text):
 
 
 def test_on_a_terminal_it_says_what_is_being_waited_for():
-    """After the patience is over, a line says what is being waited for; at the end it is taken away."""
+    """After the patience a line names the awaited step; the end erases the line."""
     with screen() as outer:
         with waiting("Thinking hard"):
             read_until(outer, "Thinking hard")
         show("the end")
         after = read_until(outer, "the end")
 
-    # Erased, and the cursor is shown again.
+    # The line is erased, and the cursor is shown again.
     assert (True, True) == ("\x1b[2K" in after, "\x1b[?25h" in after)
 
 
 def test_an_answer_ends_the_waiting_and_reaches_stdout_in_pieces():
-    """The first piece takes the line away, and the pieces follow each other on one line of the real stdout."""
+    """The first piece erases the waiting line, and the pieces follow each other on one line of the real stdout."""
     with screen() as outer:
         stdout = sys.stdout
         with waiting("Thinking hard") as over:
@@ -175,7 +175,7 @@ def test_an_answer_ends_the_waiting_and_reaches_stdout_in_pieces():
     [([], ""), (["one ", "two"], "one two\n"), (["one\n"], "one\n"), (["one\n", ""], "one\n"), (["one", ""], "one\n")],
 )
 def test_the_line_of_an_answer_is_ended_once(capsys, pieces, expected):
-    """An open line is ended with the answer, also where an error ends it; one that is ended is left alone."""
+    """An open line of an answer ends once, also where an error ends the answer."""
 
     def show_all():
         with ended(lambda: None) as show_piece:
@@ -190,7 +190,7 @@ def test_the_line_of_an_answer_is_ended_once(capsys, pieces, expected):
 
 @pytest.mark.parametrize(("err", "expected"), [(False, Unwritable), (True, None)])
 def test_a_stream_that_cannot_be_written(monkeypatch, err, expected):
-    """That stdout cannot be written is an error of its own; that stderr cannot is said nowhere."""
+    """A stdout that cannot be written raises `Unwritable`; a stderr that cannot be written raises nothing."""
     raised = None
     with Path("/dev/full").open("wb", buffering=0) as full:
         stream = io.TextIOWrapper(full, write_through=True)

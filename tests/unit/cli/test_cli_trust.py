@@ -1,4 +1,4 @@
-"""`beaver trust`, and what counts as confirmed."""
+"""`beaver trust`, and the conditions under which a file counts as confirmed."""
 
 import io
 import json
@@ -18,7 +18,7 @@ TEXT = {"plugins": {"tally": {"cmd": "/bin/tool --token canary", "url": "https:/
 
 @pytest.fixture
 def found(scratch):
-    """A configuration that lies in the working directory."""
+    """A configuration in the working directory."""
     path = scratch / ".beaver" / "config.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(TEXT))
@@ -35,7 +35,7 @@ def summary(path) -> str:
 
 
 class Terminal(io.StringIO):
-    """Stands for a terminal, as far as anybody asks."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -43,7 +43,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def answering(monkeypatch):
-    """Return what runs `beaver` at a terminal with somebody who answers."""
+    """Return a function that runs `beaver` at a terminal where the user gives an answer."""
 
     def run(answer: str, *words: str) -> tuple[int, str]:
         terminal = Terminal()
@@ -55,7 +55,7 @@ def answering(monkeypatch):
 
 
 def test_yes(cli, found):
-    """A configuration is shown without its values and confirmed; again, it says that it is."""
+    """`trust --yes` shows the configuration without secrets and confirms it; a second run reports it as confirmed."""
     ran = cli("trust", "--yes")
 
     assert (0, f"{summary(found)}\nThis configuration is not confirmed.\nIt is confirmed from now on.\n", "") == (
@@ -68,7 +68,7 @@ def test_yes(cli, found):
 
 
 def test_show(cli, found):
-    """Whether it is confirmed can be asked, by a script too, and changes nothing."""
+    """`trust --show` reports by text and exit code whether the configuration is confirmed, and changes nothing."""
     before = cli("trust", "--show")
     cli("trust", found, "--yes")
     after = cli("trust", "--show")
@@ -81,7 +81,7 @@ def test_show(cli, found):
 
 
 def test_forget(cli, found):
-    """A confirmation can be taken back, of a file too that is there no more."""
+    """`trust --forget` revokes a confirmation, also of a file that no longer exists."""
     cli("trust", "--yes")
     found.unlink()
 
@@ -90,7 +90,7 @@ def test_forget(cli, found):
 
 
 def test_asked(answering, found, capsys):
-    """At a terminal a person is asked, and only a yes confirms it."""
+    """At a terminal the user is asked, and only a yes confirms the configuration."""
     assert (1, "Use it from now on? [y/N]: Nothing was changed.\n") == answering("n\n", "trust")
     assert is_trusted(found) is False
     assert (0, "Use it from now on? [y/N]: ") == answering("y\n", "trust")
@@ -99,7 +99,7 @@ def test_asked(answering, found, capsys):
 
 
 def test_nobody_to_ask(cli, found):
-    """Without a terminal nothing is confirmed, and the way to do it is named."""
+    """Without a terminal nothing is confirmed, and the error names `--yes`."""
     ran = cli("trust")
 
     assert 2 == ran.code
@@ -110,7 +110,7 @@ def test_nobody_to_ask(cli, found):
 
 
 def test_one_thing_at_a_time(cli, found):
-    """Confirming and taking back at once is refused."""
+    """`--yes` together with `--forget` is refused."""
     ran = cli("trust", "--yes", "--forget")
 
     assert 2 == ran.code
@@ -119,7 +119,7 @@ def test_one_thing_at_a_time(cli, found):
 
 @pytest.mark.parametrize("text", [None, "{", '{"memory": {"mode": "canary"}}'])
 def test_what_cannot_be_confirmed(cli, found, text):
-    """A file that is missing or wrong is not confirmed; what is wrong is said without a value."""
+    """A missing or wrong file is not confirmed, and the error names the file without any value in it."""
     found.unlink()
     if text is not None:
         found.write_text(text)
@@ -131,7 +131,7 @@ def test_what_cannot_be_confirmed(cli, found, text):
 
 
 def test_a_link_to_a_confirmed_file_is_not_confirmed(cli, found, tmp_path):
-    """In somebody else's folder a link to what was confirmed leads to their skills and state, so it does not count."""
+    """A link to a confirmed file does not count in another user's folder, whose skills and state it would activate."""
     cli("trust", "--yes")
     theirs = tmp_path / "theirs" / ".beaver"
     theirs.mkdir(parents=True)
@@ -145,7 +145,7 @@ def test_a_link_to_a_confirmed_file_is_not_confirmed(cli, found, tmp_path):
 
 
 def test_a_link_to_the_folder_is_confirmed_with_it(cli, found, tmp_path):
-    """What is relative in a configuration of a linked folder starts where it was confirmed, so it counts."""
+    """A linked folder counts as confirmed, because its relative paths start in the confirmed folder."""
     cli("trust", "--yes")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / ".beaver").symlink_to(found.parent)
@@ -153,7 +153,7 @@ def test_a_link_to_the_folder_is_confirmed_with_it(cli, found, tmp_path):
     assert "confirmed" == load_config(cwd=tmp_path / "other").trusted_by
 
 
-# --- What changed since -------------------------------------------------------------------------------------------
+# --- Changes since the confirmation -------------------------------------------------------------------------------
 
 PROMPT = {"agent": {"systemPrompt": "Be brief."}, "provider": {"kind": "offline", "apiKey": "canary-key"}}
 OTHER = {"agent": {"systemPrompt": "Obey."}, "provider": {"kind": "offline", "apiKey": {"env": "A_KEY"}}}
@@ -165,13 +165,13 @@ CHANGES = """\
 
 
 def kept():
-    """Return the folder of what was confirmed, beside the record."""
+    """Return the folder of the confirmed versions, beside the record."""
     return record_path(os.environ).parent / "confirmed"
 
 
 @pytest.mark.parametrize("words", [["trust", "--show"], ["trust", "--yes"]])
 def test_a_change_is_shown_with_old_and_new_value(cli, found, words):
-    """What was confirmed is compared with what is there: old and new value of each setting, secrets by their names."""
+    """A changed configuration is shown with old and new value of each changed setting, and secrets by their names."""
     found.write_text(json.dumps(PROMPT))
     cli("trust", "--yes")
     found.write_text(json.dumps(OTHER))
@@ -193,7 +193,7 @@ def test_the_question_of_a_run_shows_what_changed(cli, found):
 
 
 def test_what_was_confirmed_at_the_question_is_compared_with_later(cli, found):
-    """A yes to the question of `beaver run` keeps the version that it was given to."""
+    """A yes to the question of `beaver run` keeps the confirmed version for later comparisons."""
     found.write_text(json.dumps(PROMPT))
     cli("run", "hello", stdin="y\n", terminal=True)
     found.write_text(json.dumps(OTHER))
@@ -202,7 +202,7 @@ def test_what_was_confirmed_at_the_question_is_compared_with_later(cli, found):
 
 
 def test_what_was_made_by_init_is_compared_with_later(cli, scratch):
-    """The configuration that `beaver init` writes is the one that a change is compared with."""
+    """A change is compared with the configuration that `beaver init` wrote."""
     cli("init", "--provider", "offline")
     path = scratch / ".beaver" / "config.json"
     path.write_text(json.dumps({"memory": {"mode": "hybrid"}, "provider": {"kind": "offline"}}))
@@ -211,7 +211,7 @@ def test_what_was_made_by_init_is_compared_with_later(cli, scratch):
 
 
 def test_a_plugins_secret_is_one_by_its_class(cli, found, install):
-    """What the settings class of an installed plugin marks as a secret is one, and its other texts are shown."""
+    """A setting that the settings class of a plugin marks as a secret is hidden, and its other texts are shown."""
     install(
         "mottos",
         """
@@ -267,7 +267,7 @@ class Plugin:
     ids=["broken", "no plugin", "wrong annotation"],
 )
 def test_a_plugin_that_does_not_describe_itself(cli, found, install, code):
-    """The texts of a plugin that cannot be loaded, or whose settings cannot be known, are not shown."""
+    """Texts of a plugin that fails to load, or whose settings cannot be resolved, are not shown."""
     install("mottos", code)
     found.write_text(json.dumps({"plugins": {"mottos": {"name": "canary"}}}))
     ran = cli("trust", "--yes")
@@ -276,7 +276,7 @@ def test_a_plugin_that_does_not_describe_itself(cli, found, install, code):
 
 
 def test_a_plugin_that_is_disabled_is_not_imported_to_be_asked(cli, found, install):
-    """What the configuration disables or the mode blocks is not imported for a summary either."""
+    """A disabled plugin is not imported for a summary, and its texts are not shown."""
     install("mottos", "from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()")
     found.write_text(json.dumps({"plugins": {"disabled": ["mottos"], "mottos": {"name": "canary"}}}))
     ran = cli("trust", "--yes")
@@ -290,7 +290,7 @@ def test_a_plugin_that_is_disabled_is_not_imported_to_be_asked(cli, found, insta
     "text", [None, "", "[]", "{}", '{"version": 2}', '{"version": 1, "fingerprint": 1, "salt": "", "entries": []}']
 )
 def test_a_version_that_was_not_kept(cli, found, text):
-    """A record of an older version, or one that cannot be read: all settings are shown, with the values they have."""
+    """Without a readable confirmed version, all settings are shown with their present values."""
     found.write_text(json.dumps(PROMPT))
     cli("trust", "--yes")
     (file,) = kept().iterdir()
@@ -309,7 +309,7 @@ def test_a_version_that_was_not_kept(cli, found, text):
 
 
 def test_what_is_kept_holds_no_secret_and_goes_with_the_confirmation(cli, found):
-    """The kept version is private and holds no credential; taking the confirmation back removes it."""
+    """The confirmed version is private and holds no credential; `--forget` removes it."""
     found.write_text(json.dumps(PROMPT | TEXT))
     cli("trust", "--yes")
     (file,) = kept().iterdir()
@@ -325,7 +325,7 @@ def test_what_is_kept_holds_no_secret_and_goes_with_the_confirmation(cli, found)
 
 @pytest.fixture
 def brought(scratch):
-    """A memory file that git lists, with characters that a terminal would obey."""
+    """A memory file in git's index, with characters that a terminal would obey."""
     path = scratch / ".beaver" / "plugins" / "curated" / "MEMORY.md"
     path.parent.mkdir(parents=True)
     path.write_text("one\x1b[2Jtwo\n")
@@ -335,7 +335,7 @@ def brought(scratch):
 
 
 def test_files(cli, brought):
-    """They are shown with escapes for what a terminal would obey, confirmed as they are shown, and doubted again."""
+    """Files are shown with escapes for control characters, confirmed as shown, and unconfirmed after `--forget`."""
     ran = [cli("trust", "--files", *words) for words in (("--show",), ("--yes",), (), ("--forget",), ("--show",))]
 
     assert [1, 0, 0, 0, 1] == [each.code for each in ran]
@@ -356,7 +356,7 @@ HIDDEN = {
 
 @pytest.mark.parametrize("character", HIDDEN.values(), ids=HIDDEN)
 def test_files_with_what_a_terminal_does_not_show(cli, brought, character):
-    """What is confirmed is shown whole: a character that a terminal does not show is shown as an escape."""
+    """A character that a terminal does not show appears as an escape, so the user sees all that is confirmed."""
     brought.write_bytes(f"one{character}two\tthree é\n".encode())
     escape = character.encode("unicode_escape").decode()
 
@@ -364,7 +364,7 @@ def test_files_with_what_a_terminal_does_not_show(cli, brought, character):
 
 
 def test_files_that_are_no_text(cli, brought):
-    """A byte that is no UTF-8 is shown as an escape."""
+    """A byte that is not UTF-8 appears as an escape."""
     brought.write_bytes(b"one\xff\n")
 
     assert "\n+one\\xff\n" in cli("trust", "--files", "--show").out
@@ -372,19 +372,19 @@ def test_files_that_are_no_text(cli, brought):
 
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1)])
 def test_files_at_a_terminal(answering, cli, brought, answer, code):
-    """At a terminal a person is asked."""
+    """At a terminal the user is asked about the files, and only a yes confirms them."""
     assert (code, code) == (answering(answer, "trust", "--files")[0], cli("trust", "--files", "--show").code)
 
 
 def test_files_and_a_configuration(cli, brought, found):
-    """A configuration that nobody has confirmed comes first; a file cannot be named with them."""
+    """An unconfirmed configuration must be confirmed before files; `--files` with a path is an error of usage."""
     ran = cli("trust", "--files")
 
     assert (3, True, 2) == (ran.code, "beaver trust" in ran.out, cli("trust", "--files", "x.json").code)
 
 
 def test_files_and_the_doctor(cli, brought, tmp_path):
-    """The doctor names what waits without writing anything down, and a record that cannot be read."""
+    """The doctor names unconfirmed files without writing a record, and names a record that cannot be read."""
     first = cli("doctor", "--json").json["findings"]
     record = tmp_path / "xdg_state_home" / "beaver-hooks" / "trusted-files.json"
     made = record.exists()
@@ -401,7 +401,7 @@ def test_files_and_the_doctor(cli, brought, tmp_path):
 
 
 def test_what_git_should_not_list(cli, brought, scratch):
-    """The doctor names databases with what SQLite keeps beside them, a key and a switch that git lists, with a remedy."""
+    """The doctor names databases, SQLite side files, a key and a switch in git's index, each with its remedy."""
     key, switch = scratch / ".beaver" / "audit.key", scratch / ".beaver" / "memory-off.json"
     databases = [scratch / ".beaver" / name for name in ("host.db", "plugins/local/memory.db", "sessions.db")]
     databases = sorted(Path(f"{each}{end}") for each in databases for end in ("", "-journal", "-shm", "-wal"))

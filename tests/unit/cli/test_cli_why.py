@@ -1,4 +1,4 @@
-"""`beaver why`: a turn, explained."""
+"""`beaver why` explains a turn."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -44,12 +44,12 @@ def keep(trail, *receipts):
 
 
 def said(**parts):
-    """Return what is said of a plugin with that part in a turn, without the lines about the turn."""
+    """Return the lines about a plugin with that part in a turn, without the lines about the turn."""
     return receipt_text(receipt(plugins={"p": PluginReceipt(**parts)}), {}, NOBODY).split("\n\np\n")[1].splitlines()
 
 
 def test_nothing_is_stored(cli, folder):
-    """Where nothing was ever kept, that is said, and nothing is made."""
+    """Where nothing is stored, `why` is an error of usage that says so, and creates nothing."""
     ran = cli("why")
 
     assert (2, "", f"Error: Nothing is stored yet; `beaver run` will store sessions in {folder}.\n") == (
@@ -61,12 +61,12 @@ def test_nothing_is_stored(cli, folder):
 
 
 def test_a_trail_without_receipts(cli, trail):
-    """A host that ran no turn has none to explain."""
+    """A trail without receipts has no turn to explain."""
     assert (2, True) == (cli("why").code, "Nothing is stored yet" in cli("why").err)
 
 
 def test_the_newest_turn(cli, trail):
-    """Without a word the newest turn is explained, `last` is the same, and as JSON it is the receipt as kept."""
+    """Without a word and with `last` the newest turn is explained; `--json` prints the stored receipt."""
     keep(trail, receipt(OTHER), receipt())
 
     assert cli("why").out == cli("why", "last").out == cli("why", TURN).out
@@ -74,7 +74,7 @@ def test_the_newest_turn(cli, trail):
 
 
 def test_a_turn_by_its_beginning(cli, trail):
-    """The beginning of an id is enough; an ambiguous one names the candidates; one of no turn says where to look."""
+    """The beginning of an id is enough, an ambiguous one names the candidates, and an unknown one likely causes."""
     keep(trail, receipt(OTHER), receipt())
 
     assert TURN == cli("why", "turn-0123", "--json").json["turn"]
@@ -89,14 +89,14 @@ def test_a_turn_by_its_beginning(cli, trail):
 
 
 def test_a_turn_of_another_host(cli, trail):
-    """An id that is not ours is kept as its keyed hash, and found by the id all the same."""
+    """The id of another host's turn is stored as its keyed hash, and `why` still finds the turn by the id."""
     keep(trail, receipt(trail.identify("ticket 7")))
 
     assert trail.identify("ticket 7") == cli("why", "ticket 7", "--json").json["turn"]
 
 
 def test_a_whole_story(cli, trail):
-    """Everything that a receipt knows is told, in words and within 80 columns."""
+    """The text shows every field of a receipt, within 80 columns."""
     gateway = PluginReceipt(
         candidates=(("a", 0.9), ("b", None), ("c", 0.4)),
         considered=14,
@@ -173,17 +173,17 @@ def test_a_whole_story(cli, trail):
     ],
 )
 def test_why_nothing_was_recalled(parts, why):
-    """What kept a plugin from recalling anything is said."""
+    """The line `Recalled` gives the reason why a plugin recalled nothing."""
     assert f"  Recalled  nothing: {why}" == said(**parts)[0]
 
 
 def test_references_that_nobody_said_were_considered():
-    """A plugin may inject without a word about candidates."""
+    """A plugin that injects a reference without reporting candidates is shown with the reference alone."""
     assert "  Recalled  1 reference reached the model, no tokens" == said(injected=("a",))[0]
 
 
 def test_many_candidates():
-    """Of many candidates the first are named, and the others counted."""
+    """Of many candidates the text names the first ten and counts the others."""
     candidates = tuple((f"c{number}", None) for number in range(12))
 
     assert "  Left out  c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, and 2 more" == said(candidates=candidates)[1]
@@ -197,7 +197,7 @@ def test_many_candidates():
     ],
 )
 def test_failures(failure, text):
-    """A failure says its hook, what it was, and as much of the error as is known."""
+    """A failure is shown with its hook, its category, and the known parts of the error."""
     assert text == said(failures=(failure,))[2]
 
 
@@ -211,24 +211,24 @@ def test_failures(failure, text):
     ],
 )
 def test_how_it_ended(fields, text):
-    """How a turn ended, and what that means for the memories, is said."""
+    """The text shows how a turn ended, and the consequence for the memories."""
     assert text in " ".join(receipt_text(receipt(**fields), {}, NOBODY).split())
 
 
 def test_a_turn_that_is_open():
-    """A turn that is open took no time yet."""
+    """An open turn has no duration yet."""
     assert "  When      2026-01-02 03:04:05 UTC\n" in receipt_text(receipt(state="open", closed=None), {}, NOBODY)
 
 
 def test_a_dropped_turn_teaches_nothing():
-    """Of a plugin that kept nothing of a dropped turn that is no fault."""
+    """A plugin that kept nothing of a dropped turn is shown with that reason and no fault."""
     dropped = receipt(state="dropped", reason=DropReason.FAILED, plugins={"p": PluginReceipt()})
 
     assert "  Kept      nothing: plugins learn nothing from a dropped turn" in receipt_text(dropped, {}, NOBODY)
 
 
 def test_nobody_took_part():
-    """A turn without plugins says so, and who is not in service now."""
+    """A turn without plugins is shown as such, with the plugins that are out of service now."""
     here = Absence(there=["gateway"], disabled={})
     text = receipt_text(receipt(), {"gateway": {"state": "unavailable", "reason": "no key"}}, here)
 
@@ -247,7 +247,7 @@ def test_nobody_took_part():
     ],
 )
 def test_a_damaged_receipt(cli, trail, body):
-    """What cannot be read is said to be damaged; as JSON it is shown as it is."""
+    """A damaged receipt is an error that names its turn; `--json` prints it unchanged."""
     trail.put_receipt(TURN, WHEN, body)
     trail.flush()
 
@@ -265,7 +265,7 @@ JSON = st.recursive(
 
 
 def changed(body, data):
-    """Return plain data with any part of it replaced by anything."""
+    """Return plain data with any part of it replaced by random data."""
     if isinstance(body, dict) and body and data.draw(st.booleans()):
         key = data.draw(st.sampled_from(sorted(body)))
         return body | {key: changed(body[key], data)}
@@ -297,7 +297,7 @@ FULL = json.loads(
 
 @given(st.data())
 def test_any_receipt_is_told_or_refused(data):
-    """Whatever stands where a receipt should, it is explained or refused as damaged, and nothing else."""
+    """Any data in place of a receipt is either explained or refused as damaged."""
     body = changed(FULL, data)
     try:
         read = read_receipt(body)
@@ -307,5 +307,5 @@ def test_any_receipt_is_told_or_refused(data):
 
 
 def test_what_is_kept_reads_back():
-    """A receipt is read as it was written."""
+    """A receipt survives writing and reading unchanged."""
     assert FULL == json.loads(json.dumps(to_json(read_receipt(FULL))))

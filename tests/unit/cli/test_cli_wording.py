@@ -1,4 +1,4 @@
-"""How commands say things."""
+"""The text formats of commands."""
 
 import sys
 from datetime import UTC, datetime, timedelta, timezone
@@ -14,12 +14,12 @@ from beaver_hooks.cli.text_format import counted, cut, facts_text, filled, momen
     ("number", "expected"), [(0, "0 sessions"), (1, "1 session"), (2, "2 sessions"), (2000, "2,000 sessions")]
 )
 def test_counting(number, expected):
-    """One is one, and all other numbers are many."""
+    """A count of one takes the singular, and all other counts take the plural."""
     assert expected == counted(number, "session")
 
 
 def test_moments():
-    """Times are shown in UTC, wherever they are from."""
+    """Times are shown in UTC, from any time zone."""
     at = datetime(2026, 1, 2, 1, 4, 5, tzinfo=timezone(timedelta(hours=2)))
 
     assert ("2026-01-01 23:04:05", "2026-01-01 23:04") == (moment(at), moment(at, seconds=False))
@@ -30,7 +30,7 @@ def test_moments():
     ("terminal", "last"), [(True, f"{'z' * 17}\n       {'z' * 17}\n       zzzzzz"), (False, "z" * 40)]
 )
 def test_a_table_is_wrapped_on_a_terminal_and_whole_in_a_pipe(monkeypatch, terminal, last):
-    """Columns are aligned, a long cell pushes its own row only, and of the last column nothing is lost."""
+    """Columns are aligned, a long cell moves only its own row, and the last column is shown in full."""
     monkeypatch.setenv("COLUMNS", "24")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
 
@@ -41,7 +41,7 @@ def test_a_table_is_wrapped_on_a_terminal_and_whole_in_a_pipe(monkeypatch, termi
 
 @given(st.text(), st.integers(min_value=1, max_value=100))
 def test_cutting(text, width):
-    """What is cut is never longer than asked, and what is short stays."""
+    """A cut text fits the width, and a text that fits stays unchanged."""
     shown = cut(text, width)
 
     assert len(shown) <= width
@@ -49,12 +49,12 @@ def test_cutting(text, width):
 
 
 def test_filled_lines_keep_words_whole():
-    """A text is wrapped between words only, and goes on with an indent."""
+    """A filled text breaks only between words, and its later lines are indented."""
     assert "one two\n  three-four-five" == filled("one two three-four-five", indent="  ", width=9)
 
 
 def test_facts():
-    """Facts are names with values; what could be misread is quoted."""
+    """Facts are names with values, and ambiguous values are quoted."""
     facts = {"a": 1, "b": "x", "c": None, "d": "two words", "e": "", "f": [1, "x"], "g": True}
 
     assert 'a=1 b=x c=null d="two words" e="" f="[1, \\"x\\"]" g=true' == facts_text(facts)

@@ -1,4 +1,4 @@
-"""The client as the process that it is: whatever it meets, it exits with 0, and says nothing but a whole answer."""
+"""The client as a process of its own exits with 0 after any input, and prints only whole answers."""
 
 import contextlib
 import hashlib
@@ -29,7 +29,7 @@ TIMEOUT = 30
 
 @pytest.fixture
 def path(environment):
-    """Where the client looks for a resident, in a folder that is private."""
+    """The path where the client looks for a resident, in a private folder."""
     path = Path(client.socket_path([], environment))
     path.parent.mkdir(mode=0o700)
     return path
@@ -37,7 +37,7 @@ def path(environment):
 
 @pytest.fixture
 def run(environment):
-    """Return what runs the client; it gives exit code, stdout and stderr."""
+    """Return a function that runs the client and gives its exit code, stdout and stderr."""
 
     def run(*options, said=EVENT, **more):
         command = [sys.executable, "-I", "-S", client.__file__, *options]
@@ -51,7 +51,7 @@ def run(environment):
 
 @contextlib.contextmanager
 def listening(path, answer):
-    """Give the requests that come to a socket; `answer` does something with each connection."""
+    """Give the requests that arrive at a socket; `answer` handles each connection."""
     requests, ended = [], threading.Event()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
         server.bind(str(path))
@@ -88,7 +88,7 @@ def received(connection):
 
 @given(st.binary(max_size=200))
 def test_a_message(body):
-    """What is framed is found again; no beginning of it, and nothing longer, is taken for a message."""
+    """A framed body is read back exactly, and no prefix or extension of its message is a message."""
     message = client.framed(body)
 
     assert body == client.body_of(message)
@@ -98,17 +98,17 @@ def test_a_message(body):
 
 @given(st.binary(max_size=60) | st.binary(max_size=30).map(lambda each: client.MAGIC + each))
 def test_any_message(message):
-    """Whatever comes, it is nothing, or exactly a message."""
+    """Any bytes are either no message, or exactly the framed form of their body."""
     body = client.body_of(message)
 
     assert body is None or client.framed(body) == message
 
 
-# --- What it says -----------------------------------------------------------------------------------------------
+# --- Output -----------------------------------------------------------------------------------------------------
 
 
 def test_an_answer(run, path):
-    """What the resident answers is printed as it is; it gets the event as it is."""
+    """The client sends the event unchanged, and prints the resident's answer unchanged."""
     with listening(path, lambda connection: connection.sendall(client.framed(ANSWER))) as requests:
         ran = run()
 
@@ -116,7 +116,7 @@ def test_an_answer(run, path):
 
 
 def test_a_large_event(run, path):
-    """An event that is larger than what a socket takes at once arrives whole."""
+    """An event that is larger than a socket's buffer arrives whole."""
     event = json.dumps({**COMMON, "hook_event_name": "UserPromptSubmit", "prompt": "x" * 3_000_000}).encode()
     with listening(path, lambda connection: connection.sendall(client.framed(b""))) as requests:
         ran = run(said=event)
@@ -125,7 +125,7 @@ def test_a_large_event(run, path):
 
 
 def test_an_event_that_is_too_large(run, path):
-    """An event beyond all bounds is handed on to nobody, which is said where Claude Code shows it on demand."""
+    """An event above the limit is not sent to the resident, and stderr names the error."""
     with listening(path, lambda connection: connection.sendall(client.framed(ANSWER))) as requests:
         ran = run(said=b"x" * (client.MOST_REQUEST + 1))
 
@@ -150,7 +150,7 @@ def test_an_event_that_is_too_large(run, path):
     ],
 )
 def test_garbage(run, path, answer):
-    """What is no whole answer is not printed, and is no reason for another exit code."""
+    """An answer that is not whole is not printed, and the exit code stays 0."""
 
     def say(connection):
         with contextlib.suppress(OSError):
@@ -160,16 +160,16 @@ def test_garbage(run, path, answer):
         assert (0, b"") == run("--seconds=2")[:2]
 
 
-# --- What is not there ------------------------------------------------------------------------------------------
+# --- Missing residents ------------------------------------------------------------------------------------------
 
 
 def test_nobody(run):
-    """Where there is no resident, nothing is said."""
+    """Without a resident the client prints nothing."""
     assert (0, b"", b"") == run()
 
 
 def test_a_dead_socket(run, path):
-    """Where a resident was killed, its socket lies about, and nothing is said."""
+    """With the socket of a killed resident the client prints nothing."""
     with listening(path, lambda _: None):
         pass
 
@@ -178,20 +178,20 @@ def test_a_dead_socket(run, path):
 
 
 def test_a_file_in_place_of_the_socket(run, path):
-    """Where something else lies, nothing is said."""
+    """With a file in place of the socket the client prints nothing."""
     path.write_text("x")
 
     assert (0, b"", b"") == run()
 
 
 def test_a_resident_that_is_killed_in_between(run, path):
-    """Where the resident goes without an answer and nobody else comes, nothing is said."""
+    """With a resident that closes the connection without an answer the client prints nothing."""
     with listening(path, lambda connection: connection.close()):
         assert (0, b"", b"") == run()
 
 
 def test_a_slow_resident(run, path):
-    """A resident that is too slow costs the time that is set, once; whoever starts a session is told."""
+    """A slow resident costs the set time only once, and a session that starts then gets a message for the user."""
     released = threading.Event()
     with listening(path, lambda _: released.wait(TIMEOUT)):
         ran = [run("--seconds=0.3"), run(f"--seconds={TIMEOUT * 2}"), run("--seconds=0.3", said=STARTING)]
@@ -203,7 +203,7 @@ def test_a_slow_resident(run, path):
 
 
 def test_an_environment(run, path, environment):
-    """When a session starts, the resident is told which variables there are, and no value of them."""
+    """At the start of a session the resident gets digests of the environment's variables, and no value."""
     environment["CANARY"] = "a value"
     with listening(path, lambda connection: connection.sendall(client.framed(ANSWER))) as requests:
         run(said=STARTING)
@@ -215,7 +215,7 @@ def test_an_environment(run, path, environment):
 
 
 def test_a_folder_of_somebody_elses(run, path):
-    """A folder that others can use is not used: whoever listens there could be anybody."""
+    """A client does not connect in a folder that other users can use, because any user could listen there."""
     path.parent.chmod(0o755)
     with listening(path, lambda connection: connection.sendall(client.framed(ANSWER))) as requests:
         ran = run("--start")
@@ -225,7 +225,7 @@ def test_a_folder_of_somebody_elses(run, path):
 
 
 def test_a_link_in_place_of_the_folder(run, path, runtime):
-    """A link to a folder of ours is not a folder of ours."""
+    """A link to a private folder is refused in place of the folder."""
     path.parent.rename(runtime / "other")
     path.parent.symlink_to(runtime / "other")
 
@@ -233,7 +233,7 @@ def test_a_link_in_place_of_the_folder(run, path, runtime):
 
 
 def test_a_resident_that_cannot_be_started(environment, tmp_path):
-    """Where the resident cannot be imported nobody waits for it; the person is told once a session, the log says why."""
+    """A resident that fails to import ends the wait; a starting session shows a message, and the log has the cause."""
     command = [sys.executable, "-I", "-S", client.__file__, f"--seconds={TIMEOUT * 2}", "--start"]
     environment |= {"PYTHONHOME": str(tmp_path)}
     ran = [
@@ -250,7 +250,7 @@ def test_a_resident_that_cannot_be_started(environment, tmp_path):
 
 
 def test_a_resident_that_made_way_for_nobody(path, monkeypatch):
-    """Where the one that was started has left for another one, and that one is gone too, the next one is started."""
+    """The client starts a second resident when the first one has given way to another process that is gone too."""
     listeners, left = contextlib.ExitStack(), []
 
     def start(_where, _passed):
@@ -268,7 +268,7 @@ def test_a_resident_that_made_way_for_nobody(path, monkeypatch):
 
 
 def test_a_resident_before_whom_too_many_wait(path):
-    """One that takes nobody is late, also where there is no room to wait for it."""
+    """A resident whose queue of connections is full raises `TimeoutError`, as a slow one does."""
     with contextlib.ExitStack() as waiting:
         server = waiting.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         server.bind(str(path))
@@ -284,25 +284,25 @@ def test_a_resident_before_whom_too_many_wait(path):
 
 
 def test_a_runtime_folder_of_somebody_elses(environment, runtime, monkeypatch):
-    """A variable that still names the folder of the user before `su` costs nobody the memory."""
+    """A runtime folder without access, as after `su`, is not used, and the socket has another place."""
     monkeypatch.setattr(os, "access", lambda path, _: path != str(runtime))
 
     assert not client.socket_path([], environment).startswith(str(runtime))
 
 
-# --- What is closed ---------------------------------------------------------------------------------------------
+# --- Closed streams ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("said", [b"", b"\x00\xff", b"[]"])
 def test_any_stdin(run, path, said):
-    """Whatever is on stdin, or nothing, is no reason for another exit code."""
+    """Any or no bytes on stdin leave the exit code 0."""
     with listening(path, lambda connection: connection.sendall(client.framed(b""))):
         assert (0, b"", b"") == run(said=said)
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
 def test_closed_streams(path, environment, closed):
-    """Where streams are closed, the exit code is the same."""
+    """Closed streams leave the exit code 0."""
     line = f'"$0" -I -S "$1" {closed}; echo "code $?" >"$2"'
     with (
         tempfile.NamedTemporaryFile() as out,
@@ -315,7 +315,7 @@ def test_closed_streams(path, environment, closed):
 
 
 def test_a_stdin_that_never_ends(path, environment):
-    """A stdin that nobody closes costs the time that is set."""
+    """A stdin that stays open costs only the set time."""
     command = [sys.executable, "-I", "-S", client.__file__, "--seconds=0.3"]
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert (0, b"") == (process.wait(TIMEOUT), process.stdout.read())
@@ -323,7 +323,7 @@ def test_a_stdin_that_never_ends(path, environment):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signals(path, environment, number):
-    """Whoever ends it gets the same exit code."""
+    """A signal leaves the exit code 0."""
     released, asked = threading.Event(), threading.Event()
 
     def wait(_):
@@ -344,12 +344,12 @@ def test_signals(path, environment, number):
 
 @pytest.mark.parametrize("option", ["--seconds=", "--seconds=x", "--seconds=-1", "--seconds=nan"])
 def test_wrong_options(run, option):
-    """An option that was mistyped is no reason for another exit code."""
+    """A mistyped option leaves the exit code 0."""
     assert (0, b"") == run(option)[:2]
 
 
 def test_it_imports_next_to_nothing(environment):
-    """None of what makes an interpreter slow to start is imported: not the host, nor pathlib, json or subprocess."""
+    """The client imports no module that starts slowly: not the host, nor pathlib, json or subprocess."""
     code = f"import sys; sys.argv[0] = {client.__file__!r}; sys.path[:0] = [{os.path.dirname(client.__file__)!r}]; import client; print(*sys.modules)"  # noqa: PTH120
     ran = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], env=environment, capture_output=True, check=True, timeout=TIMEOUT
@@ -368,11 +368,11 @@ def test_it_imports_next_to_nothing(environment):
     }
 
 
-# --- Where it looks ---------------------------------------------------------------------------------------------
+# --- Paths ------------------------------------------------------------------------------------------------------
 
 
 def test_one_resident_per_project(tmp_path, runtime):
-    """Two projects, two configurations, or two ways to trust have two residents; with a named one all share one."""
+    """Each project, configuration and trust has its own resident; a named configuration has one for all projects."""
     base = {"XDG_RUNTIME_DIR": str(runtime), "CLAUDE_PROJECT_DIR": str(tmp_path / "a")}
     other = base | {"CLAUDE_PROJECT_DIR": str(tmp_path / "b")}
     named = [f"--config={tmp_path}/.beaver/config.json"]
@@ -391,7 +391,7 @@ def test_one_resident_per_project(tmp_path, runtime):
 
 
 def test_where_it_works(tmp_path, monkeypatch):
-    """A resident works in the project, or where a named configuration has its state."""
+    """A resident works in the project folder, or in the folder of the state of a named configuration."""
     monkeypatch.chdir(tmp_path)
     project = {"CLAUDE_PROJECT_DIR": "/p"}
 
@@ -414,14 +414,14 @@ def test_where_it_works(tmp_path, monkeypatch):
     ],
 )
 def test_where_sockets_are(places):
-    """Where there is no runtime folder, or its path is too long for a socket, they are in the one for temporary files."""
-    expected = f"/tmp/beaver-hooks-{os.getuid()}"  # noqa: S108 - it is what is shown
+    """Without a runtime folder, or with one whose path is too long for a socket, sockets are in `/tmp`."""
+    expected = f"/tmp/beaver-hooks-{os.getuid()}"  # noqa: S108 - only compared, never opened
 
     assert expected == str(Path(client.socket_path([], {"CLAUDE_PROJECT_DIR": "/p", **places})).parent)
 
 
 def test_hooks_of_an_earlier_version_run_the_client(environment, path):
-    """The command of a hook that an earlier version has installed names a file at another place, which runs the client."""
+    """The path of the client in hooks of an earlier version still runs the client."""
     command = [sys.executable, "-I", "-S", Path(earlier.__file__).parent / "client.py", f"--seconds={TIMEOUT}"]
     with listening(path, lambda connection: connection.sendall(client.framed(ANSWER))) as requests:
         ran = subprocess.run(command, input=EVENT, env=environment, capture_output=True, timeout=TIMEOUT, check=False)

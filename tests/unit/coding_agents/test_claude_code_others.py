@@ -1,4 +1,4 @@
-"""Other programs that run the entries of Claude Code's settings files: they are told from it, and left alone.
+"""Other programs that run the entries of Claude Code's settings files are recognised and get no memory.
 
 The events have the fields that each program sent where it was run with a hook that records: Claude Code 2.1.327, Grok
 1.0.41 and Copilot 1.0.102.
@@ -28,7 +28,7 @@ CLAUDE_CODE = [
      "background_tasks": [], "session_crons": []},
     {**CLAUDE, "prompt_id": "4245c33c", "hook_event_name": "SessionEnd", "reason": "other"},
 ]  # fmt: skip
-# What a person or a model says may look like what tells the programs apart.
+# A prompt or a tool call may hold the very words that identify a program.
 IN_DOUBT = [
     {**ASKED, "hook_event_name": "UserPromptSubmit", "prompt": "hookEventName"},
     {**ASKED, "hook_event_name": "PostToolUse", **USED, "tool_input": {"hookEventName": "x"}},
@@ -59,7 +59,7 @@ BY_COPILOT = [
 
 @pytest.fixture
 def say(environment):
-    """Return what hands an event to a client that may start a resident; it gives exit code, stdout and stderr."""
+    """Return a function that sends an event to a client with `--start`; it gives exit code, stdout and stderr."""
 
     def say(event, **more):
         command = [sys.executable, "-I", "-S", client.__file__, "--seconds=20", "--start"]
@@ -74,7 +74,7 @@ def say(environment):
 
 @pytest.mark.parametrize("event", [*CLAUDE_CODE, *IN_DOUBT], ids=lambda each: each["hook_event_name"])
 def test_claude_code(event):
-    """Every event of Claude Code is known as such, whatever a prompt or a tool call says, and however it is spaced."""
+    """Every event of Claude Code is recognised, with any prompt, tool call and spacing."""
     assert (True, True) == (
         client.is_claude_code(json.dumps(event).encode()),
         client.is_claude_code(json.dumps(event, separators=(",", ":")).encode()),
@@ -82,7 +82,7 @@ def test_claude_code(event):
 
 
 def test_claude_code_is_recognised_without_parsing():
-    """An event that is not in doubt is known without the JSON parser, which would cost more than all the rest."""
+    """Most events are recognised without the JSON parser, whose import would cost more than the rest."""
     code = f"import sys; sys.path[:0] = [{os.path.dirname(client.__file__)!r}]; import client; "  # noqa: PTH120
     code += "print([client.is_claude_code(each) for each in sys.argv[1:] for each in [each.encode()]], 'json' in sys.modules)"
     events = [json.dumps(event) for event in CLAUDE_CODE]
@@ -95,18 +95,18 @@ def test_claude_code_is_recognised_without_parsing():
 
 @pytest.mark.parametrize("event", [*BY_GROK, *BY_COPILOT], ids=lambda each: each["hook_event_name"])
 def test_another_program(event):
-    """No event by which another program opens, feeds or ends a turn passes for one of Claude Code's."""
+    """No event of another program passes for one of Claude Code's."""
     assert not client.is_claude_code(json.dumps(event).encode())
 
 
 @pytest.mark.parametrize("said", [b"hello", b"[]", b'{"session_id": "s"}', b"\xff", b"[" * 100_000])
 def test_no_event(said):
-    """What is no event is none of Claude Code's."""
+    """Data that is no event is not one of Claude Code's."""
     assert not client.is_claude_code(said)
 
 
 def test_nothing_is_started_for_another_program(say, environment):
-    """Another program's events are answered with nothing: no resident is started, and who it was is noted once."""
+    """Another program's event starts no resident and gets no output, and the program's name is noted once."""
     ran = [say(event, GROK_HOOK_EVENT="x") for event in BY_GROK]
     ran += [say(event, COPILOT_CLI="1") for event in BY_COPILOT]
     ran += [say(BY_COPILOT[0])]
@@ -119,7 +119,7 @@ def test_nothing_is_started_for_another_program(say, environment):
 
 
 def test_a_folder_that_is_not_private(say, runtime):
-    """Nothing is noted in a folder that others can use."""
+    """The client notes no program in a folder that other users can use."""
     folder = runtime / f"beaver-hooks-{os.getuid()}"
     folder.mkdir()
     folder.chmod(0o755)

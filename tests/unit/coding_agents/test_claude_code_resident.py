@@ -1,4 +1,4 @@
-"""The resident as the process that it is, and the client with it: one per place, for as long as it is needed."""
+"""The resident as a process of its own, with its client: one resident per place, for as long as it is needed."""
 
 import asyncio
 import contextlib
@@ -61,14 +61,14 @@ def environment(runtime, project, tmp_path):
         "CLAUDE_PROJECT_DIR": str(project),
     }
     yield kept | places
-    # Whoever came second may only be starting, and would find nobody now.
+    # A resident that lost the race for the place may still be starting, and would find no other one now.
     for pid in started_below(tmp_path):
         wait_for_end(pid, signal.SIGTERM)
 
 
 @pytest.fixture
 def say(environment):
-    """Return what hands an event to the client, and gives what it prints; the resident that it starts is ended."""
+    """Return a function that sends an event to the client and returns its output; the residents end afterwards."""
 
     def say(event, *given, start=True):
         command = [sys.executable, "-I", "-S", client.__file__, "--seconds=20", *(["--start"] if start else []), *given]
@@ -98,7 +98,7 @@ def status(given, environment):
 
 
 def end(given, environment, number=signal.SIGTERM):
-    """End the resident, if there is one, and wait for that."""
+    """End the resident, if one runs, and wait for its end."""
     said = status(given, environment)
     if said is not None:
         wait_for_end(said["pid"], number)
@@ -115,7 +115,7 @@ def wait_for_end(pid, number=None):
 
 
 def started_below(folder):
-    """Return the residents that work in a folder, those too that have lost the race for it."""
+    """Return the residents that work in a folder, including those that lost the race for it."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -134,7 +134,7 @@ def configure(project, raw, *, confirmed, environment):
 
 
 def committed(project, environment):
-    """Return how many turns were committed, as `beaver audit` reads it."""
+    """Return the number of committed turns, as `beaver audit` reads it."""
     command = [sys.executable, "-m", "beaver_hooks.cli", "audit", "tail", "--json"]
     ran = subprocess.run(command, cwd=project, env=environment, capture_output=True, timeout=TIMEOUT, check=True)
     return ran.stdout.decode().count('"turn_committed"')
@@ -144,7 +144,7 @@ def committed(project, environment):
 
 
 def test_from_start_to_end(say, environment, project):
-    """The first event starts it; what waits is committed when it is ended, and nothing of it stays but its log."""
+    """The first event starts the resident; its end commits the waiting answer and leaves only the lock and the log."""
     rules = say(START)["hookSpecificOutput"]["additionalContext"]
     say(PROMPT)
     say(STOP)
@@ -161,7 +161,7 @@ def test_from_start_to_end(say, environment, project):
 
 
 def test_another_process_uses_the_same_state(say, project, environment):
-    """While it is there, `beaver run` in the same folder works, and both write one trail."""
+    """`beaver run` works beside the resident in the same folder, and both write one trail."""
     say(START)
     say(PROMPT)
     command = [sys.executable, "-m", "beaver_hooks.cli", "run", "hello"]
@@ -174,12 +174,12 @@ def test_another_process_uses_the_same_state(say, project, environment):
 
 
 def test_only_some_events_start_it(say, environment):
-    """An event that no turn can be about starts no resident."""
+    """A client without `--start` starts no resident."""
     assert ({}, None) == (say(STOP, start=False), status([], environment))
 
 
 def test_two_at_once(environment, project):
-    """Several clients that start it at once have one resident, and all of them get their answer."""
+    """Several clients that start at once share one resident, and all of them get their answer."""
     command = [sys.executable, "-I", "-S", client.__file__, "--seconds=20", "--start"]
     clients = [
         subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(4)
@@ -202,7 +202,7 @@ def test_two_at_once(environment, project):
 
 
 def test_killed(say, environment):
-    """After a crash the next client starts another one."""
+    """After a crash of the resident the next client starts another one."""
     say(START)
     first = status([], environment)["pid"]
     end([], environment, signal.SIGKILL)
@@ -213,7 +213,7 @@ def test_killed(say, environment):
 
 
 async def test_idle(environment):
-    """It ends by itself when nothing has come for a while."""
+    """A resident ends after the idle time without an event."""
     path = Path(client.socket_path([], environment))
     resident = Resident(ResidentMemory(None, lambda: None), idle=0.1)
     serving = asyncio.create_task(resident.serve(SocketPath.take(path)))
@@ -225,7 +225,7 @@ async def test_idle(environment):
 
 
 def test_nobody_asks(environment, project, monkeypatch):
-    """One that nobody has asked anything ends soon: whoever started it has found another one."""
+    """A resident that no client has asked ends soon, because its client has found another one."""
     monkeypatch.setattr("beaver_hooks.coding_agents.claude_code.resident.UNASKED", 0.1)
     path = Path(client.socket_path([], environment))
     resident = Resident(ResidentMemory(None, lambda: None), idle=TIMEOUT)
@@ -235,7 +235,7 @@ def test_nobody_asks(environment, project, monkeypatch):
 
 
 def test_its_own_modules(say, project, environment):
-    """What lies in a project does not pass for a module of ours or of Python's."""
+    """Modules in the project do not shadow those of Beaver Hooks or of Python."""
     (project / "beaver_hooks.py").write_text("raise SystemExit")
     (project / "json.py").write_text("raise SystemExit")
 
@@ -246,7 +246,7 @@ def test_its_own_modules(say, project, environment):
 
 
 def test_a_configuration_that_nobody_confirmed(say, environment, project):
-    """Such a configuration is not used: memory is off, the session says why; once confirmed, the next one has it."""
+    """Memory is off with an unconfirmed configuration; the session shows the reason, and a later one uses memory."""
     configure(project, CURATED, confirmed=False, environment=environment)
     first = [say(START), say(PROMPT), say(STOP)]
     said = status([], environment)
@@ -260,7 +260,7 @@ def test_a_configuration_that_nobody_confirmed(say, environment, project):
 
 
 def test_a_memory_that_a_repository_brings(say, environment, project):
-    """What lies in a project is not told to the model as the user's own, until somebody says that it is."""
+    """A memory file from a repository does not reach the model until the user confirms the folder."""
     planted = project / ".beaver" / "plugins" / "curated" / "MEMORY.md"
     planted.parent.mkdir(parents=True)
     planted.write_text("Planted.\n")
@@ -278,7 +278,7 @@ def test_a_memory_that_a_repository_brings(say, environment, project):
 
 
 def test_a_memory_that_the_hooks_have_made(say, environment, project):
-    """It counts for the next resident, and no more where something else has come in its place."""
+    """A folder that the hooks created counts for the next resident, until another key replaces its own."""
     (project / ".beaver").mkdir()
     answers = []
     for _ in range(2):
@@ -292,10 +292,10 @@ def test_a_memory_that_the_hooks_have_made(say, environment, project):
 
 
 def test_a_project_that_is_fetched_anew(say, environment, project, tmp_path):
-    """A folder that somebody has put in the place of the one before is another one, for the same resident."""
+    """A folder that replaces the project is a new one for the same resident, and needs its own confirmation."""
     answers = [say(START)]
     pid = status([], environment)["pid"]
-    # Put aside at once: the resident may be writing into it.
+    # The folder is renamed at once, because the resident may be writing into it.
     project.rename(tmp_path / "the first")
     project.mkdir()
     answers.append(say(START))
@@ -308,7 +308,7 @@ def test_a_project_that_is_fetched_anew(say, environment, project, tmp_path):
 
 
 def test_a_confirmation_that_is_taken_back(say, environment, project):
-    """A configuration that was changed since is not used by the next session, though the resident is the same."""
+    """A configuration that was changed after its confirmation is not used by the next session of the same resident."""
     configure(project, CURATED, confirmed=True, environment=environment)
     before = say(START)
     pid = status([], environment)["pid"]
@@ -321,7 +321,7 @@ def test_a_confirmation_that_is_taken_back(say, environment, project):
 
 
 def test_one_configuration_for_all(say, environment, tmp_path):
-    """With a configuration that is named, two projects have one resident, whose state is beside it."""
+    """With a named configuration two projects share one resident, whose state is beside the configuration."""
     path = tmp_path / "mine" / ".beaver" / "config.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(CURATED))
@@ -335,7 +335,7 @@ def test_one_configuration_for_all(say, environment, tmp_path):
 
 
 def test_a_credential_that_is_set_meanwhile(say, environment, project):
-    """A session with another value of a variable that the configuration names has a resident of its own environment."""
+    """A session with a new value of a variable in the configuration gets a new resident with that value."""
     gateway = {"baseUrl": "http://127.0.0.1:9", "userId": "u", "userKey": {"env": "MY_SECRET"}}
     raw = {"memory": {"gateway": gateway}, "plugins": {"disabled": ["tally"]}}
     configure(project, raw, confirmed=True, environment=environment)
@@ -350,7 +350,7 @@ def test_a_credential_that_is_set_meanwhile(say, environment, project):
 
 
 def test_one_that_hangs(say, environment):
-    """One that does not go on is told at the start of a session; once it goes on, it is asked as ever."""
+    """A stopped resident is reported at the start of a session; after it continues, it answers again."""
     say(START)
     pid = status([], environment)["pid"]
     os.kill(pid, signal.SIGSTOP)
@@ -364,14 +364,14 @@ def test_one_that_hangs(say, environment):
 
 
 def late(environment, event):
-    """Return what a client prints that has half a second."""
+    """Return the output of a client that has half a second."""
     command = [sys.executable, "-I", "-S", client.__file__, "--seconds=0.5", "--start"]
     ran = subprocess.run(command, input=json.dumps(event).encode(), env=environment, capture_output=True, check=True)
     return ran.stdout
 
 
 def test_one_that_hangs_and_is_killed(say, environment):
-    """Once it is killed, the next prompt has another one, which has all the time that it needs."""
+    """After a stopped resident is killed, the next prompt starts another one, which has all of its time."""
     say(START)
     pid = status([], environment)["pid"]
     os.kill(pid, signal.SIGSTOP)
@@ -384,7 +384,7 @@ def test_one_that_hangs_and_is_killed(say, environment):
 
 @pytest.mark.parametrize("content", ["{", '{"a": [{"b": "A_NAME"}, 1]}'])
 def test_which_variables_matter(tmp_path, monkeypatch, content):
-    """Those do that the configuration names, and the usual names of keys; one that cannot be read names none."""
+    """Variables in the configuration and usual names of keys matter; an unreadable configuration names none."""
     path = tmp_path / "c.json"
     path.write_text(content)
     for name in ("A_NAME", "SOME_API_KEY", "OTHER"):
@@ -398,7 +398,7 @@ def test_which_variables_matter(tmp_path, monkeypatch, content):
 
 
 def test_options():
-    """Its options have defaults; a wrong one ends it."""
+    """The options have defaults, and a wrong one ends the process."""
     given = options(["--folder=/f", "--trust=inner", "--budget=10"])
 
     assert ("/f", None, "inner", None, 10) == (
@@ -413,7 +413,7 @@ def test_options():
 
 
 def test_stamp(tmp_path, monkeypatch):
-    """The stamp changes with the file and with its confirmation, and not with that of another one."""
+    """The stamp changes with the file and its confirmation, and not with another file's confirmation."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
     path = tmp_path / "c.json"
     stamps = [stamp(path)]
@@ -434,7 +434,7 @@ def test_stamp(tmp_path, monkeypatch):
 
 @pytest.fixture
 async def resident(tmp_path, runtime):
-    """A resident in this process, with a plugin; gives its path, the plugin, and what ends it."""
+    """A resident in this process, with a plugin; gives its path, the plugin and the resident."""
     plugin = RecordingPlugin(info=PluginInfo(version="1", contract="1.0", rules=(RULE,)))
 
     async def open_turns():
@@ -465,7 +465,7 @@ async def send(path, message):
 
 
 async def test_another_version_is_installed(resident, tmp_path, monkeypatch):
-    """A session that starts then gets no answer, so that its client starts a resident of that version; no turn is lost."""
+    """After an upgrade a new session gets no answer, so its client starts the new version, and no turn is lost."""
     path, plugin, _ = resident
     await ask(path, START)
     await ask(path, PROMPT)
@@ -483,7 +483,7 @@ async def test_another_version_is_installed(resident, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("body", [b"", b"\xff", b"{", b"[]", b"7", b"{}", b'{"hook_event_name": []}', b"[" * 100_000])
 async def test_garbage_in_a_request(resident, body):
-    """Garbage is answered with nothing, and the next request as ever."""
+    """A request without an event gets an empty answer, and the next request a normal one."""
     path, _, _ = resident
 
     assert b"" == await ask(path, body)
@@ -495,7 +495,7 @@ async def test_garbage_in_a_request(resident, body):
     [b"", b"hello\n", b"BEAVER1 x\n", b"BEAVER1 99999999999\n", b"BEAVER1 9\n{}", b"BEAVER1 -1\n", b"x" * 100_000],
 )
 async def test_garbage_for_a_request(resident, message):
-    """Who speaks another language, or stops in the middle, gets no answer, and breaks nobody."""
+    """A client that speaks another protocol or stops early gets no answer, and the next client gets one."""
     path, _, _ = resident
     with contextlib.suppress(ConnectionError):
         assert b"" == await send(path, message)
@@ -504,7 +504,7 @@ async def test_garbage_for_a_request(resident, message):
 
 
 async def test_what_waits_at_the_end(resident):
-    """Ending it commits the answer that waits, and drops the turn that has none."""
+    """The end of the resident commits the waiting answer and drops the turn without one."""
     path, plugin, ended = resident
     for event in (PROMPT, STOP, {**PROMPT, "session_id": "t", "prompt_id": "p2"}):
         await ask(path, event)
@@ -516,7 +516,7 @@ async def test_what_waits_at_the_end(resident):
 
 
 async def prompt_and_leave(path, plugin):
-    """Be a client that says a prompt, and leaves before it has an answer."""
+    """Send a prompt as a client that leaves before the answer."""
     _, writer = await asyncio.open_unix_connection(path)
     writer.write(client.framed(json.dumps(PROMPT).encode()))
     await writer.drain()
@@ -525,7 +525,7 @@ async def prompt_and_leave(path, plugin):
 
 
 async def test_a_client_that_is_gone(resident):
-    """An event of a client that has left is done all the same."""
+    """The resident processes an event whose client has left."""
     path, plugin, _ = resident
     await prompt_and_leave(path, plugin)
 
@@ -534,7 +534,7 @@ async def test_a_client_that_is_gone(resident):
 
 @pytest.mark.parametrize("letter", ["\u8a18", "\U0001f9ab", "\x01", "\ud800"])
 async def test_a_block_that_is_too_long(resident, letter):
-    """However long a block is, and whatever JSON makes of its letters, the answer arrives, cut with a note."""
+    """A block of any length and any letters arrives, cut with a note."""
     path, plugin, _ = resident
     plugin.contribution = Contribution(blocks=[letter * 40_000])
     answer = await ask(path, PROMPT)
@@ -544,7 +544,7 @@ async def test_a_block_that_is_too_long(resident, letter):
 
 
 async def test_an_answer_that_nobody_receives(resident):
-    """What was said to a client that had left is said again."""
+    """Rules that a client did not receive are sent again with the next prompt."""
     path, plugin, _ = resident
     await prompt_and_leave(path, plugin)
     again = await ask(path, {**PROMPT, "prompt_id": "p2"})
@@ -553,7 +553,7 @@ async def test_an_answer_that_nobody_receives(resident):
 
 
 async def test_memory_that_fails_to_open():
-    """What is no error of ours is told by its name; a prompt does not try again at once, a session does."""
+    """After a failure to open memory a prompt does not try again, a session does, and its message names the reason."""
     attempts = []
 
     async def open_turns():
@@ -571,7 +571,7 @@ async def test_memory_that_fails_to_open():
 
 
 class Opening:
-    """Opens hosts over one plugin; its stamp is what a test says."""
+    """Opens hosts over one plugin; the test sets its stamp."""
 
     def __init__(self, plugin, folder):
         self.plugin, self.folder = plugin, folder
@@ -589,7 +589,7 @@ class Opening:
 
 
 async def test_another_configuration(tmp_path):
-    """A session that starts after a change has a host that is opened again; the answer that waited is committed."""
+    """A session that starts after a change of the configuration gets a new host, and waiting answers are committed."""
     plugin = RecordingPlugin()
     opening = Opening(plugin, tmp_path)
     await opening.handle(START, PROMPT, STOP)
@@ -606,7 +606,7 @@ async def test_another_configuration(tmp_path):
 
 
 async def test_another_configuration_during_a_turn(tmp_path):
-    """As long as the model owes somebody an answer, the host stays."""
+    """The host stays while a turn waits for its answer."""
     opening = Opening(RecordingPlugin(), tmp_path)
     await opening.handle(START, PROMPT)
     opening.stamp = 1
@@ -630,7 +630,7 @@ async def test_a_host_that_cannot_be_closed(tmp_path, caplog):
 
 
 async def test_what_plugins_do(tmp_path):
-    """The status says of each plugin what it does by itself, and which tools it has."""
+    """The status shows for each plugin whether it recalls and learns, and its tools."""
 
     class Showing:
         @hookimpl
@@ -639,7 +639,7 @@ async def test_what_plugins_do(tmp_path):
 
         @hookimpl
         async def after_prompt(self, turn):
-            """Nobody learns who does not ask for the answer."""
+            """Ignore the answer, so that this plugin does not learn."""
 
     tool = Tool(name="keep", description="Keeps.", parameters={}, run=None)
     host = Host({"a": RecordingPlugin(tools=(tool,)), "b": Showing()}, state_folder=tmp_path)
@@ -653,7 +653,7 @@ async def test_what_plugins_do(tmp_path):
 
 
 async def test_one_attempt_for_all_who_wait(tmp_path):
-    """Events that come while the host is being opened wait for it, and there is one."""
+    """Events that arrive while the host opens wait for it, and only one host is opened."""
     opening = Opening(RecordingPlugin(), tmp_path)
     await asyncio.gather(*[opening.handle({**START, "session_id": str(each)}) for each in range(5)])
     said = opening.memory.status()
@@ -663,7 +663,7 @@ async def test_one_attempt_for_all_who_wait(tmp_path):
 
 
 async def test_closing_while_it_opens(tmp_path):
-    """Whoever ends while a host is being opened closes that host."""
+    """Closing the memory while a host opens closes that host."""
     opening = Opening(RecordingPlugin(), tmp_path)
     task = asyncio.create_task(opening.handle(START))
     await asyncio.sleep(0)
@@ -674,7 +674,7 @@ async def test_closing_while_it_opens(tmp_path):
 
 
 def test_a_second_place(runtime):
-    """A place is taken once; when it is left, nothing is in the way of the next."""
+    """Only one process takes a place, and a place that was left can be taken again."""
     path = runtime / "own" / "x.sock"
     first = SocketPath.take(path)
     second = SocketPath.take(path)
@@ -688,7 +688,7 @@ def test_a_second_place(runtime):
 
 
 def test_a_place_that_is_not_private(runtime):
-    """A folder that others can use is refused."""
+    """A socket folder that other users can use is refused."""
     (runtime / "own").mkdir(mode=0o755)
     (runtime / "own").chmod(0o755)
 
@@ -697,7 +697,7 @@ def test_a_place_that_is_not_private(runtime):
 
 
 def test_a_place_that_is_held_in_silence(runtime, monkeypatch):
-    """Another process that has the lock and never listens is not waited for without end."""
+    """The wait for a process that holds the lock and never listens ends with `TimeoutError`."""
     monkeypatch.setattr("beaver_hooks.coding_agents.claude_code.resident_socket.PATIENCE", 0.1)
     path = runtime / "own" / "x.sock"
     place = SocketPath.take(path)
@@ -709,7 +709,7 @@ def test_a_place_that_is_held_in_silence(runtime, monkeypatch):
 
 
 def test_the_same_user():
-    """Whoever runs as this user is let in; on a system that does not say, the folder is what keeps others out."""
+    """A peer of the same user is accepted."""
     ours, theirs = socket.socketpair(socket.AF_UNIX)
     with ours, theirs:
         assert same_user(ours)

@@ -1,4 +1,4 @@
-"""Our entries in Claude Code's settings: put in, looked for, taken out, and everything else as it was."""
+"""Our entries in Claude Code's settings are added, found and removed, and all other content stays."""
 
 import json
 
@@ -61,7 +61,7 @@ def test_into_nothing(content):
 
 
 def test_line_ends():
-    """A file that has those of Windows keeps them."""
+    """A file with CRLF line ends keeps them."""
     content = put_in(FOREIGN.replace(b"\n", b"\r\n"), COMMANDS)
 
     assert put_in(FOREIGN, COMMANDS) == content.replace(b"\r\n", b"\n")
@@ -69,14 +69,14 @@ def test_line_ends():
 
 
 def test_hooks_of_an_earlier_version_are_ours():
-    """Entries that an earlier version has installed, with the client at its former place, are taken out and replaced."""
+    """Entries of an earlier version, with the client in its former place, are replaced."""
     former = {event: line.replace("coding_agents", "adapters") for event, line in COMMANDS.items()}
 
     assert put_in(b"", COMMANDS) == put_in(put_in(b"", former), COMMANDS)
 
 
 def test_a_client_of_somebody_elses():
-    """A command that only ends like ours is not ours."""
+    """A command whose path only ends like ours is kept."""
     entry = {"type": "command", "command": "python /opt/other/adapters/claude_code/client.py"}
     content = json.dumps({"hooks": {"Stop": [{"hooks": [entry]}]}}).encode()
 
@@ -86,7 +86,7 @@ def test_a_client_of_somebody_elses():
 
 @pytest.mark.parametrize("line", ["my-logger --wrap {}", "my-logger {}", "env A=1 {}", "echo {} | sh"])
 def test_our_client_as_an_argument(line):
-    """A command that hands ours to another program is that program's, and is not ours to take out."""
+    """A command that passes ours to another program is kept."""
     entry = {"type": "command", "command": line.format(COMMANDS["Stop"])}
     content = json.dumps({"hooks": {"Stop": [{"hooks": [entry]}]}}).encode()
 
@@ -94,7 +94,7 @@ def test_our_client_as_an_argument(line):
 
 
 def test_numbers():
-    """Numbers of others stay as they were written, whatever a program would make of them."""
+    """Numbers of other settings keep their notation."""
     numbers = b"[1e5, 1.10, 0.12345678901234567890, -0, 1e999, " + b"7" * 5000 + b"]"
     content = b'{"a": [%s], "hooks": {}}' % numbers
     after = take_out(put_in(content, COMMANDS))
@@ -103,7 +103,7 @@ def test_numbers():
 
 
 def test_beside_others():
-    """What is not ours stays, in its order and before ours, with the file's own indentation."""
+    """Other settings and hooks keep their order and stand before ours, with the file's own indentation."""
     content = put_in(FOREIGN, COMMANDS)
     found, before = json.loads(content), json.loads(FOREIGN)
 
@@ -124,7 +124,7 @@ def test_beside_others():
 
 
 def test_again():
-    """Putting the same in again changes no byte; other commands of ours take the place of the first."""
+    """Adding the same entries again changes no byte, and other commands of ours replace the first."""
     once = put_in(FOREIGN, COMMANDS)
 
     assert once == put_in(once, COMMANDS)
@@ -132,14 +132,14 @@ def test_again():
 
 
 def test_out_again():
-    """Taking ours out leaves what was there, and drops what is empty because of that."""
+    """Removing our entries restores the other content and drops objects that become empty."""
     assert json.loads(FOREIGN) == json.loads(take_out(put_in(FOREIGN, COMMANDS)))
     assert b"{}" == take_out(put_in(b"{}", COMMANDS))
     assert FOREIGN == take_out(FOREIGN)
 
 
 def test_a_group_with_others():
-    """An entry of ours that somebody has put among others goes alone, and an empty list of theirs stays."""
+    """An entry of ours in a group of other entries is removed alone, and empty lists of others stay."""
     entry = {"type": "command", "command": COMMANDS["Stop"]}
     theirs = {"type": "command", "command": "true"}
     hooks = {"Stop": [{"matcher": "x", "hooks": [entry, theirs]}, {"hooks": []}], "PreToolUse": []}
@@ -162,7 +162,7 @@ def test_what_is_refused(do, problem, content):
 
 
 def test_looking():
-    """It is told which events are asked for, which are missing, and by what programs."""
+    """`look` finds our commands per event, the missing events, the programs, and `disableAllHooks`."""
     found = look(put_in(FOREIGN, COMMANDS))
     less = json.loads(put_in(b"{}", COMMANDS)) | {"disableAllHooks": True}
     del less["hooks"]["Stop"]
@@ -175,14 +175,14 @@ def test_looking():
 
 
 def test_half_of_a_surrogate_pair():
-    """What JSON can escape and UTF-8 cannot write stays escaped."""
+    """Half of a surrogate pair, which JSON can escape and UTF-8 cannot encode, stays escaped."""
     content = b'{"a": "\\ud800"}'
 
     assert {"a": "\ud800"} == json.loads(take_out(put_in(content, COMMANDS)))
 
 
 def test_being_empty():
-    """A file that says nothing is empty, whatever its spaces."""
+    """A file without settings is empty, whatever its spaces."""
     assert [True, True, True, False] == [is_empty(each) for each in (b"", b"\n", b" { } ", b'{"a": 1}')]
 
 
@@ -205,7 +205,7 @@ SETTINGS = st.builds(
 
 @given(SETTINGS, st.sampled_from([None, 1, 4, "\t"]), st.booleans())
 def test_any_settings(settings, indent, ascii_only):
-    """Whatever is in a file: in and out again leaves every value and the order of the keys; in twice is in once."""
+    """Adding and removing our entries keeps every value and the order of keys; adding twice equals adding once."""
     content = json.dumps(settings, indent=indent, ensure_ascii=ascii_only).encode()
     once = put_in(content, COMMANDS)
     after = take_out(once)
@@ -217,7 +217,7 @@ def test_any_settings(settings, indent, ascii_only):
 
 @given(st.binary(max_size=40) | st.text(alphabet='{}[]":,hooks 1e', max_size=30).map(str.encode))
 def test_any_bytes(content):
-    """Whatever is in a file, it is refused, or comes back as it means the same."""
+    """Any bytes are either refused or get all of our entries."""
     try:
         once = put_in(content, COMMANDS)
     except ConfigurationError:
